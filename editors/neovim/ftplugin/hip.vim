@@ -1,0 +1,4 @@
+if exists('b:did_ftplugin')
+  finish
+endif
+runtime! ftplugin/cuda.vim

@@ -1,0 +1,508 @@
+--- The subcommands of :Warplens, and the same ones as code lenses call them.
+local warplens = require('warplens')
+local view = require('warplens.view')
+
+local M = {}
+
+--- How long to wait for the program when the answer is needed at once.
+local PATIENCE_MS = 3000
+
+---@class warplens.Subcommand
+---@field lens? string the lens command that does the same
+---@field run fun(arguments: string[], bufnr: integer)
+---@field complete? fun(bufnr: integer): string[]
+
+---@type table<string, warplens.Subcommand>
+local subcommands = {}
+
+---@param bufnr integer
+local function uri(bufnr)
+  return vim.uri_from_bufnr(bufnr)
+end
+
+--- Standard output of the warplens program, or nil and what it said on standard error.
+---@param bufnr integer
+---@param arguments string[]
+---@return string?, string?
+local function ask_program(bufnr, arguments)
+  local command = vim.list_extend({ warplens.program(bufnr) }, arguments)
+  local started, process = pcall(vim.system, command, { text = true })
+  if not started then
+    return nil, ('%s cannot be run'):format(command[1])
+  end
+  local result = process:wait(PATIENCE_MS)
+  if result.code ~= 0 then
+    return nil, vim.trim(result.stderr or '')
+  end
+  return result.stdout
+end
+
+--- The ids and names of the GPUs that have a profile, kept for each program.
+local gpus_of = {} ---@type table<string, { id: string, name: string }[]>
+
+---@param bufnr integer
+---@return { id: string, name: string }[], string?
+local function gpus(bufnr)
+  local program = warplens.program(bufnr)
+  if not gpus_of[program] then
+    local output, why = ask_program(bufnr, { 'gpus', '--format', 'json' })
+    if not output then
+      return {}, why
+    end
+    local decoded, answer = pcall(vim.json.decode, output)
+    if not decoded or type(answer.gpus) ~= 'table' then
+      return {}, 'the list of GPUs could not be read'
+    end
+    gpus_of[program] = answer.gpus
+  end
+  return gpus_of[program]
+end
+
+--- The ids of all rules, as `warplens explain` lists them: one a line, the id first.
+---@param bufnr integer
+---@return string[]
+local function rules(bufnr)
+  local ids = {}
+  for line in (ask_program(bufnr, { 'explain' }) or ''):gmatch('[^\n]+') do
+    local id = line:match('^([%l%d-]+/[%l%d-]+)')
+    if id then
+      table.insert(ids, id)
+    end
+  end
+  return ids
+end
+
+--- The kernels of a buffer as the server sees them, in the order of their lines.
+---@param bufnr integer
+---@param on_result fun(kernels: table[]) results of `warplens.estimate`
+local function kernels(bufnr, on_result)
+  warplens.execute(bufnr, 'warplens.estimate', { uri = uri(bufnr) }, function(answer)
+    local found = answer and answer.results or {}
+    table.sort(found, function(a, b)
+      return a.line < b.line
+    end)
+    on_result(found)
+  end)
+end
+
+--- Whether the lines from `first` to just before `last` (1-based) only lead up to a kernel:
+--- comments, attributes, a template's head.
+local function leads_up(bufnr, first, last)
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(bufnr, first - 1, last - 1, false)) do
+    local code = line:gsub('//.*', '')
+    if not line:match('%S') or code:match('[;{}]') then
+      return false
+    end
+  end
+  return true
+end
+
+--- The kernel under the cursor: the last one that begins above it.
+---@param bufnr integer
+---@param name? string this one instead
+---@param on_kernel fun(kernel: table) its result of `warplens.estimate`
+local function kernel_here(bufnr, name, on_kernel)
+  local window = vim.fn.bufwinid(bufnr)
+  local line = window == -1 and 1 or vim.api.nvim_win_get_cursor(window)[1]
+  kernels(bufnr, function(found)
+    local here
+    for _, kernel in ipairs(found) do
+      if name then
+        here = here or (kernel.kernel == name and kernel or nil)
+      elseif not here or kernel.line <= line or leads_up(bufnr, line, kernel.line) then
+        here = kernel
+      end
+    end
+    if here then
+      on_kernel(here)
+    elseif name then
+      warplens.notify(('there is no kernel %s in this file'):format(name))
+    else
+      warplens.notify('there is no kernel in this file')
+    end
+  end)
+end
+
+---@param bufnr integer
+local function kernel_names(bufnr)
+  local names, seen = {}, {}
+  local client = warplens.client(bufnr)
+  local answer = client
+    and client:request_sync('workspace/executeCommand', {
+      command = 'warplens.estimate',
+      arguments = { { uri = uri(bufnr) } },
+    }, PATIENCE_MS, bufnr)
+  for _, kernel in ipairs(answer and answer.result and answer.result.results or {}) do
+    if not seen[kernel.kernel] then
+      seen[kernel.kernel] = true
+      table.insert(names, kernel.kernel)
+    end
+  end
+  return names
+end
+
+---@param bufnr integer
+---@param id string
+local function select_gpu(bufnr, id)
+  warplens.execute(bufnr, 'warplens.selectGpu', { gpu = id }, function(_, client)
+    warplens.refresh_lenses(client.id)
+    vim.api.nvim_echo({ { 'warplens: the target is ' .. id } }, false, {})
+  end)
+end
+
+subcommands.gpu = {
+  lens = 'warplens.selectGpu',
+  run = function(arguments, bufnr)
+    if arguments[1] then
+      return select_gpu(bufnr, arguments[1])
+    end
+    local known, why = gpus(bufnr)
+    if #known == 0 then
+      return warplens.notify(why or 'no GPU has a profile')
+    end
+    vim.ui.select(known, {
+      prompt = 'Target GPU',
+      kind = 'warplens.gpu',
+      format_item = function(gpu)
+        return ('%-18s %s'):format(gpu.id, gpu.name)
+      end,
+    }, function(gpu)
+      if gpu then
+        select_gpu(bufnr, gpu.id)
+      end
+    end)
+  end,
+  complete = function(bufnr)
+    return vim.tbl_map(function(gpu)
+      return gpu.id
+    end, (gpus(bufnr)))
+  end,
+}
+
+---@class warplens.Launch what `warplens.setLaunch` takes; without sizes and values it takes a choice back
+---@field kernel? string
+---@field block? integer[]
+---@field grid? integer[]
+---@field dynamic_shared_bytes? integer
+---@field args? table<string, integer>
+
+--- Reads `block=32,8 grid=(64,64) n=1024`; an integer list in brackets may hold blanks.
+---@param text string
+---@return warplens.Launch?, string?
+function M.parse_launch(text)
+  text = text:gsub('%b()', function(list)
+    return (list:sub(2, -2):gsub('%s', ''))
+  end)
+  local launch = {}
+  for word in text:gmatch('%S+') do
+    local name, value = word:match('^([%a_][%w_]*)=(.+)$')
+    if not name then
+      return nil, ('cannot read %q: block=32,8, grid=64,64 or NAME=NUMBER are understood'):format(word)
+    elseif name == 'kernel' then
+      launch.kernel = value
+    elseif name == 'block' or name == 'grid' then
+      local sizes = {}
+      for _, part in ipairs(vim.split(value, '[,x]')) do
+        local size = part:match('^%d+$') and tonumber(part)
+        if not size or size == 0 then
+          return nil, ('%s=%s: one to three whole numbers from 1 up'):format(name, value)
+        end
+        table.insert(sizes, size)
+      end
+      if #sizes > 3 then
+        return nil, ('%s=%s: one to three whole numbers from 1 up'):format(name, value)
+      end
+      launch[name] = sizes
+    else
+      if not value:match('^-?%d+$') then
+        return nil, ('%s=%s: a whole number'):format(name, value)
+      end
+      if name == 'dynamic_shared' then
+        launch.dynamic_shared_bytes = tonumber(value)
+      else
+        launch.args = launch.args or {}
+        launch.args[name] = tonumber(value)
+      end
+    end
+  end
+  return launch
+end
+
+---@param kernel table result of `warplens.estimate`
+local function describe_launch(kernel)
+  local words = {}
+  for _, key in ipairs({ 'block', 'grid' }) do
+    local sizes = vim.tbl_get(kernel, 'launch', key)
+    if type(sizes) == 'table' then
+      while #sizes > 1 and sizes[#sizes] == 1 do
+        table.remove(sizes)
+      end
+      table.insert(words, key .. '=' .. table.concat(sizes, ','))
+    end
+  end
+  return table.concat(words, ' ')
+end
+
+---@param bufnr integer
+---@param kernel string
+---@param launch warplens.Launch
+local function set_launch(bufnr, kernel, launch)
+  local argument = vim.tbl_extend('force', launch, { uri = uri(bufnr), kernel = kernel })
+  warplens.execute(bufnr, 'warplens.setLaunch', argument, function(_, client)
+    warplens.refresh_lenses(client.id)
+  end)
+end
+
+subcommands.launch = {
+  lens = 'warplens.setLaunch',
+  run = function(arguments, bufnr)
+    local reset = vim.list_contains(arguments, 'reset')
+    local words = vim.tbl_filter(function(word)
+      return word ~= 'reset'
+    end, arguments)
+    local launch, why = M.parse_launch(table.concat(words, ' '))
+    if not launch then
+      return warplens.notify(why --[[@as string]])
+    end
+    local asked = launch.block or launch.grid or launch.dynamic_shared_bytes or launch.args
+    if reset and asked then
+      return warplens.notify('reset takes the launch back: it goes with no sizes and values')
+    elseif (reset or asked) and launch.kernel then
+      return set_launch(bufnr, launch.kernel, launch)
+    end
+    kernel_here(bufnr, launch.kernel, function(kernel)
+      if reset or asked then
+        return set_launch(bufnr, kernel.kernel, launch)
+      end
+      vim.ui.input({
+        prompt = ('Launch of %s: '):format(kernel.kernel),
+        default = describe_launch(kernel),
+      }, function(answer)
+        if not answer or vim.trim(answer) == '' then
+          return
+        end
+        local wanted, unread = M.parse_launch(answer)
+        if not wanted then
+          return warplens.notify(unread --[[@as string]])
+        end
+        set_launch(bufnr, kernel.kernel, wanted)
+      end)
+    end)
+  end,
+  complete = function(bufnr)
+    local words = { 'block=', 'grid=', 'dynamic_shared=', 'reset' }
+    for _, name in ipairs(kernel_names(bufnr)) do
+      table.insert(words, 'kernel=' .. name)
+    end
+    return words
+  end,
+}
+
+--- A subcommand that shows what the server answers about one kernel as Markdown.
+---@param name string
+---@param command string
+local function shows_markdown(name, command)
+  return {
+    lens = command,
+    run = function(arguments, bufnr)
+      local function show(kernel)
+        warplens.execute(bufnr, command, { uri = uri(bufnr), kernel = kernel }, function(answer)
+          local text = type(answer) == 'table' and answer.markdown or answer
+          view.open(name .. '/' .. kernel, 'markdown', type(text) == 'string' and text or view.json(text))
+        end)
+      end
+      if arguments[1] then
+        return show(arguments[1])
+      end
+      kernel_here(bufnr, nil, function(kernel)
+        show(kernel.kernel)
+      end)
+    end,
+    complete = kernel_names,
+  }
+end
+
+subcommands.breakdown = shows_markdown('breakdown', 'warplens.breakdown')
+subcommands.compare = shows_markdown('compare', 'warplens.compareGpus')
+
+subcommands.estimate = {
+  lens = 'warplens.estimate',
+  run = function(arguments, bufnr)
+    local argument = { uri = uri(bufnr), kernel = arguments[1] }
+    warplens.execute(bufnr, 'warplens.estimate', argument, function(answer)
+      local name = arguments[1] or vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+      view.open('estimate/' .. name, 'json', view.json(answer))
+    end)
+  end,
+  complete = kernel_names,
+}
+
+subcommands.report = {
+  lens = 'warplens.report',
+  run = function(_, bufnr)
+    warplens.execute(bufnr, 'warplens.report', { uri = uri(bufnr) }, function(answer)
+      local folder = vim.fs.joinpath(vim.fn.stdpath('cache'), 'warplens')
+      local file = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr)) .. '.html'
+      local path = vim.fs.joinpath(folder, file)
+      vim.fn.mkdir(folder, 'p')
+      local page, why = io.open(path, 'w')
+      if not page then
+        return warplens.notify(why or ('cannot write ' .. path))
+      end
+      page:write(answer.html)
+      page:close()
+      local _, unopened = vim.ui.open(path)
+      warplens.notify(
+        unopened and ('the report is in ' .. path) or ('opened ' .. path),
+        vim.log.levels.INFO
+      )
+    end)
+  end,
+}
+
+subcommands.hints = {
+  run = function(arguments, bufnr)
+    local wish = arguments[1]
+    if wish and wish ~= 'on' and wish ~= 'off' then
+      return warplens.notify('hints takes on, off or nothing')
+    end
+    local on = wish == 'on' or (wish == nil and not warplens.shown(bufnr))
+    warplens.show(bufnr, on)
+  end,
+  complete = function()
+    return { 'on', 'off' }
+  end,
+}
+
+--- The rule of a warplens diagnostic on the cursor's line, the one under the cursor first.
+---@param bufnr integer
+local function rule_here(bufnr)
+  local window = vim.fn.bufwinid(bufnr)
+  if window == -1 then
+    return nil
+  end
+  local line, column = unpack(vim.api.nvim_win_get_cursor(window))
+  local rule
+  for _, found in ipairs(vim.diagnostic.get(bufnr, { lnum = line - 1 })) do
+    if found.source == 'warplens' and type(found.code) == 'string' then
+      local under = found.col <= column and column < (found.end_col or found.col + 1)
+      rule = under and found.code or rule or found.code
+      if under then
+        break
+      end
+    end
+  end
+  return rule
+end
+
+subcommands.explain = {
+  run = function(arguments, bufnr)
+    local rule = arguments[1] or rule_here(bufnr)
+    local output, why = ask_program(bufnr, { 'explain', rule })
+    if not output then
+      return warplens.notify(why ~= '' and why or 'the program gave no explanation')
+    end
+    view.open('explain/' .. (rule or 'rules'), rule and 'markdown' or '', output)
+  end,
+  complete = rules,
+}
+
+subcommands.log = {
+  run = function(_, bufnr)
+    local client = warplens.client(bufnr)
+    local cmd = client and client.config.cmd
+    local path = vim.lsp.log.get_filename()
+    for i, argument in ipairs(type(cmd) == 'table' and cmd or {}) do
+      if argument == '--log' and cmd[i + 1] then
+        path = vim.fn.expand(cmd[i + 1])
+      end
+    end
+    vim.cmd.tabedit(vim.fn.fnameescape(path))
+    vim.cmd.normal({ 'G', bang = true })
+  end,
+}
+
+--- The names that scripts and VS Code use.
+local aliases = { selectGpu = 'gpu', setLaunch = 'launch', compareGpus = 'compare' }
+
+---@return string[]
+local function names()
+  local list = vim.tbl_keys(subcommands)
+  table.sort(list)
+  return list
+end
+
+--- Runs `:Warplens …`.
+---@param arguments string[]
+---@param bufnr integer
+function M.run(arguments, bufnr)
+  local name = arguments[1]
+  if not name then
+    return vim.ui.select(names(), { prompt = 'warplens', kind = 'warplens' }, function(choice)
+      if choice then
+        M.run({ choice }, bufnr)
+      end
+    end)
+  end
+  local subcommand = subcommands[aliases[name] or name]
+  if not subcommand then
+    return warplens.notify(('no subcommand %s; there are %s'):format(name, table.concat(names(), ', ')))
+  end
+  subcommand.run(vim.list_slice(arguments, 2), bufnr)
+end
+
+--- Completes `:Warplens …`.
+---@param lead string
+---@param line string
+---@param bufnr integer
+---@return string[]
+function M.complete(lead, line, bufnr)
+  local words = vim.split(line:gsub('^.-Warplens!?%s+', ''), '%s+')
+  local choices = {}
+  if #words <= 1 then
+    choices = names()
+  else
+    local subcommand = subcommands[aliases[words[1]] or words[1]]
+    -- Only a launch takes more than one argument.
+    if subcommand and subcommand.complete and (#words == 2 or subcommand == subcommands.launch) then
+      choices = subcommand.complete(bufnr)
+    end
+  end
+  return vim.tbl_filter(function(choice)
+    return vim.startswith(choice, lead)
+  end, choices)
+end
+
+--- Runs a command that a code lens or a code action names. What the lens leaves open is asked for.
+---@param command lsp.Command
+---@param context lsp.HandlerContext
+function M.run_lens(command, context)
+  local argument = command.arguments and command.arguments[1] or {}
+  local bufnr = context.bufnr
+  if argument.uri then
+    bufnr = vim.uri_to_bufnr(argument.uri)
+  end
+  if not bufnr or not warplens.client(bufnr) then
+    return warplens.notify('the server is not attached to this buffer')
+  end
+  for name, subcommand in pairs(subcommands) do
+    if subcommand.lens == command.command then
+      local words = { name }
+      if name == 'gpu' then
+        words[2] = argument.gpu
+      elseif name == 'launch' and (argument.block or argument.grid or argument.args) then
+        -- The lens knows the whole launch: nothing to ask.
+        return warplens.execute(bufnr, command.command, argument, function(_, client)
+          warplens.refresh_lenses(client.id)
+        end)
+      elseif name == 'launch' then
+        words[2] = argument.kernel and ('kernel=' .. argument.kernel)
+      else
+        words[2] = argument.kernel
+      end
+      return M.run(words, bufnr)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,168 @@
+--- The client's side of the warplens language server: what a user's configuration may call.
+local M = {}
+
+local group = vim.api.nvim_create_augroup('warplens.show', {})
+
+---@param bufnr? integer
+local function resolve(bufnr)
+  return (bufnr == nil or bufnr == 0) and vim.api.nvim_get_current_buf() or bufnr
+end
+
+--- Tells the user something, under this plugin's name.
+---@param message string
+---@param level? integer one of vim.log.levels; an error by default
+function M.notify(message, level)
+  vim.notify('warplens: ' .. message, level or vim.log.levels.ERROR, { title = 'warplens' })
+end
+
+--- The client that serves a buffer.
+---@param bufnr? integer the current buffer by default
+---@return vim.lsp.Client?
+function M.client(bufnr)
+  return vim.lsp.get_clients({ name = 'warplens', bufnr = resolve(bufnr) })[1]
+end
+
+--- The warplens program: the one that the running client was started from, else the configured one.
+---@param bufnr? integer
+---@return string
+function M.program(bufnr)
+  local client = M.client(bufnr)
+  local config = client and client.config or vim.lsp.config.warplens
+  local cmd = config and config.cmd
+  return type(cmd) == 'table' and cmd[1] or 'warplens'
+end
+
+--- Runs one of the server's commands.
+---@param bufnr integer a buffer that the server is attached to
+---@param command string as in `warplens.estimate`
+---@param argument table its one argument
+---@param on_result fun(result: any, client: vim.lsp.Client) not called when the command fails
+function M.execute(bufnr, command, argument, on_result)
+  local client = M.client(bufnr)
+  if not client then
+    return M.notify('the server is not attached to this buffer (see :checkhealth warplens)')
+  end
+  local offered = vim.tbl_get(client.server_capabilities, 'executeCommandProvider', 'commands')
+  if not vim.list_contains(offered or {}, command) then
+    return M.notify(('this server does not offer %s'):format(command))
+  end
+  -- Not client:exec_cmd(): it would find the command of the same name that lenses use and come back.
+  client:request('workspace/executeCommand', {
+    command = command,
+    arguments = { next(argument) and argument or vim.empty_dict() },
+  }, function(failure, result)
+    if failure then
+      M.notify(failure.message)
+    else
+      on_result(result, client)
+    end
+  end, bufnr)
+end
+
+--- Whether hints and lenses are shown in a buffer.
+---@param bufnr? integer
+function M.shown(bufnr)
+  return vim.lsp.inlay_hint.is_enabled({ bufnr = resolve(bufnr) })
+end
+
+--- Shows or hides inlay hints and code lenses in a buffer, and keeps the lenses fresh.
+---@param bufnr? integer
+---@param on? boolean true by default
+function M.show(bufnr, on)
+  bufnr = resolve(bufnr)
+  on = on ~= false
+  vim.lsp.inlay_hint.enable(on, { bufnr = bufnr })
+
+  -- From 0.12 on Neovim keeps lenses up to date by itself.
+  if vim.lsp.codelens.enable then
+    return vim.lsp.codelens.enable(on, { bufnr = bufnr })
+  end
+  vim.api.nvim_clear_autocmds({ group = group, buffer = bufnr })
+  if not on then
+    local client = M.client(bufnr)
+    return client and vim.lsp.codelens.clear(client.id, bufnr)
+  end
+  vim.api.nvim_create_autocmd({ 'BufEnter', 'TextChanged', 'InsertLeave', 'CursorHoldI' }, {
+    group = group,
+    buffer = bufnr,
+    callback = function()
+      vim.lsp.codelens.refresh({ bufnr = bufnr })
+    end,
+  })
+  vim.lsp.codelens.refresh({ bufnr = bufnr })
+end
+
+--- Asks again for the lenses of the buffers of a client that show them (Neovim 0.11).
+---@param client_id integer
+function M.refresh_lenses(client_id)
+  for bufnr in pairs(M.buffers(client_id)) do
+    if #vim.api.nvim_get_autocmds({ group = group, buffer = bufnr }) > 0 then
+      vim.lsp.codelens.refresh({ bufnr = bufnr })
+    end
+  end
+end
+
+--- Asks again for the diagnostics of a client's buffers (Neovim 0.11).
+---@param client_id integer
+function M.pull_diagnostics(client_id)
+  local client = vim.lsp.get_client_by_id(client_id)
+  if not client or not client:supports_method('textDocument/diagnostic') then
+    return
+  end
+  for bufnr in pairs(M.buffers(client_id)) do
+    local params = { textDocument = vim.lsp.util.make_text_document_params(bufnr) }
+    client:request('textDocument/diagnostic', params, nil, bufnr)
+  end
+end
+
+--- Tells a client's server that a file has changed on disk, unless Neovim watches files by itself.
+---@param client vim.lsp.Client
+---@param path string
+function M.file_changed(client, path)
+  if vim.tbl_get(client.capabilities, 'workspace', 'didChangeWatchedFiles', 'dynamicRegistration') then
+    return
+  end
+  client:notify('workspace/didChangeWatchedFiles', {
+    changes = { { uri = vim.uri_from_fname(path), type = vim.lsp.protocol.FileChangeType.Changed } },
+  })
+end
+
+--- The loaded buffers that a client is attached to, as a set.
+---@param client_id integer
+---@return table<integer, true>
+function M.buffers(client_id)
+  local client = vim.lsp.get_client_by_id(client_id)
+  local buffers = {}
+  for bufnr in pairs(client and client.attached_buffers or {}) do
+    if vim.api.nvim_buf_is_loaded(bufnr) then
+      buffers[bufnr] = true
+    end
+  end
+  return buffers
+end
+
+--- Called when the server attaches to a buffer: gives it :Warplens, and what vim.g.warplens_show asks.
+---@param bufnr integer
+function M.attach(bufnr)
+  vim.api.nvim_buf_create_user_command(bufnr, 'Warplens', function(call)
+    require('warplens.commands').run(call.fargs, bufnr)
+  end, {
+    nargs = '*',
+    desc = 'What this kernel costs: gpu, launch, hints, breakdown, estimate, explain, log …',
+    complete = function(lead, line)
+      return require('warplens.commands').complete(lead, line, bufnr)
+    end,
+  })
+  if vim.g.warplens_show then
+    M.show(bufnr)
+  end
+end
+
+--- Called when the server leaves a buffer.
+---@param bufnr integer
+function M.detach(bufnr)
+  vim.api.nvim_clear_autocmds({ group = group, buffer = bufnr })
+  pcall(vim.api.nvim_buf_del_user_command, bufnr, 'Warplens')
+end
+
+return M

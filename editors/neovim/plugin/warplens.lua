@@ -1,0 +1,55 @@
+-- Gives a buffer its :Warplens command when the server attaches, and takes it away after.
+
+if vim.g.loaded_warplens or vim.fn.has('nvim-0.11') == 0 then
+  return
+end
+vim.g.loaded_warplens = true
+
+local group = vim.api.nvim_create_augroup('warplens', {})
+
+---@param client_id integer
+local function is_warplens(client_id)
+  local client = vim.lsp.get_client_by_id(client_id)
+  return client ~= nil and client.name == 'warplens'
+end
+
+vim.api.nvim_create_autocmd('LspAttach', {
+  group = group,
+  callback = function(event)
+    if is_warplens(event.data.client_id) then
+      require('warplens').attach(event.buf)
+    end
+  end,
+})
+
+vim.api.nvim_create_autocmd('LspDetach', {
+  group = group,
+  callback = function(event)
+    if is_warplens(event.data.client_id) then
+      require('warplens').detach(event.buf)
+    end
+  end,
+})
+
+-- Neovim does not watch files everywhere; what is written in it, or changed while it was in the
+-- background, is told to the server.
+vim.api.nvim_create_autocmd('BufWritePost', {
+  group = group,
+  pattern = { 'warplens.toml', 'compile_commands.json', '*.h', '*.hh', '*.hpp', '*.cuh', '*.inc' },
+  callback = function(event)
+    for _, client in ipairs(vim.lsp.get_clients({ name = 'warplens' })) do
+      require('warplens').file_changed(client, event.match)
+    end
+  end,
+})
+vim.api.nvim_create_autocmd('FocusGained', {
+  group = group,
+  callback = function()
+    for _, client in ipairs(vim.lsp.get_clients({ name = 'warplens' })) do
+      local file = client.root_dir and vim.fs.joinpath(client.root_dir, 'warplens.toml')
+      if file and vim.uv.fs_stat(file) then
+        require('warplens').file_changed(client, file)
+      end
+    end
+  end,
+})

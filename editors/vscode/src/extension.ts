@@ -1,0 +1,88 @@
+// Starts the warplens server for CUDA, OpenCL and HIP files and puts its commands into the palette.
+
+import * as vscode from "vscode";
+import { explain } from "./commands/explain";
+import { menu } from "./commands/menu";
+import { breakdown, compareGpus, estimate, report } from "./commands/pages";
+import { selectGpu } from "./commands/selectGpu";
+import { setLaunch } from "./commands/setLaunch";
+import { toggleHints } from "./commands/toggleHints";
+import { kernelEditor } from "./documents";
+import { Gpu } from "./gpu";
+import { Pages } from "./pages";
+import { Session, text } from "./session";
+import { StatusItem } from "./status";
+
+/** What the commands work with. */
+export interface App {
+  session: Session;
+  gpu: Gpu;
+  pages: Pages;
+}
+
+let session: Session | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const log = vscode.window.createOutputChannel("warplens");
+  session = new Session(context.extensionUri, log);
+  const gpu = new Gpu(session, context.workspaceState);
+  const pages = new Pages();
+  const app: App = { session, gpu, pages };
+  context.subscriptions.push(log, session, gpu, pages, new StatusItem(session, gpu));
+
+  const command = (name: string, run: (given: never) => Promise<void>) =>
+    context.subscriptions.push(vscode.commands.registerCommand(`warplens.${name}`, reported(run)));
+  command("selectGpu", (given) => selectGpu(app, given));
+  command("setLaunch", (given) => setLaunch(app, given));
+  command("breakdown", (given) => breakdown(app, given));
+  command("compareGpus", (given) => compareGpus(app, given));
+  command("report", (given) => report(app, given));
+  command("estimate", (given) => estimate(app, given));
+  command("explain", (given) => explain(app, given));
+  command("menu", () => menu(app));
+  command("toggleHints", toggleHints);
+  command("restart", () => app.session.restart());
+  command("openLogs", async () => log.show());
+
+  context.subscriptions.push(
+    vscode.window.onDidChangeActiveTextEditor(markKernelFile),
+    vscode.workspace.onDidOpenTextDocument(markKernelFile),
+    vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration("warplens.server.path")) void pathChanged(app.session);
+    }),
+  );
+  markKernelFile();
+  await session.start();
+}
+
+export async function deactivate(): Promise<void> {
+  await session?.stop();
+}
+
+/** A failed command is said to the user, once, in words. */
+function reported(run: (given: never) => Promise<void>): (given: unknown) => Promise<void> {
+  return async (given) => {
+    try {
+      // Menus pass their own things; our lenses and actions pass an object.
+      await run((given ?? undefined) as never);
+    } catch (error) {
+      void vscode.window.showErrorMessage(`warplens: ${text(error)}`);
+    }
+  };
+}
+
+/** For the palette: commands about a kernel appear where there may be one. */
+function markKernelFile(): void {
+  void vscode.commands.executeCommand("setContext", "warplens.kernelFile", kernelEditor() !== undefined);
+}
+
+/** A server that runs is not taken away without asking. */
+async function pathChanged(session: Session): Promise<void> {
+  if (session.phase.kind === "failed") return session.restart();
+  const restart = "Restart";
+  const choice = await vscode.window.showInformationMessage(
+    "The path of the warplens server has changed. It is looked at when the server starts.",
+    restart,
+  );
+  if (choice === restart) await session.restart();
+}

@@ -1,0 +1,82 @@
+// The status bar item: the target GPU and how the server is.
+
+import * as vscode from "vscode";
+import { kernelFileInSight } from "./documents";
+import type { Gpu } from "./gpu";
+import { describe } from "./locate";
+import type { Phase, Session } from "./session";
+
+export class StatusItem implements vscode.Disposable {
+  private readonly item = vscode.window.createStatusBarItem("warplens.status", vscode.StatusBarAlignment.Right, 100);
+  private readonly disposables: vscode.Disposable[];
+
+  constructor(
+    private readonly session: Session,
+    private readonly gpu: Gpu,
+  ) {
+    this.item.name = "warplens";
+    this.item.command = "warplens.menu";
+    const update = () => this.update();
+    this.disposables = [
+      this.item,
+      session.onDidChange(update),
+      gpu.onDidChange(update),
+      vscode.window.onDidChangeVisibleTextEditors(update),
+      vscode.workspace.onDidChangeConfiguration((event) => {
+        if (event.affectsConfiguration("warplens")) update();
+      }),
+    ];
+    this.update();
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.disposables).dispose();
+  }
+
+  private update(): void {
+    const phase = this.session.phase;
+    const gpu = this.gpu.id;
+    switch (phase.kind) {
+      case "starting":
+        this.item.text = "$(loading~spin) warplens";
+        break;
+      case "running":
+        this.item.text = `$(circuit-board) ${gpu ?? "warplens"}`;
+        break;
+      case "failed":
+        this.item.text = "$(error) warplens";
+        break;
+    }
+    this.item.backgroundColor =
+      phase.kind === "failed" ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
+    this.item.tooltip = tooltip(phase, gpu);
+    // An error stays in sight whatever is edited.
+    if (phase.kind === "failed" || kernelFileInSight()) this.item.show();
+    else this.item.hide();
+  }
+}
+
+function tooltip(phase: Phase, gpu: string | undefined): vscode.MarkdownString {
+  const text = new vscode.MarkdownString("", true);
+  // Only our own commands are links here; paths and answers of programs go in as plain text.
+  text.isTrusted = { enabledCommands: ["warplens.selectGpu", "warplens.restart", "warplens.openLogs"] };
+  const line = (plain: string) => text.appendText(plain).appendMarkdown("\n\n");
+  switch (phase.kind) {
+    case "starting":
+      line("The warplens server is starting.");
+      break;
+    case "running":
+      if (gpu !== undefined) line(`Costs are predicted for ${gpu}.`);
+      line(`${phase.server.version}, ${phase.server.origin}: ${phase.server.path}`);
+      break;
+    case "failed":
+      line(phase.message);
+      break;
+  }
+  const failures = phase.kind === "starting" ? [] : phase.failures;
+  for (const failure of failures) line(`Not used: ${describe(failure)}`);
+  text.appendMarkdown(
+    "[Select GPU](command:warplens.selectGpu) · [Restart](command:warplens.restart) · [Logs](command:warplens.openLogs)",
+  );
+  return text;
+}

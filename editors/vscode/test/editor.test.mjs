@@ -1,0 +1,331 @@
+// What someone sees who opens tests/kernels/transpose.cu in VS Code with the packaged extension. Started by run.sh.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { until, Workbench } from "./workbench.mjs";
+
+const { values: given } = parseArgs({
+  options: {
+    "code-server": { type: "string" },
+    chromium: { type: "string" },
+    vsix: { type: "string" },
+    repository: { type: "string" },
+    keep: { type: "boolean", default: false },
+  },
+});
+
+const TIME_LIMIT_MS = 10 * 60_000;
+const PROBLEMS = ".markers-panel .monaco-list-row";
+const STATUS = ".part.statusbar .statusbar-item";
+const LENS = ".editor-instance .codelens-decoration";
+const SQUIGGLE = ".editor-instance .cdr[class*='squiggly-']";
+
+const kernels = path.join(given.repository, "tests", "kernels");
+const artifacts = path.join(given.repository, "tests", "artifacts", "vscode");
+fs.rmSync(artifacts, { recursive: true, force: true });
+fs.mkdirSync(artifacts, { recursive: true });
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "warplens-vscode-"));
+const workspace = path.join(folder, "workspace");
+fs.mkdirSync(workspace);
+for (const file of ["transpose.cu", "transpose.cl", "harness.cuh"]) fs.copyFileSync(path.join(kernels, file), path.join(workspace, file));
+fs.writeFileSync(path.join(workspace, "broken.hip"), "__global__ void half(float* out) { out[threadIdx.x\n");
+
+// Line numbers are read from the file, so that it may be edited.
+const source = fs.readFileSync(path.join(workspace, "transpose.cu"), "utf8");
+const lineOf = (pattern, from = 0) => {
+  const index = source.split("\n").findIndex((line, i) => i >= from && pattern.test(line));
+  if (index < 0) throw new Error(`transpose.cu has no line ${pattern}`);
+  return index + 1;
+};
+const tiled = lineOf(/transpose_tiled\(const/);
+const declaration = lineOf(/tile\[32\]\[32\]/, tiled);
+const conflict = lineOf(/= tile\[threadIdx\.x\]/, tiled);
+const conflictText = source.split("\n")[conflict - 1].trim();
+
+let passed = 0;
+let failed = 0;
+const failures = new Set();
+let bench;
+
+/** The lens of a kernel of transpose.cu, which must be in sight. */
+const lensOf = (kernel) => until(`a lens above ${kernel}`, () => bench.lensAbove(`${kernel}(const`, kernel));
+
+async function check(name, work) {
+  const shot = `${String(passed + failed + 1).padStart(2, "0")}-${name.replaceAll(/[^a-z0-9]+/gi, "-")}`;
+  try {
+    await work((label = shot) => bench.screenshot(path.join(artifacts, `${label}.png`)));
+    passed += 1;
+    console.log(`ok      ${name}`);
+  } catch (error) {
+    failed += 1;
+    failures.add(name);
+    console.log(`FAILED  ${name}\n        ${String(error.message).replaceAll("\n", "\n        ")}`);
+    await bench?.screenshot(path.join(artifacts, `${shot}-FAILED.png`)).catch(() => {});
+  }
+}
+
+async function finish() {
+  await bench?.close();
+  if (given.keep) console.log(`kept: ${folder}`);
+  else fs.rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  console.log(`screenshots: ${path.relative(given.repository, artifacts)}`);
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exit(failed === 0 && passed > 0 ? 0 : 1);
+}
+
+setTimeout(() => {
+  console.log(`FAILED  the whole test took more than ${TIME_LIMIT_MS / 60_000} minutes`);
+  failed += 1;
+  void finish();
+}, TIME_LIMIT_MS).unref();
+
+// The editor runs in a process group of its own; it must not outlive an interrupted test.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, () => {
+    failed += 1;
+    void finish();
+  });
+}
+
+try {
+  bench = await Workbench.open({
+    codeServer: given["code-server"],
+    chromiumPath: given.chromium,
+    vsix: given.vsix,
+    folder,
+    workspace,
+    settings: {
+      "workbench.startupEditor": "none",
+      "workbench.colorTheme": "Default Dark Modern",
+      "telemetry.telemetryLevel": "off",
+      "extensions.autoUpdate": false,
+      "extensions.ignoreRecommendations": true,
+      "editor.minimap.enabled": false,
+      "git.enabled": false,
+    },
+  });
+} catch (error) {
+  failed += 1;
+  console.log(`FAILED  VS Code opens the folder\n        ${error.message}`);
+  await finish();
+}
+
+await check("opens a CUDA file and shows the target GPU in the status bar", async (shot) => {
+  await bench.openFile("transpose.cu");
+  await bench.text(STATUS, /CUDA C\+\+/);
+  await bench.text(STATUS, /a100-sxm4-40gb/);
+  await shot();
+});
+
+if (failed > 0) {
+  console.log("nothing else is worth trying");
+  await finish();
+}
+
+await check("inlay hints at the line ends", async (shot) => {
+  // The naive store goes down a column: 32 sectors where 4 would do.
+  await bench.afterLine("if (x < n && y < n) out[x * n + y] = in[y * n + x];", /32\/4 sectors/);
+  await bench.cursorAt(source, conflict, "tile");
+  await bench.afterLine(conflictText, /\d+ passes/);
+  await shot();
+});
+
+await check("a code lens above each kernel", async (shot) => {
+  await bench.cursorAt(source, tiled, "transpose_tiled");
+  for (const kernel of ["transpose_naive", "transpose_tiled", "transpose_padded"]) {
+    const lens = await lensOf(kernel);
+    for (const [what, pattern] of [
+      ["the target", /a100/i],
+      ["a time", /\d\s?(ns|µs|us|ms|s)\b/],
+      ["the occupancy", /occupancy/i],
+    ]) {
+      if (!pattern.test(lens)) throw new Error(`the lens of ${kernel} lacks ${what}: ${lens}`);
+    }
+  }
+  await shot();
+});
+
+await check("a hover on the conflicting line shows the breakdown", async (shot) => {
+  await bench.cursorAt(source, conflict, "tile");
+  // The finding's message is in the same box; the breakdown names the kernel, its share and the ideal.
+  await bench.hover(conflictText, "tile", /\d+ % of transpose_tiled[^]*32 of 1 passes/);
+  await shot();
+  await bench.dismiss();
+});
+
+await check("smem/bank-conflict as a squiggle and in Problems", async (shot) => {
+  await until("a squiggle", async () => (await bench.page.locator(SQUIGGLE).count()) > 0);
+  await bench.command("Problems: Focus on Problems View");
+  const row = await bench.text(PROBLEMS, /bank-conflict/);
+  if (!/warplens/.test(row)) throw new Error(`Problems does not name warplens as the source: ${row}`);
+  await shot();
+});
+
+const PAD = "the Pad action widens the array, and the diagnostic goes";
+await check(PAD, async (shot) => {
+  await bench.cursorAt(source, conflict, "tile[");
+  await bench.action("Pad ", () => shot("pad-action"));
+  await bench.cursorAt(source, declaration, "tile");
+  await until("[33] in the declaration of the tiled kernel", async () => {
+    const lines = await bench.lines();
+    return !lines.some((line) => line.includes("tile[32][32]")) && lines.some((line) => line.includes("tile[32][33]"));
+  });
+  await bench.noText(PROBLEMS, /bank-conflict/);
+  await bench.cursorAt(source, conflict, "tile");
+  await until("no hint of 32 passes", async () => !(await bench.lines()).some((line) => /\b32(\/\d+)? passes/.test(line)));
+  // It is the padded kernel by another name now, and its lens must say the same.
+  await until("the lens of the padded kernel above both", async () => {
+    return (await lensOf("transpose_tiled")) === (await lensOf("transpose_padded"));
+  });
+  await shot();
+});
+
+await check("undo brings the diagnostic back", async () => {
+  if (failures.has(PAD)) throw new Error("there is nothing to undo");
+  await bench.focusEditor();
+  await bench.page.keyboard.press("Control+Z");
+  await bench.text(PROBLEMS, /bank-conflict/);
+});
+
+await check("a warplens.toml takes effect at once, and so does its end", async () => {
+  await bench.cursorAt(source, tiled, "transpose_tiled");
+  const file = path.join(workspace, "warplens.toml");
+  fs.writeFileSync(file, 'gpu = "v100-sxm2-16gb"\n');
+  await bench.text(STATUS, /v100-sxm2-16gb/);
+  await until("the lens names the project's target", async () => /v100/i.test(await lensOf("transpose_tiled")));
+  fs.rmSync(file);
+  await bench.text(STATUS, /a100-sxm4-40gb/);
+  await until("the lens names the default again", async () => /a100/i.test(await lensOf("transpose_tiled")));
+});
+
+await check("Select the Target GPU changes the status bar and the lenses", async (shot) => {
+  await bench.focusEditor();
+  await bench.command("warplens: Select the Target GPU…");
+  await bench.box(/h100-sxm5/);
+  await shot("gpu-list");
+  await bench.answer("h100-sxm5");
+  await bench.text(STATUS, /h100-sxm5/);
+  await until("the lens names the new target", async () => /h100/i.test(await lensOf("transpose_tiled")));
+  await shot();
+});
+
+await check("Set the Launch asks for block, grid and arguments, and the lens follows", async (shot) => {
+  await bench.cursorAt(source, tiled, "transpose_tiled");
+  const before = await lensOf("transpose_tiled");
+  await bench.command("warplens: Set the Launch of the Kernel at the Cursor…");
+  await bench.box(/transpose_tiled[^]*Threads of a block/);
+  await bench.answer("32,9,9,9");
+  await bench.box(/at most three numbers/);
+  await bench.answer("32,8");
+  await bench.box(/Blocks of the grid/);
+  await bench.answer("256,256");
+  await bench.box(/Values of integer parameters/);
+  await shot("set-launch");
+  await bench.answer("n=8192");
+  await until("another prediction for the tiled kernel", async () => (await lensOf("transpose_tiled")) !== before);
+  // All left empty takes it back.
+  await bench.command("warplens: Set the Launch of the Kernel at the Cursor…");
+  for (const question of [/Threads of a block/, /Blocks of the grid/, /Values of integer parameters/]) {
+    await bench.box(question);
+    await bench.answer("");
+  }
+  await until("the prediction as it was", async () => (await lensOf("transpose_tiled")) === before);
+});
+
+await check("the cost breakdown opens as a page", async (shot) => {
+  await bench.cursorAt(source, tiled, "transpose_tiled");
+  await bench.command("warplens: Show the Cost Breakdown of the Kernel at the Cursor");
+  await bench.preview(/transpose_tiled[^]*passes/i);
+  await shot();
+});
+
+await check("a rule is explained", async (shot) => {
+  await bench.focusEditor();
+  await bench.command("warplens: Explain a Rule…");
+  await bench.box(/smem\/bank-conflict/);
+  await bench.answer("smem/bank-conflict");
+  await bench.preview(/^\s*smem\/bank-conflict[^]*why it costs/i);
+  await shot();
+});
+
+await check("the estimate opens as JSON", async () => {
+  await bench.focusEditor();
+  await bench.command("warplens: Show the Full Estimate as JSON");
+  await bench.text(".editor-instance .view-lines", /"warplens\.estimate\/1"/);
+});
+
+await check("Toggle Inlay Hints takes the hints away and brings them back", async () => {
+  await bench.cursorAt(source, conflict, "tile");
+  await bench.afterLine(conflictText, /passes/);
+  await bench.command("warplens: Toggle Inlay Hints");
+  await bench.afterLine(conflictText, /^\s*$/);
+  await bench.command("warplens: Toggle Inlay Hints");
+  await bench.afterLine(conflictText, /passes/);
+});
+
+await check("Restart brings everything back, the chosen GPU included", async () => {
+  await bench.focusEditor();
+  await bench.command("warplens: Restart the Language Server");
+  await bench.text(STATUS, /h100-sxm5/);
+  await bench.text(LENS, /h100/i);
+  await bench.text(PROBLEMS, /bank-conflict/);
+});
+
+await check("the log says which server is used", async (shot) => {
+  await bench.command("warplens: Open the Logs");
+  await bench.text(".part.panel .view-lines", /using: bundled: .*server\/warplens \(warplens \d/);
+  await shot();
+});
+
+await check("an OpenCL file has its language, colours and lenses", async (shot) => {
+  await bench.openFile("transpose.cl");
+  await bench.text(STATUS, /OpenCL C/);
+  await bench.text(LENS, /h100/i);
+  // The C grammar, which does most of the work, knows neither address spaces nor work-item functions.
+  const colour = async (word) => {
+    const spans = bench.page.locator(".editor-instance .view-line span span", { hasText: new RegExp(`^\\s*${word}\\s*$`) });
+    return spans.first().evaluate((span) => getComputedStyle(span).color);
+  };
+  const seen = [await colour("__global"), await colour("get_global_id"), await colour("in")];
+  if (new Set(seen).size < 3) throw new Error(`qualifier, function and name are not told apart: ${seen}`);
+  await shot();
+});
+
+await check("a half-typed HIP file does not disturb the server", async () => {
+  await bench.openFile("broken.hip");
+  await bench.text(STATUS, /HIP C\+\+/);
+  await bench.openFile("transpose.cu");
+  await bench.text(LENS, /h100/i);
+  await bench.noText(STATUS, /error/i);
+});
+
+await check("a GPU in the settings replaces the one that was picked, until it is taken out again", async () => {
+  const file = path.join(workspace, ".vscode", "settings.json");
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, '{ "warplens.gpu": "tesla-k40c" }');
+  await bench.text(STATUS, /tesla-k40c/);
+  await bench.text(LENS, /k40c/i);
+  fs.writeFileSync(file, "{}");
+  await bench.text(STATUS, /a100-sxm4-40gb/);
+  await bench.text(LENS, /a100/i);
+});
+
+await check("without a server it says so, and a path in the settings mends it", async (shot) => {
+  const [installed] = fs.readdirSync(bench.extensions).filter((name) => name.startsWith("warplens."));
+  const tools = path.join(folder, "tools");
+  fs.renameSync(path.join(bench.extensions, installed, "server"), tools);
+  await bench.command("warplens: Restart the Language Server");
+  const toast = await bench.text(".notification-toast", /No warplens program was found/);
+  if (!/Set the Path/.test(toast)) throw new Error(`the message offers no way out: ${toast}`);
+  await bench.text(STATUS, /warplens/);
+  await bench.noText(STATUS, /a100/);
+  await shot();
+  // The editor's home folder is the test's folder.
+  bench.setOnMachine({ "warplens.server.path": "~/tools/warplens" });
+  await bench.text(STATUS, /a100-sxm4-40gb/);
+  await bench.command("warplens: Open the Logs");
+  await bench.text(".part.panel .view-lines", /not used: bundled: .*no such file[^]*using: setting: .*\/tools\/warplens/);
+});
+
+await finish();

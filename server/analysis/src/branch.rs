@@ -1,0 +1,327 @@
+//! How the warps of a launch split at each branch and loop.
+
+use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
+
+use crate::context::{BUDGET, Budget, Context, Executions, assumed};
+use crate::facts::{BarrierHazard, Branch, BranchKind, Certainty, Site, Uniformity};
+
+/// Cases looked at for one loop's trip counts, at most: they seldom repeat.
+const LOOP_BUDGET: u32 = 2048;
+
+/// A branch before it is measured.
+#[derive(Debug, Clone)]
+pub(crate) struct BranchDraft {
+    pub(crate) site: Site,
+    pub(crate) text: String,
+    pub(crate) kind: BranchKind,
+    /// The condition; a loop's: its trip count, where that is one expression.
+    pub(crate) condition: Option<Id>,
+    pub(crate) context: usize,
+    /// The context of a loop's body.
+    pub(crate) inner: Option<usize>,
+    pub(crate) taken_operations: u32,
+    pub(crate) other_operations: u32,
+    pub(crate) probability: f64,
+    /// Data decides, or it was not understood.
+    pub(crate) why: Option<String>,
+}
+
+/// A barrier and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BarrierDraft {
+    pub(crate) site: Site,
+    pub(crate) context: usize,
+}
+
+pub(crate) struct Measure<'a> {
+    pub(crate) arena: &'a Arena,
+    pub(crate) domain: &'a Domain,
+    pub(crate) budget: &'a Budget,
+    pub(crate) contexts: &'a [Context],
+    pub(crate) executions: &'a [Executions],
+    pub(crate) blocks: [Symbol; 3],
+    pub(crate) threads_per_block: u64,
+    pub(crate) block_assumed: bool,
+    pub(crate) grid_assumed: bool,
+}
+
+impl Measure<'_> {
+    pub(crate) fn branch(&self, draft: &BranchDraft) -> Branch {
+        let context = &self.contexts[draft.context];
+        let evaluations = self.executions[draft.context].warps;
+        let mut branch = Branch {
+            site: draft.site,
+            text: draft.text.clone(),
+            kind: draft.kind,
+            uniformity: Uniformity::DataDependent,
+            divergent_warp_fraction: None,
+            taken_warp_fraction: None,
+            taken_threads: None,
+            evaluations: Some(evaluations),
+            trips: draft.inner.map(|inner| {
+                if evaluations > 0.0 {
+                    self.executions[inner].warps / evaluations
+                } else {
+                    0.0
+                }
+            }),
+            certainty: Certainty::Unknown,
+            why: draft.why.clone().or_else(|| context.why.clone()),
+            constraints: Vec::new(),
+            taken_operations: draft.taken_operations,
+            other_operations: draft.other_operations,
+            guard: false,
+            barrier_hazard: None,
+        };
+        let Some(condition) = draft.condition else {
+            branch
+                .why
+                .get_or_insert_with(|| "the trip count is not known".to_owned());
+            return branch;
+        };
+        if let Some(data) = self.arena.opaque(condition) {
+            if data && draft.kind != BranchKind::Loop {
+                // Lanes decide independently with the stated probability.
+                let (p, lanes) = (draft.probability, self.domain.warp_size() as f64);
+                if self.arena.varies_by_lane(condition) {
+                    branch.taken_warp_fraction = Some(1.0 - (1.0 - p).powf(lanes));
+                    branch.divergent_warp_fraction =
+                        Some((1.0 - p.powf(lanes) - (1.0 - p).powf(lanes)).max(0.0));
+                } else {
+                    branch.taken_warp_fraction = Some(p);
+                    branch.divergent_warp_fraction = Some(0.0);
+                }
+                branch.certainty = Certainty::Assumed;
+                branch.why = Some(format!(
+                    "hangs on data: each lane takes it with probability {p} (assumed)"
+                ));
+            } else {
+                branch.why.get_or_insert_with(|| {
+                    if data {
+                        "hangs on data in memory"
+                    } else {
+                        "not understood"
+                    }
+                    .to_owned()
+                });
+            }
+            return branch;
+        }
+        let (sum, same, complete) = if draft.kind == BranchKind::Loop {
+            self.trips(condition, context)
+        } else {
+            let (sum, threads, same, complete) = self.sides(condition, context);
+            branch.taken_threads = Some(threads);
+            (sum, same, complete)
+        };
+        let varies = sum.0 > 0.0;
+        branch.taken_warp_fraction = varies.then(|| sum.1 / sum.0);
+        branch.divergent_warp_fraction = varies.then(|| sum.2 / sum.0);
+        branch.uniformity = if same || !varies || self.launch_uniform(condition) {
+            Uniformity::Uniform
+        } else if sum.2 == 0.0 {
+            Uniformity::WarpUniform
+        } else {
+            Uniformity::Divergent
+        };
+        let hangs = assumed(self.arena, condition)
+            || context.hangs_on_assumption(self.arena)
+            || context.why.is_some()
+            || self.block_assumed
+            || (!same && self.grid_assumed);
+        branch.certainty = if complete && !hangs {
+            Certainty::Exact
+        } else {
+            Certainty::Assumed
+        };
+        if branch.certainty == Certainty::Exact {
+            branch.why = None;
+        } else {
+            branch.why.get_or_insert_with(|| {
+                if complete {
+                    "hangs on an assumed launch or argument".to_owned()
+                } else {
+                    "a sample of the launch: too many distinct cases".to_owned()
+                }
+            });
+        }
+        branch.guard = draft.kind == BranchKind::If
+            && (draft.other_operations == 0 || draft.taken_operations == 0)
+            && self.bounds_guard(condition);
+        branch
+    }
+
+    /// Warps that evaluate a condition, that take it with some lane, that split; threads that take it;
+    /// whether all agree.
+    fn sides(&self, condition: Id, context: &Context) -> ((f64, f64, f64), f64, bool, bool) {
+        let mut guards = context.guards();
+        let mut complete = true;
+        let mut warps = |guards: &[Guard]| {
+            let query = Query {
+                counters: &context.counters,
+                guards,
+                roots: &[],
+                budget: BUDGET,
+            };
+            let (mut sum, mut threads) = (0.0, 0.0);
+            let whole = self
+                .budget
+                .visit(self.domain, self.arena, &query, &mut |case| {
+                    sum += case.weight;
+                    threads += case.weight * f64::from(case.active.count_ones());
+                });
+            complete &= whole;
+            (sum, threads)
+        };
+        let (all, _) = warps(&guards);
+        guards.push(Guard {
+            condition,
+            holds: true,
+        });
+        let (taken, threads) = warps(&guards);
+        guards.pop();
+        guards.push(Guard {
+            condition,
+            holds: false,
+        });
+        let (other, _) = warps(&guards);
+        (
+            (all, taken, (taken + other - all).max(0.0)),
+            threads,
+            taken == 0.0 || other == 0.0,
+            complete,
+        )
+    }
+
+    /// Warps that reach a loop, that run it with some lane, whose lanes differ in trips; whether all trips
+    /// of the launch are one number.
+    fn trips(&self, trips: Id, context: &Context) -> ((f64, f64, f64), bool, bool) {
+        let guards = context.guards();
+        let roots = [(trips, 0)];
+        let query = Query {
+            counters: &context.counters,
+            guards: &guards,
+            roots: &roots,
+            budget: LOOP_BUDGET,
+        };
+        let lanes = self.domain.warp_size();
+        let (mut all, mut some, mut split) = (0.0, 0.0, 0.0);
+        let mut one: Option<i64> = None;
+        let mut same = true;
+        let complete = self
+            .budget
+            .visit(self.domain, self.arena, &query, &mut |case| {
+                let values = (0..lanes)
+                    .filter(|lane| case.active >> lane & 1 == 1)
+                    .map(|lane| case.values[0][lane]);
+                let (mut least, mut most) = (i64::MAX, i64::MIN);
+                for value in values {
+                    least = least.min(value);
+                    most = most.max(value);
+                }
+                same &= least == most && *one.get_or_insert(most) == most;
+                all += case.weight;
+                some += if most > 0 { case.weight } else { 0.0 };
+                split += if least == most { 0.0 } else { case.weight };
+            });
+        ((all, some, split), same, complete)
+    }
+
+    /// One value at each evaluation in the whole launch: it hangs on loop counters and fixed values alone.
+    fn launch_uniform(&self, condition: Id) -> bool {
+        self.arena
+            .symbols_of(condition)
+            .all(|symbol| match self.arena.symbol_kind(symbol) {
+                SymbolKind::Fixed { .. } => true,
+                SymbolKind::Counter { .. } => !self.blocks.contains(&symbol),
+                _ => false,
+            })
+    }
+
+    /// A conjunction or disjunction of comparisons of a global coordinate with a bound.
+    fn bounds_guard(&self, condition: Id) -> bool {
+        match self.arena.node(condition) {
+            Node::Binary(BinaryOp::LogicalAnd | BinaryOp::LogicalOr, a, b) => {
+                self.bounds_guard(*a) && self.bounds_guard(*b)
+            }
+            Node::Binary(BinaryOp::Lt | BinaryOp::Le, a, b) => {
+                let by_lane = |id: Id| self.arena.varies_by_lane(id);
+                let by_block = |id: Id| self.blocks.iter().any(|&b| self.arena.depends_on(id, b));
+                let linear = |id: Id| {
+                    self.arena.terms(id).1.iter().all(|&(term, _)| {
+                        matches!(self.arena.node(term), Node::Symbol(_) | Node::Product(_))
+                    })
+                };
+                let (a, b) = (*a, *b);
+                (by_lane(a) != by_lane(b)
+                    && (by_block(a) || by_block(b))
+                    && linear(a)
+                    && linear(b))
+                    // A coordinate that does not hang on the lane along a further axis.
+                    || (!by_lane(a) && !by_lane(b) && (by_block(a) || by_block(b)))
+            }
+            _ => false,
+        }
+    }
+
+    /// Sets the hazards of barriers that threads of one block may miss.
+    pub(crate) fn hazards(&self, barriers: &[BarrierDraft], branches: &mut [Branch]) {
+        for barrier in barriers {
+            let context = &self.contexts[barrier.context];
+            for (guard, origin) in &context.guards {
+                let Some(branch) = branches.get(origin.branch) else {
+                    continue;
+                };
+                if branch.barrier_hazard.is_some() || !self.arena.varies_by_lane(guard.condition) {
+                    continue;
+                }
+                let parts = self.parts_a_block(*guard, context);
+                // An assumed bound cuts the coordinate somewhere: for other values inside a block.
+                let bound_assumed = assumed(self.arena, guard.condition);
+                let assumed = self.block_assumed || self.grid_assumed || bound_assumed;
+                if !parts && !bound_assumed {
+                    continue;
+                }
+                let when = if parts { "" } else { "for other arguments" };
+                branches[origin.branch].barrier_hazard = Some(BarrierHazard {
+                    barrier: barrier.site,
+                    early_exit: origin.early_exit,
+                    certainty: match (parts, assumed) {
+                        (true, false) => Certainty::Exact,
+                        (true, true) => Certainty::Assumed,
+                        (false, _) => Certainty::Unknown,
+                    },
+                    when: when.to_owned(),
+                });
+            }
+        }
+    }
+
+    /// True where some block has threads on both sides: the number of threads that pass, over whole
+    /// blocks, is not a multiple of the block.
+    fn parts_a_block(&self, guard: Guard, context: &Context) -> bool {
+        if self.arena.opaque(guard.condition).is_some() {
+            return false;
+        }
+        let counters: Vec<Symbol> = context
+            .counters
+            .iter()
+            .copied()
+            .filter(|&counter| self.arena.depends_on(guard.condition, counter))
+            .collect();
+        let mut lanes = 0.0;
+        let guards = [guard];
+        let query = Query {
+            counters: &counters,
+            guards: &guards,
+            roots: &[],
+            budget: BUDGET,
+        };
+        let complete = self
+            .budget
+            .visit(self.domain, self.arena, &query, &mut |case| {
+                lanes += case.weight * f64::from(case.active.count_ones());
+            });
+        complete && lanes % self.threads_per_block as f64 != 0.0
+    }
+}

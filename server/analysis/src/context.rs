@@ -1,0 +1,164 @@
+//! Under which conditions, and how often, a statement runs.
+
+use std::cell::Cell;
+
+use warplens_symbolic::{
+    Arena, BinaryOp, Case, Domain, Guard, Id, Node, Query, Symbol, SymbolKind,
+};
+
+/// Cases looked at for one sum, at most: beyond, the result is a sample and not exact.
+pub(crate) const BUDGET: u32 = 8192;
+
+/// All cases that one kernel may take: a keystroke waits for them.
+const KERNEL_BUDGET: u32 = 60_000;
+/// What a sum may still take when the kernel's budget is spent.
+const LEAST_BUDGET: u32 = 64;
+
+/// What is left of a kernel's budget.
+#[derive(Debug)]
+pub(crate) struct Budget(Cell<u32>);
+
+impl Budget {
+    pub(crate) fn new() -> Budget {
+        Budget(Cell::new(KERNEL_BUDGET))
+    }
+
+    /// Sums over a query within its own budget and what is left; true where nothing was left out.
+    pub(crate) fn visit(
+        &self,
+        domain: &Domain,
+        arena: &Arena,
+        query: &Query,
+        each: &mut dyn FnMut(&Case),
+    ) -> bool {
+        let left = self.0.get();
+        let query = Query {
+            budget: query.budget.min(left.max(LEAST_BUDGET)),
+            ..query.clone()
+        };
+        let outcome = domain.visit(arena, &query, each);
+        self.0.set(left.saturating_sub(outcome.looked_at));
+        outcome.complete
+    }
+}
+
+/// Where a guard comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Index into the branch drafts; `usize::MAX` for the first operand of `&&` and `||`.
+    pub(crate) branch: usize,
+    /// True: lanes left before; false: the statement stands inside the branch.
+    pub(crate) early_exit: bool,
+}
+
+/// A set of warp-level executions.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) counters: Vec<Symbol>,
+    pub(crate) guards: Vec<(Guard, Origin)>,
+    /// What conditions and trip counts that are not known multiply the executions of warps by.
+    pub(crate) warp_factor: f64,
+    /// The same for threads.
+    pub(crate) lane_factor: f64,
+    /// Why the context is not exact.
+    pub(crate) why: Option<String>,
+    pub(crate) loop_depth: u32,
+    /// The counter of the innermost loop.
+    pub(crate) innermost: Option<Symbol>,
+}
+
+/// Executions of a context.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Executions {
+    pub(crate) warps: f64,
+    pub(crate) lanes: f64,
+    pub(crate) exact: bool,
+}
+
+impl Context {
+    pub(crate) fn guards(&self) -> Vec<Guard> {
+        self.guards.iter().map(|(guard, _)| *guard).collect()
+    }
+
+    /// True where a value that was assumed decides which lanes take part, or how often.
+    pub(crate) fn hangs_on_assumption(&self, arena: &Arena) -> bool {
+        self.guards
+            .iter()
+            .any(|(guard, _)| assumed(arena, guard.condition))
+    }
+
+    /// Adds a condition. Known parts become guards; the others scale by `probability`.
+    pub(crate) fn narrow(
+        &mut self,
+        arena: &Arena,
+        condition: Id,
+        holds: bool,
+        origin: Origin,
+        probability: f64,
+        warp_size: f64,
+    ) {
+        let split = if holds {
+            BinaryOp::LogicalAnd
+        } else {
+            BinaryOp::LogicalOr
+        };
+        if arena.opaque(condition).is_none() {
+            self.guards.push((Guard { condition, holds }, origin));
+            return;
+        }
+        if let Node::Binary(op, a, b) = *arena.node(condition)
+            && op == split
+        {
+            self.narrow(arena, a, holds, origin, probability, warp_size);
+            self.narrow(arena, b, holds, origin, probability, warp_size);
+            return;
+        }
+        let probability = if holds {
+            probability
+        } else {
+            1.0 - probability
+        };
+        self.lane_factor *= probability;
+        self.warp_factor *= if arena.varies_by_lane(condition) {
+            1.0 - (1.0 - probability).powf(warp_size)
+        } else {
+            probability
+        };
+        self.why
+            .get_or_insert_with(|| match arena.opaque(condition) {
+                Some(true) => "a condition around it hangs on data".to_owned(),
+                _ => "a condition around it was not understood".to_owned(),
+            });
+    }
+
+    /// How often it runs.
+    pub(crate) fn executions(&self, arena: &Arena, domain: &Domain, budget: &Budget) -> Executions {
+        let (mut warps, mut lanes) = (0.0, 0.0);
+        let guards = self.guards();
+        let query = Query {
+            counters: &self.counters,
+            guards: &guards,
+            roots: &[],
+            budget: BUDGET,
+        };
+        let complete = budget.visit(domain, arena, &query, &mut |case| {
+            warps += case.weight;
+            lanes += case.weight * f64::from(case.active.count_ones());
+        });
+        Executions {
+            warps: warps * self.warp_factor,
+            lanes: lanes * self.lane_factor,
+            exact: complete && self.why.is_none(),
+        }
+    }
+}
+
+/// True where some symbol of the expression has an assumed value.
+pub(crate) fn assumed(arena: &Arena, id: Id) -> bool {
+    arena.symbols_of(id).any(|symbol| {
+        matches!(
+            arena.symbol_kind(symbol),
+            SymbolKind::Fixed { assumed: true, .. }
+        )
+    })
+}

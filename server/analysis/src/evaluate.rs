@@ -1,0 +1,1252 @@
+//! Expressions of the kernel: their values, the accesses they make and the operations they cost.
+
+use warplens_ir::{
+    AddressSpace, BinaryOp as IrOp, Builtin, Expr, ExprKind, Function, MathClass, Site, Storage,
+    Type, UnaryOp, VarId,
+};
+use warplens_symbolic::{BinaryOp, Id, SymbolKind};
+
+use crate::access::{AccessDraft, any};
+use crate::branch::BranchDraft;
+use crate::execute::Executor;
+use crate::facts::{BranchKind, Mix, Op, OpClass, Space, StructField};
+use crate::flow::{Draft, compute};
+use crate::value::{Array, ArrayId, Kind, Place, Value};
+
+impl Executor<'_> {
+    // ---- cost ----------------------------------------------------------------------------------
+
+    /// Counts source operations and adds what a compiled kernel issues for them.
+    pub(crate) fn operation(
+        &mut self,
+        class: OpClass,
+        written: f64,
+        issued: &Mix,
+        line: u32,
+        operands: &mut [&mut Value],
+    ) {
+        self.static_operations += written as u32;
+        if self.dry > 0 {
+            return;
+        }
+        *self.counts.entry((self.context, class)).or_insert(0.0) += written;
+        let mut needs: Vec<usize> = Vec::new();
+        if issued.total() > 0.0 {
+            for operand in operands {
+                needs.append(&mut operand.loads);
+            }
+            needs.sort_unstable();
+            needs.dedup();
+        }
+        if issued.total() > 0.0 || !needs.is_empty() {
+            let chain = issued.total();
+            compute(&mut self.flow, line, issued, &needs, chain);
+        }
+    }
+
+    /// An integer operation: what gives a value that is known already, or once for all iterations, costs
+    /// nothing here.
+    fn integer(&mut self, result: Option<Id>, line: u32, operands: &mut [&mut Value]) {
+        let fresh = match result {
+            Some(id) => self.is_fresh(id),
+            None => true,
+        };
+        let issued = Mix {
+            int: f64::from(u8::from(fresh)),
+            ..Mix::default()
+        };
+        self.operation(OpClass::Int, 1.0, &issued, line, operands);
+    }
+
+    /// True the first time that a value must be computed where the execution stands.
+    pub(crate) fn is_fresh(&mut self, id: Id) -> bool {
+        if self.dry > 0 || self.arena.value(id).is_some() {
+            return false;
+        }
+        if let Some(counter) = self.contexts[self.context].innermost
+            && !self.arena.depends_on(id, counter)
+            && self.arena.opaque(id).is_none()
+        {
+            // Computed before the loop.
+            return false;
+        }
+        // A constant offset is part of the instruction that uses it.
+        let (constant, terms) = self.arena.terms(id);
+        let base = if constant != 0 && !terms.is_empty() {
+            let offset = self.arena.constant(constant);
+            self.arena.sub(id, offset)
+        } else {
+            id
+        };
+        self.computed
+            .insert((self.contexts[self.context].innermost, base))
+    }
+
+    fn floating(
+        &mut self,
+        ty: &Type,
+        operations: f64,
+        instructions: f64,
+        line: u32,
+        operands: &mut [&mut Value],
+    ) {
+        let (class, lanes) = match ty {
+            Type::Vector(element, lanes) => (float_class(element), f64::from(*lanes)),
+            ty => (float_class(ty), 1.0),
+        };
+        let mut issued = Mix::default();
+        let amount = instructions * lanes;
+        match class {
+            OpClass::Fp64 => issued.fp64 = amount,
+            OpClass::Fp16 => issued.fp16 = amount,
+            OpClass::Int => issued.int = amount,
+            _ => issued.fp32 = amount,
+        }
+        self.operation(class, operations * lanes, &issued, line, operands);
+    }
+
+    fn conversion(&mut self, from: &Type, to: &Type, line: u32, value: &mut Value) {
+        let needed = match (from, to) {
+            (Type::Float { bits: a }, Type::Float { bits: b }) => a != b,
+            (Type::Float { .. }, Type::Int { .. }) | (Type::Int { .. }, Type::Float { .. }) => true,
+            _ => false,
+        };
+        if needed {
+            let issued = Mix {
+                conversion: 1.0,
+                ..Mix::default()
+            };
+            self.operation(OpClass::Conversion, 1.0, &issued, line, &mut [value]);
+        }
+    }
+
+    // ---- values --------------------------------------------------------------------------------
+
+    /// A fresh unknown integer.
+    pub(crate) fn unknown(&mut self, data: bool, uniform: bool) -> Id {
+        let name = if data { "data" } else { "?" };
+        self.arena
+            .symbol(name, SymbolKind::Opaque { data, uniform }, any())
+    }
+
+    /// The value as an integer expression.
+    pub(crate) fn as_int(&mut self, value: &Value) -> Id {
+        match value.kind {
+            Kind::Int(id) | Kind::Pointer(_, id) => id,
+            Kind::Data => {
+                let uniform = value.uniform;
+                self.unknown(true, uniform)
+            }
+        }
+    }
+
+    fn is_uniform(&self, value: &Value) -> bool {
+        match value.kind {
+            Kind::Int(id) | Kind::Pointer(_, id) => !self.arena.varies_by_lane(id),
+            Kind::Data => value.uniform,
+        }
+    }
+
+    /// What arithmetic in a type makes of a result. Signed overflow is undefined: it does not happen.
+    pub(crate) fn wrap(&mut self, ty: &Type, id: Id) -> Id {
+        match ty {
+            Type::Int { bits, signed } if *bits < 32 || !signed => {
+                self.arena.wrap(*bits, *signed, id)
+            }
+            _ => id,
+        }
+    }
+
+    /// What a conversion between integer types makes of a value.
+    pub(crate) fn convert(&mut self, from: &Type, to: &Type, id: Id) -> Id {
+        match (from, to) {
+            (Type::Int { bits: a, signed: s }, Type::Int { bits: b, signed: t })
+                if (s == t && a <= b) || (!s && *t && a < b) =>
+            {
+                id
+            }
+            (_, Type::Int { bits, signed }) => self.arena.wrap(*bits, *signed, id),
+            _ => id,
+        }
+    }
+
+    /// The value of an expression; its accesses and operations are recorded.
+    pub(crate) fn eval(&mut self, expression: &Expr) -> Value {
+        let line = expression.site.line;
+        match &expression.kind {
+            ExprKind::Int(value) => Value::int(self.arena.constant(*value)),
+            ExprKind::Float => Value::data(true),
+            ExprKind::Builtin(builtin) => Value::int(self.builtin(*builtin)),
+            ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
+                if let ExprKind::Field(base, _) = &expression.kind
+                    && !is_place(base)
+                {
+                    // A field of a value: f().x
+                    let value = self.eval(base);
+                    return Value {
+                        kind: Kind::Data,
+                        ..value
+                    };
+                }
+                if let Some(array) = self.pointer_field(expression) {
+                    return Value::pointer(array, self.arena.constant(0));
+                }
+                let place = self.place(expression);
+                self.read(&place, expression)
+            }
+            ExprKind::Unary(op, inner) => {
+                let mut value = self.eval(inner);
+                match op {
+                    UnaryOp::Neg if expression.ty.is_int() => {
+                        let id = self.as_int(&value);
+                        let negated = self.arena.neg(id);
+                        let result = self.wrap(&expression.ty, negated);
+                        self.integer(Some(result), line, &mut [&mut value]);
+                        Value::int(result)
+                    }
+                    UnaryOp::Neg => {
+                        let uniform = self.is_uniform(&value);
+                        self.floating(&expression.ty, 1.0, 0.0, line, &mut [&mut value]);
+                        Value {
+                            uniform,
+                            kind: Kind::Data,
+                            loads: value.loads,
+                        }
+                    }
+                    UnaryOp::Not => {
+                        let id = self.as_int(&value);
+                        let truth = self.arena.truth(id);
+                        let result = self.arena.not(truth);
+                        self.integer(Some(result), line, &mut [&mut value]);
+                        Value::int(result)
+                    }
+                    UnaryOp::BitNot => {
+                        let id = self.as_int(&value);
+                        let negated = self.arena.neg(id);
+                        let one = self.arena.constant(1);
+                        let inverted = self.arena.sub(negated, one);
+                        let result = self.wrap(&expression.ty, inverted);
+                        self.integer(Some(result), line, &mut [&mut value]);
+                        Value::int(result)
+                    }
+                }
+            }
+            ExprKind::Binary(op, left, right) => self.binary(*op, left, right, expression),
+            ExprKind::Assign(op, target, value) => self.assign(*op, target, value, expression),
+            ExprKind::Step(by, postfix, target) => {
+                let place = self.place(target);
+                let mut before = self.read(&place, target);
+                let scale = target
+                    .ty
+                    .element()
+                    .map_or(1, |element| element.size().max(1) as i64);
+                let after = match before.kind {
+                    Kind::Int(id) => {
+                        let step = self.arena.constant(*by);
+                        let sum = self.arena.add(id, step);
+                        let sum = self.wrap(&target.ty, sum);
+                        Value::int(sum)
+                    }
+                    Kind::Pointer(array, offset) => {
+                        let step = self.arena.constant(by * scale);
+                        Value::pointer(array, self.arena.add(offset, step))
+                    }
+                    Kind::Data => Value::data(before.uniform),
+                };
+                if target.ty.is_float() {
+                    self.floating(&target.ty, 1.0, 1.0, line, &mut [&mut before]);
+                } else {
+                    let id = match after.kind {
+                        Kind::Int(id) | Kind::Pointer(_, id) => Some(id),
+                        Kind::Data => None,
+                    };
+                    self.integer(id, line, &mut [&mut before]);
+                }
+                self.write(&place, target, after.clone());
+                if *postfix { before } else { after }
+            }
+            ExprKind::Select(condition, a, b) => self.select(condition, a, b, expression),
+            ExprKind::Cast(_, inner) => {
+                let mut value = self.eval(inner);
+                self.conversion(&inner.ty, &expression.ty, line, &mut value);
+                match (&expression.ty, value.kind) {
+                    (Type::Int { .. }, Kind::Int(id)) => {
+                        let wrapped = self.convert(&inner.ty, &expression.ty, id);
+                        Value {
+                            kind: Kind::Int(wrapped),
+                            ..value
+                        }
+                    }
+                    (Type::Pointer(..), Kind::Pointer(..)) => value,
+                    (Type::Int { .. }, Kind::Pointer(_, id)) => Value {
+                        kind: Kind::Int(id),
+                        ..value
+                    },
+                    _ => {
+                        let uniform = self.is_uniform(&value);
+                        Value {
+                            kind: Kind::Data,
+                            uniform,
+                            loads: value.loads,
+                        }
+                    }
+                }
+            }
+            ExprKind::AddressOf(inner) => match self.place(inner) {
+                Place::Memory(array, offset) => Value::pointer(array, offset),
+                Place::Variable(id) | Place::Part(id) => {
+                    let array = self.local_array(id);
+                    let zero = self.arena.constant(0);
+                    Value::pointer(array, zero)
+                }
+                Place::Lost => Value::data(false),
+            },
+            ExprKind::Call(function, arguments) => self.call(function, arguments, expression),
+            ExprKind::List(parts) => {
+                let mut last = Value::data(true);
+                let mut loads = Vec::new();
+                let mut uniform = true;
+                for part in parts {
+                    last = self.eval(part);
+                    loads.append(&mut last.loads.clone());
+                    uniform &= self.is_uniform(&last);
+                }
+                if parts.len() == 1 && !matches!(expression.ty, Type::Vector(..) | Type::Struct(_))
+                {
+                    return last;
+                }
+                let kind = match (&expression.ty, last.kind) {
+                    // The comma operator.
+                    (Type::Int { .. } | Type::Pointer(..), kind) => kind,
+                    _ => Kind::Data,
+                };
+                Value {
+                    kind,
+                    loads,
+                    uniform,
+                }
+            }
+            ExprKind::Inline(statements, result) => {
+                self.inline(statements, *result, &expression.ty)
+            }
+            ExprKind::Opaque(_, parts) => {
+                let mut loads = Vec::new();
+                for part in parts {
+                    loads.append(&mut self.eval(part).loads);
+                }
+                let id = self.unknown(false, false);
+                Value {
+                    kind: Kind::Int(id),
+                    loads,
+                    uniform: false,
+                }
+            }
+        }
+    }
+
+    fn builtin(&mut self, builtin: Builtin) -> Id {
+        match builtin {
+            Builtin::ThreadIdx(axis) => self.thread[axis as usize],
+            Builtin::BlockIdx(axis) => self.block[axis as usize],
+            Builtin::BlockDim(axis) => self.block_dim[axis as usize],
+            Builtin::GridDim(axis) => self.grid_dim[axis as usize],
+            Builtin::WarpSize => {
+                let size = self.domain.warp_size() as i64;
+                self.arena.constant(size)
+            }
+        }
+    }
+
+    fn binary(&mut self, op: IrOp, left: &Expr, right: &Expr, whole: &Expr) -> Value {
+        let line = whole.site.line;
+        let mut a = self.eval(left);
+        if matches!(op, IrOp::LogicalAnd | IrOp::LogicalOr) {
+            let first = self.as_int(&a);
+            let x = self.arena.truth(first);
+            // The second operand is evaluated only where the first does not decide.
+            let outer = self.context;
+            self.enter(x, op == IrOp::LogicalAnd, usize::MAX, false);
+            let mut b = self.eval(right);
+            self.context = outer;
+            let second = self.as_int(&b);
+            let y = self.arena.truth(second);
+            let op = if op == IrOp::LogicalAnd {
+                BinaryOp::LogicalAnd
+            } else {
+                BinaryOp::LogicalOr
+            };
+            let result = self.arena.binary(op, x, y);
+            self.integer(Some(result), line, &mut [&mut a, &mut b]);
+            return Value::int(result);
+        }
+        let mut b = self.eval(right);
+        let comparison = matches!(
+            op,
+            IrOp::Lt | IrOp::Le | IrOp::Gt | IrOp::Ge | IrOp::Eq | IrOp::Ne
+        );
+        let operand_type = left.ty.common(&right.ty);
+        let float = !matches!(
+            operand_type,
+            Type::Int { .. } | Type::Pointer(..) | Type::Array(..)
+        );
+        if float {
+            let uniform = self.is_uniform(&a) && self.is_uniform(&b);
+            if matches!(operand_type, Type::Float { .. }) {
+                self.conversion(&left.ty, &operand_type, line, &mut a);
+                self.conversion(&right.ty, &operand_type, line, &mut b);
+            }
+            let instructions = match op {
+                // The multiplication before it is already counted: together they are one FMA.
+                IrOp::Add | IrOp::Sub if is_product(left) || is_product(right) => 0.0,
+                // A division is a sequence of multiplications around a reciprocal.
+                IrOp::Div => 8.0,
+                _ => 1.0,
+            };
+            let mut both = [&mut a, &mut b];
+            if instructions == 0.0 {
+                // The addend of an FMA is still waited for.
+                let needs: Vec<usize> = both
+                    .iter_mut()
+                    .flat_map(|value| std::mem::take(&mut value.loads))
+                    .collect();
+                self.floating(&operand_type, 1.0, 0.0, line, &mut []);
+                if self.dry == 0 && !needs.is_empty() {
+                    compute(&mut self.flow, line, &Mix::default(), &needs, 0.0);
+                }
+            } else {
+                self.floating(&operand_type, 1.0, instructions, line, &mut both);
+                if op == IrOp::Div {
+                    let issued = Mix {
+                        sfu: 1.0,
+                        ..Mix::default()
+                    };
+                    self.operation(OpClass::Sfu, 0.0, &issued, line, &mut []);
+                }
+            }
+            if comparison {
+                let id = self.unknown(true, uniform);
+                return Value::int(id);
+            }
+            let mut loads = a.loads;
+            loads.append(&mut b.loads);
+            return Value {
+                kind: Kind::Data,
+                loads,
+                uniform,
+            };
+        }
+        // Pointers move by elements.
+        if let (Kind::Pointer(array, offset), IrOp::Add | IrOp::Sub) = (a.kind, op)
+            && !matches!(b.kind, Kind::Pointer(..))
+        {
+            return self.move_pointer(array, offset, left, &b, op == IrOp::Sub, line);
+        }
+        if let (Kind::Pointer(array, offset), IrOp::Add) = (b.kind, op) {
+            return self.move_pointer(array, offset, right, &a, false, line);
+        }
+        let (x, y) = (self.as_int(&a), self.as_int(&b));
+        // Comparisons and arithmetic happen in the common type.
+        let (x, y) = match (&operand_type, op) {
+            (_, IrOp::Shl | IrOp::Shr) => (x, y),
+            (Type::Int { .. }, _) => (
+                self.convert(&left.ty, &operand_type, x),
+                self.convert(&right.ty, &operand_type, y),
+            ),
+            _ => (x, y),
+        };
+        let raw = match op {
+            IrOp::Add => self.arena.add(x, y),
+            IrOp::Sub => self.arena.sub(x, y),
+            IrOp::Mul => self.arena.mul(x, y),
+            IrOp::Div => self.arena.binary(BinaryOp::Div, x, y),
+            IrOp::Rem => self.arena.binary(BinaryOp::Rem, x, y),
+            IrOp::Shl => self.arena.binary(BinaryOp::Shl, x, y),
+            IrOp::Shr => self.arena.binary(BinaryOp::Shr, x, y),
+            IrOp::And => self.arena.binary(BinaryOp::And, x, y),
+            IrOp::Or => self.arena.binary(BinaryOp::Or, x, y),
+            IrOp::Xor => self.arena.binary(BinaryOp::Xor, x, y),
+            IrOp::Lt => self.arena.binary(BinaryOp::Lt, x, y),
+            IrOp::Le => self.arena.binary(BinaryOp::Le, x, y),
+            IrOp::Gt => self.arena.binary(BinaryOp::Lt, y, x),
+            IrOp::Ge => self.arena.binary(BinaryOp::Le, y, x),
+            IrOp::Eq => self.arena.binary(BinaryOp::Eq, x, y),
+            IrOp::Ne => self.arena.binary(BinaryOp::Ne, x, y),
+            IrOp::LogicalAnd | IrOp::LogicalOr => x,
+        };
+        let result = if comparison {
+            raw
+        } else {
+            self.wrap(&whole.ty, raw)
+        };
+        self.integer(Some(result), line, &mut [&mut a, &mut b]);
+        Value::int(result)
+    }
+
+    fn move_pointer(
+        &mut self,
+        array: ArrayId,
+        offset: Id,
+        pointer: &Expr,
+        by: &Value,
+        back: bool,
+        line: u32,
+    ) -> Value {
+        let size = pointer
+            .ty
+            .element()
+            .map_or(1, |element| element.size().max(1) as i64);
+        let by_id = self.as_int(by);
+        let bytes = self.arena.scale(by_id, if back { -size } else { size });
+        let moved = self.arena.add(offset, bytes);
+        let mut by = by.clone();
+        self.integer(Some(moved), line, &mut [&mut by]);
+        Value::pointer(array, moved)
+    }
+
+    fn assign(&mut self, op: Option<IrOp>, target: &Expr, value: &Expr, whole: &Expr) -> Value {
+        let line = whole.site.line;
+        let from = op.map_or_else(|| value.ty.clone(), |_| target.ty.common(&value.ty));
+        let result = match op {
+            None => {
+                let mut result = self.eval(value);
+                self.conversion(&value.ty, &target.ty, line, &mut result);
+                result
+            }
+            Some(op) => {
+                // a op= b reads and writes a.
+                let combined = Expr {
+                    kind: ExprKind::Binary(op, Box::new(target.clone()), Box::new(value.clone())),
+                    ty: target.ty.common(&value.ty),
+                    site: whole.site,
+                };
+                let mut result = self.eval(&combined);
+                self.conversion(&combined.ty, &target.ty, line, &mut result);
+                result
+            }
+        };
+        let result = match (&target.ty, result.kind) {
+            (Type::Int { .. }, Kind::Int(id)) => {
+                let wrapped = self.convert(&from, &target.ty, id);
+                Value {
+                    kind: Kind::Int(wrapped),
+                    ..result
+                }
+            }
+            (Type::Int { .. }, Kind::Data) => {
+                let id = self.unknown(true, result.uniform);
+                Value {
+                    kind: Kind::Int(id),
+                    ..result
+                }
+            }
+            (Type::Int { .. }, Kind::Pointer(_, id)) => Value {
+                kind: Kind::Int(id),
+                ..result
+            },
+            (Type::Pointer(..), _) => result,
+            _ => {
+                let uniform = self.is_uniform(&result);
+                Value {
+                    kind: Kind::Data,
+                    uniform,
+                    loads: result.loads,
+                }
+            }
+        };
+        // `a[f(i)] += x` evaluates its subscript once.
+        self.dry += u32::from(op.is_some());
+        let place = self.place(target);
+        self.dry -= u32::from(op.is_some());
+        self.write(&place, target, result.clone());
+        result
+    }
+
+    fn select(&mut self, condition: &Expr, a: &Expr, b: &Expr, whole: &Expr) -> Value {
+        let line = whole.site.line;
+        let mut test = self.eval(condition);
+        let id = self.as_int(&test);
+        let truth = self.arena.truth(id);
+        let before = self.static_operations;
+        let outer = self.context;
+        let branch = self.new_branch(BranchDraft {
+            site: condition.site,
+            text: self.text_of(condition.site),
+            kind: BranchKind::Select,
+            condition: Some(truth),
+            context: outer,
+            inner: None,
+            taken_operations: 0,
+            other_operations: 0,
+            probability: self.probability(line),
+            why: None,
+        });
+        // Only the side that is chosen is executed.
+        self.enter(truth, true, branch, false);
+        let x = self.eval(a);
+        let taken = self.static_operations - before;
+        self.context = outer;
+        self.enter(truth, false, branch, false);
+        let mut y = self.eval(b);
+        self.context = outer;
+        self.set_operations(branch, taken, self.static_operations - before - taken);
+        if self.arena.as_const(truth).is_none() {
+            self.integer(None, line, &mut [&mut test]);
+        }
+        match (x.kind, y.kind, &whole.ty) {
+            (Kind::Int(p), Kind::Int(q), Type::Int { .. }) => {
+                let mut loads = x.loads;
+                loads.append(&mut y.loads);
+                let result = self.arena.select(truth, p, q);
+                Value {
+                    kind: Kind::Int(result),
+                    loads,
+                    uniform: false,
+                }
+            }
+            (Kind::Pointer(p, i), Kind::Pointer(q, j), _) if p == q => {
+                Value::pointer(p, self.arena.select(truth, i, j))
+            }
+            _ => {
+                let uniform =
+                    self.is_uniform(&x) && self.is_uniform(&y) && !self.arena.varies_by_lane(truth);
+                let mut loads = x.loads;
+                loads.append(&mut y.loads);
+                Value {
+                    kind: Kind::Data,
+                    loads,
+                    uniform,
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, function: &Function, arguments: &[Expr], whole: &Expr) -> Value {
+        let line = whole.site.line;
+        match function {
+            Function::Load => {
+                let Some(pointer) = arguments.first() else {
+                    return Value::data(false);
+                };
+                let target = Expr {
+                    kind: ExprKind::Deref(Box::new(pointer.clone())),
+                    ty: whole.ty.clone(),
+                    site: whole.site,
+                };
+                let place = self.place(&target);
+                return self.read(&place, &target);
+            }
+            Function::Store => {
+                if let [pointer, value] = arguments {
+                    let ty = pointer.ty.element().cloned().unwrap_or(Type::INT);
+                    let target = Expr {
+                        kind: ExprKind::Deref(Box::new(pointer.clone())),
+                        ty,
+                        site: whole.site,
+                    };
+                    let value = self.eval(value);
+                    let place = self.place(&target);
+                    self.write(&place, &target, value);
+                }
+                return Value::data(true);
+            }
+            Function::Atomic => {
+                let mut loads = Vec::new();
+                for argument in arguments.iter().skip(1) {
+                    loads.append(&mut self.eval(argument).loads);
+                }
+                if let Some(pointer) = arguments.first() {
+                    let target = Expr {
+                        kind: ExprKind::Deref(Box::new(pointer.clone())),
+                        ty: whole.ty.clone(),
+                        site: pointer.site,
+                    };
+                    if let Place::Memory(array, offset) = self.place(&target) {
+                        let bytes = whole.ty.size().max(4) as u32;
+                        self.record(array, offset, bytes, bytes, Op::Atomic, &target, &loads);
+                    }
+                }
+                let id = self.unknown(true, false);
+                return if whole.ty.is_int() {
+                    Value::int(id)
+                } else {
+                    Value::data(false)
+                };
+            }
+            _ => {}
+        }
+        let mut values: Vec<Value> = arguments
+            .iter()
+            .map(|argument| self.eval(argument))
+            .collect();
+        let uniform = values.iter().all(|value| self.is_uniform(value));
+        let mut operands: Vec<&mut Value> = values.iter_mut().collect();
+        match function {
+            Function::Min | Function::Max if operands.len() == 2 => {
+                let (x, y) = (self.as_int(&values[0]), self.as_int(&values[1]));
+                let op = if *function == Function::Min {
+                    BinaryOp::Min
+                } else {
+                    BinaryOp::Max
+                };
+                let result = self.arena.binary(op, x, y);
+                let mut operands: Vec<&mut Value> = values.iter_mut().collect();
+                self.integer(Some(result), line, &mut operands);
+                Value::int(result)
+            }
+            Function::Abs if operands.len() == 1 => {
+                let x = self.as_int(&values[0]);
+                let negated = self.arena.neg(x);
+                let result = self.arena.binary(BinaryOp::Max, x, negated);
+                self.integer(Some(result), line, &mut [&mut values[0]]);
+                Value::int(result)
+            }
+            Function::Mul24 if operands.len() == 2 => {
+                let (x, y) = (self.as_int(&values[0]), self.as_int(&values[1]));
+                let result = self.arena.mul(x, y);
+                let mut operands: Vec<&mut Value> = values.iter_mut().collect();
+                self.integer(Some(result), line, &mut operands);
+                Value::int(result)
+            }
+            Function::Math(MathClass::Float(operations)) => {
+                let instructions = f64::from(operations.div_ceil(2));
+                self.floating(
+                    &whole.ty,
+                    f64::from(*operations),
+                    instructions,
+                    line,
+                    &mut operands,
+                );
+                let loads = values.into_iter().flat_map(|value| value.loads).collect();
+                Value {
+                    kind: Kind::Data,
+                    loads,
+                    uniform,
+                }
+            }
+            Function::Math(MathClass::Special) => {
+                let (sfu, fp) = if whole.ty == Type::DOUBLE {
+                    (1.0, 20.0)
+                } else {
+                    (1.0, 4.0)
+                };
+                let issued = if whole.ty == Type::DOUBLE {
+                    Mix {
+                        sfu,
+                        fp64: fp,
+                        ..Mix::default()
+                    }
+                } else {
+                    Mix {
+                        sfu,
+                        fp32: fp,
+                        ..Mix::default()
+                    }
+                };
+                self.operation(OpClass::Sfu, 1.0, &issued, line, &mut operands);
+                Value::data(uniform)
+            }
+            Function::Math(MathClass::Int(operations)) => {
+                let issued = Mix {
+                    int: f64::from(*operations),
+                    ..Mix::default()
+                };
+                self.operation(
+                    OpClass::Int,
+                    f64::from(*operations),
+                    &issued,
+                    line,
+                    &mut operands,
+                );
+                let id = self.unknown(false, uniform);
+                Value::int(id)
+            }
+            Function::Math(MathClass::Convert) => {
+                let issued = Mix {
+                    conversion: 1.0,
+                    ..Mix::default()
+                };
+                self.operation(OpClass::Conversion, 1.0, &issued, line, &mut operands);
+                if whole.ty.is_int() {
+                    let id = self.unknown(true, uniform);
+                    Value::int(id)
+                } else {
+                    Value::data(uniform)
+                }
+            }
+            Function::WarpExchange => {
+                let issued = Mix {
+                    int: 1.0,
+                    ..Mix::default()
+                };
+                self.operation(OpClass::Int, 1.0, &issued, line, &mut operands);
+                let id = self.unknown(true, false);
+                if whole.ty.is_int() {
+                    Value::int(id)
+                } else {
+                    Value::data(false)
+                }
+            }
+            _ => Value::data(true),
+        }
+    }
+
+    // ---- memory --------------------------------------------------------------------------------
+
+    /// The array that a variable is, or that a pointer parameter points into.
+    fn array_of(&mut self, id: VarId) -> ArrayId {
+        if let Some(&array) = self.arrays_by_var.get(&id) {
+            return array;
+        }
+        let var = self.kernel.var(id);
+        let space = match (var.storage, &var.ty) {
+            (Storage::Shared | Storage::DynamicShared, _)
+            | (Storage::Param(_), Type::Pointer(_, AddressSpace::Shared)) => Space::Shared,
+            (Storage::Constant, _) | (_, Type::Pointer(_, AddressSpace::Constant)) => {
+                Space::Constant
+            }
+            (Storage::Local, Type::Pointer(..)) | (Storage::Param(_) | Storage::Global, _) => {
+                Space::Global
+            }
+            (Storage::Local, _) => Space::Local,
+        };
+        let shared = self.shared_index(id);
+        self.arrays.push(Array {
+            name: var.name.clone(),
+            space,
+            shared,
+        });
+        let array = ArrayId(self.arrays.len() as u32 - 1);
+        self.arrays_by_var.insert(id, array);
+        array
+    }
+
+    /// The array behind a pointer that is a field of a structure passed by value: `arrays.x`.
+    fn pointer_field(&mut self, expression: &Expr) -> Option<ArrayId> {
+        let (ExprKind::Field(base, offset), Type::Pointer(_, space)) =
+            (&expression.kind, &expression.ty)
+        else {
+            return None;
+        };
+        let ExprKind::Var(id) = base.kind else {
+            return None;
+        };
+        let var = self.kernel.var(id);
+        let (Storage::Param(_), Type::Struct(structure)) = (var.storage, &var.ty) else {
+            return None;
+        };
+        // Once written, the structure is the thread's own and is not followed.
+        if self.env[id.0 as usize]
+            .as_ref()
+            .is_some_and(|value| !value.uniform)
+        {
+            return None;
+        }
+        if let Some(&array) = self.arrays_by_field.get(&(id, *offset)) {
+            return Some(array);
+        }
+        let field = structure
+            .fields
+            .iter()
+            .find(|field| field.offset == *offset)?;
+        let space = match space {
+            AddressSpace::Shared => Space::Shared,
+            AddressSpace::Constant => Space::Constant,
+            AddressSpace::Global | AddressSpace::Private => Space::Global,
+        };
+        let name = format!("{}.{}", var.name, field.name);
+        self.arrays.push(Array {
+            name,
+            space,
+            shared: None,
+        });
+        let array = ArrayId(self.arrays.len() as u32 - 1);
+        self.arrays_by_field.insert((id, *offset), array);
+        Some(array)
+    }
+
+    fn local_array(&mut self, id: VarId) -> ArrayId {
+        self.array_of(id)
+    }
+
+    /// The place that an expression names; subscripts are evaluated.
+    pub(crate) fn place(&mut self, expression: &Expr) -> Place {
+        match &expression.kind {
+            ExprKind::Var(id) => {
+                let var = self.kernel.var(*id);
+                let memory = matches!(var.ty, Type::Array(..))
+                    || matches!(
+                        var.storage,
+                        Storage::Shared | Storage::Constant | Storage::Global
+                    );
+                if memory {
+                    let array = self.array_of(*id);
+                    Place::Memory(array, self.arena.constant(0))
+                } else {
+                    Place::Variable(*id)
+                }
+            }
+            ExprKind::Index(base, index) => {
+                let size = expression.ty.size().max(1) as i64;
+                if let Type::Vector(..) = base.ty {
+                    // A lane of a vector.
+                    self.eval(index);
+                    return match self.place(base) {
+                        Place::Variable(id) | Place::Part(id) => Place::Part(id),
+                        place => place,
+                    };
+                }
+                let from = match &base.ty {
+                    Type::Array(..) => self.place(base),
+                    _ => match self.eval(base).kind {
+                        Kind::Pointer(array, offset) => Place::Memory(array, offset),
+                        _ => Place::Lost,
+                    },
+                };
+                let mut index_value = self.eval(index);
+                let id = self.as_int(&index_value);
+                self.pending.append(&mut index_value.loads);
+                match from {
+                    Place::Memory(array, offset) => {
+                        let bytes = self.arena.scale(id, size);
+                        Place::Memory(array, self.arena.add(offset, bytes))
+                    }
+                    _ => self.somewhere(&base.ty),
+                }
+            }
+            ExprKind::Deref(pointer) => {
+                let value = self.eval(pointer);
+                self.pending.extend(value.loads);
+                match value.kind {
+                    Kind::Pointer(array, offset) => Place::Memory(array, offset),
+                    _ => self.somewhere(&pointer.ty),
+                }
+            }
+            ExprKind::Field(base, offset) => match self.place(base) {
+                Place::Memory(array, at) => {
+                    let bytes = self.arena.constant(*offset as i64);
+                    Place::Memory(array, self.arena.add(at, bytes))
+                }
+                Place::Variable(id) | Place::Part(id) => Place::Part(id),
+                Place::Lost => Place::Lost,
+            },
+            ExprKind::Cast(_, inner) => self.place(inner),
+            ExprKind::List(parts) if parts.len() == 1 => self.place(&parts[0]),
+            _ => {
+                self.eval(expression);
+                Place::Lost
+            }
+        }
+    }
+
+    /// A pointer that was itself read from memory: global memory, nobody knows where.
+    fn somewhere(&mut self, pointer: &Type) -> Place {
+        let space = match pointer {
+            Type::Pointer(_, AddressSpace::Shared) => Space::Shared,
+            Type::Pointer(_, AddressSpace::Constant) => Space::Constant,
+            _ => Space::Global,
+        };
+        self.arrays.push(Array {
+            name: String::new(),
+            space,
+            shared: None,
+        });
+        let array = ArrayId(self.arrays.len() as u32 - 1);
+        let offset = self.unknown(true, false);
+        Place::Memory(array, offset)
+    }
+
+    /// The value at a place; a read from memory is an access.
+    pub(crate) fn read(&mut self, place: &Place, expression: &Expr) -> Value {
+        match place {
+            Place::Variable(id) => self.variable(*id),
+            Place::Part(id) => {
+                let whole = self.variable(*id);
+                let uniform = self.is_uniform(&whole);
+                if expression.ty.is_int() {
+                    let unknown = self.unknown(true, uniform);
+                    Value {
+                        kind: Kind::Int(unknown),
+                        loads: whole.loads,
+                        uniform,
+                    }
+                } else {
+                    Value {
+                        kind: Kind::Data,
+                        loads: whole.loads,
+                        uniform,
+                    }
+                }
+            }
+            Place::Memory(array, offset) => {
+                // An array as a value is its address.
+                if matches!(expression.ty, Type::Array(..)) {
+                    return Value::pointer(*array, *offset);
+                }
+                let loads = self.access(*array, *offset, Op::Load, expression, &[]);
+                let uniform = !self.arena.varies_by_lane(*offset)
+                    && self.arrays[array.0 as usize].space != Space::Local;
+                match &expression.ty {
+                    Type::Int { .. } => {
+                        let id = self.unknown(true, uniform);
+                        Value {
+                            kind: Kind::Int(id),
+                            loads,
+                            uniform,
+                        }
+                    }
+                    _ => Value {
+                        kind: Kind::Data,
+                        loads,
+                        uniform,
+                    },
+                }
+            }
+            Place::Lost => {
+                let id = self.unknown(false, false);
+                if expression.ty.is_float() {
+                    Value::data(false)
+                } else {
+                    Value::int(id)
+                }
+            }
+        }
+    }
+
+    pub(crate) fn write(&mut self, place: &Place, target: &Expr, value: Value) {
+        match place {
+            Place::Variable(id) => self.env[id.0 as usize] = Some(value),
+            Place::Part(id) => {
+                let uniform = self.is_uniform(&value) && {
+                    let whole = self.variable(*id);
+                    self.is_uniform(&whole)
+                };
+                let mut loads = value.loads;
+                if let Some(Some(old)) = self.env.get(id.0 as usize) {
+                    loads.extend(&old.loads);
+                }
+                loads.sort_unstable();
+                loads.dedup();
+                self.env[id.0 as usize] = Some(Value {
+                    kind: Kind::Data,
+                    loads,
+                    uniform,
+                });
+            }
+            Place::Memory(array, offset) => {
+                self.access(*array, *offset, Op::Store, target, &value.loads);
+            }
+            Place::Lost => {}
+        }
+    }
+
+    /// The variable's value as far as execution has come.
+    pub(crate) fn variable(&mut self, id: VarId) -> Value {
+        if let Some(value) = &self.env[id.0 as usize] {
+            return value.clone();
+        }
+        let var = self.kernel.var(id);
+        let value = match (&var.ty, var.storage) {
+            (Type::Pointer(..), Storage::Param(_) | Storage::DynamicShared) => {
+                let array = self.array_of(id);
+                let zero = self.arena.constant(0);
+                Value::pointer(array, zero)
+            }
+            (Type::Int { .. }, Storage::Param(_)) => {
+                let given = self.arguments.iter().find(|(name, ..)| *name == var.name);
+                let (value, assumed) = given
+                    .map_or((crate::execute::DEFAULT_ARGUMENT, true), |(_, v, a)| {
+                        (*v, *a)
+                    });
+                let kind = SymbolKind::Fixed { value, assumed };
+                Value::int(self.arena.symbol(&var.name, kind, any()))
+            }
+            (_, Storage::Param(_)) => Value::data(true),
+            // Not yet written: undefined.
+            (Type::Int { .. }, _) => {
+                let unknown = self.unknown(false, false);
+                Value::int(unknown)
+            }
+            _ => Value::data(false),
+        };
+        self.env[id.0 as usize] = Some(value.clone());
+        value
+    }
+
+    /// Records an access of a whole value: structures and wide vectors in pieces of at most 16 bytes.
+    fn access(
+        &mut self,
+        array: ArrayId,
+        offset: Id,
+        op: Op,
+        expression: &Expr,
+        needs: &[usize],
+    ) -> Vec<usize> {
+        let (size, align) = (expression.ty.size(), expression.ty.align());
+        let mut loads = Vec::new();
+        let mut done = 0u64;
+        let element = expression.ty.size() as u32;
+        if size == 0 {
+            self.lose(expression.site, "access to a type that was not read");
+            return loads;
+        }
+        while done < size && loads.len() < 64 {
+            let mut piece = 16u64.min(align.max(1));
+            while piece > size - done || !done.is_multiple_of(piece) {
+                piece /= 2;
+            }
+            let bytes = self.arena.constant(done as i64);
+            let address = self.arena.add(offset, bytes);
+            loads.push(self.record(array, address, piece as u32, element, op, expression, needs));
+            done += piece;
+        }
+        if op == Op::Load { loads } else { Vec::new() }
+    }
+
+    /// Records one memory instruction; its draft's index.
+    #[allow(clippy::too_many_arguments, reason = "all of it is the access")]
+    fn record(
+        &mut self,
+        array: ArrayId,
+        address: Id,
+        bytes: u32,
+        element: u32,
+        op: Op,
+        expression: &Expr,
+        needs: &[usize],
+    ) -> usize {
+        let Array {
+            name,
+            space,
+            shared,
+        } = self.arrays[array.0 as usize].clone();
+        let class = match (space, op) {
+            (_, Op::Atomic) => OpClass::Atomic,
+            (Space::Global | Space::Texture, Op::Load) => OpClass::GlobalLoad,
+            (Space::Global | Space::Texture, _) => OpClass::GlobalStore,
+            (Space::Shared, Op::Load) => OpClass::SharedLoad,
+            (Space::Shared, _) => OpClass::SharedStore,
+            (Space::Constant, _) => OpClass::ConstantLoad,
+            (Space::Local, Op::Load) => OpClass::LocalLoad,
+            (Space::Local, _) => OpClass::LocalStore,
+        };
+        self.static_operations += 1;
+        let mut waits = std::mem::take(&mut self.pending);
+        if self.dry > 0 {
+            return 0;
+        }
+        waits.extend(needs);
+        waits.sort_unstable();
+        waits.dedup();
+        let field = Self::struct_field(expression);
+        *self.counts.entry((self.context, class)).or_insert(0.0) += 1.0;
+        // An index that a thread knows at compile time keeps a local array in registers.
+        let registers = space == Space::Local && self.arena.as_const(address).is_some();
+        let site = expression.site;
+        self.accesses.push(AccessDraft {
+            site,
+            text: self.text_of(site),
+            array: name,
+            space,
+            shared,
+            op,
+            bytes,
+            element,
+            address,
+            context: self.context,
+            field,
+        });
+        let draft = self.accesses.len() - 1;
+        if space == Space::Local && !registers {
+            self.indexed_local.insert(array);
+        }
+        if !registers {
+            // One instruction forms the 64-bit address of each new base.
+            if space != Space::Shared && self.is_fresh_address(array, address) {
+                let issued = Mix {
+                    int: 1.0,
+                    ..Mix::default()
+                };
+                compute(&mut self.flow, site.line, &issued, &[], 1.0);
+            }
+            self.flow.push(Draft::Access {
+                access: draft,
+                uses: waits,
+            });
+        }
+        draft
+    }
+
+    fn is_fresh_address(&mut self, array: ArrayId, address: Id) -> bool {
+        let (constant, _) = self.arena.terms(address);
+        let offset = self.arena.constant(constant);
+        let base = self.arena.sub(address, offset);
+        let innermost = self.contexts[self.context].innermost;
+        if let Some(counter) = innermost
+            && !self.arena.depends_on(base, counter)
+        {
+            return false;
+        }
+        self.addressed.insert((innermost, array, base))
+    }
+
+    fn struct_field(expression: &Expr) -> Option<StructField> {
+        let mut at = expression;
+        let mut path = Vec::new();
+        while let ExprKind::Field(base, offset) = &at.kind {
+            if let Type::Struct(structure) = &base.ty {
+                let name = structure
+                    .fields
+                    .iter()
+                    .find(|field| field.offset == *offset)?;
+                path.push(name.name.clone());
+                if let ExprKind::Index(..) | ExprKind::Deref(_) = base.kind {
+                    path.reverse();
+                    return Some(StructField {
+                        structure: structure.name.clone(),
+                        field: path.join("."),
+                        size: structure.size as u32,
+                        touched: 0,
+                    });
+                }
+            } else if !matches!(base.ty, Type::Vector(..)) {
+                return None;
+            }
+            at = base;
+        }
+        None
+    }
+
+    pub(crate) fn text_of(&self, site: Site) -> String {
+        let (start, end) = (site.span.start as usize, site.span.end as usize);
+        self.text
+            .get(start..end)
+            .unwrap_or("")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+fn float_class(ty: &Type) -> OpClass {
+    match ty {
+        Type::Float { bits: 64 } => OpClass::Fp64,
+        Type::Float { bits: 16 } => OpClass::Fp16,
+        Type::Int { .. } => OpClass::Int,
+        _ => OpClass::Fp32,
+    }
+}
+
+fn is_product(expression: &Expr) -> bool {
+    match &expression.kind {
+        ExprKind::Binary(IrOp::Mul, ..) => !expression.ty.is_int(),
+        ExprKind::List(parts) if parts.len() == 1 => is_product(&parts[0]),
+        _ => false,
+    }
+}
+
+fn is_place(expression: &Expr) -> bool {
+    matches!(
+        expression.kind,
+        ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..)
+    )
+}

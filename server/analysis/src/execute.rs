@@ -1,0 +1,888 @@
+//! Statements of the kernel, executed symbolically.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use warplens_hardware::Profile;
+use warplens_ir::{Kernel, Stmt, StmtKind, Storage, Type, VarId};
+use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Symbol, SymbolKind};
+
+use crate::access::{AccessDraft, Measure as MeasureAccess, any};
+use crate::branch::{BarrierDraft, BranchDraft, Measure as MeasureBranch};
+use crate::context::{Budget, Context, Executions, Origin};
+use crate::facts::{
+    Assumption, BranchKind, Count, KernelFacts, Mix, NotUnderstood, OpClass, SharedArray, Site,
+    Source,
+};
+use crate::flow::{self, Draft, compute};
+use crate::value::{Array, ArrayId, Kind, Value};
+use crate::{Request, facts};
+
+/// The value of an integer parameter that nobody gave.
+pub(crate) const DEFAULT_ARGUMENT: i64 = 1024;
+/// The probability that a lane takes a branch that hangs on data.
+const DEFAULT_PROBABILITY: f64 = 0.5;
+
+/// Under which conditions control left a stretch of statements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exits {
+    pub(crate) returned: Id,
+    pub(crate) broke: Id,
+    pub(crate) continued: Id,
+}
+
+pub(crate) struct Executor<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) text: &'a str,
+    profile: &'a Profile,
+    request: &'a Request<'a>,
+    pub(crate) arguments: &'a [(String, i64, bool)],
+    pub(crate) arena: Arena,
+    pub(crate) domain: Domain,
+    pub(crate) thread: [Id; 3],
+    pub(crate) block: [Id; 3],
+    pub(crate) block_dim: [Id; 3],
+    pub(crate) grid_dim: [Id; 3],
+    pub(crate) env: Vec<Option<Value>>,
+    pub(crate) arrays: Vec<Array>,
+    pub(crate) arrays_by_var: FxHashMap<VarId, ArrayId>,
+    /// Pointers in structures passed by value: the parameter and the field's offset.
+    pub(crate) arrays_by_field: FxHashMap<(VarId, u64), ArrayId>,
+    pub(crate) contexts: Vec<Context>,
+    pub(crate) context: usize,
+    /// Greater than 0 while a loop's body is only looked at: nothing is recorded.
+    pub(crate) dry: u32,
+    pub(crate) flow: Vec<Draft>,
+    pub(crate) accesses: Vec<AccessDraft>,
+    pub(crate) branches: Vec<BranchDraft>,
+    barriers: Vec<BarrierDraft>,
+    pub(crate) counts: FxHashMap<(usize, OpClass), f64>,
+    pub(crate) static_operations: u32,
+    /// Values already computed, by the loop they were computed in.
+    pub(crate) computed: FxHashSet<(Option<Symbol>, Id)>,
+    pub(crate) addressed: FxHashSet<(Option<Symbol>, ArrayId, Id)>,
+    pub(crate) indexed_local: FxHashSet<ArrayId>,
+    /// Loads that the next access waits for.
+    pub(crate) pending: Vec<usize>,
+    pub(crate) placeholders: FxHashMap<u32, Id>,
+    pub(crate) loop_counters: FxHashMap<(usize, i64), Id>,
+    lost: Vec<NotUnderstood>,
+    shared: Vec<(VarId, SharedArray)>,
+    pub(crate) guesses: Vec<Assumption>,
+}
+
+impl<'a> Executor<'a> {
+    pub(crate) fn new(request: &'a Request<'a>) -> Executor<'a> {
+        let launch = request.launch;
+        let mut arena = Arena::new();
+        let domain = Domain::new(request.profile.warp_size, launch.block);
+        let names = ["x", "y", "z"];
+        let axes: [u8; 3] = [0, 1, 2];
+        // Blocks before threads: a sum is written in the order its symbols were made.
+        let block = axes.map(|axis| {
+            let extent = launch.grid[axis as usize].min(i64::MAX as u64) as i64;
+            let name = format!("blockIdx.{}", names[axis as usize]);
+            arena.symbol(&name, SymbolKind::Counter { extent }, any())
+        });
+        let thread = axes.map(|axis| {
+            let name = format!("threadIdx.{}", names[axis as usize]);
+            arena.symbol(&name, SymbolKind::Thread(axis), domain.thread_range(axis))
+        });
+        let fixed = |arena: &mut Arena, name: &str, value: u64, source: Source| {
+            let kind = SymbolKind::Fixed {
+                value: value as i64,
+                assumed: source.is_assumption(),
+            };
+            arena.symbol(name, kind, any())
+        };
+        let block_dim = axes.map(|axis| {
+            let name = format!("blockDim.{}", names[axis as usize]);
+            fixed(
+                &mut arena,
+                &name,
+                launch.block[axis as usize],
+                launch.block_source,
+            )
+        });
+        let grid_dim = axes.map(|axis| {
+            let name = format!("gridDim.{}", names[axis as usize]);
+            fixed(
+                &mut arena,
+                &name,
+                launch.grid[axis as usize],
+                launch.grid_source,
+            )
+        });
+        let counters = block.iter().filter_map(|&id| arena.as_symbol(id)).collect();
+        let top = Context {
+            counters,
+            guards: Vec::new(),
+            warp_factor: 1.0,
+            lane_factor: 1.0,
+            why: None,
+            loop_depth: 0,
+            innermost: None,
+        };
+        Executor {
+            kernel: request.kernel,
+            text: request.text,
+            profile: request.profile,
+            request,
+            arguments: request.arguments,
+            arena,
+            domain,
+            thread,
+            block,
+            block_dim,
+            grid_dim,
+            env: vec![None; request.kernel.vars.len()],
+            arrays: Vec::new(),
+            arrays_by_var: FxHashMap::default(),
+            arrays_by_field: FxHashMap::default(),
+            contexts: vec![top],
+            context: 0,
+            dry: 0,
+            flow: Vec::new(),
+            accesses: Vec::new(),
+            branches: Vec::new(),
+            barriers: Vec::new(),
+            counts: FxHashMap::default(),
+            static_operations: 0,
+            computed: FxHashSet::default(),
+            addressed: FxHashSet::default(),
+            indexed_local: FxHashSet::default(),
+            pending: Vec::new(),
+            placeholders: FxHashMap::default(),
+            loop_counters: FxHashMap::default(),
+            lost: request.kernel.not_understood.clone(),
+            shared: Vec::new(),
+            guesses: Vec::new(),
+        }
+    }
+
+    pub(crate) fn run(mut self) -> KernelFacts {
+        self.shared = self.shared_arrays();
+        let kernel = self.kernel;
+        self.block_of(&kernel.body);
+        self.facts()
+    }
+
+    pub(crate) fn lose(&mut self, site: Site, reason: &str) {
+        if self.dry == 0 {
+            self.lost.push(NotUnderstood {
+                site,
+                reason: reason.to_owned(),
+            });
+        }
+    }
+
+    pub(crate) fn probability(&self, line: u32) -> f64 {
+        self.request
+            .probabilities
+            .iter()
+            .find(|(at, _)| *at == line || *at + 1 == line)
+            .map_or(DEFAULT_PROBABILITY, |(_, probability)| *probability)
+    }
+
+    pub(crate) fn shared_index(&self, id: VarId) -> Option<usize> {
+        self.shared.iter().position(|(var, _)| *var == id)
+    }
+
+    fn shared_arrays(&self) -> Vec<(VarId, SharedArray)> {
+        let mut found = Vec::new();
+        for (index, var) in self.kernel.vars.iter().enumerate() {
+            let dynamic = match var.storage {
+                Storage::Shared => false,
+                Storage::DynamicShared => true,
+                _ => continue,
+            };
+            let mut extents = Vec::new();
+            let mut element = &var.ty;
+            while let Type::Array(inner, extent) = element {
+                let site = var
+                    .extent_sites
+                    .get(extents.len())
+                    .copied()
+                    .unwrap_or(var.site);
+                extents.push((extent.unwrap_or(0), site));
+                element = inner;
+            }
+            if let Type::Pointer(inner, _) = element {
+                element = inner;
+            }
+            found.push((
+                VarId(index as u32),
+                SharedArray {
+                    name: var.name.clone(),
+                    site: var.site,
+                    extents,
+                    element_bytes: element.size() as u32,
+                    bytes: if dynamic { 0 } else { var.ty.size() },
+                    dynamic,
+                },
+            ));
+        }
+        found
+    }
+
+    // ---- contexts ------------------------------------------------------------------------------
+
+    pub(crate) fn push_context(&mut self, context: Context) -> usize {
+        self.contexts.push(context);
+        self.contexts.len() - 1
+    }
+
+    /// Goes where the condition holds (or does not).
+    pub(crate) fn enter(&mut self, condition: Id, holds: bool, branch: usize, early_exit: bool) {
+        if self.dry > 0 {
+            return;
+        }
+        let mut context = self.contexts[self.context].clone();
+        let probability = self
+            .branches
+            .get(branch)
+            .map_or(DEFAULT_PROBABILITY, |branch| branch.probability);
+        let lanes = self.domain.warp_size() as f64;
+        context.narrow(
+            &self.arena,
+            condition,
+            holds,
+            Origin { branch, early_exit },
+            probability,
+            lanes,
+        );
+        self.context = self.push_context(context);
+    }
+
+    pub(crate) fn new_branch(&mut self, draft: BranchDraft) -> usize {
+        if self.dry > 0 {
+            return usize::MAX;
+        }
+        self.branches.push(draft);
+        self.branches.len() - 1
+    }
+
+    pub(crate) fn set_operations(&mut self, branch: usize, taken: u32, other: u32) {
+        if let Some(draft) = self.branches.get_mut(branch) {
+            draft.taken_operations = taken;
+            draft.other_operations = other;
+        }
+    }
+
+    pub(crate) fn no_exits(&mut self) -> Exits {
+        let never = self.arena.constant(0);
+        Exits {
+            returned: never,
+            broke: never,
+            continued: never,
+        }
+    }
+
+    pub(crate) fn or(&mut self, a: Id, b: Id) -> Id {
+        self.arena.binary(BinaryOp::LogicalOr, a, b)
+    }
+
+    fn join(&mut self, a: Exits, b: Exits) -> Exits {
+        Exits {
+            returned: self.or(a.returned, b.returned),
+            broke: self.or(a.broke, b.broke),
+            continued: self.or(a.continued, b.continued),
+        }
+    }
+
+    fn under(&mut self, condition: Id, exits: Exits) -> Exits {
+        let and = |arena: &mut Arena, x: Id| arena.binary(BinaryOp::LogicalAnd, condition, x);
+        Exits {
+            returned: and(&mut self.arena, exits.returned),
+            broke: and(&mut self.arena, exits.broke),
+            continued: and(&mut self.arena, exits.continued),
+        }
+    }
+
+    pub(crate) fn leaving(&mut self, exits: Exits) -> Id {
+        let some = self.or(exits.returned, exits.broke);
+        self.or(some, exits.continued)
+    }
+
+    // ---- statements ----------------------------------------------------------------------------
+
+    /// Statements one behind the other; the context is afterwards what it was before.
+    pub(crate) fn block_of(&mut self, statements: &[Stmt]) -> Exits {
+        let outer = self.context;
+        let mut all = self.no_exits();
+        let mut live_env = None;
+        for statement in statements {
+            let exits = self.statement(statement);
+            let left = self.leaving(exits);
+            all = self.join(all, exits);
+            match self.arena.as_const(left) {
+                Some(0) => {}
+                // The rest is never reached: it stands in the source, but changes nothing.
+                Some(_) => {
+                    if live_env.is_none() {
+                        live_env = Some(self.env.clone());
+                    }
+                    if self.dry == 0 {
+                        let mut context = self.contexts[self.context].clone();
+                        let guard = Guard {
+                            condition: left,
+                            holds: false,
+                        };
+                        let origin = Origin {
+                            branch: usize::MAX,
+                            early_exit: true,
+                        };
+                        context.guards.push((guard, origin));
+                        self.context = self.push_context(context);
+                    }
+                }
+                None => {
+                    let branch = self.branches.len().saturating_sub(1);
+                    let branch = self.exit_branch(statement, branch);
+                    if self.dry == 0 && branch < self.branches.len() {
+                        self.enter(left, false, branch, true);
+                    }
+                }
+            }
+        }
+        if let Some(env) = live_env {
+            self.env = env;
+        }
+        self.context = outer;
+        all
+    }
+
+    /// The branch through which a statement was left: the one whose condition stands where it does.
+    fn exit_branch(&self, statement: &Stmt, last: usize) -> usize {
+        self.branches
+            .iter()
+            .rposition(|branch| branch.site == statement.site)
+            .unwrap_or(last)
+    }
+
+    fn statement(&mut self, statement: &Stmt) -> Exits {
+        let mut exits = self.no_exits();
+        let line = statement.site.line;
+        match &statement.kind {
+            StmtKind::Declare(id, init) => {
+                let value = init.as_ref().map(|init| {
+                    let mut value = self.eval(init);
+                    let ty = &self.kernel.var(*id).ty;
+                    value = self.converted(value, &init.ty, ty, line);
+                    value
+                });
+                let memory = matches!(
+                    self.kernel.var(*id).storage,
+                    Storage::Shared | Storage::DynamicShared
+                ) || matches!(self.kernel.var(*id).ty, Type::Array(..));
+                if !memory {
+                    self.env[id.0 as usize] = value;
+                    if init.is_none() {
+                        self.env[id.0 as usize] = None;
+                    }
+                }
+            }
+            StmtKind::Expr(expression) => {
+                self.eval(expression);
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                exits = self.branch(condition, then, otherwise);
+            }
+            StmtKind::Loop { .. } => exits = self.looping(statement),
+            StmtKind::Block(inner) => exits = self.block_of(inner),
+            StmtKind::Return(value) => {
+                if let Some(value) = value {
+                    self.eval(value);
+                }
+                exits.returned = self.arena.constant(1);
+            }
+            StmtKind::Break => exits.broke = self.arena.constant(1),
+            StmtKind::Continue => exits.continued = self.arena.constant(1),
+            StmtKind::Barrier => {
+                if self.dry == 0 {
+                    *self
+                        .counts
+                        .entry((self.context, OpClass::Barrier))
+                        .or_insert(0.0) += 1.0;
+                    self.barriers.push(BarrierDraft {
+                        site: statement.site,
+                        context: self.context,
+                    });
+                    self.flow.push(Draft::Barrier { line });
+                }
+            }
+            StmtKind::Unknown(_) => {}
+        }
+        exits
+    }
+
+    /// What an initialisation makes of a value.
+    fn converted(&mut self, value: Value, from: &Type, to: &Type, line: u32) -> Value {
+        let mut value = value;
+        let float_to_int = from.is_float() && to.is_int();
+        if (from.is_int() && to.is_float())
+            || float_to_int
+            || (from.is_float() && to.is_float() && from != to)
+        {
+            let issued = Mix {
+                conversion: 1.0,
+                ..Mix::default()
+            };
+            self.operation(OpClass::Conversion, 1.0, &issued, line, &mut [&mut value]);
+        }
+        match (to, value.kind) {
+            (Type::Int { .. }, Kind::Int(id)) => {
+                let wrapped = self.convert(from, to, id);
+                Value {
+                    kind: Kind::Int(wrapped),
+                    ..value
+                }
+            }
+            (Type::Int { .. }, Kind::Data) => {
+                let id = self.unknown(true, value.uniform);
+                Value {
+                    kind: Kind::Int(id),
+                    ..value
+                }
+            }
+            (Type::Int { .. }, Kind::Pointer(_, id)) => Value {
+                kind: Kind::Int(id),
+                ..value
+            },
+            (Type::Pointer(..) | Type::Unknown(_), _) => value,
+            (_, Kind::Int(id)) => {
+                let uniform = !self.arena.varies_by_lane(id);
+                Value {
+                    kind: Kind::Data,
+                    uniform,
+                    loads: value.loads,
+                }
+            }
+            _ => value,
+        }
+    }
+
+    fn branch(
+        &mut self,
+        condition: &warplens_ir::Expr,
+        then: &[Stmt],
+        otherwise: &[Stmt],
+    ) -> Exits {
+        let line = condition.site.line;
+        let mut value = self.eval(condition);
+        let id = self.as_int(&value);
+        let truth = self.arena.truth(id);
+        let outer = self.context;
+        let branch = self.new_branch(BranchDraft {
+            site: condition.site,
+            text: self.text_of(condition.site),
+            kind: BranchKind::If,
+            condition: Some(truth),
+            context: outer,
+            inner: None,
+            taken_operations: 0,
+            other_operations: 0,
+            probability: self.probability(line),
+            why: None,
+        });
+        if self.dry == 0 {
+            *self.counts.entry((outer, OpClass::Branch)).or_insert(0.0) += 1.0;
+            let issued = Mix {
+                branch: 1.0,
+                ..Mix::default()
+            };
+            let needs = std::mem::take(&mut value.loads);
+            compute(&mut self.flow, line, &issued, &needs, 1.0);
+        }
+        let before = self.env.clone();
+        let start = self.static_operations;
+
+        let saved = std::mem::take(&mut self.flow);
+        self.enter(truth, true, branch, false);
+        let taken = self.context;
+        let then_exits = self.block_of(then);
+        let then_env = std::mem::replace(&mut self.env, before);
+        let then_flow = std::mem::take(&mut self.flow);
+        let taken_operations = self.static_operations - start;
+        self.context = outer;
+
+        self.enter(truth, false, branch, false);
+        let other = self.context;
+        let other_exits = self.block_of(otherwise);
+        let other_flow = std::mem::replace(&mut self.flow, saved);
+        self.context = outer;
+        self.set_operations(
+            branch,
+            taken_operations,
+            self.static_operations - start - taken_operations,
+        );
+        if self.dry == 0 {
+            self.flow.push(Draft::Branch {
+                outer,
+                taken,
+                other,
+                then: then_flow,
+                otherwise: other_flow,
+                line,
+            });
+        }
+        let then_left = self.leaving(then_exits);
+        let other_left = self.leaving(other_exits);
+        self.merge(
+            truth,
+            then_env,
+            self.arena.as_const(then_left) == Some(1),
+            self.arena.as_const(other_left) == Some(1),
+        );
+        let not = self.arena.not(truth);
+        let a = self.under(truth, then_exits);
+        let b = self.under(not, other_exits);
+        self.join(a, b)
+    }
+
+    /// Joins the variables of two sides; a side that was left does not count.
+    fn merge(
+        &mut self,
+        condition: Id,
+        then_env: Vec<Option<Value>>,
+        then_left: bool,
+        other_left: bool,
+    ) {
+        if then_left {
+            return;
+        }
+        if other_left {
+            self.env = then_env;
+            return;
+        }
+        for (index, taken) in then_env.into_iter().enumerate() {
+            if self.env[index] == taken {
+                continue;
+            }
+            let (Some(a), Some(b)) = (&taken, &self.env[index]) else {
+                // Known on one side only: read there for the first time, or undefined on the other.
+                if self.env[index].is_none() {
+                    self.env[index] = taken;
+                }
+                continue;
+            };
+            let mut loads = a.loads.clone();
+            loads.extend(&b.loads);
+            loads.sort_unstable();
+            loads.dedup();
+            let (a, b) = (a.clone(), b.clone());
+            let kind = match (a.kind, b.kind) {
+                (Kind::Int(x), Kind::Int(y)) => Kind::Int(self.arena.select(condition, x, y)),
+                (Kind::Pointer(p, x), Kind::Pointer(q, y)) if p == q => {
+                    Kind::Pointer(p, self.arena.select(condition, x, y))
+                }
+                _ => Kind::Data,
+            };
+            let uniform = a.uniform && b.uniform && !self.arena.varies_by_lane(condition);
+            self.env[index] = Some(Value {
+                kind,
+                loads,
+                uniform,
+            });
+        }
+    }
+
+    /// A device function's statements; `return` ends it.
+    pub(crate) fn inline(
+        &mut self,
+        statements: &[Stmt],
+        result: Option<VarId>,
+        ty: &Type,
+    ) -> Value {
+        self.block_of(statements);
+        let result = match result {
+            // Which of several returns a lane took is not followed.
+            Some(result) if !returns_once(statements) => {
+                let unknown = if ty.is_int() {
+                    let id = self.unknown(false, false);
+                    Value::int(id)
+                } else {
+                    Value::data(false)
+                };
+                self.env[result.0 as usize] = Some(unknown);
+                Some(result)
+            }
+            result => result,
+        };
+        match result {
+            Some(result) => self.env[result.0 as usize].clone().unwrap_or_else(|| {
+                if ty.is_int() {
+                    let id = self.unknown(false, false);
+                    Value::int(id)
+                } else {
+                    Value::data(false)
+                }
+            }),
+            None => Value::data(true),
+        }
+    }
+
+    // ---- results -------------------------------------------------------------------------------
+
+    fn facts(mut self) -> KernelFacts {
+        let budget = Budget::new();
+        let executions: Vec<Executions> = self
+            .contexts
+            .iter()
+            .map(|context| context.executions(&self.arena, &self.domain, &budget))
+            .collect();
+        let launch = self.request.launch;
+        let block_assumed = launch.block_source.is_assumption();
+        let grid_assumed = launch.grid_source.is_assumption();
+        let symbols = |ids: [Id; 3], arena: &Arena| {
+            ids.map(|id| arena.as_symbol(id).expect("made as symbols"))
+        };
+        let threads = symbols(self.thread, &self.arena);
+        let blocks = symbols(self.block, &self.arena);
+
+        let mut cache: FxHashMap<(Id, usize, u32, facts::Op, facts::Space), facts::Access> =
+            FxHashMap::default();
+        let mut accesses = Vec::with_capacity(self.accesses.len());
+        let mut measure = MeasureAccess {
+            arena: &mut self.arena,
+            domain: &self.domain,
+            budget: &budget,
+            profile: self.profile,
+            threads,
+            block_assumed,
+            grid_assumed,
+        };
+        for draft in &self.accesses {
+            let key = (
+                draft.address,
+                draft.context,
+                draft.bytes,
+                draft.op,
+                draft.space,
+            );
+            let known = cache
+                .get(&key)
+                .filter(|known| draft.array == known.array)
+                .cloned();
+            let access = match known {
+                Some(known) => facts::Access {
+                    site: draft.site,
+                    text: draft.text.clone(),
+                    field: draft.field.clone(),
+                    ..known
+                },
+                None => {
+                    let context = &self.contexts[draft.context];
+                    let access = measure.access(draft, context, executions[draft.context]);
+                    cache.insert(key, access.clone());
+                    access
+                }
+            };
+            accesses.push(access);
+        }
+        touched_fields(&mut accesses);
+
+        let measure = MeasureBranch {
+            arena: &self.arena,
+            domain: &self.domain,
+            budget: &budget,
+            contexts: &self.contexts,
+            executions: &executions,
+            blocks,
+            threads_per_block: launch.threads_per_block(),
+            block_assumed,
+            grid_assumed,
+        };
+        let mut branches: Vec<facts::Branch> = self
+            .branches
+            .iter()
+            .map(|draft| measure.branch(draft))
+            .collect();
+        measure.hazards(&self.barriers, &mut branches);
+
+        let counts = self.sum_counts(&executions, block_assumed || grid_assumed);
+        let mut assumptions = self.assumptions();
+        assumptions.append(&mut self.guesses);
+        let static_shared_bytes = self
+            .shared
+            .iter()
+            .filter(|(_, a)| !a.dynamic)
+            .map(|(_, array)| array.bytes)
+            .sum();
+        let local_bytes_per_thread = self.local_bytes();
+        let registers_per_thread = self.registers();
+        KernelFacts {
+            name: self.kernel.name.clone(),
+            name_site: self.kernel.name_site,
+            launch,
+            warp_size: self.profile.warp_size,
+            accesses,
+            branches,
+            counts,
+            flow: flow::finish(self.flow, &executions),
+            shared_arrays: self.shared.into_iter().map(|(_, array)| array).collect(),
+            static_shared_bytes,
+            local_bytes_per_thread,
+            registers_per_thread,
+            max_threads_per_block: self.kernel.max_threads,
+            assumptions,
+            constraints: Vec::new(),
+            not_understood: self.lost,
+        }
+    }
+
+    fn sum_counts(&self, executions: &[Executions], launch_assumed: bool) -> Vec<Count> {
+        let mut counts = Vec::new();
+        for class in OpClass::ALL {
+            let (mut value, mut exact, mut some) = (0.0, !launch_assumed, false);
+            for (&(context, of), &operations) in &self.counts {
+                if of != class {
+                    continue;
+                }
+                some = true;
+                value += operations * executions[context].lanes;
+                exact &= executions[context].exact
+                    && !self.contexts[context].hangs_on_assumption(&self.arena);
+            }
+            if some {
+                counts.push(Count {
+                    class,
+                    value: Some(value),
+                    exact,
+                });
+            }
+        }
+        counts
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        let launch = self.request.launch;
+        let list = |extents: [u64; 3]| format!("{},{},{}", extents[0], extents[1], extents[2]);
+        let mut found = Vec::new();
+        let mut add = |symbol: &str, value: String, source: &str| {
+            found.push(Assumption {
+                symbol: symbol.to_owned(),
+                value,
+                source: source.to_owned(),
+            });
+        };
+        for (symbol, extents, source) in [
+            ("block", launch.block, launch.block_source),
+            ("grid", launch.grid, launch.grid_source),
+        ] {
+            if source.is_assumption() {
+                let from = if source == Source::Config {
+                    "config"
+                } else {
+                    "default"
+                };
+                add(symbol, list(extents), from);
+            }
+        }
+        let mut aligned = false;
+        for var in self.kernel.vars.iter().take(self.kernel.params as usize) {
+            match var.ty {
+                Type::Int { .. } => {
+                    let given = self.arguments.iter().find(|(name, ..)| *name == var.name);
+                    let (value, assumed) =
+                        given.map_or((DEFAULT_ARGUMENT, true), |(_, v, assumed)| (*v, *assumed));
+                    if assumed {
+                        add(
+                            &var.name,
+                            value.to_string(),
+                            if given.is_some() { "config" } else { "default" },
+                        );
+                    }
+                }
+                Type::Pointer(..) => aligned = true,
+                _ => {}
+            }
+        }
+        if aligned || !self.shared.is_empty() {
+            add(
+                "alignment",
+                "pointers and shared arrays 256-byte aligned".to_owned(),
+                "default",
+            );
+        }
+        let mut data = self.branches.iter().filter(|branch| {
+            branch.kind != BranchKind::Loop
+                && branch
+                    .condition
+                    .is_some_and(|id| self.arena.opaque(id) == Some(true))
+        });
+        if let Some(branch) = data.next() {
+            add("probability", branch.probability.to_string(), "default");
+        }
+        found
+    }
+
+    /// Local arrays whose index only a running thread knows live in local memory.
+    fn local_bytes(&self) -> u64 {
+        self.arrays_by_var
+            .iter()
+            .filter(|(_, array)| self.indexed_local.contains(array))
+            .map(|(var, _)| self.kernel.var(*var).ty.size())
+            .sum()
+    }
+
+    /// Registers of a thread, roughly: addresses, and the variables that live through the kernel.
+    fn registers(&self) -> u32 {
+        let mut registers = 10.0;
+        for (index, var) in self.kernel.vars.iter().enumerate() {
+            let words = var.ty.size().div_ceil(4) as f64;
+            registers += match (&var.ty, var.storage) {
+                (Type::Pointer(..), Storage::Param(_)) => 2.0,
+                (Type::Array(..), Storage::Local) => {
+                    let array = self.arrays_by_var.get(&VarId(index as u32));
+                    let kept = array.is_some_and(|array| !self.indexed_local.contains(array));
+                    if kept { words.min(128.0) } else { 2.0 }
+                }
+                (_, Storage::Local) => words.min(8.0) * 0.75,
+                _ => 0.0,
+            };
+        }
+        let most = self.profile.max_registers_per_thread;
+        (registers as u32).clamp(16, most.max(16))
+    }
+}
+
+/// True where a function's only `return` is its last statement.
+fn returns_once(statements: &[Stmt]) -> bool {
+    fn count(statements: &[Stmt]) -> usize {
+        statements
+            .iter()
+            .map(|statement| match &statement.kind {
+                StmtKind::Return(_) => 1,
+                StmtKind::If(_, then, otherwise) => count(then) + count(otherwise),
+                StmtKind::Loop { body, .. } | StmtKind::Block(body) => count(body),
+                _ => 0,
+            })
+            .sum()
+    }
+    count(statements) <= 1
+        && matches!(
+            statements.last().map(|last| &last.kind),
+            Some(StmtKind::Return(_))
+        )
+}
+
+/// For each array of structures the bytes of the structure that the kernel touches.
+fn touched_fields(accesses: &mut [facts::Access]) {
+    let mut touched: FxHashMap<(String, String), Vec<(String, u32)>> = FxHashMap::default();
+    for access in accesses.iter() {
+        if let Some(field) = &access.field {
+            let fields = touched
+                .entry((access.array.clone(), field.structure.clone()))
+                .or_default();
+            if !fields.iter().any(|(name, _)| *name == field.field) {
+                fields.push((field.field.clone(), access.bytes_per_lane));
+            }
+        }
+    }
+    for access in accesses.iter_mut() {
+        if let Some(field) = &mut access.field
+            && let Some(fields) = touched.get(&(access.array.clone(), field.structure.clone()))
+        {
+            field.touched = fields.iter().map(|(_, bytes)| bytes).sum();
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! What is known about one kernel, for one launch on one GPU.
+//!
+//! Everything here is plain data: rules and models read it, nothing below knows them. Positions are
+//! relative to the kernel's own text (byte 0 is its first byte, line 0 its first line), so that facts can
+//! be kept while the kernel moves about its file.
+
+pub use warplens_ir::{Launch, NotUnderstood, Site, Source, Span};
+
+/// How far a figure can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Certainty {
+    /// Derived for this launch and these arguments, every one of which was given or fixed by the source.
+    Exact,
+    /// Derived, but it hangs on a launch, an argument or a probability that was assumed.
+    Assumed,
+    /// Not known; the figure is absent.
+    Unknown,
+}
+
+/// The memory an access goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// Device memory through a pointer.
+    Global,
+    /// Shared (CUDA) or local (OpenCL) memory of a block.
+    Shared,
+    /// A thread's own array.
+    Local,
+    /// Constant memory.
+    Constant,
+    /// Through a texture or image unit.
+    Texture,
+}
+
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Op {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads, changes and writes atomically.
+    Atomic,
+}
+
+/// How the lanes of one warp spread over memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pattern {
+    /// Neighbouring lanes touch neighbouring elements.
+    Coalesced,
+    /// All active lanes touch one element.
+    Broadcast,
+    /// Neighbouring lanes are a constant distance of more than one element apart.
+    Strided,
+    /// Known addresses without a constant distance.
+    Scattered,
+    /// The address hangs on data in memory.
+    DataDependent,
+    /// Not understood.
+    Unknown,
+}
+
+/// The distance between lanes that are neighbours along one thread coordinate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stride {
+    /// In bytes, under this launch and these arguments.
+    pub bytes: i64,
+    /// As the source says it, in elements: `1`, `32`, `n`.
+    pub text: String,
+    /// True where the distance hangs on a parameter (a leading dimension, usually).
+    pub symbolic: bool,
+    /// True where some other term of the index (another coordinate or a loop counter) moves by one element:
+    /// the walk goes down a column of a row-major array.
+    pub unit_elsewhere: bool,
+}
+
+/// A field reached through an array of structures: `p[i].x`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StructField {
+    /// The structure's name.
+    pub structure: String,
+    /// The field's name.
+    pub field: String,
+    /// Size of the whole structure in bytes.
+    pub size: u32,
+    /// Bytes of the structure that the kernel touches through this array, all fields together.
+    pub touched: u32,
+}
+
+/// One access as the source writes it. Averages are over requests: one warp executing it once with at
+/// least one active lane.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Access {
+    /// Where.
+    pub site: Site,
+    /// The subscript or dereference as written: `tile[threadIdx.x][j]`.
+    pub text: String,
+    /// The array or pointer it goes through: `tile`.
+    pub array: String,
+    /// Which memory.
+    pub space: Space,
+    /// What it does.
+    pub op: Op,
+    /// Bytes each active lane moves.
+    pub bytes_per_lane: u32,
+    /// The element index, symbolically: `blockIdx.x * 256 + threadIdx.x`.
+    pub index: String,
+    /// How lanes spread.
+    pub pattern: Pattern,
+    /// Distance between x-neighbours, where it is one number.
+    pub stride: Option<Stride>,
+    /// Set where the element is a structure's field.
+    pub field: Option<StructField>,
+    /// Global, local, texture: distinct transaction units touched.
+    pub transactions_per_request: Option<f64>,
+    /// ceil(distinct bytes / unit).
+    pub ideal_transactions_per_request: Option<f64>,
+    /// The unit in bytes, 0 for shared and constant memory.
+    pub transaction_bytes: u32,
+    /// Bytes the memory system moves for one request (units differ in size on capability 1.x).
+    pub bytes_moved_per_request: Option<f64>,
+    /// Shared: times the bank array is cycled; constant: distinct words; atomics: most lanes on one address.
+    pub passes_per_request: Option<f64>,
+    /// The same without conflicts.
+    pub ideal_passes_per_request: Option<f64>,
+    /// `passes / ideal passes`; 1.0 is none. Shared memory only.
+    pub bank_conflict_degree: Option<f64>,
+    /// Requests over the whole launch.
+    pub requests: Option<f64>,
+    /// Active lanes, averaged.
+    pub active_lanes_per_request: Option<f64>,
+    /// How sure all of this is.
+    pub certainty: Certainty,
+    /// Why it is not exact, in words, where it is not.
+    pub why: Option<String>,
+    /// Conditions on free symbols under which an exact result holds.
+    pub constraints: Vec<String>,
+    /// Depth of loops around it.
+    pub loop_depth: u32,
+    /// Index into [`KernelFacts::shared_arrays`] for shared accesses.
+    pub shared_array: Option<usize>,
+}
+
+impl Access {
+    /// Figures known and derived for this launch with nothing assumed that matters.
+    pub fn exact(&self) -> bool {
+        self.certainty == Certainty::Exact
+    }
+}
+
+/// What makes a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BranchKind {
+    /// `if`, with or without `else`.
+    If,
+    /// `for`, `while`, `do`.
+    Loop,
+    /// `switch`.
+    Switch,
+    /// `?:`, `&&`, `||`.
+    Select,
+}
+
+/// Who agrees about a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Uniformity {
+    /// One value in the whole launch at each evaluation.
+    Uniform,
+    /// One value in each warp.
+    WarpUniform,
+    /// Lanes of some warp disagree.
+    Divergent,
+    /// Hangs on data in memory.
+    DataDependent,
+}
+
+/// Threads of one block that do not meet at a barrier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BarrierHazard {
+    /// The barrier.
+    pub barrier: Site,
+    /// True: a return or exit before the barrier; false: the barrier stands inside the branch.
+    pub early_exit: bool,
+    /// How sure it is that threads of one block part here under this launch.
+    pub certainty: Certainty,
+    /// In words, empty where it is so under this launch: `for other arguments`.
+    pub when: String,
+}
+
+/// One branch or loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Branch {
+    /// Where: the condition for an `if` or a loop.
+    pub site: Site,
+    /// The condition as written.
+    pub text: String,
+    /// What it is.
+    pub kind: BranchKind,
+    /// Who agrees.
+    pub uniformity: Uniformity,
+    /// Fraction of warp-level evaluations in which at least one active lane takes it and one does not.
+    pub divergent_warp_fraction: Option<f64>,
+    /// Fraction in which at least one takes it.
+    pub taken_warp_fraction: Option<f64>,
+    /// Threads that take it, over the launch; `None` for loops and where it is not known.
+    pub taken_threads: Option<f64>,
+    /// Warp-level evaluations over the launch (a loop: warps entering it).
+    pub evaluations: Option<f64>,
+    /// Loops: iterations of a warp that enters, averaged.
+    pub trips: Option<f64>,
+    /// How sure.
+    pub certainty: Certainty,
+    /// Why not exact.
+    pub why: Option<String>,
+    /// Conditions under which it holds.
+    pub constraints: Vec<String>,
+    /// Instructions (source operations) on the taken side, a static count.
+    pub taken_operations: u32,
+    /// The same on the other side.
+    pub other_operations: u32,
+    /// True for a bounds guard: the not-taken side does nothing and at most one warp of the launch splits
+    /// along each dimension.
+    pub guard: bool,
+    /// Set where a barrier is at risk.
+    pub barrier_hazard: Option<BarrierHazard>,
+}
+
+/// Classes of source operations (`counts` in the JSON).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OpClass {
+    /// Half-precision arithmetic.
+    Fp16,
+    /// Single-precision arithmetic: a multiplication and an addition are two.
+    Fp32,
+    /// Double precision.
+    Fp64,
+    /// Each integer operator written.
+    Int,
+    /// Special functions: `sinf`, `rsqrtf`, `expf` …
+    Sfu,
+    /// Conversions between types.
+    Conversion,
+    /// Global loads.
+    GlobalLoad,
+    /// Global stores.
+    GlobalStore,
+    /// Shared loads.
+    SharedLoad,
+    /// Shared stores.
+    SharedStore,
+    /// Constant loads.
+    ConstantLoad,
+    /// Local loads.
+    LocalLoad,
+    /// Local stores.
+    LocalStore,
+    /// Atomics.
+    Atomic,
+    /// Barriers.
+    Barrier,
+    /// Branches.
+    Branch,
+    /// Tensor operations.
+    Tensor,
+}
+
+impl OpClass {
+    /// Every class, in the order of the contract.
+    pub const ALL: [OpClass; 17] = [
+        OpClass::Fp16,
+        OpClass::Fp32,
+        OpClass::Fp64,
+        OpClass::Int,
+        OpClass::Sfu,
+        OpClass::Conversion,
+        OpClass::GlobalLoad,
+        OpClass::GlobalStore,
+        OpClass::SharedLoad,
+        OpClass::SharedStore,
+        OpClass::ConstantLoad,
+        OpClass::LocalLoad,
+        OpClass::LocalStore,
+        OpClass::Atomic,
+        OpClass::Barrier,
+        OpClass::Branch,
+        OpClass::Tensor,
+    ];
+
+    /// The name in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            OpClass::Fp16 => "fp16",
+            OpClass::Fp32 => "fp32",
+            OpClass::Fp64 => "fp64",
+            OpClass::Int => "int",
+            OpClass::Sfu => "sfu",
+            OpClass::Conversion => "conversion",
+            OpClass::GlobalLoad => "global_load",
+            OpClass::GlobalStore => "global_store",
+            OpClass::SharedLoad => "shared_load",
+            OpClass::SharedStore => "shared_store",
+            OpClass::ConstantLoad => "constant_load",
+            OpClass::LocalLoad => "local_load",
+            OpClass::LocalStore => "local_store",
+            OpClass::Atomic => "atomic",
+            OpClass::Barrier => "barrier",
+            OpClass::Branch => "branch",
+            OpClass::Tensor => "tensor",
+        }
+    }
+}
+
+/// Operations of one class summed over all threads of the launch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Count {
+    /// Which operations.
+    pub class: OpClass,
+    /// How many; `None` where some statement's count is not known.
+    pub value: Option<f64>,
+    /// True where derived with nothing assumed.
+    pub exact: bool,
+}
+
+/// Instructions one warp issues for a stretch of straight code, by pipe. Numbers are per execution of the
+/// stretch by one warp, after what any compiler does (contraction to FMA, loop-invariant code outside).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Mix {
+    /// FP32 add, multiply, FMA.
+    pub fp32: f64,
+    /// FP64 add, multiply, FMA.
+    pub fp64: f64,
+    /// FP16.
+    pub fp16: f64,
+    /// Integer and address arithmetic, comparisons, moves.
+    pub int: f64,
+    /// Special functions.
+    pub sfu: f64,
+    /// Conversions.
+    pub conversion: f64,
+    /// Branches and predicate work.
+    pub branch: f64,
+}
+
+impl Mix {
+    /// All instructions.
+    pub fn total(&self) -> f64 {
+        self.fp32 + self.fp64 + self.fp16 + self.int + self.sfu + self.conversion + self.branch
+    }
+
+    /// Adds `other`, `times` over.
+    pub fn add(&mut self, other: &Mix, times: f64) {
+        self.fp32 += other.fp32 * times;
+        self.fp64 += other.fp64 * times;
+        self.fp16 += other.fp16 * times;
+        self.int += other.int * times;
+        self.sfu += other.sfu * times;
+        self.conversion += other.conversion * times;
+        self.branch += other.branch * times;
+    }
+}
+
+/// What an average warp executes, in order: the models' view of the kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// Straight computation.
+    Compute {
+        /// Instructions by pipe.
+        mix: Mix,
+        /// Accesses (indices into [`KernelFacts::accesses`]) whose loaded value is first used here.
+        uses: Vec<usize>,
+        /// Longest chain of dependent instructions in this stretch.
+        chain: f64,
+        /// Source line, relative to the kernel.
+        line: u32,
+    },
+    /// One memory instruction.
+    Access {
+        /// Index into [`KernelFacts::accesses`].
+        access: usize,
+        /// Loads whose value this access needs (for its address or the value it stores).
+        uses: Vec<usize>,
+    },
+    /// A block-wide barrier.
+    Barrier {
+        /// Source line.
+        line: u32,
+    },
+    /// A loop.
+    Loop {
+        /// Iterations of a warp that enters it, averaged.
+        trips: f64,
+        /// True where `trips` is exact or assumed, false where it is a stated guess (hangs on data).
+        known: bool,
+        /// The trip count as text: `n / 16`.
+        text: String,
+        /// One iteration, its test and step included.
+        body: Vec<Node>,
+        /// Source line of the loop's head.
+        line: u32,
+    },
+    /// A branch.
+    Branch {
+        /// Fraction of the warps reaching it in which some lane takes it.
+        taken: f64,
+        /// Fraction in which some lane does not.
+        other: f64,
+        /// The taken side.
+        then: Vec<Node>,
+        /// The other side.
+        otherwise: Vec<Node>,
+        /// Source line of the condition.
+        line: u32,
+    },
+}
+
+/// A shared array declared by the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedArray {
+    /// Its name.
+    pub name: String,
+    /// The declaration's declarator: `tile[32][32]`.
+    pub site: Site,
+    /// Extents, outermost first, with the site of each extent expression.
+    pub extents: Vec<(u64, Site)>,
+    /// Element size in bytes.
+    pub element_bytes: u32,
+    /// Total bytes.
+    pub bytes: u64,
+    /// True for `extern __shared__` (size given at launch).
+    pub dynamic: bool,
+}
+
+/// A number that the user did not give and the source does not fix.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assumption {
+    /// What: `n`, `blockDim`, `alignment(in)`, `probability(line 12)`.
+    pub symbol: String,
+    /// Its value as text: `1024`, `256,1,1`, `256-byte aligned`.
+    pub value: String,
+    /// Where from: `default`, `config`.
+    pub source: String,
+}
+
+/// Everything known about one kernel under one launch on one GPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelFacts {
+    /// Plain name.
+    pub name: String,
+    /// Where the name stands.
+    pub name_site: Site,
+    /// The launch these facts hold for.
+    pub launch: Launch,
+    /// Lanes of a warp or wave on the target.
+    pub warp_size: u32,
+    /// Every access in source order.
+    pub accesses: Vec<Access>,
+    /// Every branch and loop in source order.
+    pub branches: Vec<Branch>,
+    /// Operations over the launch.
+    pub counts: Vec<Count>,
+    /// The average warp's work.
+    pub flow: Vec<Node>,
+    /// Shared arrays.
+    pub shared_arrays: Vec<SharedArray>,
+    /// Static shared memory of a block.
+    pub static_shared_bytes: u64,
+    /// Bytes of local arrays a thread keeps in local memory.
+    pub local_bytes_per_thread: u64,
+    /// Registers a thread needs, estimated from the source.
+    pub registers_per_thread: u32,
+    /// `__launch_bounds__`: most threads per block, where stated.
+    pub max_threads_per_block: Option<u64>,
+    /// What was assumed.
+    pub assumptions: Vec<Assumption>,
+    /// Conditions on free symbols under which exact results hold.
+    pub constraints: Vec<String>,
+    /// What was not understood.
+    pub not_understood: Vec<NotUnderstood>,
+}

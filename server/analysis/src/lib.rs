@@ -1,0 +1,42 @@
+//! Facts about one kernel under one launch on one GPU.
+//!
+//! [`analyze`] executes the kernel symbolically: every integer is an expression over thread and block
+//! coordinates, loop counters and parameters. What each warp of the launch does at each access and branch
+//! is then summed over all of them.
+
+mod access;
+mod branch;
+mod context;
+mod evaluate;
+mod execute;
+pub mod facts;
+mod flow;
+mod loops;
+mod value;
+
+use warplens_hardware::Profile;
+use warplens_ir::Kernel;
+
+use facts::{KernelFacts, Launch};
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// The kernel's text: byte 0 is where its sites count from.
+    pub text: &'a str,
+    /// Its launch.
+    pub launch: Launch,
+    /// The GPU.
+    pub profile: &'a Profile,
+    /// Values of integer parameters by name, and whether each was assumed.
+    pub arguments: &'a [(String, i64, bool)],
+    /// Probabilities of conditions that hang on data, by line relative to the kernel.
+    pub probabilities: &'a [(u32, f64)],
+}
+
+/// Everything about the kernel. Never fails: what is not understood is listed and costs only itself.
+pub fn analyze(request: &Request) -> KernelFacts {
+    execute::Executor::new(request).run()
+}

@@ -1,0 +1,759 @@
+//! Loops: how values move from one iteration to the next, and how many there are.
+
+use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, VarId};
+use warplens_symbolic::{BinaryOp, Id, Node, SymbolKind};
+
+use crate::access::any;
+use crate::branch::BranchDraft;
+use crate::context::Origin;
+use crate::execute::{Executor, Exits};
+use crate::facts::{Assumption, BranchKind, Mix, OpClass};
+use crate::flow::{Draft, compute};
+use crate::value::{Kind, Value};
+
+/// Iterations of a loop whose bound is not known.
+const GUESSED_TRIPS: i64 = 16;
+/// A value that follows no line is listed for at most this many iterations.
+const LONGEST_TABLE: usize = 4096;
+
+/// How a variable moves.
+#[derive(Debug, Clone)]
+enum Motion {
+    /// By the same amount each time.
+    Linear(Id),
+    /// As listed.
+    Listed(Vec<i64>),
+    /// Multiplied, divided or shifted by a constant: listed once the trip count is known.
+    Geometric(BinaryOp, i64),
+    Still,
+    /// Not followed: data or not understood; the same for all lanes or not.
+    Lost(bool, bool),
+}
+
+impl Executor<'_> {
+    pub(crate) fn looping(&mut self, statement: &Stmt) -> Exits {
+        let StmtKind::Loop {
+            kind,
+            init,
+            condition,
+            step,
+            body,
+        } = &statement.kind
+        else {
+            return self.no_exits();
+        };
+        for before in init {
+            self.block_of_one(before);
+        }
+        let mut assigned = Vec::new();
+        assigned_in(body, &mut assigned);
+        if let Some(step) = step {
+            assigned_by(step, &mut assigned);
+        }
+        if let Some(condition) = condition {
+            assigned_by(condition, &mut assigned);
+        }
+        assigned.sort_unstable();
+        assigned.dedup();
+        let entry: Vec<(VarId, Value)> =
+            assigned.iter().map(|&id| (id, self.variable(id))).collect();
+        let (motions, has_break) =
+            self.motions(*kind, condition.as_ref(), step.as_ref(), body, &entry);
+
+        // The condition as a function of the iteration.
+        let iteration = self.placeholder(u32::MAX);
+        let (motions, trips) = self.trips(*kind, condition.as_ref(), &entry, motions, iteration);
+
+        let outer = self.context;
+        let (extent, exact_trips) = match &trips {
+            Trips::Known { most, same, .. } => (*most, *same),
+            Trips::Unknown(_) => (GUESSED_TRIPS, true),
+        };
+        let counter = self.counter(statement, extent);
+        let Some(symbol) = self.arena.as_symbol(counter) else {
+            return self.no_exits();
+        };
+
+        let line = statement.site.line;
+        let why = match &trips {
+            Trips::Unknown(why) => Some(why.clone()),
+            Trips::Known { .. } if has_break => {
+                Some("a break may end the loop before its bound".to_owned())
+            }
+            Trips::Known { .. } => None,
+        };
+        let trips_id = match &trips {
+            Trips::Known { trips, .. } => Some(*trips),
+            Trips::Unknown(_) => None,
+        };
+        let branch = self.new_branch(BranchDraft {
+            site: statement.site,
+            text: self.text_of(statement.site),
+            kind: BranchKind::Loop,
+            condition: trips_id,
+            context: outer,
+            inner: None,
+            taken_operations: 0,
+            other_operations: 0,
+            probability: 1.0,
+            why: why.clone(),
+        });
+        if self.dry == 0
+            && let Trips::Unknown(_) = &trips
+        {
+            self.guesses.push(Assumption {
+                symbol: format!("trips(`{}`)", self.text_of(statement.site)),
+                value: GUESSED_TRIPS.to_string(),
+                source: "default".to_owned(),
+            });
+        }
+
+        // One iteration, with everything that moves as a function of the counter.
+        for ((id, value), motion) in entry.iter().zip(&motions) {
+            let now = self.moved(value, motion, counter);
+            self.env[id.0 as usize] = Some(now);
+        }
+        let saved = std::mem::take(&mut self.flow);
+        let start = self.static_operations;
+        let mut inner = self.context;
+        if self.dry == 0 {
+            let mut context = self.contexts[outer].clone();
+            context.counters.push(symbol);
+            context.loop_depth += 1;
+            context.innermost = Some(symbol);
+            if let Some(why) = &why {
+                context.why.get_or_insert(why.clone());
+            }
+            inner = self.push_context(context);
+            self.context = inner;
+            if !exact_trips && let Some(trips) = trips_id {
+                let within = self.arena.binary(BinaryOp::Lt, counter, trips);
+                self.contexts[inner].guards.push((
+                    warplens_symbolic::Guard {
+                        condition: within,
+                        holds: true,
+                    },
+                    Origin {
+                        branch,
+                        early_exit: false,
+                    },
+                ));
+            }
+        }
+        if *kind == LoopKind::For
+            && let Some(condition) = condition
+        {
+            self.eval(condition);
+        }
+        let exits = self.block_of(body);
+        if let Some(step) = step {
+            self.eval(step);
+        }
+        if *kind == LoopKind::Do
+            && let Some(condition) = condition
+        {
+            self.eval(condition);
+        }
+        if self.dry == 0 {
+            *self.counts.entry((inner, OpClass::Branch)).or_insert(0.0) += 1.0;
+            let issued = Mix {
+                branch: 1.0,
+                ..Mix::default()
+            };
+            compute(&mut self.flow, line, &issued, &[], 1.0);
+        }
+        let body_flow = std::mem::replace(&mut self.flow, saved);
+        self.context = outer;
+        if let Some(draft) = self.branches.get_mut(branch) {
+            draft.inner = Some(inner);
+            draft.taken_operations = self.static_operations - start;
+        }
+        if self.dry == 0 {
+            let text = trips_id.map_or_else(|| "unknown".to_owned(), |id| self.arena.text(id));
+            self.flow.push(Draft::Loop {
+                outer,
+                inner,
+                known: trips_id.is_some() && !has_break,
+                text,
+                body: body_flow,
+                line,
+            });
+        }
+
+        // After the last iteration.
+        for ((id, value), motion) in entry.iter().zip(&motions) {
+            let after = match (trips_id, has_break) {
+                (Some(trips), false) => self.moved(value, motion, trips),
+                _ => match motion {
+                    Motion::Still => value.clone(),
+                    Motion::Lost(..) => self.moved(value, motion, counter),
+                    _ => self.moved(value, &Motion::Lost(false, false), counter),
+                },
+            };
+            self.env[id.0 as usize] = Some(after);
+        }
+        let mut left = self.no_exits();
+        // Lanes that returned from some iteration stay away; which iteration is not followed.
+        if self.arena.as_const(exits.returned) != Some(0) {
+            left.returned = match trips_id {
+                Some(trips) if !self.arena.depends_on(exits.returned, symbol) => {
+                    // The first iteration decides, for lanes that have one.
+                    let zero = self.arena.constant(0);
+                    let enters = self.arena.binary(BinaryOp::Lt, zero, trips);
+                    self.arena
+                        .binary(BinaryOp::LogicalAnd, enters, exits.returned)
+                }
+                _ => self.unknown(false, true),
+            };
+        }
+        left
+    }
+
+    fn block_of_one(&mut self, statement: &Stmt) {
+        self.block_of(std::slice::from_ref(statement));
+    }
+
+    fn placeholder(&mut self, key: u32) -> Id {
+        if let Some(&id) = self.placeholders.get(&key) {
+            return id;
+        }
+        let id = self.arena.symbol("·", SymbolKind::Placeholder, any());
+        self.placeholders.insert(key, id);
+        id
+    }
+
+    /// One counter for each loop and extent, however often the loop is looked at.
+    fn counter(&mut self, statement: &Stmt, extent: i64) -> Id {
+        let key = (std::ptr::from_ref(statement) as usize, extent);
+        if let Some(&id) = self.loop_counters.get(&key) {
+            return id;
+        }
+        let name = self.counter_name(statement);
+        let id = self
+            .arena
+            .symbol(&name, SymbolKind::Counter { extent }, any());
+        self.loop_counters.insert(key, id);
+        id
+    }
+
+    /// The loop variable's name, where the loop has one that counts from 0 by 1; else `iteration`.
+    fn counter_name(&self, statement: &Stmt) -> String {
+        if let StmtKind::Loop { init, step: Some(step), .. } = &statement.kind
+            && let ExprKind::Step(1, _, target) = &step.kind
+            && let ExprKind::Var(id) = target.kind
+            && init.iter().any(|before| {
+                matches!(&before.kind, StmtKind::Declare(var, Some(Expr { kind: ExprKind::Int(0), .. })) if *var == id)
+            })
+        {
+            return self.kernel.var(id).name.clone();
+        }
+        "iteration".to_owned()
+    }
+
+    /// Looks at one iteration to see how each variable moves; true where a break may end the loop.
+    fn motions(
+        &mut self,
+        kind: LoopKind,
+        condition: Option<&Expr>,
+        step: Option<&Expr>,
+        body: &[Stmt],
+        entry: &[(VarId, Value)],
+    ) -> (Vec<Motion>, bool) {
+        self.dry += 1;
+        let pending = std::mem::take(&mut self.pending);
+        let env = self.env.clone();
+        let context = self.context;
+        let mut stand_ins = Vec::new();
+        for (id, value) in entry {
+            let stand_in = self.placeholder(id.0);
+            stand_ins.push(stand_in);
+            let kind = match value.kind {
+                Kind::Int(_) => Kind::Int(stand_in),
+                Kind::Pointer(array, _) => Kind::Pointer(array, stand_in),
+                Kind::Data => Kind::Data,
+            };
+            self.env[id.0 as usize] = Some(Value {
+                kind,
+                loads: Vec::new(),
+                uniform: value.uniform,
+            });
+        }
+        if kind == LoopKind::For
+            && let Some(condition) = condition
+        {
+            self.eval(condition);
+        }
+        let exits = self.block_of(body);
+        if let Some(step) = step {
+            self.eval(step);
+        }
+        if kind == LoopKind::Do
+            && let Some(condition) = condition
+        {
+            self.eval(condition);
+        }
+        let motions = entry
+            .iter()
+            .zip(&stand_ins)
+            .map(|((id, before), &stand_in)| {
+                let after = self.env[id.0 as usize].clone();
+                self.motion(before, after, stand_in)
+            })
+            .collect();
+        self.env = env;
+        self.context = context;
+        self.pending = pending;
+        self.dry -= 1;
+        // What leaves by `return` ends the loop for that lane as well.
+        let has_break = self.arena.as_const(exits.broke) != Some(0)
+            || self.arena.as_const(exits.returned) != Some(0);
+        (motions, has_break)
+    }
+
+    fn motion(&mut self, before: &Value, after: Option<Value>, stand_in: Id) -> Motion {
+        let Some(after) = after else {
+            return Motion::Lost(false, false);
+        };
+        let end = match (before.kind, after.kind) {
+            (Kind::Int(_), Kind::Int(end)) => end,
+            (Kind::Pointer(p, _), Kind::Pointer(q, end)) if p == q => end,
+            (Kind::Data, _) | (_, Kind::Data) => {
+                return Motion::Lost(true, before.uniform && after.uniform);
+            }
+            _ => return Motion::Lost(false, false),
+        };
+        // As if nothing wrapped on the way: the values that follow are checked by their ranges.
+        let plain = self.without_wraps(end);
+        let difference = self.arena.sub(plain, stand_in);
+        if self.arena.as_const(difference) == Some(0) {
+            return Motion::Still;
+        }
+        if !self.arena.has_placeholder(difference) && self.arena.opaque(difference).is_none() {
+            // Values that are made anew in each iteration have no placeholder in them either: their
+            // difference has.
+            return Motion::Linear(difference);
+        }
+        match self.arena.node(plain).clone() {
+            Node::Sum(0, terms) if terms.len() == 1 && terms[0].0 == stand_in => {
+                return Motion::Geometric(BinaryOp::Shl, terms[0].1);
+            }
+            Node::Binary(op @ (BinaryOp::Div | BinaryOp::Shr), value, by) if value == stand_in => {
+                if let Some(by) = self.arena.value(by) {
+                    return Motion::Geometric(op, by);
+                }
+            }
+            _ => {}
+        }
+        let data = self.arena.opaque(end).unwrap_or(false);
+        Motion::Lost(data, !self.arena.varies_by_lane(end))
+    }
+
+    /// The value after a number of iterations.
+    fn moved(&mut self, value: &Value, motion: &Motion, iterations: Id) -> Value {
+        let lost = |executor: &mut Self, data: bool, uniform: bool| match value.kind {
+            Kind::Int(_) => Value::int(executor.unknown(data, uniform)),
+            Kind::Pointer(array, _) => {
+                let offset = executor.unknown(data, uniform);
+                Value::pointer(array, offset)
+            }
+            Kind::Data => Value::data(uniform),
+        };
+        match motion {
+            Motion::Still => value.clone(),
+            Motion::Lost(data, uniform) => lost(self, *data, *uniform),
+            Motion::Geometric(..) => lost(self, false, false),
+            Motion::Listed(values) => {
+                let id = self.arena.table(iterations, values);
+                Value::int(id)
+            }
+            Motion::Linear(by) => {
+                let way = self.arena.mul(*by, iterations);
+                match value.kind {
+                    Kind::Int(from) => Value::int(self.arena.add(from, way)),
+                    Kind::Pointer(array, from) => Value::pointer(array, self.arena.add(from, way)),
+                    Kind::Data => value.clone(),
+                }
+            }
+        }
+    }
+
+    /// The condition with every variable as it stands after `iterations`.
+    fn condition_at(
+        &mut self,
+        condition: &Expr,
+        entry: &[(VarId, Value)],
+        motions: &[Motion],
+        iterations: Id,
+    ) -> Id {
+        self.dry += 1;
+        let env = self.env.clone();
+        let pending = std::mem::take(&mut self.pending);
+        for ((id, value), motion) in entry.iter().zip(motions) {
+            let now = self.moved(value, motion, iterations);
+            self.env[id.0 as usize] = Some(now);
+        }
+        let value = self.eval(condition);
+        let id = self.as_int(&value);
+        let truth = self.arena.truth(id);
+        self.env = env;
+        self.pending = pending;
+        self.dry -= 1;
+        truth
+    }
+
+    /// How often the body runs; geometric motions are listed on the way.
+    fn trips(
+        &mut self,
+        kind: LoopKind,
+        condition: Option<&Expr>,
+        entry: &[(VarId, Value)],
+        motions: Vec<Motion>,
+        iteration: Id,
+    ) -> (Vec<Motion>, Trips) {
+        let Some(condition) = condition else {
+            return (
+                motions,
+                Trips::Unknown("the loop has no condition".to_owned()),
+            );
+        };
+        let geometric = motions
+            .iter()
+            .any(|motion| matches!(motion, Motion::Geometric(..)));
+        if geometric {
+            return self.listed(kind, condition, entry, motions);
+        }
+        let truth = self.condition_at(condition, entry, &motions, iteration);
+        let plain = self.without_wraps(truth);
+        let trips = self
+            .solve(plain, iteration)
+            .filter(|&trips| plain == truth || self.never_wraps(truth, trips, iteration));
+        let trips = match trips {
+            Some(trips) => {
+                // `do` tests after the body: what it tests in iteration j is the value after j + 1.
+                let trips = if kind == LoopKind::Do {
+                    let one = self.arena.constant(1);
+                    self.arena.binary(BinaryOp::Max, trips, one)
+                } else {
+                    trips
+                };
+                let range = self.arena.range(trips);
+                if range.bounded() {
+                    let same = self.arena.value(trips).is_some();
+                    Trips::Known {
+                        trips,
+                        most: range.hi.max(0),
+                        same,
+                    }
+                } else {
+                    Trips::Unknown("the loop's bound is not known".to_owned())
+                }
+            }
+            None => Trips::Unknown(match self.arena.opaque(truth) {
+                Some(true) => "the loop's bound hangs on data".to_owned(),
+                _ => "the loop's bound was not understood".to_owned(),
+            }),
+        };
+        (motions, trips)
+    }
+
+    /// The number of iterations from 0 on for which the condition holds, where it is solved.
+    fn solve(&mut self, condition: Id, iteration: Id) -> Option<Id> {
+        match *self.arena.node(condition) {
+            Node::Const(0) => Some(self.arena.constant(0)),
+            Node::Binary(BinaryOp::LogicalAnd, a, b) => {
+                let (a, b) = (self.solve(a, iteration), self.solve(b, iteration));
+                match (a, b) {
+                    (Some(a), Some(b)) => Some(self.arena.binary(BinaryOp::Min, a, b)),
+                    _ => None,
+                }
+            }
+            Node::Binary(op @ (BinaryOp::Lt | BinaryOp::Le | BinaryOp::Ne), left, right) => {
+                let difference = self.arena.sub(left, right);
+                let (start, by) = self.linear(difference, iteration)?;
+                let by = self.arena.value(by)?;
+                if self.arena.opaque(start).is_some() {
+                    return None;
+                }
+                let zero = self.arena.constant(0);
+                // start + by·j < 0 for j below ceil(-start / by).
+                let negated = self.arena.neg(start);
+                let trips = match op {
+                    BinaryOp::Lt if by > 0 => self.ceil_div(negated, by),
+                    BinaryOp::Le if by > 0 => {
+                        let one = self.arena.constant(1);
+                        let more = self.arena.add(negated, one);
+                        self.ceil_div(more, by)
+                    }
+                    BinaryOp::Ne if by > 0 && self.arena.range(start).hi <= 0 => {
+                        self.exact_div(negated, by)?
+                    }
+                    BinaryOp::Ne if by < 0 && self.arena.range(start).non_negative() => {
+                        self.exact_div(start, -by)?
+                    }
+                    _ => return None,
+                };
+                Some(self.arena.binary(BinaryOp::Max, trips, zero))
+            }
+            _ => None,
+        }
+    }
+
+    /// The expression as if values that move with the loop never wrapped.
+    fn without_wraps(&mut self, id: Id) -> Id {
+        if !self.arena.has_placeholder(id) {
+            return id;
+        }
+        match self.arena.node(id).clone() {
+            Node::Wrap(_, _, inner) => self.without_wraps(inner),
+            Node::Binary(op, a, b) => {
+                let (a, b) = (self.without_wraps(a), self.without_wraps(b));
+                self.arena.binary(op, a, b)
+            }
+            Node::Sum(constant, terms) => {
+                let mut sum = self.arena.constant(constant);
+                for &(term, coefficient) in terms.iter() {
+                    let term = self.without_wraps(term);
+                    let term = self.arena.scale(term, coefficient);
+                    sum = self.arena.add(sum, term);
+                }
+                sum
+            }
+            _ => id,
+        }
+    }
+
+    /// True where indeed nothing wraps from the first test to the last.
+    fn never_wraps(&mut self, condition: Id, trips: Id, iteration: Id) -> bool {
+        let Some(symbol) = self.arena.as_symbol(iteration) else {
+            return false;
+        };
+        let last = self.arena.range(trips).hi.max(0);
+        let mut fits = true;
+        for at in [0, last] {
+            let at = self.arena.constant(at);
+            let mut stack = vec![condition];
+            while let Some(id) = stack.pop() {
+                match *self.arena.node(id) {
+                    Node::Wrap(bits, signed, inner) if self.arena.depends_on(inner, symbol) => {
+                        let full = warplens_symbolic::Interval::of_type(bits, signed);
+                        let value = self.arena.substitute(inner, symbol, at);
+                        fits &= self.arena.range(value).within(full.lo, full.hi);
+                    }
+                    Node::Binary(_, a, b) => stack.extend([a, b]),
+                    Node::Sum(_, ref terms) => stack.extend(terms.iter().map(|term| term.0)),
+                    _ => {}
+                }
+            }
+        }
+        fits
+    }
+
+    fn ceil_div(&mut self, value: Id, by: i64) -> Id {
+        let round = self.arena.constant(by - 1);
+        let value = self.arena.add(value, round);
+        let zero = self.arena.constant(0);
+        // Truncation is floor for what is not negative; what is, gives no iteration.
+        let value = self.arena.binary(BinaryOp::Max, value, zero);
+        let by = self.arena.constant(by);
+        self.arena.binary(BinaryOp::Div, value, by)
+    }
+
+    fn exact_div(&mut self, value: Id, by: i64) -> Option<Id> {
+        if by == 1 {
+            return Some(value);
+        }
+        let number = self.arena.value(value)?;
+        (number % by == 0).then(|| self.arena.constant(number / by))
+    }
+
+    /// `start` and `by` where the expression is `start + by · iteration`.
+    fn linear(&mut self, id: Id, iteration: Id) -> Option<(Id, Id)> {
+        let symbol = self.arena.as_symbol(iteration)?;
+        let zero = self.arena.constant(0);
+        let one = self.arena.constant(1);
+        let start = self.arena.substitute(id, symbol, zero);
+        let next = self.arena.substitute(id, symbol, one);
+        let by = self.arena.sub(next, start);
+        // Linear indeed: start + by · iteration is the expression.
+        let way = self.arena.mul(by, iteration);
+        let again = self.arena.add(start, way);
+        (again == id).then_some((start, by))
+    }
+
+    /// Runs the loop on numbers: `s >>= 1`, `s *= 2`.
+    fn listed(
+        &mut self,
+        kind: LoopKind,
+        condition: &Expr,
+        entry: &[(VarId, Value)],
+        motions: Vec<Motion>,
+    ) -> (Vec<Motion>, Trips) {
+        let mut lists: Vec<Option<(i64, Vec<i64>)>> = entry
+            .iter()
+            .zip(&motions)
+            .map(|((_, value), motion)| match (motion, value.kind) {
+                (Motion::Geometric(..), Kind::Int(id)) => {
+                    self.arena.value(id).map(|start| (start, vec![start]))
+                }
+                _ => None,
+            })
+            .collect();
+        let mut trips = None;
+        for turn in 0..LONGEST_TABLE {
+            let after = turn + usize::from(kind == LoopKind::Do);
+            while lists
+                .iter()
+                .flatten()
+                .any(|(_, values)| values.len() <= after)
+            {
+                for (list, motion) in lists.iter_mut().zip(&motions) {
+                    if let (Some((last, values)), Motion::Geometric(op, by)) = (list, motion) {
+                        *last = match op {
+                            BinaryOp::Shl => last.wrapping_mul(*by),
+                            op => op.apply(*last, *by),
+                        };
+                        values.push(*last);
+                    }
+                }
+            }
+            let now: Vec<Motion> = motions
+                .iter()
+                .zip(&lists)
+                .map(|(motion, list)| match (motion, list) {
+                    (Motion::Geometric(..), Some((_, values))) => Motion::Listed(values.clone()),
+                    (Motion::Geometric(..), None) => Motion::Lost(false, false),
+                    (motion, _) => motion.clone(),
+                })
+                .collect();
+            let at = self.arena.constant(after as i64);
+            let truth = self.condition_at(condition, entry, &now, at);
+            match self.arena.value(truth) {
+                Some(0) => {
+                    trips = Some(turn + usize::from(kind == LoopKind::Do));
+                    break;
+                }
+                Some(_) => {}
+                None => break,
+            }
+            // A value that has come to rest ends no loop.
+            if turn > 200 {
+                break;
+            }
+        }
+        let motions = motions
+            .into_iter()
+            .zip(lists)
+            .map(|(motion, list)| match (motion, list) {
+                (Motion::Geometric(..), Some((_, values))) => Motion::Listed(values),
+                (Motion::Geometric(..), None) => Motion::Lost(false, false),
+                (motion, _) => motion,
+            })
+            .collect();
+        let trips = match trips {
+            Some(count) => Trips::Known {
+                trips: self.arena.constant(count as i64),
+                most: count as i64,
+                same: true,
+            },
+            None => Trips::Unknown("the loop's bound was not understood".to_owned()),
+        };
+        (motions, trips)
+    }
+}
+
+/// How often a loop runs.
+#[derive(Debug, Clone)]
+enum Trips {
+    /// As an expression; the most over the launch; whether it is one number.
+    Known {
+        trips: Id,
+        most: i64,
+        same: bool,
+    },
+    Unknown(String),
+}
+
+/// Variables that statements assign.
+fn assigned_in(statements: &[Stmt], out: &mut Vec<VarId>) {
+    for statement in statements {
+        match &statement.kind {
+            StmtKind::Declare(_, Some(init)) => assigned_by(init, out),
+            StmtKind::Expr(expression) => assigned_by(expression, out),
+            StmtKind::If(condition, then, otherwise) => {
+                assigned_by(condition, out);
+                assigned_in(then, out);
+                assigned_in(otherwise, out);
+            }
+            StmtKind::Loop {
+                init,
+                condition,
+                step,
+                body,
+                ..
+            } => {
+                assigned_in(init, out);
+                condition
+                    .iter()
+                    .chain(step.iter())
+                    .for_each(|e| assigned_by(e, out));
+                assigned_in(body, out);
+            }
+            StmtKind::Block(inner) => assigned_in(inner, out),
+            StmtKind::Return(value) => value.iter().for_each(|value| assigned_by(value, out)),
+            StmtKind::Declare(_, None)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Barrier
+            | StmtKind::Unknown(_) => {}
+        }
+    }
+}
+
+fn assigned_by(expression: &Expr, out: &mut Vec<VarId>) {
+    match &expression.kind {
+        ExprKind::Assign(_, target, value) => {
+            written(target, out);
+            assigned_by(target, out);
+            assigned_by(value, out);
+        }
+        ExprKind::Step(_, _, target) => written(target, out),
+        ExprKind::Unary(_, a)
+        | ExprKind::Cast(_, a)
+        | ExprKind::Deref(a)
+        | ExprKind::Field(a, _) => {
+            assigned_by(a, out);
+        }
+        ExprKind::AddressOf(a) => {
+            // Whoever has the address may write.
+            written(a, out);
+            assigned_by(a, out);
+        }
+        ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) => {
+            assigned_by(a, out);
+            assigned_by(b, out);
+        }
+        ExprKind::Select(a, b, c) => {
+            assigned_by(a, out);
+            assigned_by(b, out);
+            assigned_by(c, out);
+        }
+        ExprKind::Call(_, parts) | ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {
+            for part in parts {
+                assigned_by(part, out);
+            }
+        }
+        ExprKind::Inline(statements, _) => assigned_in(statements, out),
+        ExprKind::Int(_) | ExprKind::Float | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
+    }
+}
+
+/// The variable behind a scalar target; arrays are memory.
+fn written(target: &Expr, out: &mut Vec<VarId>) {
+    match &target.kind {
+        ExprKind::Var(id) if !matches!(target.ty, Type::Array(..)) => out.push(*id),
+        ExprKind::Field(base, _) | ExprKind::Cast(_, base) => written(base, out),
+        ExprKind::Index(base, _) if matches!(base.ty, Type::Vector(..)) => written(base, out),
+        ExprKind::List(parts) if parts.len() == 1 => written(&parts[0], out),
+        _ => {}
+    }
+}

@@ -1,0 +1,77 @@
+//! What an expression of the kernel can be while it is executed symbolically.
+
+use warplens_symbolic::Id;
+
+use crate::facts::Space;
+
+/// An array that accesses go through: a pointer parameter, a shared array, a thread's own array.
+#[derive(Debug, Clone)]
+pub(crate) struct Array {
+    pub(crate) name: String,
+    pub(crate) space: Space,
+    /// Index into the facts' shared arrays.
+    pub(crate) shared: Option<usize>,
+}
+
+/// An index into the executor's arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ArrayId(pub(crate) u32);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    /// An integer, pointer differences among them.
+    Int(Id),
+    /// An address: bytes into an array.
+    Pointer(ArrayId, Id),
+    /// Floating point, structures, vectors: not followed.
+    Data,
+}
+
+/// A value and the loads it waits for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Value {
+    pub(crate) kind: Kind,
+    /// Drafts of loads whose result this is, not yet used by any instruction.
+    pub(crate) loads: Vec<usize>,
+    /// True where all lanes of a warp have the same, for values that are not followed.
+    pub(crate) uniform: bool,
+}
+
+impl Value {
+    pub(crate) fn int(id: Id) -> Value {
+        Value {
+            kind: Kind::Int(id),
+            loads: Vec::new(),
+            uniform: false,
+        }
+    }
+
+    pub(crate) fn data(uniform: bool) -> Value {
+        Value {
+            kind: Kind::Data,
+            loads: Vec::new(),
+            uniform,
+        }
+    }
+
+    pub(crate) fn pointer(array: ArrayId, offset: Id) -> Value {
+        Value {
+            kind: Kind::Pointer(array, offset),
+            loads: Vec::new(),
+            uniform: false,
+        }
+    }
+}
+
+/// Something that can be read and written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Place {
+    /// A scalar variable as a whole.
+    Variable(warplens_ir::VarId),
+    /// A part of a variable that is not followed (a field of a local structure).
+    Part(warplens_ir::VarId),
+    /// Bytes into an array.
+    Memory(ArrayId, Id),
+    /// Not understood.
+    Lost,
+}

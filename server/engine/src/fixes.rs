@@ -1,0 +1,91 @@
+//! Code actions: what `warplens_fixes` needs of the engine, and its answers as the front ends take them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use warplens_fixes::{Analysis, Kernel, Request, fixes};
+use warplens_syntax::Document;
+
+use crate::settings::{RuleLevel, Settings};
+use crate::{Cancel, Engine, FileAnalysis, Overrides, PlacedFix};
+
+impl Engine {
+    /// The code actions for a range of bytes (a cursor: an empty one) of a parsed document, each proved by
+    /// analysing a copy with its edits made. Rules that the settings turn off offer none.
+    pub fn fixes(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        range: Range<usize>,
+    ) -> Vec<PlacedFix> {
+        let never = Cancel::default();
+        let analysis = self.analyze(document, path, settings, overrides, &never);
+        let Some(analysis) = analysis else {
+            return Vec::new();
+        };
+        let reanalyze = |copy: &Document, names: &[String]| {
+            let wanted = |name: &str| names.iter().any(|one| one == name);
+            let analysis = self.analyze_some(copy, path, settings, overrides, &never, &wanted)?;
+            Some(Box::new(analysis) as Box<dyn Analysis>)
+        };
+        let mut found = fixes(&Request {
+            document,
+            analysis: &analysis,
+            range: &range,
+            reanalyze: &reanalyze,
+        });
+        found.retain(|fix| !off(settings, fix.rule));
+        // One of each rule is preferred, among equals the first. An editor may apply such a one unseen: what
+        // leaves work to be done by hand never is.
+        let mut best: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+        for (index, fix) in found.iter().enumerate().filter(|(_, fix)| fix.complete) {
+            let (kept, gain) = best.entry(fix.rule).or_insert((index, fix.gain));
+            if fix.gain > *gain {
+                (*kept, *gain) = (index, fix.gain);
+            }
+        }
+        found
+            .into_iter()
+            .enumerate()
+            .map(|(index, fix)| PlacedFix {
+                preferred: best.get(fix.rule).is_some_and(|(kept, _)| *kept == index),
+                title: fix.title,
+                rule: fix.rule,
+                edits: fix.edits,
+            })
+            .collect()
+    }
+}
+
+fn off(settings: &Settings, rule: &str) -> bool {
+    let category = rule.split('/').next().unwrap_or(rule);
+    let level = settings
+        .rules
+        .get(rule)
+        .or_else(|| settings.rules.get(category));
+    level.is_some_and(|level| matches!(level, RuleLevel::Off))
+}
+
+impl Analysis for FileAnalysis {
+    fn kernels(&self) -> Vec<Kernel<'_>> {
+        self.kernels
+            .iter()
+            .map(|placed| Kernel {
+                start: placed.start,
+                end: placed.end,
+                facts: &placed.analysis.facts,
+                cycles: placed.analysis.estimate().cycles,
+                occupancy: placed.analysis.occupancy.fraction,
+                launchable: placed.analysis.occupancy.active_blocks_per_sm > 0
+                    && !placed
+                        .analysis
+                        .findings
+                        .iter()
+                        .any(|finding| finding.rule == "launch/impossible"),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,180 @@
+//! Files in, results out: what the language server, the command line and every other front end use.
+//!
+//! The engine is synchronous and pure: text and settings in, data out. It caches by content: editing one
+//! kernel of fifty re-analyses one.
+
+mod engine;
+mod fixes;
+mod launch;
+mod results;
+pub mod settings;
+mod suppress;
+pub mod wire;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use warplens_analysis::facts::KernelFacts;
+use warplens_hardware::{Occupancy, Profile};
+use warplens_models::{Estimate, ModelId};
+pub use warplens_rules::{Finding, Severity};
+
+pub use engine::{DEFAULT_GPU, Engine};
+
+/// Values given from outside the file for this session or this command.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Overrides {
+    /// Command-line values, for every kernel.
+    pub argument: LaunchValues,
+    /// `warplens.setLaunch` values by kernel name.
+    pub set_launch: BTreeMap<String, LaunchValues>,
+    /// Values of the editor's settings by kernel name.
+    pub editor: BTreeMap<String, LaunchValues>,
+    /// `--registers`.
+    pub registers: Option<u32>,
+    /// `--warps-per-sm`.
+    pub warps_per_sm: Option<u32>,
+    /// `--without`.
+    pub without: Vec<warplens_models::Factor>,
+    /// `-T NAME=VALUE`.
+    pub template_args: BTreeMap<String, String>,
+}
+
+/// A launch, or parts of one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LaunchValues {
+    /// Blocks.
+    pub grid: Option<[u64; 3]>,
+    /// Threads of a block.
+    pub block: Option<[u64; 3]>,
+    /// OpenCL's global size, from which the grid follows.
+    pub global: Option<[u64; 3]>,
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared_bytes: Option<u64>,
+    /// Scalar arguments.
+    pub args: BTreeMap<String, i64>,
+}
+
+/// Set from any thread to stop work that nobody waits for any more.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Stops it.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// True once stopped.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// One kernel analysed; positions are relative to the kernel's text.
+#[derive(Debug)]
+pub struct KernelAnalysis {
+    /// Facts.
+    pub facts: KernelFacts,
+    /// The GPU.
+    pub profile: Arc<Profile>,
+    /// Resident blocks and warps.
+    pub occupancy: Occupancy,
+    /// `estimated`, `compiler` or `user`.
+    pub registers_source: &'static str,
+    /// The analytical models.
+    pub estimates: BTreeMap<ModelId, Estimate>,
+    /// The model shown first (a key of `estimates`).
+    pub model: ModelId,
+    /// Share of each line (relative) in the kernel's cycles, largest first; shares add up to 1.
+    pub lines: Vec<(u32, f64)>,
+    /// The kernel without one factor: factor, cycles, speedup.
+    pub what_if: Vec<(warplens_models::Factor, f64, f64)>,
+    /// Findings, positions relative.
+    pub findings: Vec<Finding>,
+    /// The kernel's name.
+    pub name_site: warplens_analysis::facts::Site,
+    /// True where the source, a directive or an attribute gave the block.
+    pub launch_known: bool,
+    /// Template parameters bound.
+    pub template_args: Vec<(String, String)>,
+}
+
+impl KernelAnalysis {
+    /// The estimate of the model shown first.
+    pub fn estimate(&self) -> &Estimate {
+        &self.estimates[&self.model]
+    }
+}
+
+/// A kernel's analysis and where the kernel stands now.
+#[derive(Debug, Clone)]
+pub struct PlacedKernel {
+    /// First byte of the kernel in the file.
+    pub start: usize,
+    /// 0-based line of that byte.
+    pub line: u32,
+    /// 0-based byte column of that byte.
+    pub column: u32,
+    /// One past the kernel's last byte.
+    pub end: usize,
+    /// The analysis; `Err` says why there is none (a panic inside the analysis, caught).
+    pub analysis: Arc<KernelAnalysis>,
+}
+
+impl PlacedKernel {
+    /// Absolute bytes of a relative span.
+    pub fn place(&self, span: warplens_analysis::facts::Span) -> Range<usize> {
+        self.start + span.start as usize..self.start + span.end as usize
+    }
+
+    /// Absolute 0-based line of a relative one.
+    pub fn place_line(&self, line: u32) -> u32 {
+        self.line + line
+    }
+}
+
+/// A finding at its place in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacedFinding {
+    /// Rule id.
+    pub rule: &'static str,
+    /// Severity.
+    pub severity: Severity,
+    /// Absolute bytes.
+    pub range: Range<usize>,
+    /// One line: the number, the cause, the assumption.
+    pub message: String,
+    /// Predicted whole-kernel speedup of removing the cause.
+    pub gain: f64,
+    /// Further places: bytes and a line of text.
+    pub related: Vec<(Range<usize>, String)>,
+}
+
+/// Everything about one file at one moment.
+#[derive(Debug, Clone)]
+pub struct FileAnalysis {
+    /// Kernels in source order.
+    pub kernels: Vec<PlacedKernel>,
+    /// All findings, suppressions applied, in source order.
+    pub findings: Vec<PlacedFinding>,
+    /// The target.
+    pub profile: Arc<Profile>,
+    /// Something about the settings that could not be followed (an unknown GPU), in words.
+    pub problems: Vec<String>,
+}
+
+/// What a code action does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacedFix {
+    /// Title with the predicted difference.
+    pub title: String,
+    /// The rule it answers.
+    pub rule: &'static str,
+    /// Absolute byte ranges and their new text, in order, not overlapping.
+    pub edits: Vec<(Range<usize>, String)>,
+    /// Best of its kind.
+    pub preferred: bool,
+}

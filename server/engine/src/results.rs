@@ -1,0 +1,439 @@
+//! Analyses as the JSON of the contract.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use warplens_analysis::facts::{
+    Access, BranchKind, Certainty, Node, Op, Pattern, Space, Uniformity,
+};
+use warplens_models::{Breakdown, Estimate, ModelId};
+use warplens_syntax::Document;
+
+use crate::settings::{Settings, unknown_gpu};
+use crate::{Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, wire};
+
+impl Engine {
+    /// The full prediction: every kernel on every GPU asked. No GPU: the settings' or the default. No
+    /// model: all. No kernel names: all. `Err` is one line about an unknown GPU or kernel.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one question, asked in one place"
+    )]
+    pub fn estimate(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        gpus: &[String],
+        models: &[ModelId],
+        kernels: &[String],
+    ) -> Result<wire::EstimateDocument, String> {
+        let mut targets: Vec<Option<String>> = gpus.iter().cloned().map(Some).collect();
+        if targets.is_empty() {
+            targets.push(settings.gpu.clone());
+        }
+        if gpus == ["all"] {
+            targets = self
+                .profiles()
+                .ids()
+                .map(|id| Some(id.to_owned()))
+                .collect();
+        }
+        let mut results = Vec::new();
+        let mut diagnostics = Vec::new();
+        let file = path.display().to_string();
+        for gpu in targets {
+            if let Some(id) = &gpu
+                && self.profiles().get(id).is_none()
+            {
+                return Err(unknown_gpu(id, self.profiles()));
+            }
+            let settings = Settings {
+                gpu,
+                ..settings.clone()
+            };
+            let Some(analysis) =
+                self.analyze(document, path, &settings, overrides, &Cancel::default())
+            else {
+                continue;
+            };
+            for placed in &analysis.kernels {
+                let name = &placed.analysis.facts.name;
+                if kernels.is_empty() || kernels.contains(name) {
+                    results.push(result(placed, document, &file, models));
+                }
+            }
+            if diagnostics.is_empty() {
+                let wanted = |finding: &&PlacedFinding| {
+                    kernels.is_empty()
+                        || analysis.kernels.iter().any(|placed| {
+                            kernels.contains(&placed.analysis.facts.name)
+                                && (placed.start..placed.end).contains(&finding.range.start)
+                        })
+                };
+                diagnostics = analysis
+                    .findings
+                    .iter()
+                    .filter(wanted)
+                    .map(|finding| diagnostic(finding, document, &file))
+                    .collect();
+            }
+        }
+        if results.is_empty() && !kernels.is_empty() {
+            return Err(format!(
+                "no kernel named `{}` in {file}",
+                kernels.join("`, `")
+            ));
+        }
+        Ok(wire::EstimateDocument {
+            schema: "warplens.estimate/1",
+            results,
+            diagnostics,
+        })
+    }
+
+    /// The findings of one file, and how well it was understood.
+    pub fn check(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+    ) -> (Vec<wire::Diagnostic>, wire::Stats) {
+        let file = path.display().to_string();
+        let mut stats = wire::Stats {
+            files: 1,
+            ..wire::Stats::default()
+        };
+        let Some(analysis) = self.analyze(document, path, settings, overrides, &Cancel::default())
+        else {
+            return (Vec::new(), stats);
+        };
+        self.count(&analysis, document, settings, &mut stats);
+        let diagnostics = analysis
+            .findings
+            .iter()
+            .map(|finding| diagnostic(finding, document, &file))
+            .collect();
+        (diagnostics, stats)
+    }
+
+    fn count(
+        &self,
+        analysis: &FileAnalysis,
+        document: &Document,
+        settings: &Settings,
+        stats: &mut wire::Stats,
+    ) {
+        let parts = self.parts(document.parsed(), document.language(), settings);
+        let found = parts
+            .items
+            .iter()
+            .filter(|item| matches!(item.kind, warplens_ir::ItemKind::Kernel(_)))
+            .count() as u64;
+        stats.kernels = found;
+        stats.failed = found - (analysis.kernels.len() as u64).min(found);
+        for placed in &analysis.kernels {
+            let facts = &placed.analysis.facts;
+            if facts.not_understood.is_empty() {
+                stats.clean += 1;
+            } else {
+                stats.partial += 1;
+            }
+            for lost in &facts.not_understood {
+                *stats.reasons.entry(lost.reason.clone()).or_insert(0) += 1;
+            }
+            if placed.analysis.launch_known {
+                stats.launch_known += 1;
+            }
+        }
+    }
+}
+
+/// 1-based line and byte column.
+fn position(document: &Document, byte: usize) -> (u32, u32) {
+    let rope = document.rope();
+    let byte = byte.min(rope.len_bytes());
+    let line = rope.byte_to_line(byte);
+    (
+        (line + 1) as u32,
+        (byte - rope.line_to_byte(line) + 1) as u32,
+    )
+}
+
+/// A finding as JSON.
+fn diagnostic(finding: &PlacedFinding, document: &Document, file: &str) -> wire::Diagnostic {
+    let (line, column) = position(document, finding.range.start);
+    let (end_line, end_column) = position(document, finding.range.end);
+    wire::Diagnostic {
+        rule: finding.rule.to_owned(),
+        severity: finding.severity.name(),
+        file: file.to_owned(),
+        line,
+        column,
+        end_line,
+        end_column,
+        message: finding.message.clone(),
+        gain: finding.gain,
+    }
+}
+
+fn result(
+    placed: &PlacedKernel,
+    document: &Document,
+    file: &str,
+    models: &[ModelId],
+) -> wire::KernelResult {
+    let analysis = &placed.analysis;
+    let facts = &analysis.facts;
+    let at = |span| position(document, placed.place(span).start);
+    let launch = facts.launch;
+    let estimate = analysis.estimate();
+    let cycles = estimate.cycles.unwrap_or(0.0);
+    wire::KernelResult {
+        kernel: facts.name.clone(),
+        template_args: analysis.template_args.iter().cloned().collect(),
+        file: file.to_owned(),
+        line: at(analysis.name_site.span).0,
+        language: document.language().name(),
+        gpu: analysis.profile.id.clone(),
+        launch: wire::Launch {
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared_bytes: launch.dynamic_shared_bytes,
+            block_source: launch.block_source.name(),
+            grid_source: launch.grid_source.name(),
+        },
+        assumptions: facts
+            .assumptions
+            .iter()
+            .map(|assumption| wire::Assumption {
+                symbol: assumption.symbol.clone(),
+                value: assumption.value.clone(),
+                source: assumption.source.clone(),
+            })
+            .collect(),
+        constraints: facts.constraints.clone(),
+        resources: wire::Resources {
+            registers_per_thread: facts.registers_per_thread,
+            registers_source: analysis.registers_source,
+            static_shared_bytes: facts.static_shared_bytes,
+            local_bytes_per_thread: facts.local_bytes_per_thread,
+            spill_bytes: None,
+        },
+        occupancy: wire::Occupancy {
+            active_blocks_per_sm: analysis.occupancy.active_blocks_per_sm,
+            active_warps_per_sm: analysis.occupancy.active_warps_per_sm,
+            fraction: analysis.occupancy.fraction,
+            limiter: analysis.occupancy.limiter.name(),
+            next_step: analysis.occupancy.next_step.clone(),
+        },
+        accesses: facts
+            .accesses
+            .iter()
+            .map(|access| self::access(access, file, &at))
+            .collect(),
+        branches: facts
+            .branches
+            .iter()
+            .map(|branch| {
+                let (line, column) = at(branch.site.span);
+                wire::Branch {
+                    file: file.to_owned(),
+                    line,
+                    column,
+                    via: Vec::new(),
+                    kind: match branch.kind {
+                        BranchKind::If => "if",
+                        BranchKind::Loop => "loop",
+                        BranchKind::Switch => "switch",
+                        BranchKind::Select => "select",
+                    },
+                    uniformity: match branch.uniformity {
+                        Uniformity::Uniform => "uniform",
+                        Uniformity::WarpUniform => "warp-uniform",
+                        Uniformity::Divergent => "divergent",
+                        Uniformity::DataDependent => "data-dependent",
+                    },
+                    divergent_warp_fraction: branch.divergent_warp_fraction,
+                    taken_warp_fraction: branch.taken_warp_fraction,
+                    exact: branch.certainty == Certainty::Exact,
+                    certainty: certainty(branch.certainty),
+                    constraints: branch.constraints.clone(),
+                }
+            })
+            .collect(),
+        counts: facts
+            .counts
+            .iter()
+            .map(|count| wire::Count {
+                class: count.class.name(),
+                expr: None,
+                value: count.value,
+                exact: count.exact,
+            })
+            .collect(),
+        instructions: instructions(&facts.flow, &facts.accesses),
+        estimates: analysis
+            .estimates
+            .iter()
+            .filter(|(model, _)| models.is_empty() || models.contains(model))
+            .map(|(model, estimate)| (model.name().to_owned(), self::estimate(estimate)))
+            .collect(),
+        lines: analysis
+            .lines
+            .iter()
+            .map(|&(line, share)| wire::Line {
+                file: file.to_owned(),
+                line: placed.place_line(line) + 1,
+                cycles: cycles * share,
+                share,
+            })
+            .collect(),
+        what_if: analysis
+            .what_if
+            .iter()
+            .map(|(factor, cycles, speedup)| wire::WhatIf {
+                factor: factor.name(),
+                cycles: *cycles,
+                speedup: *speedup,
+            })
+            .collect(),
+    }
+}
+
+fn access(
+    access: &Access,
+    file: &str,
+    at: &dyn Fn(warplens_analysis::facts::Span) -> (u32, u32),
+) -> wire::Access {
+    let (line, column) = at(access.site.span);
+    wire::Access {
+        file: file.to_owned(),
+        line,
+        column,
+        via: Vec::new(),
+        text: access.text.clone(),
+        space: match access.space {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Constant => "constant",
+            Space::Texture => "texture",
+        },
+        op: match access.op {
+            Op::Load => "load",
+            Op::Store => "store",
+            Op::Atomic => "atomic",
+        },
+        bytes_per_lane: access.bytes_per_lane,
+        index: access.index.clone(),
+        pattern: match access.pattern {
+            Pattern::Coalesced => "coalesced",
+            Pattern::Broadcast => "broadcast",
+            Pattern::Strided => "strided",
+            Pattern::Scattered => "scattered",
+            Pattern::DataDependent => "data-dependent",
+            Pattern::Unknown => "unknown",
+        },
+        transactions_per_request: access.transactions_per_request,
+        ideal_transactions_per_request: access.ideal_transactions_per_request,
+        transaction_bytes: (access.transaction_bytes > 0).then_some(access.transaction_bytes),
+        passes_per_request: access.passes_per_request,
+        ideal_passes_per_request: access.ideal_passes_per_request,
+        bank_conflict_degree: access.bank_conflict_degree,
+        requests: access.requests,
+        active_lanes_per_request: access.active_lanes_per_request,
+        exact: access.exact(),
+        certainty: certainty(access.certainty),
+        constraints: access.constraints.clone(),
+    }
+}
+
+fn certainty(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Exact => "exact",
+        Certainty::Assumed => "assumed",
+        Certainty::Unknown => "unknown",
+    }
+}
+
+fn estimate(estimate: &Estimate) -> wire::Estimate {
+    let Breakdown {
+        compute,
+        memory_bandwidth,
+        memory_latency,
+        shared,
+        divergence,
+        synchronisation,
+        launch,
+    } = estimate.breakdown;
+    wire::Estimate {
+        cycles: estimate.cycles,
+        time_ms: estimate.time_ms,
+        cycles_function: estimate.cycles_function.clone(),
+        bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),
+        breakdown: wire::Breakdown {
+            compute,
+            memory_bandwidth,
+            memory_latency,
+            shared,
+            divergence,
+            synchronisation,
+            launch,
+        },
+        interval: estimate.interval,
+        detail: estimate.detail.clone(),
+        why: estimate.why.clone(),
+    }
+}
+
+/// Static instructions of the classes that the source decides: memory, barriers, special functions.
+fn instructions(flow: &[Node], accesses: &[Access]) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    tally(flow, accesses, &mut found);
+    found
+}
+
+fn tally(flow: &[Node], accesses: &[Access], found: &mut BTreeMap<String, f64>) {
+    for node in flow {
+        match node {
+            Node::Compute { mix, .. } => {
+                add(found, "mufu", mix.sfu);
+                add(found, "bra", mix.branch);
+                add(found, "other", mix.total() - mix.sfu - mix.branch);
+            }
+            Node::Access { access, .. } => {
+                let access = &accesses[*access];
+                let class = match (access.space, access.op) {
+                    (_, Op::Atomic) => "atom",
+                    (Space::Global, Op::Load) => "ldg",
+                    (Space::Global, Op::Store) => "stg",
+                    (Space::Shared, Op::Load) => "lds",
+                    (Space::Shared, Op::Store) => "sts",
+                    (Space::Local, Op::Load) => "ldl",
+                    (Space::Local, Op::Store) => "stl",
+                    (Space::Constant, _) => "ldc",
+                    (Space::Texture, _) => "tex",
+                };
+                add(found, class, 1.0);
+            }
+            Node::Barrier { .. } => add(found, "bar", 1.0),
+            Node::Loop { body, .. } => tally(body, accesses, found),
+            Node::Branch {
+                then, otherwise, ..
+            } => {
+                tally(then, accesses, found);
+                tally(otherwise, accesses, found);
+            }
+        }
+    }
+}
+
+fn add(found: &mut BTreeMap<String, f64>, class: &str, count: f64) {
+    if count > 0.0 {
+        *found.entry(class.to_owned()).or_insert(0.0) += count;
+        *found.entry("total".to_owned()).or_insert(0.0) += count;
+    }
+}

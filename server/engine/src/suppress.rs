@@ -1,0 +1,105 @@
+//! What the user does not want to hear: `allow` directives and rule levels.
+
+use warplens_rules::Severity;
+use warplens_syntax::{Directive, DirectiveKind, Parsed};
+
+use crate::PlacedFinding;
+use crate::engine::cap;
+use crate::settings::{RuleLevel, Settings};
+
+/// The directive's own findings: one that silences nothing, one that is not understood.
+const UNUSED: &str = "config/unused-suppression";
+const WRONG: &str = "config/invalid";
+
+pub(crate) fn apply(
+    findings: &mut Vec<PlacedFinding>,
+    directives: &[Directive],
+    parsed: &Parsed,
+    settings: &Settings,
+    ignored: bool,
+) {
+    let line_of = line_index(&parsed.text);
+    let mut extra = Vec::new();
+    for directive in directives {
+        match &directive.kind {
+            DirectiveKind::Allow(rules) => {
+                let line = directive.line;
+                let before = findings.len();
+                findings.retain(|finding| {
+                    let at = line_of(finding.range.start);
+                    let here = at == line || (directive.alone && at == line + 1);
+                    !(here && finding.severity != Severity::Error && matches(rules, finding.rule))
+                });
+                if findings.len() == before && !ignored {
+                    extra.push(own(
+                        directive,
+                        UNUSED,
+                        Severity::Hint,
+                        format!("nothing to silence here for {}", rules.join(", ")),
+                    ));
+                }
+            }
+            DirectiveKind::Wrong(why) => {
+                extra.push(own(directive, WRONG, Severity::Warning, why.clone()));
+            }
+            DirectiveKind::Values(_) | DirectiveKind::IgnoreFile => {}
+        }
+    }
+    findings.append(&mut extra);
+    findings.retain_mut(|finding| {
+        let category = finding.rule.split('/').next().unwrap_or(finding.rule);
+        let level = settings
+            .rules
+            .get(finding.rule)
+            .or_else(|| settings.rules.get(category));
+        match level {
+            None | Some(RuleLevel::Warning) => true,
+            Some(RuleLevel::Off) => finding.severity == Severity::Error,
+            Some(RuleLevel::Information) => {
+                finding.severity = cap(finding.severity, Severity::Information);
+                true
+            }
+            Some(RuleLevel::Hint) => {
+                finding.severity = cap(finding.severity, Severity::Hint);
+                true
+            }
+        }
+    });
+}
+
+fn own(
+    directive: &Directive,
+    rule: &'static str,
+    severity: Severity,
+    message: String,
+) -> PlacedFinding {
+    PlacedFinding {
+        rule,
+        severity,
+        range: directive.range.clone(),
+        message,
+        gain: 1.0,
+        related: Vec::new(),
+    }
+}
+
+fn matches(rules: &[String], rule: &str) -> bool {
+    rules.iter().any(|of| {
+        rule == of
+            || rule
+                .strip_prefix(of.as_str())
+                .is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
+/// The 0-based line of a byte.
+fn line_index(text: &str) -> impl Fn(usize) -> u32 {
+    let starts: Vec<usize> = std::iter::once(0)
+        .chain(text.match_indices('\n').map(|(at, _)| at + 1))
+        .collect();
+    move |byte| {
+        starts
+            .partition_point(|&start| start <= byte)
+            .saturating_sub(1) as u32
+    }
+}

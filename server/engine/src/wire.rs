@@ -1,0 +1,275 @@
+//! The JSON that scripts and editors read (`shared contract: warplens.estimate/1`, `warplens.check/1`).
+//!
+//! Lines and columns are 1-based here; columns count UTF-8 bytes. A figure that is not known is null.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// `warplens estimate --format json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct EstimateDocument {
+    /// `warplens.estimate/1`.
+    pub schema: &'static str,
+    /// One for each kernel (launch variant) and GPU.
+    pub results: Vec<KernelResult>,
+    /// Findings of the file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One kernel, one launch, one GPU.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct KernelResult {
+    /// Plain name.
+    pub kernel: String,
+    /// Template arguments by name.
+    pub template_args: BTreeMap<String, String>,
+    /// Path as given.
+    pub file: String,
+    /// Line of the kernel's name.
+    pub line: u32,
+    /// `cuda`, `opencl` or `hip`.
+    #[schemars(extend("enum" = ["cuda", "opencl", "hip"]))]
+    pub language: &'static str,
+    /// Profile id.
+    pub gpu: String,
+    /// The launch.
+    pub launch: Launch,
+    /// Every number that the user did not give and the source does not fix.
+    pub assumptions: Vec<Assumption>,
+    /// Conditions on free symbols under which exact results hold.
+    pub constraints: Vec<String>,
+    /// Registers and memory.
+    pub resources: Resources,
+    /// Resident blocks and warps.
+    pub occupancy: Occupancy,
+    /// Accesses of the source as written.
+    pub accesses: Vec<Access>,
+    /// Branches and loops of the source as written.
+    pub branches: Vec<Branch>,
+    /// Operations summed over all threads of the launch.
+    pub counts: Vec<Count>,
+    /// Static instructions of the compiled kernel as predicted.
+    pub instructions: BTreeMap<String, f64>,
+    /// By model name.
+    pub estimates: BTreeMap<String, Estimate>,
+    /// Cycles by source line; shares add up to 1.
+    pub lines: Vec<Line>,
+    /// The same kernel with one bottleneck removed.
+    pub what_if: Vec<WhatIf>,
+}
+
+/// The launch in force.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Launch {
+    /// Blocks.
+    pub grid: [u64; 3],
+    /// Threads of a block.
+    pub block: [u64; 3],
+    /// Bytes.
+    pub dynamic_shared_bytes: u64,
+    /// Where `block` comes from.
+    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "settings", "config", "assumed"]))]
+    pub block_source: &'static str,
+    /// Where `grid` comes from.
+    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "settings", "config", "assumed"]))]
+    pub grid_source: &'static str,
+}
+
+/// An assumed number.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Assumption {
+    /// What.
+    pub symbol: String,
+    /// Its value.
+    pub value: String,
+    /// Where from.
+    pub source: String,
+}
+
+/// Registers and memory of a thread or block.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Resources {
+    /// Registers.
+    pub registers_per_thread: u32,
+    /// `estimated`, `compiler` or `user`.
+    #[schemars(extend("enum" = ["estimated", "compiler", "user"]))]
+    pub registers_source: &'static str,
+    /// Static shared memory of a block in bytes.
+    pub static_shared_bytes: u64,
+    /// Local memory of a thread in bytes.
+    pub local_bytes_per_thread: u64,
+    /// Spilled bytes; null where not known.
+    pub spill_bytes: Option<u64>,
+}
+
+/// Resident blocks and warps.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Occupancy {
+    /// Blocks on one SM.
+    pub active_blocks_per_sm: u32,
+    /// Warps on one SM.
+    pub active_warps_per_sm: u32,
+    /// Of the most the SM holds.
+    pub fraction: f64,
+    /// `registers`, `shared`, `warps`, `blocks` or `grid`.
+    #[schemars(extend("enum" = ["registers", "shared", "warps", "blocks", "grid"]))]
+    pub limiter: &'static str,
+    /// What would let one more block in, in words; null at the top.
+    pub next_step: Option<String>,
+}
+
+/// A line reached through a call.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Via {
+    /// File.
+    pub file: String,
+    /// Line.
+    pub line: u32,
+}
+
+/// One access.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Access {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    /// The call chain, outermost first; empty in the kernel itself.
+    pub via: Vec<Via>,
+    pub text: String,
+    #[schemars(extend("enum" = ["global", "shared", "local", "constant", "texture"]))]
+    pub space: &'static str,
+    #[schemars(extend("enum" = ["load", "store", "atomic"]))]
+    pub op: &'static str,
+    pub bytes_per_lane: u32,
+    pub index: String,
+    #[schemars(extend("enum" = ["coalesced", "broadcast", "strided", "scattered", "data-dependent", "unknown"]))]
+    pub pattern: &'static str,
+    pub transactions_per_request: Option<f64>,
+    pub ideal_transactions_per_request: Option<f64>,
+    pub transaction_bytes: Option<u32>,
+    pub passes_per_request: Option<f64>,
+    pub ideal_passes_per_request: Option<f64>,
+    pub bank_conflict_degree: Option<f64>,
+    pub requests: Option<f64>,
+    pub active_lanes_per_request: Option<f64>,
+    pub exact: bool,
+    #[schemars(extend("enum" = ["exact", "assumed", "unknown"]))]
+    pub certainty: &'static str,
+    pub constraints: Vec<String>,
+}
+
+/// One branch or loop.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Branch {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    /// The call chain, outermost first; empty in the kernel itself.
+    pub via: Vec<Via>,
+    #[schemars(extend("enum" = ["if", "loop", "switch", "select"]))]
+    pub kind: &'static str,
+    #[schemars(extend("enum" = ["uniform", "warp-uniform", "divergent", "data-dependent"]))]
+    pub uniformity: &'static str,
+    pub divergent_warp_fraction: Option<f64>,
+    pub taken_warp_fraction: Option<f64>,
+    pub exact: bool,
+    #[schemars(extend("enum" = ["exact", "assumed", "unknown"]))]
+    pub certainty: &'static str,
+    pub constraints: Vec<String>,
+}
+
+/// Operations of one class.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Count {
+    #[schemars(extend("enum" = ["fp16", "fp32", "fp64", "int", "sfu", "conversion", "global_load", "global_store", "shared_load", "shared_store", "constant_load", "local_load", "local_store", "atomic", "barrier", "branch", "tensor"]))]
+    pub class: &'static str,
+    pub expr: Option<String>,
+    pub value: Option<f64>,
+    pub exact: bool,
+}
+
+/// What one model answers.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Estimate {
+    pub cycles: Option<f64>,
+    pub time_ms: Option<f64>,
+    pub cycles_function: Option<String>,
+    pub bottleneck: Option<&'static str>,
+    pub breakdown: Breakdown,
+    pub interval: Option<[f64; 2]>,
+    pub detail: BTreeMap<String, f64>,
+    /// Why the model does not apply, where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Parts of `cycles`, in cycles; they sum to it, `launch` excepted.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Breakdown {
+    pub compute: f64,
+    pub memory_bandwidth: f64,
+    pub memory_latency: f64,
+    pub shared: f64,
+    pub divergence: f64,
+    pub synchronisation: f64,
+    pub launch: f64,
+}
+
+/// Cost of one source line.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Line {
+    pub file: String,
+    pub line: u32,
+    pub cycles: f64,
+    pub share: f64,
+}
+
+/// The kernel without one factor.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct WhatIf {
+    pub factor: &'static str,
+    pub cycles: f64,
+    pub speedup: f64,
+}
+
+/// One finding.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Diagnostic {
+    pub rule: String,
+    /// `error`, `warning`, `information` or `hint`.
+    #[schemars(extend("enum" = ["error", "warning", "information", "hint"]))]
+    pub severity: &'static str,
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    pub end_line: u32,
+    pub end_column: u32,
+    pub message: String,
+    /// Predicted whole-kernel speedup of removing the cause; 1.0 when there is none.
+    pub gain: f64,
+}
+
+/// `warplens check --format json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CheckDocument {
+    /// `warplens.check/1`.
+    pub schema: &'static str,
+    pub diagnostics: Vec<Diagnostic>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats: Option<Stats>,
+}
+
+/// How well the files were understood.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Stats {
+    pub files: u64,
+    pub unreadable_files: u64,
+    pub kernels: u64,
+    pub clean: u64,
+    pub partial: u64,
+    pub failed: u64,
+    pub launch_known: u64,
+    pub seconds: f64,
+    pub reasons: BTreeMap<String, u64>,
+}

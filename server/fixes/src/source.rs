@@ -1,0 +1,325 @@
+//! Reading the syntax tree for what an action must be sure of: where a name is used, and how.
+
+use std::ops::Range;
+
+use warplens_ir::{Function, known_function};
+use warplens_syntax::{Document, Language, Node, Parsed};
+
+/// The text of a node as the user wrote it.
+pub(crate) fn text<'t>(parsed: &'t Parsed, node: Node) -> &'t str {
+    parsed.text.get(node.byte_range()).unwrap_or("")
+}
+
+/// The children that are no comments.
+pub(crate) fn children(node: Node) -> Vec<Node> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor)
+        .filter(|child| child.kind() != "comment")
+        .collect()
+}
+
+/// Every node below (and including) one, parents first.
+pub(crate) fn descendants(node: Node) -> Vec<Node> {
+    let mut found = Vec::new();
+    let mut cursor = node.walk();
+    loop {
+        found.push(cursor.node());
+        if cursor.goto_first_child() {
+            continue;
+        }
+        loop {
+            if cursor.node() == node {
+                return found;
+            }
+            if cursor.goto_next_sibling() {
+                break;
+            }
+            if !cursor.goto_parent() {
+                return found;
+            }
+        }
+    }
+}
+
+/// The definition of the kernel that ends at a byte.
+pub(crate) fn kernel_node(parsed: &Parsed, range: Range<usize>) -> Option<Node<'_>> {
+    let end = range.end.min(parsed.text.len());
+    let mut node = parsed
+        .tree
+        .root_node()
+        .descendant_for_byte_range(end.checked_sub(1)?, end)?;
+    while node.kind() != "function_definition" || node.end_byte() != end {
+        node = node.parent()?;
+    }
+    Some(node)
+}
+
+/// The declarator of a function with its parameters.
+pub(crate) fn function_declarator(definition: Node) -> Option<Node> {
+    let mut at = definition.child_by_field_name("declarator")?;
+    while at.kind() != "function_declarator" {
+        at = at
+            .child_by_field_name("declarator")
+            .or_else(|| at.named_child(0))?;
+    }
+    Some(at)
+}
+
+/// True where `word` stands in `text` as a whole word.
+pub(crate) fn has_word(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].chars().next_back().is_some_and(part)
+            && !text[at + word.len()..].chars().next().is_some_and(part)
+    })
+}
+
+/// The innermost name that declares something: through pointers, arrays, references, initialisers.
+pub(crate) fn declared_name(declarator: Node) -> Option<Node> {
+    let mut at = declarator;
+    for _ in 0..16 {
+        if matches!(
+            at.kind(),
+            "identifier" | "field_identifier" | "type_identifier"
+        ) {
+            return Some(at);
+        }
+        at = at
+            .child_by_field_name("declarator")
+            .or_else(|| at.named_child(0))?;
+    }
+    None
+}
+
+/// True where some macro of the file puts this name into the text where it is used: not by an argument.
+pub(crate) fn in_a_macro(parsed: &Parsed, name: &str) -> bool {
+    macro_naming(parsed, name).is_some()
+}
+
+/// Where the first such macro is defined.
+pub(crate) fn macro_naming(parsed: &Parsed, name: &str) -> Option<usize> {
+    let mut rest = parsed.text.as_str();
+    while let Some(at) = rest.find("define") {
+        let before = rest[..at].trim_end_matches([' ', '\t']);
+        let defined = parsed.text.len() - rest.len() + at;
+        rest = &rest[at + "define".len()..];
+        if !before.ends_with('#') {
+            continue;
+        }
+        let mut end = 0;
+        for line in rest.split_inclusive('\n') {
+            end += line.len();
+            if !line.trim_end_matches(['\n', '\r']).ends_with('\\') {
+                break;
+            }
+        }
+        let definition = &rest[..end];
+        let body = definition.trim_start();
+        let head = body
+            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .unwrap_or(body.len());
+        let (params, body) = match body[head..].strip_prefix('(') {
+            Some(after) => after.split_once(')').unwrap_or((after, "")),
+            None => ("", &body[head..]),
+        };
+        if has_word(body, name) && !has_word(params, name) {
+            return Some(defined);
+        }
+    }
+    None
+}
+
+/// Every use of a name as a value in a function, its declaration aside. `None` where some use cannot be
+/// judged: inside a macro's definition, inside text that did not parse, or where the name is declared again.
+pub(crate) fn uses<'t>(
+    parsed: &'t Parsed,
+    function: Node<'t>,
+    name: &str,
+    declaration: Node,
+) -> Option<Vec<Node<'t>>> {
+    let mut found = Vec::new();
+    for node in descendants(function) {
+        if node.is_error() && has_word(text(parsed, node), name) {
+            return None;
+        }
+        if node.child_count() > 0 || node == declaration || !has_word(text(parsed, node), name) {
+            continue;
+        }
+        match node.kind() {
+            "comment" | "string_content" | "raw_string_content" | "field_identifier" => {}
+            "identifier" => {
+                if declares(node) {
+                    return None;
+                }
+                found.push(node);
+            }
+            _ => return None,
+        }
+    }
+    Some(found)
+}
+
+/// True where a name is declared, not used.
+fn declares(name: Node) -> bool {
+    let mut child = name;
+    while let Some(parent) = child.parent() {
+        if !parent.kind().ends_with("_declarator") {
+            // `int a, tile;` has two children in the same field.
+            let mut cursor = parent.walk();
+            return parent
+                .children_by_field_name("declarator", &mut cursor)
+                .any(|one| one == child);
+        }
+        let fields = ["size", "value", "parameters"];
+        if fields
+            .iter()
+            .any(|field| parent.child_by_field_name(field) == Some(child))
+        {
+            return false;
+        }
+        child = parent;
+    }
+    false
+}
+
+/// How an element is used, where it stands as an argument of a call or behind `&`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hands {
+    /// Only its value leaves.
+    Value,
+    /// Its address or a reference to it leaves: who gets that may reach its neighbours.
+    Address,
+}
+
+/// Whether an element's address leaves the expression. An atomic's address is its own business; a call to a
+/// function that takes references, or that may be a macro, is not understood and counts as an address.
+pub(crate) fn hands(document: &Document, element: Node) -> Hands {
+    let parsed = document.parsed();
+    let opencl = document.language() == Language::OpenCl;
+    let mut child = element;
+    let mut addressed = false;
+    while let Some(parent) = child.parent() {
+        match parent.kind() {
+            "parenthesized_expression" => {}
+            // A part of the element is as near to its neighbours as the whole.
+            "field_expression" | "subscript_expression"
+                if !addressed && parent.child_by_field_name("argument") == Some(child) => {}
+            "pointer_expression" => {
+                let operator = parent.child_by_field_name("operator");
+                if addressed || operator.is_none_or(|operator| text(parsed, operator) != "&") {
+                    return Hands::Address;
+                }
+                addressed = true;
+            }
+            "argument_list" => {
+                let call = parent
+                    .parent()
+                    .filter(|call| call.kind() == "call_expression");
+                let callee = call.and_then(|call| call.child_by_field_name("function"));
+                let Some(callee) = callee else {
+                    return Hands::Address;
+                };
+                let name = text(parsed, callee);
+                return match known_function(name, opencl) {
+                    Some(Function::Atomic) if children(parent).first() == Some(&child) => {
+                        Hands::Value
+                    }
+                    _ if addressed => Hands::Address,
+                    Some(_) => Hands::Value,
+                    None if callee.kind() == "primitive_type" => Hands::Value,
+                    None => {
+                        let position = children(parent).iter().position(|one| *one == child);
+                        if takes_value(parsed, name, position.unwrap_or(0)) {
+                            Hands::Value
+                        } else {
+                            Hands::Address
+                        }
+                    }
+                };
+            }
+            "init_declarator" => {
+                let reference = parent
+                    .child_by_field_name("declarator")
+                    .is_some_and(|declarator| declarator.kind() == "reference_declarator");
+                return if addressed || reference {
+                    Hands::Address
+                } else {
+                    Hands::Value
+                };
+            }
+            _ => {
+                return if addressed {
+                    Hands::Address
+                } else {
+                    Hands::Value
+                };
+            }
+        }
+        child = parent;
+    }
+    Hands::Address
+}
+
+/// True where the file defines this function, once, and it takes this argument by value.
+fn takes_value(parsed: &Parsed, name: &str, position: usize) -> bool {
+    let mut definitions = descendants_at_top(parsed.tree.root_node())
+        .into_iter()
+        .filter(|node| node.kind() == "function_definition")
+        .filter_map(function_declarator)
+        .filter(|declarator| {
+            declarator
+                .child_by_field_name("declarator")
+                .is_some_and(|of| text(parsed, of) == name)
+        });
+    let (Some(declarator), None) = (definitions.next(), definitions.next()) else {
+        return false;
+    };
+    let Some(params) = declarator.child_by_field_name("parameters") else {
+        return false;
+    };
+    children(params).get(position).is_some_and(|param| {
+        param.kind() == "parameter_declaration" && !text(parsed, *param).contains(['&', '*'])
+    })
+}
+
+/// What stands at the top level, namespaces, linkage blocks, templates and conditionals looked through.
+pub(crate) fn descendants_at_top(root: Node) -> Vec<Node> {
+    let mut found = Vec::new();
+    let mut waiting = vec![root];
+    while let Some(node) = waiting.pop() {
+        match node.kind() {
+            "translation_unit"
+            | "namespace_definition"
+            | "declaration_list"
+            | "linkage_specification"
+            | "preproc_if"
+            | "preproc_ifdef"
+            | "preproc_else"
+            | "preproc_elif"
+            | "template_declaration" => waiting.extend(children(node).into_iter().rev()),
+            _ => found.push(node),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_whole() {
+        assert!(has_word("a+tile[0]", "tile"));
+        assert!(!has_word("tiles[0] mytile", "tile"));
+        assert!(!has_word("", "tile"));
+    }
+
+    #[test]
+    fn a_macro_that_names_the_array_is_seen_and_its_own_parameter_is_not() {
+        let check = |text: &str| in_a_macro(Document::new(text, Language::Cuda).parsed(), "tile");
+        assert!(check("#define AT(i, j) \\\n  tile[i][j]\n"));
+        assert!(check("# define T tile\n"));
+        assert!(!check("#define AT(tile, i) tile[i]\nint tile;\n"));
+        assert!(!check("// define tile\n#define TILE 32\n"));
+    }
+}

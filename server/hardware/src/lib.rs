@@ -1,0 +1,27 @@
+//! What warplens knows about GPUs: profiles (data, one TOML a GPU), occupancy, and what one
+//! warp's memory request costs on each architecture.
+//!
+//! Everything here is pure. Profiles are the only place where GPUs differ: no code asks for a
+//! GPU's name or capability, it asks the profile for the rule or the figure.
+
+mod error;
+mod global;
+mod launch;
+mod load;
+mod occupancy;
+mod profile;
+mod profiles;
+mod rules;
+mod serial;
+mod shared;
+
+pub use error::ProfileError;
+pub use global::global_unit_bytes_for;
+pub use global::{Access, GlobalRequest, address_period, global_request, global_unit_bytes};
+pub use launch::launch_problem;
+pub use occupancy::{Limiter, Limits, Occupancy, occupancy};
+pub use profile::{Figure, KeySpec, Profile, Vendor};
+pub use profiles::Profiles;
+pub use rules::{BankRule, GlobalRule, KernelArguments, RegisterScope, Rule, RuleSpec};
+pub use serial::{atomic_passes, constant_passes};
+pub use shared::{SharedRequest, bank_period, shared_request};

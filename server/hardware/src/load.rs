@@ -1,0 +1,435 @@
+//! Reads profile files. Every error names the file, the key and what would be right.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::ProfileError;
+use crate::profile::{Figure, Header, KEYS, KeySpec, Profile, Vendor};
+use crate::rules::{BankRule, GlobalRule, KernelArguments, RULES, RegisterScope, Rule, RuleSpec};
+
+/// The version of the file format.
+const SCHEMA: i64 = 1;
+
+/// Header keys of every file.
+const TEXTS: [&str; 5] = ["id", "name", "vendor", "architecture", "compute_capability"];
+
+/// A value and where it stands: which file (index) and which bytes of it.
+#[derive(Debug, Clone)]
+struct At<T> {
+    value: T,
+    file: usize,
+    span: Range<usize>,
+}
+
+/// What a device file and the architecture it builds on say, the device's word first.
+#[derive(Debug, Default)]
+struct Draft {
+    /// Name and text of the files read, the device's first.
+    files: Vec<(String, String)>,
+    texts: BTreeMap<&'static str, At<String>>,
+    rules: BTreeMap<&'static str, At<Rule>>,
+    figures: BTreeMap<&'static str, At<Figure>>,
+}
+
+/// The profile in `text`, completed from the architecture of its name among `architectures`
+/// (name and text of each).
+pub(crate) fn profile(
+    file_name: &str,
+    text: &str,
+    architectures: &[(&str, &str)],
+) -> Result<Profile, ProfileError> {
+    let mut draft = Draft::default();
+    draft.read(file_name, text)?;
+    let architecture = draft.need_text("architecture", "such as \"sm_80\"")?;
+    let shared = architectures.iter().find(|(name, _)| *name == architecture);
+    if let Some((name, text)) = shared {
+        draft.read(&format!("architectures/{name}.toml"), text)?;
+    }
+    draft.finish(&architecture, shared.is_some())
+}
+
+impl Draft {
+    fn error(
+        &self,
+        file: usize,
+        key: &str,
+        span: Option<Range<usize>>,
+        problem: String,
+    ) -> ProfileError {
+        let (name, text) = self
+            .files
+            .get(file)
+            .map_or(("", ""), |(n, t)| (n.as_str(), t.as_str()));
+        ProfileError::new(name, text, Some(key), span, problem)
+    }
+
+    /// Takes in one file; what an earlier file said stands.
+    fn read(&mut self, file_name: &str, text: &str) -> Result<(), ProfileError> {
+        let file = self.files.len();
+        self.files.push((file_name.to_owned(), text.to_owned()));
+        let root = DeTable::parse(text).map_err(|error| {
+            let problem = error.message().to_owned();
+            ProfileError::new(file_name, text, None, error.span(), problem)
+        })?;
+        let root = root.get_ref();
+        let Some(schema) = root.get("schema") else {
+            let problem = format!("is missing; add `schema = {SCHEMA}`");
+            return Err(self.error(file, "schema", None, problem));
+        };
+        let supported = schema
+            .get_ref()
+            .as_integer()
+            .is_some_and(|n| i64::from_str_radix(n.as_str(), n.radix()) == Ok(SCHEMA));
+        if !supported {
+            let problem = format!("must be {SCHEMA}, the version this warplens reads");
+            return Err(self.error(file, "schema", Some(schema.span()), problem));
+        }
+        for (key, value) in root {
+            let name: &str = key.get_ref();
+            if name == "schema" {
+            } else if let Some(known) = TEXTS.into_iter().find(|known| *known == name) {
+                let text = self.text(file, known, value)?;
+                self.texts.entry(known).or_insert(text);
+            } else if let Some(known) = RULES.iter().find(|known| known.name == name) {
+                let rule = self.rule(file, known, value)?;
+                self.rules.entry(known.name).or_insert(rule);
+            } else if let Some(known) = KEYS.iter().find(|known| known.name == name) {
+                let figure = self.figure(file, known, value)?;
+                self.figures.entry(known.name).or_insert(figure);
+            } else {
+                return Err(self.error(file, name, Some(key.span()), unknown_key(name)));
+            }
+        }
+        Ok(())
+    }
+
+    fn text(
+        &self,
+        file: usize,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<At<String>, ProfileError> {
+        let text = value.get_ref().as_str().map(str::trim).unwrap_or_default();
+        if text.is_empty() {
+            let problem = format!("must be a text that is not empty, as in `{key} = \"…\"`");
+            return Err(self.error(file, key, Some(value.span()), problem));
+        }
+        Ok(At {
+            value: text.to_owned(),
+            file,
+            span: value.span(),
+        })
+    }
+
+    /// The two members of `key = { value = …, source = "…" }`.
+    fn members<'v, 't>(
+        &self,
+        file: usize,
+        key: &str,
+        entry: &'v Spanned<DeValue<'t>>,
+        example: &str,
+    ) -> Result<(&'v Spanned<DeValue<'t>>, String), ProfileError> {
+        let shape = || format!("must be written `{key} = {{ value = {example}, source = \"…\" }}`");
+        let Some(table) = entry.get_ref().as_table() else {
+            return Err(self.error(file, key, Some(entry.span()), shape()));
+        };
+        for (member, _) in table {
+            let name: &str = member.get_ref();
+            if name != "value" && name != "source" {
+                let path = format!("{key}.{name}");
+                let why = if name == "unit" {
+                    "the key fixes the unit; "
+                } else {
+                    ""
+                };
+                let problem = format!("is not known here; {why}`{key}` {}", shape());
+                return Err(self.error(file, &path, Some(member.span()), problem));
+            }
+        }
+        let Some(value) = table.get("value") else {
+            return Err(self.error(file, key, Some(entry.span()), shape()));
+        };
+        let source = table.get("source");
+        let text = source
+            .and_then(|s| s.get_ref().as_str())
+            .map(str::trim)
+            .unwrap_or_default();
+        if text.is_empty() {
+            let problem = "must say where the figure comes from; \
+                `estimated: <rule>` where nobody published it";
+            let span = source.map_or_else(|| entry.span(), Spanned::span);
+            return Err(self.error(
+                file,
+                &format!("{key}.source"),
+                Some(span),
+                problem.to_owned(),
+            ));
+        }
+        Ok((value, text.to_owned()))
+    }
+
+    fn rule(
+        &self,
+        file: usize,
+        key: &'static RuleSpec,
+        entry: &Spanned<DeValue<'_>>,
+    ) -> Result<At<Rule>, ProfileError> {
+        let (value, source) = self.members(file, key.name, entry, "\"…\"")?;
+        let name = value
+            .get_ref()
+            .as_str()
+            .filter(|name| key.choices.contains(name));
+        let Some(name) = name else {
+            let problem = format!("must be {}", one_of(key.choices));
+            return Err(self.error(file, key.name, Some(value.span()), problem));
+        };
+        let rule = Rule {
+            value: name.to_owned(),
+            source,
+        };
+        Ok(At {
+            value: rule,
+            file,
+            span: value.span(),
+        })
+    }
+
+    fn figure(
+        &self,
+        file: usize,
+        key: &'static KeySpec,
+        entry: &Spanned<DeValue<'_>>,
+    ) -> Result<At<Figure>, ProfileError> {
+        let (value, source) = self.members(file, key.name, entry, &format!("<{}>", key.unit))?;
+        let number = number(value.get_ref())
+            .filter(|n| (key.min..=key.max).contains(n) && (!key.whole || n.fract() == 0.0));
+        let Some(number) = number else {
+            let kind = if key.whole {
+                "a whole number"
+            } else {
+                "a number"
+            };
+            let (min, max, unit) = (key.min, key.max, key.unit);
+            let problem = format!("must be {kind} from {min} to {max} ({unit})");
+            return Err(self.error(file, key.name, Some(value.span()), problem));
+        };
+        let figure = Figure {
+            value: number,
+            unit: key.unit,
+            source,
+        };
+        Ok(At {
+            value: figure,
+            file,
+            span: value.span(),
+        })
+    }
+
+    fn need_text(&self, key: &'static str, hint: &str) -> Result<String, ProfileError> {
+        self.texts
+            .get(key)
+            .map(|at| at.value.clone())
+            .ok_or_else(|| {
+                self.error(
+                    0,
+                    key,
+                    None,
+                    format!("is missing; add `{key} = \"…\"`, {hint}"),
+                )
+            })
+    }
+
+    fn bad_text(&self, key: &'static str, problem: String) -> ProfileError {
+        let at = self.texts.get(key);
+        self.error(
+            at.map_or(0, |at| at.file),
+            key,
+            at.map(|at| at.span.clone()),
+            problem,
+        )
+    }
+
+    fn choice<T>(&self, key: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, ProfileError> {
+        self.rules
+            .get(key)
+            .and_then(|at| parse(&at.value.value))
+            .ok_or_else(|| {
+                let choices = RULES
+                    .iter()
+                    .find(|rule| rule.name == key)
+                    .map_or(&[][..], |r| r.choices);
+                let choices = one_of(choices);
+                let problem = format!(
+                    "is missing; add `{key} = {{ value = …, source = \"…\" }}` with {choices}"
+                );
+                self.error(0, key, None, problem)
+            })
+    }
+
+    fn finish(self, architecture: &str, inherits: bool) -> Result<Profile, ProfileError> {
+        let id = self.need_text("id", "the name users write")?;
+        if !id
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        {
+            let problem = "must be of lower-case letters, digits and hyphens".to_owned();
+            return Err(self.bad_text("id", problem));
+        }
+        let vendors = "`nvidia`, `amd` or `intel`";
+        let vendor = Vendor::parse(&self.need_text("vendor", vendors)?)
+            .ok_or_else(|| self.bad_text("vendor", format!("must be {vendors}")))?;
+        let compute_capability = match self.texts.get("compute_capability") {
+            None => None,
+            Some(at) => Some(capability(&at.value).ok_or_else(|| {
+                let problem = "must be major and minor, as in \"8.0\"".to_owned();
+                self.bad_text("compute_capability", problem)
+            })?),
+        };
+        let banks = self
+            .figures
+            .get("banks")
+            .map_or(0, |at| at.value.value as u32);
+        let header = Header {
+            id,
+            name: self.need_text("name", "the name on the box")?,
+            vendor,
+            compute_capability,
+            global_rule: self.choice("coalescing", GlobalRule::parse)?,
+            bank_rule: self.choice("bank_mode", |text| BankRule::parse(text, banks))?,
+            register_scope: self.choice("register_scope", RegisterScope::parse)?,
+            kernel_arguments: self.choice("kernel_arguments", KernelArguments::parse)?,
+            architecture: architecture.to_owned(),
+        };
+        self.check()?;
+        let figures = self
+            .figures
+            .iter()
+            .map(|(key, at)| ((*key).to_owned(), at.value.clone()));
+        let rules = self
+            .rules
+            .iter()
+            .map(|(key, at)| ((*key).to_owned(), at.value.clone()));
+        Profile::assemble(header, figures.collect(), rules.collect()).map_err(|key| {
+            let (name, unit) = (key.name, key.unit);
+            let inherited = if inherits {
+                String::new()
+            } else {
+                format!(
+                    "; no embedded architecture is called `{architecture}`, so nothing is inherited"
+                )
+            };
+            let problem = format!(
+                "is missing; add `{name} = {{ value = <{unit}>, source = \"…\" }}`{inherited}"
+            );
+            self.error(0, name, None, problem)
+        })
+    }
+
+    /// What the range of a single key cannot say.
+    fn check(&self) -> Result<(), ProfileError> {
+        let value = |key: &str| self.figures.get(key).map(|at| at.value.value);
+        for (key, choices) in [("warp_size", [32.0, 64.0]), ("banks", [16.0, 32.0])] {
+            if value(key).is_some_and(|n| !choices.contains(&n)) {
+                let problem = format!("must be {} or {}", choices[0], choices[1]);
+                return Err(self.bad_figure(key, problem));
+            }
+        }
+        for (small, large) in [
+            ("shared_per_block", "shared_per_sm"),
+            ("shared_per_block_opt_in", "shared_per_sm"),
+            ("shared_per_block", "shared_per_block_opt_in"),
+            ("register_unit", "registers_per_sm"),
+            ("max_registers_per_thread", "registers_per_sm"),
+            ("sub_partitions", "max_warps_per_sm"),
+        ] {
+            if let (Some(a), Some(b)) = (value(small), value(large))
+                && a > b
+            {
+                // The device's own figure is the one to doubt, not the architecture's.
+                let own = |key| self.figures.get(key).is_some_and(|at| at.file == 0);
+                return Err(if own(large) && !own(small) {
+                    self.bad_figure(large, format!("must be at least `{small}`, which is {a}"))
+                } else {
+                    self.bad_figure(small, format!("must be at most `{large}`, which is {b}"))
+                });
+            }
+        }
+        if let (Some(threads), Some(warps), Some(lanes)) = (
+            value("max_threads_per_block"),
+            value("max_warps_per_sm"),
+            value("warp_size"),
+        ) && threads > warps * lanes
+        {
+            let most = warps * lanes;
+            let problem = format!("must be at most the {most} threads that fit on an SM");
+            return Err(self.bad_figure("max_threads_per_block", problem));
+        }
+        if let (Some(registers), Some(parts)) = (value("registers_per_sm"), value("sub_partitions"))
+            && registers % parts != 0.0
+        {
+            let problem = format!("must divide `registers_per_sm`, which is {registers}");
+            return Err(self.bad_figure("sub_partitions", problem));
+        }
+        Ok(())
+    }
+
+    fn bad_figure(&self, key: &str, problem: String) -> ProfileError {
+        let at = self.figures.get(key);
+        self.error(
+            at.map_or(0, |at| at.file),
+            key,
+            at.map(|at| at.span.clone()),
+            problem,
+        )
+    }
+}
+
+fn number(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix())
+            .ok()
+            .map(|number| number as f64),
+        DeValue::Float(n) => n.as_str().parse().ok(),
+        _ => None,
+    }
+}
+
+fn capability(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// "`a`, `b` or `c`".
+fn one_of(choices: &[&str]) -> String {
+    let quoted: Vec<String> = choices.iter().map(|choice| format!("`{choice}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn unknown_key(name: &str) -> String {
+    let known = TEXTS
+        .into_iter()
+        .chain(RULES.iter().map(|rule| rule.name))
+        .chain(KEYS.iter().map(|key| key.name));
+    let squeezed = |text: &str| text.replace('_', "");
+    let near = known
+        .clone()
+        .find(|key| squeezed(key) == squeezed(name))
+        .or_else(|| {
+            known
+                .map(|key| (crate::profiles::edits(name, key), key))
+                .min()
+                .filter(|(edits, _)| *edits <= name.len().max(3) / 3)
+                .map(|(_, key)| key)
+        });
+    match near {
+        Some(key) => format!("is not a key of a profile; `{key}` is"),
+        None => "is not a key of a profile; hw-profiles/README.md lists them".to_owned(),
+    }
+}

@@ -1,0 +1,127 @@
+//! The set of profiles: the embedded ones, read when first asked for, and those a user adds.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use crate::error::ProfileError;
+use crate::load;
+use crate::profile::Profile;
+
+include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// One profile: its text until somebody asks for it.
+#[derive(Debug, Clone)]
+struct Entry {
+    text: &'static str,
+    loaded: OnceLock<Option<Arc<Profile>>>,
+}
+
+/// GPU profiles by id.
+///
+/// Cheap to make: an embedded profile is read when it is first asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Profiles {
+    entries: BTreeMap<String, Entry>,
+}
+
+impl Profiles {
+    /// The profiles that come with warplens.
+    pub fn builtin() -> Self {
+        let entries = DEVICES
+            .iter()
+            .map(|&(id, text)| {
+                (
+                    id.to_owned(),
+                    Entry {
+                        text,
+                        loaded: OnceLock::new(),
+                    },
+                )
+            })
+            .collect();
+        Self { entries }
+    }
+
+    /// Reads a profile file, embedded architectures at hand. `file_name` is only used in errors.
+    pub fn from_toml(file_name: &str, text: &str) -> Result<Profile, ProfileError> {
+        load::profile(file_name, text, ARCHITECTURES)
+    }
+
+    /// Adds a profile, in place of one with the same id.
+    pub fn insert(&mut self, profile: Profile) {
+        let id = profile.id.clone();
+        let loaded = OnceLock::from(Some(Arc::new(profile)));
+        self.entries.insert(id, Entry { text: "", loaded });
+    }
+
+    /// The profile of that id.
+    pub fn get(&self, id: &str) -> Option<Arc<Profile>> {
+        let (id, entry) = self.entries.get_key_value(id)?;
+        // Every embedded file is read by a test, so none is lost here.
+        entry
+            .loaded
+            .get_or_init(|| {
+                let file = format!("hw-profiles/{id}.toml");
+                Self::from_toml(&file, entry.text).ok().map(Arc::new)
+            })
+            .clone()
+    }
+
+    /// All ids, sorted.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// All profiles, by id.
+    pub fn iter(&self) -> impl Iterator<Item = Arc<Profile>> {
+        self.ids().filter_map(|id| self.get(id))
+    }
+
+    /// The id that an unknown one was probably meant to be.
+    ///
+    /// Spelling is compared without case and punctuation: `RTX 2080Ti` is `rtx-2080-ti`, and
+    /// `a100` is the first A100.
+    pub fn closest(&self, unknown: &str) -> Option<&str> {
+        let wanted = squeeze(unknown);
+        if wanted.is_empty() {
+            return None;
+        }
+        let best = self
+            .ids()
+            .map(|id| (difference(&wanted, &squeeze(id)), id))
+            .min()?;
+        // More than a third wrong is another name, not a misspelt one.
+        (best.0 <= wanted.len().max(3) / 3).then_some(best.1)
+    }
+}
+
+fn squeeze(id: &str) -> String {
+    id.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
+}
+
+/// How far apart two names are: 0 where one contains the other, else the edits between them.
+fn difference(wanted: &str, id: &str) -> usize {
+    if wanted.len() >= 3 && (id.contains(wanted) || wanted.contains(id)) {
+        return 0;
+    }
+    edits(wanted, id)
+}
+
+/// Letters to insert, remove or replace to get from one name to the other.
+pub(crate) fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}

@@ -1,0 +1,157 @@
+//! Passes of one warp's request to shared memory (LDS, SLM). No allocation, as in `global`.
+
+use crate::global::Lanes;
+use crate::profile::Profile;
+use crate::rules::BankRule;
+
+/// Lanes that the banks serve at a time where a warp is not split in halves.
+const GROUP: usize = 32;
+
+/// What one warp's request to shared memory costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SharedRequest {
+    /// Times the bank array is cycled.
+    pub passes: u32,
+    /// The same without conflicts: 1 for words of 4 bytes and less, 2 for 8, 4 for 16; twice that
+    /// where half-warps or waves of 64 lanes are served apart. Parts without an active lane do not
+    /// count.
+    pub ideal: u32,
+}
+
+/// Passes of one warp's request; arguments as in [`global_request`](crate::global_request).
+///
+/// Lanes that read one word share a pass. Words of 8 bytes are served for half of the lanes at a
+/// time, words of 16 for a quarter. On 1.x a half-warp's pass serves each bank once and broadcasts
+/// one word (CUDA C guide 4.2, F.3.3; which one is unspecified there: the best is taken), and wider
+/// words are requests of 4 bytes each.
+pub fn shared_request(
+    p: &Profile,
+    bytes_per_lane: u32,
+    addresses: &[i64],
+    active: u64,
+) -> SharedRequest {
+    // No access is wider than 16 bytes; 128 keeps the arrays bounded whatever the caller says.
+    let words = bytes_per_lane.min(128).div_ceil(4).next_power_of_two() as usize;
+    if bytes_per_lane == 0 {
+        return SharedRequest::default();
+    }
+    let mut all = SharedRequest::default();
+    if p.bank_rule.half_warp {
+        let half = (p.warp_size / 2) as usize;
+        for (index, lanes) in addresses.chunks(half).enumerate() {
+            let lanes = Lanes::gather(lanes, active, index * half);
+            if lanes.get().is_empty() {
+                continue;
+            }
+            for word in 0..words {
+                all.passes += broadcast_passes(lanes.get(), word as i64, p.bank_rule.banks);
+                all.ideal += 1;
+            }
+        }
+        return all;
+    }
+    for (group, lanes) in addresses.chunks(GROUP).enumerate() {
+        for (phase, lanes) in lanes.chunks(GROUP / words).enumerate() {
+            let first = group * GROUP + phase * (GROUP / words);
+            if first >= crate::global::MAX_LANES {
+                break;
+            }
+            let lanes = Lanes::gather(lanes, active, first);
+            if !lanes.get().is_empty() {
+                all.passes += multicast_passes(lanes.get(), bytes_per_lane.min(128), p.bank_rule);
+                all.ideal += 1;
+            }
+        }
+    }
+    all
+}
+
+/// A shift of all lanes by this many bytes never changes what [`shared_request`] answers.
+pub fn bank_period(p: &Profile) -> i64 {
+    let row = i64::from(p.bank_rule.banks) * 4;
+    if p.bank_rule.kepler_four_byte {
+        2 * row
+    } else {
+        row
+    }
+}
+
+/// The most distinct words (rows of a bank) that one bank must give.
+fn multicast_passes(starts: &[i64], bytes: u32, rule: BankRule) -> u32 {
+    let banks = i64::from(rule.banks);
+    // Up to 32 words, and one more for each lane whose address is not aligned.
+    let mut rows = [0_i64; 2 * GROUP];
+    let mut len = 0;
+    for &start in starts {
+        let last = start.saturating_add(i64::from(bytes) - 1) >> 2;
+        for word in start >> 2..=last {
+            if let Some(row) = rows.get_mut(len) {
+                // In Kepler's 4-byte mode word w and word w + 32 of a row of 64 come together.
+                *row = if rule.kepler_four_byte {
+                    (word >> 6 << 5) | (word & 31)
+                } else {
+                    word
+                };
+                len += 1;
+            }
+        }
+    }
+    let rows = &mut rows[..len];
+    rows.sort_unstable();
+    let mut count = [0_u32; GROUP];
+    for row in rows.chunk_by(|a, b| a == b) {
+        count[(row[0] & (banks - 1)) as usize] += 1;
+    }
+    count.into_iter().max().unwrap_or(0)
+}
+
+/// The fewest passes for a half-warp on 1.x. A pass broadcasts one word to all lanes that want it
+/// and gives every other bank's word to one lane.
+fn broadcast_passes(starts: &[i64], word: i64, banks: u32) -> u32 {
+    let mut words = [0_i64; GROUP];
+    let mut len = 0;
+    for (slot, &start) in words.iter_mut().zip(starts) {
+        *slot = (start >> 2).wrapping_add(word);
+        len += 1;
+    }
+    let words = &mut words[..len];
+    words.sort_unstable();
+
+    let mut lanes_of_bank = [0_u8; GROUP];
+    for word in words.iter() {
+        lanes_of_bank[(word & i64::from(banks - 1)) as usize] += 1;
+    }
+    let most = lanes_of_bank.iter().copied().max().unwrap_or(0);
+    if most <= 1 {
+        return u32::from(most);
+    }
+    // A broadcast of a word that n lanes want saves its bank n - 1 passes; each pass has one
+    // broadcast, so the fewest passes are the first number within which the broadcasts fit that
+    // every bank needs.
+    let mut saved = [(0_u8, 0_u8); GROUP];
+    let mut groups = 0;
+    for group in words.chunk_by(|a, b| a == b) {
+        saved[groups] = (
+            group.len() as u8 - 1,
+            (group[0] & i64::from(banks - 1)) as u8,
+        );
+        groups += 1;
+    }
+    let saved = &mut saved[..groups];
+    saved.sort_unstable_by(|a, b| b.cmp(a));
+    for passes in 1..most {
+        let mut left = lanes_of_bank;
+        let mut broadcasts = 0;
+        // Largest savings first, only in banks that still need more than this many passes.
+        for &(saving, bank) in saved.iter() {
+            if left[bank as usize] > passes && saving > 0 {
+                left[bank as usize] -= saving;
+                broadcasts += 1;
+            }
+        }
+        if broadcasts <= passes && left.iter().all(|lanes| *lanes <= passes) {
+            return u32::from(passes);
+        }
+    }
+    u32::from(most)
+}

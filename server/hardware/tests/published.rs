@@ -1,0 +1,153 @@
+//! The JSON Schema of profile files and the table of keys in their README say what the loader does.
+//! `WARPLENS_BLESS=1` writes them anew.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use warplens_hardware::{Profile, Profiles};
+
+const SCHEMA: &str = "docs/schemas/profile.schema.json";
+const README: &str = "hw-profiles/README.md";
+const BEGIN: &str = "<!-- keys: generated from the schema in server/hardware/src/profile.rs -->\n";
+const END: &str = "<!-- end of keys -->\n";
+
+fn schema() -> Value {
+    let text = || json!({"type": "string", "minLength": 1});
+    let source = json!({
+        "type": "string", "minLength": 1,
+        "description": "Where it is stated; `estimated: <rule>` where nobody published it."
+    });
+    let entry = |value: Value, about: &str| {
+        json!({
+            "type": "object", "description": about, "additionalProperties": false,
+            "required": ["value", "source"], "properties": {"value": value, "source": source}
+        })
+    };
+    let mut properties = Map::new();
+    properties.insert(
+        "schema".into(),
+        json!({"const": 1, "description": "Version of the format."}),
+    );
+    for (key, about) in [
+        ("name", "The name on the box."),
+        (
+            "architecture",
+            "Such as `sm_80`; its file in `architectures/` gives what this file leaves out.",
+        ),
+    ] {
+        let mut value = text();
+        value["description"] = about.into();
+        properties.insert(key.into(), value);
+    }
+    properties.insert(
+        "id".into(),
+        json!({"type": "string", "pattern": "^[a-z0-9-]+$", "description": "The id users write."}),
+    );
+    properties.insert("vendor".into(), json!({"enum": ["nvidia", "amd", "intel"]}));
+    properties.insert(
+        "compute_capability".into(),
+        json!({
+            "type": "string",
+            "pattern": "^[0-9]+\\.[0-9]+$",
+            "description": "NVIDIA only: major and minor."
+        }),
+    );
+    for rule in Profile::rule_keys() {
+        properties.insert(
+            rule.name.into(),
+            entry(json!({"enum": rule.choices}), rule.about),
+        );
+    }
+    for key in Profile::keys() {
+        let kind = if key.whole { "integer" } else { "number" };
+        let about = format!("{} Unit: {}.", key.about.trim(), key.unit);
+        let value = json!({"type": kind, "minimum": key.min, "maximum": key.max});
+        properties.insert(key.name.into(), entry(value, &about));
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "warplens hardware profile",
+        "description": "One GPU, or what the GPUs of an architecture share.",
+        "type": "object",
+        "required": ["schema", "architecture"],
+        "additionalProperties": false,
+        "properties": properties
+    })
+}
+
+fn table() -> String {
+    let mut text = String::from("| key | unit | needed | meaning |\n| --- | --- | --- | --- |\n");
+    for key in Profile::keys() {
+        let needed = if key.required { "yes" } else { "" };
+        writeln!(
+            text,
+            "| `{}` | {} | {needed} | {} |",
+            key.name,
+            key.unit,
+            key.about.trim()
+        )
+        .expect("a string grows");
+    }
+    text += "\n| key | names | meaning |\n| --- | --- | --- |\n";
+    for rule in Profile::rule_keys() {
+        let names = rule.choices.join("`, `");
+        writeln!(text, "| `{}` | `{names}` | {} |", rule.name, rule.about).expect("a string grows");
+    }
+    text
+}
+
+/// The file's text, after writing `wanted` into it where the test is asked to.
+fn published(file: &str, wanted: impl Fn(&str) -> String) -> (String, String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(file);
+    let old = std::fs::read_to_string(&path).unwrap_or_default();
+    let new = wanted(&old);
+    if std::env::var_os("WARPLENS_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
+        std::fs::write(&path, &new).expect("writable");
+    }
+    (std::fs::read_to_string(&path).unwrap_or_default(), new)
+}
+
+#[test]
+fn the_json_schema_is_the_loaders() {
+    let text = serde_json::to_string_pretty(&schema()).expect("plain data") + "\n";
+    let (found, wanted) = published(SCHEMA, |_| text.clone());
+    assert!(
+        found == wanted,
+        "{SCHEMA} is out of date; run with WARPLENS_BLESS=1"
+    );
+}
+
+#[test]
+fn the_readme_lists_every_key() {
+    let (found, wanted) = published(README, |old| {
+        let (head, rest) = old
+            .split_once(BEGIN)
+            .expect("the README has a place for the keys");
+        let (_, tail) = rest.split_once(END).expect("and its end");
+        format!("{head}{BEGIN}\n{}\n{END}{tail}", table())
+    });
+    assert!(
+        found == wanted,
+        "{README} is out of date; run with WARPLENS_BLESS=1"
+    );
+}
+
+/// The example a newcomer copies must be accepted.
+#[test]
+fn the_readmes_example_is_a_profile() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(README);
+    let text = std::fs::read_to_string(path).expect("readable");
+    let example = text
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let profile = Profiles::from_toml(README, example.expect("the README has an example"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert!(profile.max_warps_per_sm > 0);
+}

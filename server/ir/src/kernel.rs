@@ -1,0 +1,234 @@
+//! The IR itself: a structured program with types and places.
+
+use warplens_syntax::Language;
+
+use crate::{Function, NotUnderstood, Site, Type};
+
+/// A variable: an index into [`Kernel::vars`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VarId(pub u32);
+
+/// Where a variable lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Storage {
+    /// A parameter, by position.
+    Param(u32),
+    /// A thread's own.
+    Local,
+    /// `__shared__` with a size.
+    Shared,
+    /// `extern __shared__` or a local pointer argument: its size is given at launch.
+    DynamicShared,
+    /// `__constant__` at file scope.
+    Constant,
+    /// `__device__` at file scope.
+    Global,
+}
+
+/// A variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Var {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub ty: Type,
+    /// Where it lives.
+    pub storage: Storage,
+    /// Its declarator.
+    pub site: Site,
+    /// For arrays the sites of the extents, outermost first.
+    pub extent_sites: Vec<Site>,
+}
+
+/// What the launch gives each thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Builtin {
+    /// `threadIdx`, `get_local_id`.
+    ThreadIdx(u8),
+    /// `blockIdx`, `get_group_id`.
+    BlockIdx(u8),
+    /// `blockDim`, `get_local_size`.
+    BlockDim(u8),
+    /// `gridDim`, `get_num_groups`.
+    GridDim(u8),
+    /// `warpSize`.
+    WarpSize,
+}
+
+/// Operators with one operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    /// `-`.
+    Neg,
+    /// `!`.
+    Not,
+    /// `~`.
+    BitNot,
+}
+
+/// Operators with two operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Shl,
+    Shr,
+    And,
+    Or,
+    Xor,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Eq,
+    Ne,
+    LogicalAnd,
+    LogicalOr,
+}
+
+/// `=`, or `op=`.
+pub type AssignOp = Option<BinaryOp>;
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Its type.
+    pub ty: Type,
+    /// Where it stands.
+    pub site: Site,
+}
+
+/// Kinds of expressions.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExprKind {
+    /// An integer known from the source.
+    Int(i64),
+    /// Any floating-point literal.
+    Float,
+    /// A variable.
+    Var(VarId),
+    /// A coordinate or an extent of the launch.
+    Builtin(Builtin),
+    /// One operand.
+    Unary(UnaryOp, Box<Expr>),
+    /// Two operands.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `a = b`, `a op= b`.
+    Assign(AssignOp, Box<Expr>, Box<Expr>),
+    /// `++`, `--`: the change, and whether the value is the one before it.
+    Step(i64, bool, Box<Expr>),
+    /// `c ? a : b`.
+    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// To the expression's type; `true` where the source wrote it.
+    Cast(bool, Box<Expr>),
+    /// `base[index]`.
+    Index(Box<Expr>, Box<Expr>),
+    /// `*pointer`.
+    Deref(Box<Expr>),
+    /// A field of a structure or a lane of a vector: byte offset.
+    Field(Box<Expr>, u64),
+    /// `&place`.
+    AddressOf(Box<Expr>),
+    /// A function that is known.
+    Call(Function, Vec<Expr>),
+    /// `a, b`, a vector literal, a constructor: all are evaluated.
+    List(Vec<Expr>),
+    /// A device function in place of its call: its statements, and where it leaves its value. `return` ends
+    /// it, not the kernel.
+    Inline(Vec<Stmt>, Option<VarId>),
+    /// Not understood; its understood parts are evaluated.
+    Opaque(String, Vec<Expr>),
+}
+
+/// Which loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LoopKind {
+    /// The test comes first.
+    For,
+    /// `do … while`.
+    Do,
+}
+
+/// A statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stmt {
+    /// What it is.
+    pub kind: StmtKind,
+    /// Where it stands.
+    pub site: Site,
+}
+
+/// Kinds of statements.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StmtKind {
+    /// A variable comes to life.
+    Declare(VarId, Option<Expr>),
+    /// An expression for its effects.
+    Expr(Expr),
+    /// `if`.
+    If(Expr, Vec<Stmt>, Vec<Stmt>),
+    /// Any loop.
+    Loop {
+        /// Which.
+        kind: LoopKind,
+        /// Before it.
+        init: Vec<Stmt>,
+        /// Goes on while this holds; for ever where there is none.
+        condition: Option<Expr>,
+        /// After each iteration.
+        step: Option<Expr>,
+        /// Each iteration.
+        body: Vec<Stmt>,
+    },
+    /// `{ … }`.
+    Block(Vec<Stmt>),
+    /// `return`.
+    Return(Option<Expr>),
+    /// `break`.
+    Break,
+    /// `continue`.
+    Continue,
+    /// A barrier of the whole block.
+    Barrier,
+    /// Not understood.
+    Unknown(String),
+}
+
+/// One kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kernel {
+    /// Plain name.
+    pub name: String,
+    /// Where the name stands.
+    pub name_site: Site,
+    /// Its language.
+    pub language: Language,
+    /// Variables, parameters first.
+    pub vars: Vec<Var>,
+    /// Number of parameters.
+    pub params: u32,
+    /// What it does.
+    pub body: Vec<Stmt>,
+    /// `__launch_bounds__`: most threads per block.
+    pub max_threads: Option<u64>,
+    /// `reqd_work_group_size`.
+    pub required_block: Option<[u64; 3]>,
+    /// Template parameters bound: name and value as text.
+    pub template_args: Vec<(String, String)>,
+    /// Thread axes used: x, y, z.
+    pub axes: [bool; 3],
+    /// What was not understood.
+    pub not_understood: Vec<NotUnderstood>,
+}
+
+impl Kernel {
+    /// The variable.
+    pub fn var(&self, id: VarId) -> &Var {
+        &self.vars[id.0 as usize]
+    }
+}

@@ -1,0 +1,25 @@
+//! Typed kernel IR: what a kernel's source says, lowered from the syntax tree, and how it is launched.
+//!
+//! Lowering never fails: what is not understood becomes an opaque statement or value with a reason, and the
+//! rest goes on.
+
+mod functions;
+mod kernel;
+mod launch;
+mod lower;
+mod outline;
+mod place;
+mod types;
+mod unit;
+
+pub use functions::{Function, MathClass, known as known_function};
+pub use kernel::{
+    AssignOp, BinaryOp, Builtin, Expr, ExprKind, Kernel, LoopKind, Stmt, StmtKind, Storage,
+    UnaryOp, Var, VarId,
+};
+pub use launch::{LaunchSite, launch_sites};
+pub use lower::lower;
+pub use outline::{Item, ItemKind, outline};
+pub use place::{Launch, NotUnderstood, Site, Source, Span};
+pub use types::{AddressSpace, Field, Struct, Type};
+pub use unit::{Macro, Unit};

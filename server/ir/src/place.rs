@@ -1,0 +1,112 @@
+//! Places in a kernel and the launch it runs under.
+
+use std::fmt;
+
+/// A byte range relative to the kernel's first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+/// A place in the kernel: its bytes, and where they begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Site {
+    /// The bytes.
+    pub span: Span,
+    /// 0-based line of the first byte, relative to the kernel's first line.
+    pub line: u32,
+    /// 0-based byte column of the first byte in its line.
+    pub column: u32,
+}
+
+/// Something that was not understood; it costs that statement, not the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotUnderstood {
+    /// Where.
+    pub site: Site,
+    /// Why, in a few words that group well: `call to an unseen function`.
+    pub reason: String,
+}
+
+/// Where a launch value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// Command line.
+    Argument,
+    /// `warplens.setLaunch`.
+    SetLaunch,
+    /// `// warplens: block=…`.
+    Directive,
+    /// `reqd_work_group_size`.
+    Attribute,
+    /// The launch in the source.
+    LaunchSite,
+    /// Editor settings.
+    Settings,
+    /// `warplens.toml`.
+    Config,
+    /// The stated default.
+    Assumed,
+}
+
+impl Source {
+    /// The name in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Argument => "argument",
+            Source::SetLaunch => "set-launch",
+            Source::Directive => "directive",
+            Source::Attribute => "attribute",
+            Source::LaunchSite => "launch-site",
+            Source::Settings => "settings",
+            Source::Config => "config",
+            Source::Assumed => "assumed",
+        }
+    }
+
+    /// Values of the last two kinds are assumptions.
+    pub fn is_assumption(self) -> bool {
+        matches!(self, Source::Config | Source::Assumed)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a kernel is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Launch {
+    /// Blocks (work-groups) along x, y, z.
+    pub grid: [u64; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u64; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared_bytes: u64,
+    /// Where `block` comes from.
+    pub block_source: Source,
+    /// Where `grid` comes from.
+    pub grid_source: Source,
+}
+
+impl Launch {
+    /// Threads of one block.
+    pub fn threads_per_block(&self) -> u64 {
+        self.block.iter().product()
+    }
+
+    /// Blocks of the launch.
+    pub fn blocks(&self) -> u64 {
+        self.grid.iter().product()
+    }
+
+    /// Warps (waves) of one block, the last one perhaps partial.
+    pub fn warps_per_block(&self, warp_size: u32) -> u64 {
+        self.threads_per_block().div_ceil(u64::from(warp_size))
+    }
+}

@@ -1,0 +1,277 @@
+//! Types with the sizes and alignments that CUDA, HIP and OpenCL agree on.
+
+use std::sync::Arc;
+
+/// What a pointer points into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AddressSpace {
+    /// Device memory, or whatever the pointer was given.
+    Global,
+    /// A block's memory.
+    Shared,
+    /// Constant memory.
+    Constant,
+    /// A thread's own memory.
+    Private,
+}
+
+/// A field of a structure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub ty: Type,
+    /// Bytes from the structure's start.
+    pub offset: u64,
+}
+
+/// A structure with its layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Struct {
+    /// Name; empty where it has none.
+    pub name: String,
+    /// Fields in order.
+    pub fields: Vec<Field>,
+    /// `sizeof`.
+    pub size: u64,
+    /// Alignment.
+    pub align: u64,
+}
+
+impl Struct {
+    /// Lays fields out one behind the other; a union puts all at 0.
+    pub fn new(name: &str, fields: Vec<(String, Type)>, union: bool, min_align: u64) -> Struct {
+        let (mut offset, mut align, mut size) = (0u64, min_align.max(1), 0u64);
+        let mut laid = Vec::with_capacity(fields.len());
+        for (name, ty) in fields {
+            align = align.max(ty.align());
+            offset = if union {
+                0
+            } else {
+                offset.next_multiple_of(ty.align())
+            };
+            size = size.max(offset + ty.size());
+            laid.push(Field {
+                name,
+                offset,
+                ty: ty.clone(),
+            });
+            offset += ty.size();
+        }
+        Struct {
+            name: name.to_owned(),
+            fields: laid,
+            size: size.max(1).next_multiple_of(align),
+            align,
+        }
+    }
+}
+
+/// A type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Type {
+    /// `void`, and the type of statements.
+    Void,
+    /// An integer; `bool` is unsigned with 8 bits.
+    Int {
+        /// Width.
+        bits: u8,
+        /// Signed or not.
+        signed: bool,
+    },
+    /// Floating point of 16, 32 or 64 bits.
+    Float {
+        /// Width.
+        bits: u8,
+    },
+    /// A pointer.
+    Pointer(Arc<Type>, AddressSpace),
+    /// An array; `None` for `[]` and for extents that are not known.
+    Array(Arc<Type>, Option<u64>),
+    /// A structure.
+    Struct(Arc<Struct>),
+    /// A short vector: `float4`.
+    Vector(Arc<Type>, u8),
+    /// Not known: the name as written.
+    Unknown(String),
+}
+
+impl Type {
+    /// `int`.
+    pub const INT: Type = Type::Int {
+        bits: 32,
+        signed: true,
+    };
+    /// `unsigned int`.
+    pub const UINT: Type = Type::Int {
+        bits: 32,
+        signed: false,
+    };
+    /// `size_t`.
+    pub const SIZE: Type = Type::Int {
+        bits: 64,
+        signed: false,
+    };
+    /// `long long`.
+    pub const LONG: Type = Type::Int {
+        bits: 64,
+        signed: true,
+    };
+    /// `float`.
+    pub const FLOAT: Type = Type::Float { bits: 32 };
+    /// `double`.
+    pub const DOUBLE: Type = Type::Float { bits: 64 };
+
+    /// `sizeof` in bytes; 0 where it is not known.
+    pub fn size(&self) -> u64 {
+        match self {
+            Type::Void | Type::Unknown(_) => 0,
+            Type::Int { bits, .. } | Type::Float { bits } => u64::from(*bits) / 8,
+            Type::Pointer(..) => 8,
+            Type::Array(element, extent) => element.size() * extent.unwrap_or(0),
+            Type::Struct(structure) => structure.size,
+            Type::Vector(element, lanes) => element.size() * u64::from(*lanes),
+        }
+    }
+
+    /// Alignment in bytes.
+    pub fn align(&self) -> u64 {
+        match self {
+            Type::Void | Type::Unknown(_) => 1,
+            // float3 is three floats; float2 and float4 are aligned to their size, up to 16 bytes.
+            Type::Array(element, _) | Type::Vector(element, 3) => element.align(),
+            Type::Struct(structure) => structure.align,
+            _ => self.size().clamp(1, 16),
+        }
+    }
+
+    /// True for integers.
+    pub fn is_int(&self) -> bool {
+        matches!(self, Type::Int { .. })
+    }
+
+    /// True for floating point.
+    pub fn is_float(&self) -> bool {
+        matches!(self, Type::Float { .. })
+    }
+
+    /// What a subscript or `*` gives.
+    pub fn element(&self) -> Option<&Type> {
+        match self {
+            Type::Pointer(element, _) | Type::Array(element, _) => Some(element),
+            _ => None,
+        }
+    }
+
+    /// The type of an arithmetic operator on the two (C's usual conversions).
+    pub fn common(&self, other: &Type) -> Type {
+        match (self, other) {
+            (Type::Vector(..), _) => self.clone(),
+            (_, Type::Vector(..)) => other.clone(),
+            (Type::Float { bits: a }, Type::Float { bits: b }) => Type::Float { bits: *a.max(b) },
+            (Type::Float { .. }, _) => self.clone(),
+            (_, Type::Float { .. }) => other.clone(),
+            (
+                Type::Int {
+                    bits: a,
+                    signed: sa,
+                },
+                Type::Int {
+                    bits: b,
+                    signed: sb,
+                },
+            ) => {
+                let promote = |bits: u8, signed: bool| {
+                    if bits < 32 {
+                        (32, true)
+                    } else {
+                        (bits, signed)
+                    }
+                };
+                let ((a, sa), (b, sb)) = (promote(*a, *sa), promote(*b, *sb));
+                match a.cmp(&b) {
+                    std::cmp::Ordering::Greater => Type::Int {
+                        bits: a,
+                        signed: sa,
+                    },
+                    std::cmp::Ordering::Less => Type::Int {
+                        bits: b,
+                        signed: sb,
+                    },
+                    std::cmp::Ordering::Equal => Type::Int {
+                        bits: a,
+                        signed: sa && sb,
+                    },
+                }
+            }
+            (Type::Pointer(..) | Type::Array(..), _) => self.clone(),
+            (_, Type::Pointer(..) | Type::Array(..)) => other.clone(),
+            (Type::Unknown(_), _) => self.clone(),
+            _ => other.clone(),
+        }
+    }
+
+    /// A built-in type by name, short vectors among them.
+    pub fn named(name: &str, opencl: bool) -> Option<Type> {
+        let int = |bits, signed| Some(Type::Int { bits, signed });
+        match name {
+            "void" => return Some(Type::Void),
+            "bool" | "uchar" | "uint8_t" | "u_char" => return int(8, false),
+            "char" | "int8_t" | "schar" => return int(8, true),
+            "short" | "int16_t" => return int(16, true),
+            "ushort" | "uint16_t" => return int(16, false),
+            "int" | "int32_t" | "signed" => return int(32, true),
+            "uint" | "unsigned" | "uint32_t" => return int(32, false),
+            "int64_t" | "ptrdiff_t" | "ssize_t" | "intptr_t" | "longlong" | "long" => {
+                return int(64, true);
+            }
+            "uint64_t" | "size_t" | "uintptr_t" | "ulonglong" | "ulong" => return int(64, false),
+            "float" | "cl_float" => return Some(Type::FLOAT),
+            "double" | "cl_double" => return Some(Type::DOUBLE),
+            "half" | "__half" | "__nv_bfloat16" | "nv_bfloat16" | "bfloat16" => {
+                return Some(Type::Float { bits: 16 });
+            }
+            "half2" | "__half2" | "__nv_bfloat162" => {
+                return Some(Type::Vector(Arc::new(Type::Float { bits: 16 }), 2));
+            }
+            "dim3" => return Some(Type::Vector(Arc::new(Type::UINT), 3)),
+            "cufftComplex" | "cuComplex" | "cuFloatComplex" => {
+                return Some(Type::Vector(Arc::new(Type::FLOAT), 2));
+            }
+            "cufftDoubleComplex" | "cuDoubleComplex" => {
+                return Some(Type::Vector(Arc::new(Type::DOUBLE), 2));
+            }
+            _ => {}
+        }
+        let digits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        let lanes: u8 = digits.parse().ok()?;
+        let base = &name[..name.len() - digits.len()];
+        let allowed = if opencl {
+            matches!(lanes, 2 | 3 | 4 | 8 | 16)
+        } else {
+            (1..=4).contains(&lanes)
+        };
+        if !allowed
+            || !matches!(
+                base,
+                "char"
+                    | "uchar"
+                    | "short"
+                    | "ushort"
+                    | "int"
+                    | "uint"
+                    | "long"
+                    | "ulong"
+                    | "longlong"
+                    | "ulonglong"
+                    | "float"
+                    | "double"
+                    | "half"
+            )
+        {
+            return None;
+        }
+        Some(Type::Vector(Arc::new(Type::named(base, opencl)?), lanes))
+    }
+}

@@ -1,0 +1,38 @@
+//! `warplens.breakdown {uri, kernel}`
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tower_lsp_server::jsonrpc::Result;
+use warplens_report::markdown;
+
+use crate::documents::Analysed;
+use crate::render;
+use crate::requests::invalid;
+use crate::session::Session;
+
+#[derive(Deserialize)]
+struct Argument {
+    uri: String,
+    kernel: String,
+}
+
+/// Returns the whole story of one kernel as Markdown.
+pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
+    let Argument { uri, kernel } = super::argument(super::BREAKDOWN, argument)?;
+    let analysed = analysed(session, &uri).await?;
+    let asker = session.clone();
+    let page = session
+        .ask(move |_| render::page::of(asker.engine(), &analysed, &kernel, markdown::breakdown))
+        .await?;
+    Ok(json!({"markdown": page.map_err(invalid)?}))
+}
+
+/// The analysis of an open document as it stands.
+pub async fn analysed(session: &Arc<Session>, uri: &str) -> Result<Arc<Analysed>> {
+    let snapshot = session.snapshot(&super::estimate::uri(uri)?);
+    let snapshot = snapshot.ok_or_else(|| invalid(format!("{uri} is not open")))?;
+    let analysed = session.analysed(snapshot).await;
+    analysed.ok_or_else(|| invalid(format!("{uri} has no kernels to analyse")))
+}

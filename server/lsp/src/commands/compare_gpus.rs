@@ -1,0 +1,104 @@
+//! `warplens.compareGpus {uri, kernel}`
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tower_lsp_server::jsonrpc::Result;
+use warplens_engine::wire::{EstimateDocument, KernelResult};
+use warplens_engine::{Cancel, Engine, Overrides};
+use warplens_models::ModelId;
+use warplens_report::{compare, figure};
+
+use crate::documents::Analysed;
+use crate::requests::invalid;
+use crate::session::Session;
+
+#[derive(Deserialize)]
+struct Argument {
+    uri: String,
+    kernel: String,
+}
+
+/// Returns the kernel on the target and the GPUs of `compare`, or on all where none are named, as Markdown.
+pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
+    let Argument { uri, kernel } = super::argument(super::COMPARE_GPUS, argument)?;
+    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let asker = session.clone();
+    let page = session
+        .ask(move |cancel| page(asker.engine(), &analysed, &kernel, cancel))
+        .await?;
+    Ok(json!({"markdown": page.map_err(invalid)?}))
+}
+
+fn page(
+    engine: &Engine,
+    analysed: &Analysed,
+    kernel: &str,
+    cancel: &Cancel,
+) -> std::result::Result<String, String> {
+    let settings = &analysed.effective.settings;
+    let estimate = |overrides: &Overrides, gpus: &[String]| {
+        engine.estimate(
+            &analysed.document,
+            &analysed.path,
+            settings,
+            overrides,
+            gpus,
+            &[],
+            &[kernel.to_owned()],
+        )
+    };
+    let mut overrides = analysed.effective.overrides.clone();
+    let base = estimate(&overrides, &[])?;
+    let Some(first) = base.results.first() else {
+        return Err(format!("there is no kernel `{kernel}` in this file"));
+    };
+    let target = first.gpu.clone();
+    let mut notes = Vec::new();
+    if first.launch.grid_source == "assumed" {
+        // A grid that fills each GPU would be other work on each.
+        let grid = first.launch.grid;
+        overrides
+            .set_launch
+            .entry(kernel.to_owned())
+            .or_default()
+            .grid = Some(grid);
+        notes.push(format!(
+            "The grid is assumed: {} as on `{target}`, the same on all.",
+            figure::extents(grid)
+        ));
+    }
+    let mut gpus = settings.compare.clone();
+    if gpus.is_empty() {
+        gpus = engine.profiles().ids().map(str::to_owned).collect();
+    }
+    if !gpus.contains(&target) {
+        gpus.push(target.clone());
+    }
+    gpus.sort_unstable();
+    gpus.dedup();
+    // A name may stand for several: each instance of a template is compared with itself.
+    let mut instances: BTreeMap<(u32, BTreeMap<String, String>), Vec<KernelResult>> =
+        BTreeMap::new();
+    for gpu in gpus {
+        if cancel.is_cancelled() {
+            return Err("cancelled".to_owned());
+        }
+        match estimate(&overrides, std::slice::from_ref(&gpu)) {
+            Ok(EstimateDocument { results, .. }) => {
+                for result in results {
+                    let instance = (result.line, result.template_args.clone());
+                    instances.entry(instance).or_default().push(result);
+                }
+            }
+            Err(why) => notes.push(format!("`{gpu}`: {why}")),
+        }
+    }
+    let model = settings.model.as_deref().unwrap_or(ModelId::Auto.name());
+    let pages = instances
+        .values()
+        .map(|results| compare::markdown(results, model, Some(&target), &notes));
+    Ok(pages.collect::<Vec<_>>().join("\n---\n\n"))
+}

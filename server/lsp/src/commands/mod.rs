@@ -1,0 +1,36 @@
+//! The commands of `workspace/executeCommand`, one a file. Each takes one object.
+
+pub mod breakdown;
+pub mod compare_gpus;
+pub mod estimate;
+pub mod report;
+pub mod select_gpu;
+pub mod set_launch;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tower_lsp_server::jsonrpc::Result;
+
+use crate::requests::invalid;
+
+pub const SELECT_GPU: &str = "warplens.selectGpu";
+pub const SET_LAUNCH: &str = "warplens.setLaunch";
+pub const ESTIMATE: &str = "warplens.estimate";
+pub const BREAKDOWN: &str = "warplens.breakdown";
+pub const COMPARE_GPUS: &str = "warplens.compareGpus";
+pub const REPORT: &str = "warplens.report";
+
+/// All of them.
+pub const NAMES: [&str; 6] = [
+    SELECT_GPU,
+    SET_LAUNCH,
+    ESTIMATE,
+    BREAKDOWN,
+    COMPARE_GPUS,
+    REPORT,
+];
+
+/// Reads a command's argument.
+fn argument<T: DeserializeOwned>(command: &str, value: Value) -> Result<T> {
+    serde_json::from_value(value).map_err(|error| invalid(format!("{command}: {error}")))
+}

@@ -1,0 +1,40 @@
+//! `warplens.report {uri}`
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tower_lsp_server::jsonrpc::Result;
+
+use crate::requests::invalid;
+use crate::session::Session;
+
+#[derive(Deserialize)]
+struct Argument {
+    uri: String,
+}
+
+/// Returns the page about a file, as HTML that needs nothing but itself.
+pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
+    let Argument { uri } = super::argument(super::REPORT, argument)?;
+    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let asker = session.clone();
+    let page = session
+        .ask(move |cancel| {
+            if cancel.is_cancelled() {
+                return Err("cancelled".to_owned());
+            }
+            let document = asker.engine().estimate(
+                &analysed.document,
+                &analysed.path,
+                &analysed.effective.settings,
+                &analysed.effective.overrides,
+                &[],
+                &[],
+                &[],
+            )?;
+            Ok(warplens_report::html(&document))
+        })
+        .await?;
+    Ok(json!({"html": page.map_err(invalid)?}))
+}

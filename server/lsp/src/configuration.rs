@@ -1,0 +1,424 @@
+//! Where settings come from and which one wins: built-in, then `warplens.toml`, then the editor, then what
+//! was chosen in this session.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use ropey::Rope;
+use serde_json::{Map, Value};
+use warplens_engine::settings::{KernelSettings, Settings, SettingsProblem};
+use warplens_engine::{LaunchValues, Overrides};
+use warplens_hardware::Profiles;
+
+/// The project's file.
+pub const FILE_NAME: &str = "warplens.toml";
+
+/// Settings in force for one document.
+#[derive(Debug, Clone, Default)]
+pub struct Effective {
+    /// All but the launches given outside the project's file.
+    pub settings: Settings,
+    /// Launches from the editor's settings and from this session.
+    pub overrides: Overrides,
+    /// The project's file, where there is one.
+    pub file: Option<Arc<ConfigFile>>,
+}
+
+/// A `warplens.toml` as read.
+#[derive(Debug)]
+pub struct ConfigFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its text.
+    pub rope: Rope,
+    /// What it says, as far as it is right.
+    pub settings: Settings,
+    /// What is wrong in it.
+    pub problems: Vec<SettingsProblem>,
+}
+
+impl ConfigFile {
+    /// Reads a file's text.
+    pub fn parse(path: PathBuf, text: &str, profiles: &Profiles) -> ConfigFile {
+        let (settings, problems) = Settings::from_toml_with(text, profiles);
+        let rope = Rope::from_str(text);
+        ConfigFile {
+            path,
+            rope,
+            settings,
+            problems,
+        }
+    }
+}
+
+/// The editor's word on settings: what came with `initialize`, and what the settings section says since.
+#[derive(Debug, Clone, Default)]
+pub struct Editor {
+    initial: Map<String, Value>,
+    section: Map<String, Value>,
+}
+
+impl Editor {
+    /// Takes `initializationOptions`.
+    pub fn set_initial(&mut self, value: Option<&Value>) {
+        self.initial = section_of(value);
+    }
+
+    /// Takes the settings section as a client sends it; it may hold only what is not by default.
+    pub fn set_section(&mut self, value: Option<&Value>) {
+        self.section = section_of(value);
+    }
+
+    /// Takes the client's answer to `workspace/configuration`. An object is all there is: what came with
+    /// `initialize` is a copy from then, in which a value that the user took out since would live on.
+    pub fn set_answer(&mut self, value: Option<&Value>) {
+        if value.is_some_and(Value::is_object) {
+            self.initial = Map::new();
+        }
+        self.set_section(value);
+    }
+
+    /// Everything the editor says.
+    pub fn settings(&self) -> Map<String, Value> {
+        let mut all = self.initial.clone();
+        overlay(&mut all, &self.section);
+        all
+    }
+
+    /// What is wrong in it, in words. Keys that are not ours are the editor extension's own.
+    pub fn problems(&self, profiles: &Profiles) -> Vec<String> {
+        let mut said = self.settings();
+        said.retain(|key, _| is_known(key));
+        let (settings, mut problems) = Settings::from_json(&Value::Object(said));
+        let unknown = settings.unknown_names(profiles).into_iter();
+        problems.extend(unknown.map(|(key, message)| format!("warplens.{key}: {message}")));
+        problems
+    }
+}
+
+/// True where a settings payload says something about our settings.
+pub fn is_ours(payload: &Value) -> bool {
+    payload
+        .get("warplens")
+        .is_some_and(|section| !is_empty(section))
+        || payload
+            .as_object()
+            .is_some_and(|object| object.keys().any(|key| is_known(key)))
+}
+
+fn is_known(key: &str) -> bool {
+    let known = serde_json::to_value(Settings::default()).unwrap_or_default();
+    known.get(key).is_some()
+}
+
+/// The `warplens` section, whether the payload is it or holds it. Empty values are as good as absent:
+/// editors send every setting, also those the user never touched.
+fn section_of(value: Option<&Value>) -> Map<String, Value> {
+    let Some(Value::Object(object)) = value else {
+        return Map::new();
+    };
+    let section = match object.get("warplens") {
+        Some(Value::Object(section)) => section,
+        _ => object,
+    };
+    section
+        .iter()
+        .filter(|(_, value)| !is_empty(value))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect()
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.values().all(is_empty),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Writes `upper` over `lower`, tables key by key.
+fn overlay(lower: &mut Map<String, Value>, upper: &Map<String, Value>) {
+    for (key, value) in upper {
+        match (lower.get_mut(key), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => overlay(below, above),
+            _ => {
+                lower.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// What was chosen in this session, for all documents and for single ones.
+#[derive(Debug, Clone, Default)]
+pub struct Chosen {
+    /// `warplens.selectGpu` without a document.
+    pub gpu: Option<String>,
+    /// `warplens.selectGpu` with one.
+    pub gpu_of: HashMap<String, String>,
+    /// `warplens.setLaunch`: by document, by kernel.
+    pub launches: HashMap<String, BTreeMap<String, LaunchValues>>,
+}
+
+/// Puts the parts together for one document.
+pub fn effective(
+    uri: &str,
+    editor: &Map<String, Value>,
+    chosen: &Chosen,
+    file: Option<Arc<ConfigFile>>,
+    profiles: &Profiles,
+) -> Effective {
+    let project = file
+        .as_ref()
+        .map(|file| file.settings.clone())
+        .unwrap_or_default();
+    let mut editor = editor.clone();
+    // The editor's launches rank above the project's file but are told apart from it in the results.
+    let (kernels, _) = Settings::from_json(&Value::Object(
+        editor.remove_entry("kernels").into_iter().collect(),
+    ));
+    let mut settings = project;
+    if !editor.is_empty()
+        && let Ok(Value::Object(mut merged)) = serde_json::to_value(&settings)
+    {
+        // Only what is right by itself: a wrong key must not cost the others, and a name that stands for
+        // nothing must not hide the one in the project's file.
+        editor.retain(|key, value| {
+            let one = Map::from_iter([(key.clone(), value.clone())]);
+            let (one, problems) = Settings::from_json(&Value::Object(one));
+            let mut known = one.clone();
+            known.forget_unknown(profiles);
+            problems.is_empty() && (known == one || !known.compare.is_empty())
+        });
+        overlay(&mut merged, &editor);
+        settings = Settings::from_json(&Value::Object(merged)).0;
+        settings.forget_unknown(profiles);
+    }
+    if let Some(gpu) = chosen.gpu_of.get(uri).or(chosen.gpu.as_ref()) {
+        settings.gpu = Some(gpu.clone());
+    }
+    let overrides = Overrides {
+        set_launch: chosen.launches.get(uri).cloned().unwrap_or_default(),
+        editor: kernels
+            .kernels
+            .iter()
+            .map(|(name, values)| (name.clone(), launch(values)))
+            .collect(),
+        ..Overrides::default()
+    };
+    Effective {
+        settings,
+        overrides,
+        file,
+    }
+}
+
+fn launch(values: &KernelSettings) -> LaunchValues {
+    LaunchValues {
+        grid: values.grid.as_deref().map(three),
+        block: values.block.as_deref().map(three),
+        global: None,
+        dynamic_shared_bytes: values.dynamic_shared,
+        args: values.args.clone(),
+    }
+}
+
+/// One to three extents as three.
+pub fn three(given: &[u64]) -> [u64; 3] {
+    let mut all = [1; 3];
+    for (place, value) in all.iter_mut().zip(given) {
+        *place = *value;
+    }
+    all
+}
+
+/// The `warplens.toml` files in use, read again when they change on disk.
+#[derive(Debug, Default)]
+pub struct Files {
+    read: Mutex<HashMap<PathBuf, (Stamp, Arc<ConfigFile>)>>,
+}
+
+/// What tells that a file on disk is another one.
+type Stamp = (Option<SystemTime>, u64);
+
+impl Files {
+    /// The file that governs a document: the nearest one upward, inside the workspace folder that holds
+    /// the document. `open` are those open in the editor, whose text counts, saved or not.
+    pub fn governing(
+        &self,
+        document: &Path,
+        folders: &[PathBuf],
+        open: &HashMap<PathBuf, Rope>,
+        profiles: &Profiles,
+    ) -> Option<Arc<ConfigFile>> {
+        if document.is_relative() {
+            return None;
+        }
+        let root = folders
+            .iter()
+            .filter(|folder| document.starts_with(folder))
+            .max_by_key(|f| f.as_os_str().len());
+        for folder in document.ancestors().skip(1) {
+            let path = folder.join(FILE_NAME);
+            if let Some(rope) = open.get(&path) {
+                return Some(Arc::new(ConfigFile::parse(
+                    path,
+                    &rope.to_string(),
+                    profiles,
+                )));
+            }
+            if let Some(file) = self.on_disk(&path, profiles) {
+                return Some(file);
+            }
+            if root.is_some_and(|root| root == folder) {
+                break;
+            }
+        }
+        None
+    }
+
+    fn on_disk(&self, path: &Path, profiles: &Profiles) -> Option<Arc<ConfigFile>> {
+        let metadata = std::fs::metadata(path)
+            .ok()
+            .filter(std::fs::Metadata::is_file)?;
+        let stamp = (metadata.modified().ok(), metadata.len());
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, file)) = read.get(path)
+            && *known == stamp
+        {
+            return Some(file.clone());
+        }
+        let file = match std::fs::read(path).map(String::from_utf8) {
+            Ok(Ok(text)) => ConfigFile::parse(path.to_owned(), &text, profiles),
+            Ok(Err(error)) => unreadable(path, format!("not UTF-8: {}", error.utf8_error())),
+            Err(error) => unreadable(path, format!("cannot be read: {error}")),
+        };
+        let file = Arc::new(file);
+        read.insert(path.to_owned(), (stamp, file.clone()));
+        Some(file)
+    }
+
+    /// Forgets what was read: the client says that files changed.
+    pub fn forget(&self) {
+        self.read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+}
+
+fn unreadable(path: &Path, message: String) -> ConfigFile {
+    ConfigFile {
+        path: path.to_owned(),
+        rope: Rope::new(),
+        settings: Settings::default(),
+        problems: vec![SettingsProblem {
+            range: Range { start: 0, end: 0 },
+            message,
+        }],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn merged(toml: &str, initial: &Value, section: &Value) -> Effective {
+        let profiles = Profiles::builtin();
+        let mut editor = Editor::default();
+        editor.set_initial(Some(initial));
+        editor.set_section(Some(section));
+        let file = Arc::new(ConfigFile::parse(
+            PathBuf::from("/w/warplens.toml"),
+            toml,
+            &profiles,
+        ));
+        effective(
+            "file:///w/a.cu",
+            &editor.settings(),
+            &Chosen::default(),
+            Some(file),
+            &profiles,
+        )
+    }
+
+    #[test]
+    fn the_editor_wins_over_the_file_key_by_key() {
+        let both = merged(
+            "gpu = \"tesla-k40c\"\nassume = { n = 1, m = 2 }\n[kernels.k]\nblock = [64]\n",
+            &json!({"gpu": "gtx-280"}),
+            &json!({"warplens": {"assume": {"n": 7}, "kernels": {"k": {"block": [32, 4]}}}}),
+        );
+        assert_eq!(both.settings.gpu.as_deref(), Some("gtx-280"));
+        assert_eq!(both.settings.assume["n"], 7);
+        assert_eq!(both.settings.assume["m"], 2);
+        assert_eq!(
+            both.settings.kernels["k"].block,
+            Some(vec![64]),
+            "the file's own launch stays its own"
+        );
+        assert_eq!(both.overrides.editor["k"].block, Some([32, 4, 1]));
+    }
+
+    #[test]
+    fn what_an_editor_sends_unasked_hides_nothing() {
+        let both = merged(
+            "gpu = \"tesla-k40c\"\ncompare = [\"gtx-280\"]\n",
+            &json!(null),
+            &json!({"gpu": null, "compare": [], "model": "", "rules": {}, "server": {"path": null}}),
+        );
+        assert_eq!(both.settings.gpu.as_deref(), Some("tesla-k40c"));
+        assert_eq!(both.settings.compare, ["gtx-280"]);
+    }
+
+    #[test]
+    fn one_wrong_key_costs_only_itself() {
+        let both = merged("", &json!({"gpu": 7, "assume": {"n": 5}}), &json!(null));
+        assert_eq!(both.settings.gpu, None);
+        assert_eq!(both.settings.assume["n"], 5);
+    }
+
+    #[test]
+    fn names_that_stand_for_nothing_are_told() {
+        let profiles = Profiles::builtin();
+        let mut editor = Editor::default();
+        editor.set_initial(Some(&json!({"gpu": "gtx280", "model": "best",
+            "rules": {"mem": "hint", "mem/stride": "off"}, "server": {"path": "x"}})));
+        let problems = editor.problems(&profiles);
+        assert_eq!(problems.len(), 3, "{problems:?}");
+        assert!(problems[0].contains("\"gtx-280\""), "{problems:?}");
+        assert!(problems[1].contains("mwp-cwp"), "{problems:?}");
+        assert!(
+            problems[2].contains("warplens.rules") && problems[2].contains("mem/stride"),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn a_name_that_stands_for_nothing_hides_nothing() {
+        let both = merged(
+            "gpu = \"tesla-k40c\"\nmodel = \"wfg\"\ncompare = [\"gtx-280\"]\n",
+            &json!(null),
+            &json!({"gpu": "gtx280", "model": "best", "compare": ["none"]}),
+        );
+        assert_eq!(both.settings.gpu.as_deref(), Some("tesla-k40c"));
+        assert_eq!(both.settings.model.as_deref(), Some("wfg"));
+        assert_eq!(both.settings.compare, ["gtx-280"]);
+    }
+
+    #[test]
+    fn an_answer_replaces_what_came_at_the_start_and_silence_does_not() {
+        let mut editor = Editor::default();
+        editor.set_initial(Some(&json!({"gpu": "gtx-280"})));
+        editor.set_answer(Some(&Value::Null));
+        assert_eq!(editor.settings()["gpu"], "gtx-280");
+        editor.set_answer(Some(&json!({"model": "wfg"})));
+        assert!(editor.settings().get("gpu").is_none());
+        assert_eq!(editor.settings()["model"], "wfg");
+    }
+}

@@ -1,0 +1,248 @@
+//! The open documents: text, version, and the newest analysis of each.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ropey::Rope;
+use tokio::sync::watch;
+use tower_lsp_server::ls_types::{TextDocumentContentChangeEvent, Uri};
+use warplens_engine::{Cancel, FileAnalysis};
+use warplens_syntax::{Document, Language};
+
+use crate::configuration::{self, Effective};
+use crate::position::Encoding;
+
+/// What a document is to us.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// Source with kernels.
+    Source(Document),
+    /// A `warplens.toml`.
+    Config(Rope),
+}
+
+impl Content {
+    /// The text.
+    pub fn rope(&self) -> &Rope {
+        match self {
+            Content::Source(document) => document.rope(),
+            Content::Config(rope) => rope,
+        }
+    }
+}
+
+/// A document the client has open.
+#[derive(Debug)]
+pub struct Open {
+    /// The name the client knows it by.
+    pub uri: Uri,
+    /// The same as a path; for other schemes than `file`, a relative one that is on no disk.
+    pub path: PathBuf,
+    /// The client's version of the text.
+    pub version: i32,
+    /// Text; the tree may be older.
+    pub content: Content,
+    /// Grows with each change of anything an analysis hangs on.
+    pub revision: u64,
+    /// The newest analysis that was completed, perhaps of an older revision.
+    pub last: Option<Arc<Analysed>>,
+    /// Line changes since `last`.
+    pub moved: Vec<Moved>,
+    /// Trips the analysis that is running.
+    pub cancel: Cancel,
+    /// True while a worker has this document in hand or will have.
+    pub scheduled: bool,
+    /// The newest revision that was dealt with.
+    pub done: watch::Sender<u64>,
+}
+
+/// One document at one revision, analysed.
+#[derive(Debug)]
+pub struct Analysed {
+    /// The revision.
+    pub revision: u64,
+    /// The client's version.
+    pub version: i32,
+    /// The client's name of the document.
+    pub uri: Uri,
+    /// The path.
+    pub path: PathBuf,
+    /// The parsed document.
+    pub document: Document,
+    /// The results.
+    pub file: FileAnalysis,
+    /// The settings they were computed with.
+    pub effective: Arc<Effective>,
+}
+
+/// One edit as lines see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Moved {
+    /// The revision that the edit made.
+    pub revision: u64,
+    start: u32,
+    old_end: u32,
+    new_end: u32,
+}
+
+impl Moved {
+    /// Where a line is after the edit; `None` for a line whose text the edit took away or cut.
+    pub fn line(&self, line: u32) -> Option<u32> {
+        if line < self.start {
+            Some(line)
+        } else if line > self.old_end {
+            Some(line - self.old_end + self.new_end)
+        } else if self.old_end == self.start && self.new_end == self.start {
+            Some(line)
+        } else {
+            None
+        }
+    }
+}
+
+impl Open {
+    /// A document as opened; `None` for one that is not ours.
+    pub fn new(
+        uri: Uri,
+        language_id: &str,
+        version: i32,
+        text: &str,
+        revision: u64,
+    ) -> Option<Open> {
+        let path = path_of(&uri);
+        let content = if path
+            .file_name()
+            .is_some_and(|name| name == configuration::FILE_NAME)
+        {
+            Content::Config(Rope::from_str(text))
+        } else {
+            // Parsed by the worker, not here: this runs between two messages.
+            let mut document = Document::new("", language(language_id, &path)?);
+            document.edit(0..0, text);
+            Content::Source(document)
+        };
+        Some(Open {
+            uri,
+            path,
+            version,
+            content,
+            revision,
+            last: None,
+            moved: Vec::new(),
+            cancel: Cancel::default(),
+            scheduled: false,
+            done: watch::Sender::new(0),
+        })
+    }
+
+    /// Applies changes in order. Positions outside the text are clamped: a client out of step gets answers
+    /// about the text we have, not a crash.
+    pub fn apply(
+        &mut self,
+        changes: Vec<TextDocumentContentChangeEvent>,
+        encoding: Encoding,
+        revision: u64,
+    ) {
+        for change in changes {
+            let rope = self.content.rope();
+            let bytes = match change.range {
+                Some(range) => encoding.to_bytes(rope, range),
+                None => 0..rope.len_bytes(),
+            };
+            let start = rope.byte_to_line(bytes.start) as u32;
+            let old_end = rope.byte_to_line(bytes.end) as u32;
+            let end = bytes.start + change.text.len();
+            match &mut self.content {
+                Content::Source(document) => document.edit(bytes, &change.text),
+                Content::Config(rope) => {
+                    let from = rope.byte_to_char(bytes.start);
+                    rope.remove(from..rope.byte_to_char(bytes.end));
+                    rope.insert(from, &change.text);
+                }
+            }
+            let rope = self.content.rope();
+            let new_end = rope.byte_to_line(end.min(rope.len_bytes())) as u32;
+            if matches!(self.content, Content::Source(_)) {
+                self.moved.push(Moved {
+                    revision,
+                    start,
+                    old_end,
+                    new_end,
+                });
+            }
+        }
+        self.revision = revision;
+    }
+}
+
+/// The document's language: by its id, or by its extension where the id says only C or C++.
+fn language(id: &str, path: &Path) -> Option<Language> {
+    match id {
+        "c" | "cpp" | "" | "plaintext" => Language::from_path(path),
+        id => Language::from_id(id).or_else(|| Language::from_path(path)),
+    }
+}
+
+/// A path for a URI: the file's own, or for other schemes (untitled, git, a virtual folder) the URI's path
+/// made relative, so that extensions count and nothing on disk is meant.
+fn path_of(uri: &Uri) -> PathBuf {
+    let path = uri.to_file_path().unwrap_or_default();
+    if uri.scheme().as_str().eq_ignore_ascii_case("file") {
+        path.into_owned()
+    } else {
+        path.strip_prefix("/").unwrap_or(&path).to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::str::FromStr;
+
+    fn uri(text: &str) -> Uri {
+        Uri::from_str(text).expect("a URI")
+    }
+
+    #[test]
+    fn languages_by_id_and_by_extension() {
+        let check = |id: &str, name: &str, expected: Option<Language>| {
+            let open = Open::new(uri(name), id, 1, "", 1);
+            let found = open.map(|open| match open.content {
+                Content::Source(document) => document.language(),
+                Content::Config(_) => panic!("{name} is source"),
+            });
+            assert_eq!(found, expected, "{id} {name}");
+        };
+        check("cuda-cpp", "file:///a.cu", Some(Language::Cuda));
+        check("cuda", "file:///a.txt", Some(Language::Cuda));
+        check("cpp", "file:///a.cuh", Some(Language::Cuda));
+        check("c", "file:///a.cl", Some(Language::OpenCl));
+        check("opencl", "untitled:Untitled-1", Some(Language::OpenCl));
+        check("hip", "file:///a.cpp", Some(Language::Hip));
+        check("cpp", "file:///a.cpp", None);
+        check("python", "file:///a.py", None);
+        check("cuda-cpp", "git:/a/b.cu?ref", Some(Language::Cuda));
+    }
+
+    #[test]
+    fn other_schemes_name_nothing_on_disk() {
+        assert_eq!(path_of(&uri("file:///a%20b/c.cu")), Path::new("/a b/c.cu"));
+        assert!(path_of(&uri("git:/a/b.cu?ref")).is_relative());
+        assert!(path_of(&uri("untitled:Untitled-1")).is_relative());
+    }
+
+    #[test]
+    fn lines_move_with_edits() {
+        let moved = |start, old_end, new_end| Moved {
+            revision: 1,
+            start,
+            old_end,
+            new_end,
+        };
+        assert_eq!(moved(3, 3, 3).line(3), Some(3), "typing within a line");
+        assert_eq!(moved(3, 3, 4).line(2), Some(2));
+        assert_eq!(moved(3, 3, 4).line(5), Some(6), "a line was added");
+        assert_eq!(moved(3, 5, 3).line(6), Some(4), "two lines were taken away");
+        assert_eq!(moved(3, 5, 3).line(4), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! The server's own log: to standard error or a file, never to standard output, and never in the way.
+//!
+//! Editors may stop reading a server's standard error; then lines are lost, not the session.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Lines that wait for the writer at most.
+const WAITING: usize = 4096;
+
+/// Starts logging. `WARPLENS_LOG` has the filter (`warn` by default, `debug` for a file).
+pub fn start(file: Option<&Path>) -> io::Result<()> {
+    let (sink, default): (Box<dyn Write + Send>, _) = match file {
+        Some(path) => (Box::new(File::create(path)?), "warplens_lsp=debug,warn"),
+        None => (Box::new(io::stderr()), "warn"),
+    };
+    let filter =
+        EnvFilter::try_from_env("WARPLENS_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(Lines::to(sink)?)
+        .finish();
+    // A second call (tests, an embedding program) keeps the first one's log.
+    drop(tracing::subscriber::set_global_default(subscriber));
+    Ok(())
+}
+
+/// Hands lines to a thread that writes them.
+#[derive(Clone)]
+struct Lines(SyncSender<Vec<u8>>);
+
+impl Lines {
+    fn to(mut sink: Box<dyn Write + Send>) -> io::Result<Lines> {
+        let (sender, receiver) = sync_channel::<Vec<u8>>(WAITING);
+        std::thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || {
+                while let Ok(line) = receiver.recv() {
+                    if sink.write_all(&line).and_then(|()| sink.flush()).is_err() {
+                        break;
+                    }
+                }
+            })?;
+        Ok(Lines(sender))
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        // Full or closed: the line is lost.
+        drop(self.0.try_send(line.to_vec()));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Lines {
+    type Writer = Lines;
+
+    fn make_writer(&self) -> Lines {
+        self.clone()
+    }
+}

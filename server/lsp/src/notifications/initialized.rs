@@ -1,0 +1,57 @@
+//! `initialized`
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tower_lsp_server::ls_types::{ConfigurationItem, Registration};
+
+use crate::configuration;
+use crate::session::Session;
+
+/// Asks the client for what it could not say in `initialize`. Each question is a task of its own: a client
+/// that never answers costs nothing but the answer.
+pub fn handle(session: &Arc<Session>) {
+    let peer = session.peer();
+    let mut wanted = Vec::new();
+    if peer.registers_watchers {
+        let watchers = json!([{"globPattern": format!("**/{}", configuration::FILE_NAME)}]);
+        wanted.push(Registration {
+            id: "watched-files".to_owned(),
+            method: "workspace/didChangeWatchedFiles".to_owned(),
+            register_options: Some(json!({"watchers": watchers})),
+        });
+    }
+    if peer.registers_configuration {
+        wanted.push(Registration {
+            id: "settings".to_owned(),
+            method: "workspace/didChangeConfiguration".to_owned(),
+            register_options: Some(json!({"section": "warplens"})),
+        });
+    }
+    if !wanted.is_empty() {
+        session.spawn_with_client(|client, _| async move {
+            if let Err(error) = client.register_capability(wanted).await {
+                tracing::warn!("the client refused a registration: {error}");
+            }
+        });
+    }
+    if peer.configuration {
+        pull_configuration(session);
+    }
+}
+
+/// Asks for the settings section and takes the answer when it comes.
+pub fn pull_configuration(session: &Arc<Session>) {
+    session.spawn_with_client(|client, session| async move {
+        let section = ConfigurationItem {
+            scope_uri: None,
+            section: Some("warplens".to_owned()),
+        };
+        match client.configuration(vec![section]).await {
+            Ok(values) => {
+                session.change_editor_settings(|editor| editor.set_answer(values.first()));
+            }
+            Err(error) => tracing::warn!("the client did not tell its settings: {error}"),
+        }
+    });
+}

@@ -1,0 +1,223 @@
+//! Everything the server sends, behind one queue that never blocks.
+//!
+//! A client that stops reading must not stop the server from reading: whoever sends only appends here, and
+//! one task writes. Diagnostics wait in a slot for each document, so that a newer version replaces one that
+//! is still waiting: a client that sleeps through a thousand edits finds one list, the newest.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tower_lsp_server::ls_types::PublishDiagnosticsParams;
+
+/// Bytes gathered before they are handed to the pipe.
+const BATCH: usize = 64 * 1024;
+
+enum Item {
+    Message(Vec<u8>),
+    /// The diagnostics waiting for this document.
+    Diagnostics(String),
+    Close,
+}
+
+type Slots = Arc<Mutex<HashMap<String, Vec<u8>>>>;
+
+/// Where messages to the client go; cheap to clone, usable from any thread.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    queue: UnboundedSender<Item>,
+    waiting: Slots,
+}
+
+/// The other end, for the one task that writes.
+#[derive(Debug)]
+pub struct Written {
+    queue: UnboundedReceiver<Item>,
+    waiting: Slots,
+}
+
+impl std::fmt::Debug for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Item::Message(_) => "Message",
+            Item::Diagnostics(_) => "Diagnostics",
+            Item::Close => "Close",
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Notification<'a, P> {
+    jsonrpc: &'static str,
+    method: &'a str,
+    params: P,
+}
+
+/// A new queue.
+pub fn channel() -> (Outgoing, Written) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let waiting = Slots::default();
+    (
+        Outgoing {
+            queue: sender,
+            waiting: waiting.clone(),
+        },
+        Written {
+            queue: receiver,
+            waiting,
+        },
+    )
+}
+
+impl Outgoing {
+    /// Sends a message: a request, a response or a notification.
+    pub fn send(&self, message: &impl Serialize) {
+        match serde_json::to_vec(message) {
+            // The receiver is gone only when the session is over.
+            Ok(bytes) => drop(self.queue.send(Item::Message(bytes))),
+            Err(error) => tracing::error!("a message could not be written as JSON: {error}"),
+        }
+    }
+
+    /// Publishes diagnostics, in place of older ones of the same document that have not left yet.
+    pub fn publish(&self, params: &PublishDiagnosticsParams) {
+        let message = Notification {
+            jsonrpc: "2.0",
+            method: "textDocument/publishDiagnostics",
+            params,
+        };
+        let Ok(bytes) = serde_json::to_vec(&message) else {
+            return;
+        };
+        let uri = params.uri.as_str();
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.insert(uri.to_owned(), bytes).is_none() {
+            drop(self.queue.send(Item::Diagnostics(uri.to_owned())));
+        }
+    }
+
+    /// Ends the writing task once everything sent so far is written.
+    pub fn close(&self) {
+        drop(self.queue.send(Item::Close));
+    }
+}
+
+impl Written {
+    /// Writes until [`Outgoing::close`], or until the client's end of the pipe is gone.
+    pub async fn write_to(mut self, mut output: impl AsyncWrite + Unpin) -> std::io::Result<()> {
+        let mut batch = Vec::new();
+        while let Some(item) = self.queue.recv().await {
+            let mut open = self.append(item, &mut batch);
+            while open && batch.len() < BATCH {
+                let Ok(item) = self.queue.try_recv() else {
+                    break;
+                };
+                open = self.append(item, &mut batch);
+            }
+            output.write_all(&batch).await?;
+            output.flush().await?;
+            batch.clear();
+            batch.shrink_to(BATCH);
+            if !open {
+                break;
+            }
+        }
+        output.shutdown().await
+    }
+
+    /// Appends a frame; false at the end.
+    fn append(&self, item: Item, batch: &mut Vec<u8>) -> bool {
+        let body = match item {
+            Item::Message(body) => Some(body),
+            Item::Diagnostics(uri) => self
+                .waiting
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&uri),
+            Item::Close => return false,
+        };
+        if let Some(body) = body {
+            batch.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+            batch.extend_from_slice(&body);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::str::FromStr;
+    use tower_lsp_server::ls_types::Uri;
+
+    fn diagnostics(uri: &str, version: i32) -> PublishDiagnosticsParams {
+        PublishDiagnosticsParams::new(Uri::from_str(uri).expect("a URI"), vec![], Some(version))
+    }
+
+    async fn bodies(written: Written) -> Vec<String> {
+        let (near, mut far) = tokio::io::duplex(1 << 20);
+        written.write_to(near).await.expect("written");
+        let mut all = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut far, &mut all)
+            .await
+            .expect("text");
+        let mut bodies = Vec::new();
+        let mut rest = all.as_str();
+        while let Some((header, after)) = rest.split_once("\r\n\r\n") {
+            let length: usize = header
+                .strip_prefix("Content-Length: ")
+                .expect("a header")
+                .parse()
+                .expect("a number");
+            bodies.push(after[..length].to_owned());
+            rest = &after[length..];
+        }
+        bodies
+    }
+
+    #[tokio::test]
+    async fn of_diagnostics_that_wait_only_the_newest_leave() {
+        let (outgoing, written) = channel();
+        for version in 1..=1000 {
+            outgoing.publish(&diagnostics("file:///a.cu", version));
+        }
+        outgoing.publish(&diagnostics("file:///b.cu", 7));
+        outgoing.send(&"last");
+        outgoing.close();
+        let bodies = bodies(written).await;
+        assert_eq!(bodies.len(), 3, "{bodies:?}");
+        assert!(
+            bodies[0].contains("a.cu") && bodies[0].contains("1000"),
+            "{}",
+            bodies[0]
+        );
+        assert!(
+            bodies[1].contains("b.cu") && bodies[1].contains('7'),
+            "{}",
+            bodies[1]
+        );
+        assert_eq!(bodies[2], "\"last\"");
+    }
+
+    #[tokio::test]
+    async fn diagnostics_that_left_make_room_for_the_next() {
+        let (outgoing, written) = channel();
+        let (near, mut far) = tokio::io::duplex(1 << 20);
+        let writer = tokio::spawn(written.write_to(near));
+        let mut seen = String::new();
+        for version in [1, 2] {
+            outgoing.publish(&diagnostics("file:///a.cu", version));
+            while !seen.contains(&format!("\"version\":{version}")) {
+                let mut chunk = vec![0; 4096];
+                let read = tokio::io::AsyncReadExt::read(&mut far, &mut chunk)
+                    .await
+                    .expect("read");
+                seen.push_str(&String::from_utf8_lossy(&chunk[..read]));
+            }
+        }
+        outgoing.close();
+        writer.await.expect("no panic").expect("written");
+    }
+}

@@ -1,0 +1,159 @@
+//! The hints at the ends of lines: the number that matters, and what the line weighs.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use warplens_engine::PlacedKernel;
+
+use crate::documents::Analysed;
+use crate::render::hover;
+use crate::render::line::{self, Cost, Line, Unit};
+
+/// Labels are never longer: the code is what the user came to see.
+const LONGEST: usize = 25;
+/// Below this an average of transactions is as good as its ideal.
+const NOTABLE: f64 = 1.02;
+/// A line that does nothing wrong is only weighed from here on.
+const HEAVY: f64 = 0.05;
+
+/// A hint.
+#[derive(Debug, PartialEq)]
+pub struct Hint {
+    /// 0-based line of the analysed text.
+    pub line: u32,
+    /// `32/4 sectors · 41 %`
+    pub label: String,
+    /// Markdown.
+    pub tooltip: String,
+}
+
+/// All hints of a document, by line, one a line.
+pub fn all(analysed: &Analysed) -> Vec<Hint> {
+    let mut hints = BTreeMap::new();
+    for kernel in &analysed.file.kernels {
+        for (at, line) in line::of(kernel) {
+            // Several launches of one kernel share its lines: the first one speaks.
+            if let Entry::Vacant(place) = hints.entry(at)
+                && let Some(label) = label(&line)
+            {
+                place.insert(Hint {
+                    line: at,
+                    label,
+                    tooltip: tooltip(kernel, &line),
+                });
+            }
+        }
+    }
+    hints.into_values().collect()
+}
+
+fn tooltip(kernel: &PlacedKernel, line: &Line<'_>) -> String {
+    hover::line(kernel, line)
+}
+
+fn label(line: &Line<'_>) -> Option<String> {
+    let mut parts: Vec<(f64, String)> = Vec::new();
+    for unit in [Unit::Sectors, Unit::Lines, Unit::Passes] {
+        let costs = line.accesses.iter().filter_map(|access| Cost::of(access));
+        let worst = costs
+            .filter(|cost| cost.unit == unit && cost.excess() >= NOTABLE)
+            .max_by(|a, b| a.excess().total_cmp(&b.excess()));
+        if let Some(cost) = worst {
+            let figure = short(cost.figure);
+            let text = match unit {
+                Unit::Passes => format!("{figure} passes"),
+                unit => format!("{figure}/{} {}", short(cost.ideal), unit.name()),
+            };
+            parts.push((cost.excess(), text));
+        }
+    }
+    let splits = line.branches.iter().filter(|branch| !branch.guard);
+    let split = splits
+        .filter_map(|branch| branch.divergent_warp_fraction)
+        .fold(0.0, f64::max);
+    if split >= 0.01 {
+        parts.push((1.0 + split, format!("{} split", percent(split))));
+    }
+    let weight = if parts.is_empty() { HEAVY } else { 0.01 };
+    let share = (line.share >= weight).then(|| percent(line.share));
+    let length = |parts: &[(f64, String)]| {
+        let texts = parts.iter().map(|(_, text)| text).chain(&share);
+        texts
+            .map(|text| text.chars().count() + 3)
+            .sum::<usize>()
+            .saturating_sub(3)
+    };
+    while parts.len() > 1 && length(&parts) > LONGEST {
+        // The mildest goes; the tooltip has them all.
+        let mildest = (0..parts.len()).min_by(|a, b| parts[*a].0.total_cmp(&parts[*b].0))?;
+        parts.remove(mildest);
+    }
+    let texts: Vec<String> = parts
+        .into_iter()
+        .map(|(_, text)| text)
+        .chain(share)
+        .collect();
+    (!texts.is_empty()).then(|| texts.join(" · "))
+}
+
+/// A figure in as few characters as tell it from its neighbours.
+fn short(value: f64) -> String {
+    if (value - value.round()).abs() < 0.05 || value >= 100.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+/// Whole percents: what changes with every keystroke is not worth a decimal.
+fn percent(share: f64) -> String {
+    format!("{:.0} %", (share * 100.0).min(100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::testing::{access, branch};
+    use warplens_analysis::facts::{Access, Space};
+
+    #[track_caller]
+    fn check(accesses: &[&Access], split: Option<f64>, share: f64, expected: Option<&str>) {
+        let branch = branch(split);
+        let line = Line {
+            accesses: accesses.to_vec(),
+            branches: split.map(|_| &branch).into_iter().collect(),
+            share,
+        };
+        let label = label(&line);
+        assert_eq!(label.as_deref(), expected);
+        assert!(label.is_none_or(|label| label.chars().count() <= LONGEST));
+    }
+
+    #[test]
+    fn the_number_that_matters_and_the_share() {
+        let strided = access(Space::Global, 32.0, 4.0);
+        let conflict = access(Space::Shared, 32.0, 1.0);
+        let fine = access(Space::Global, 4.0, 4.0);
+        let broadcast = access(Space::Shared, 1.0, 1.0);
+        check(&[&strided], None, 0.41, Some("32/4 sectors · 41 %"));
+        check(&[&conflict], None, 0.12, Some("32 passes · 12 %"));
+        check(&[&strided, &fine], None, 0.004, Some("32/4 sectors"));
+        check(&[&fine, &broadcast], None, 0.41, Some("41 %"));
+        check(&[&fine], None, 0.04, None);
+        check(&[], Some(1.0), 0.2, Some("100 % split · 20 %"));
+        check(&[], Some(0.0), 0.01, None);
+    }
+
+    #[test]
+    fn a_label_stays_short() {
+        let strided = access(Space::Global, 17.5, 4.25);
+        let conflict = access(Space::Shared, 32.0, 1.0);
+        check(
+            &[&strided, &conflict],
+            Some(0.5),
+            0.41,
+            Some("32 passes · 41 %"),
+        );
+        check(&[&strided], None, 1.0, Some("17.5/4.2 sectors · 100 %"));
+    }
+}

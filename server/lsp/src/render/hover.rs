@@ -1,0 +1,308 @@
+//! What a line costs and why, as Markdown.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use warplens_analysis::facts::{
+    Access, Branch, BranchKind, Certainty, Op, Pattern, Space, Uniformity,
+};
+use warplens_engine::PlacedKernel;
+use warplens_report::figure::{maybe, number, percent};
+use warplens_report::table::{Align, Table};
+
+use crate::documents::Analysed;
+use crate::render::line::{self, Cost, Line};
+
+/// Longest piece of source in a table: editors clip tables where they wrap text.
+const LONGEST_CELL: usize = 22;
+/// Longest piece of source or index in a list.
+const LONGEST: usize = 160;
+
+/// What there is to say at a byte.
+#[derive(Debug, PartialEq)]
+pub enum At {
+    /// The name of this kernel.
+    Kernel(Range<usize>, String),
+    /// A line of it, told in Markdown.
+    Line(Range<usize>, String),
+}
+
+/// Finds it; `None` where nothing of ours stands.
+pub fn at(analysed: &Analysed, byte: usize) -> Option<At> {
+    let rope = analysed.document.rope();
+    let line_at = rope.byte_to_line(byte.min(rope.len_bytes())) as u32;
+    let mut told = String::new();
+    for kernel in &analysed.file.kernels {
+        let facts = &kernel.analysis.facts;
+        let name = kernel.place(facts.name_site.span);
+        if name.start <= byte && byte <= name.end {
+            return Some(At::Kernel(name, facts.name.clone()));
+        }
+        if !(kernel.start <= byte && byte <= kernel.end) {
+            continue;
+        }
+        let Some(found) = line::of(kernel).remove(&line_at) else {
+            continue;
+        };
+        if !found.accesses.is_empty() || !found.branches.is_empty() {
+            if !told.is_empty() {
+                told.push_str("\n---\n\n");
+            }
+            told.push_str(&line(kernel, &found));
+        }
+    }
+    let text = rope.line(line_at as usize).to_string();
+    let start = rope.line_to_byte(line_at as usize);
+    let indent = text.len() - text.trim_start().len();
+    (!told.is_empty()).then(|| At::Line(start + indent..start + text.trim_end().len(), told))
+}
+
+/// One line of one kernel.
+pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
+    let mut out = format!(
+        "**{}** of `{}` on {}\n",
+        percent(line.share),
+        kernel.analysis.facts.name,
+        kernel.analysis.profile.name
+    );
+    if !line.accesses.is_empty() {
+        let _ = write!(out, "\n{}", accesses(&line.accesses).markdown());
+    }
+    if !line.branches.is_empty() {
+        let _ = write!(out, "\n{}", branches(&line.branches).markdown());
+    }
+    let accesses = line.accesses.iter().map(|access| access_note(access));
+    let mut notes: Vec<String> = accesses
+        .chain(line.branches.iter().map(|branch| branch_note(branch)))
+        .collect();
+    notes.dedup();
+    if !notes.is_empty() {
+        let _ = write!(out, "\n- {}\n", notes.join("\n- "));
+    }
+    out
+}
+
+fn accesses(accesses: &[&Access]) -> Table {
+    let mut table = Table::new(&[
+        ("access", Align::Left),
+        ("pattern", Align::Left),
+        ("cost of ideal", Align::Left),
+        ("requests", Align::Right),
+    ]);
+    for access in accesses {
+        table.row([
+            format!("{} {}", op(access.op), code(&access.text, LONGEST_CELL)).into(),
+            pattern(access.pattern).into(),
+            cost(access).into(),
+            maybe(access.requests).into(),
+        ]);
+    }
+    table
+}
+
+/// What the table has no room for: memory, width, index, lanes, and how sure all of it is.
+fn access_note(access: &Access) -> String {
+    let mut parts = vec![format!(
+        "{} {} of {} B a lane",
+        space(access.space),
+        op(access.op),
+        access.bytes_per_lane
+    )];
+    if !access.index.is_empty() {
+        parts.push(format!("index {}", code(&access.index, LONGEST)));
+    }
+    if let Some(lanes) = access.active_lanes_per_request {
+        parts.push(format!("{} lanes active", number(lanes)));
+    }
+    if let Some(degree) = access.bank_conflict_degree.filter(|degree| *degree > 1.0) {
+        parts.push(format!("{}-way bank conflict", number(degree)));
+    }
+    // An atomic on global memory moves transactions and waits its turn on each address.
+    if let (Op::Atomic, Space::Global, Some(passes)) =
+        (access.op, access.space, access.passes_per_request)
+    {
+        parts.push(format!("{} passes", number(passes)));
+    }
+    parts.extend(sure(
+        access.certainty,
+        access.why.as_deref(),
+        &access.constraints,
+    ));
+    format!("{}: {}", code(&access.text, LONGEST), parts.join(", "))
+}
+
+fn branch_note(branch: &Branch) -> String {
+    let parts: Vec<String> =
+        sure(branch.certainty, branch.why.as_deref(), &branch.constraints).collect();
+    format!("{}: {}", code(&branch.text, LONGEST), parts.join(", "))
+}
+
+/// How sure a figure is, why not surer, and when it holds.
+fn sure(how: Certainty, why: Option<&str>, constraints: &[String]) -> impl Iterator<Item = String> {
+    let reason = why.map_or_else(String::new, |why| format!(" ({why})"));
+    let holds = (!constraints.is_empty()).then(|| format!("holds when {}", constraints.join(", ")));
+    std::iter::once(format!("{}{reason}", certainty(how))).chain(holds)
+}
+
+/// `32 of 4 sectors`: what a request takes, and what it would take at best.
+fn cost(access: &Access) -> String {
+    Cost::of(access).map_or_else(
+        || "unknown".to_owned(),
+        |cost| {
+            format!(
+                "{} of {} {}",
+                number(cost.figure),
+                number(cost.ideal),
+                cost.unit.name()
+            )
+        },
+    )
+}
+
+fn branches(branches: &[&Branch]) -> Table {
+    let mut table = Table::new(&[
+        ("branch", Align::Left),
+        ("lanes", Align::Left),
+        ("warps split", Align::Right),
+        ("taken", Align::Right),
+        ("iterations", Align::Right),
+    ]);
+    let fraction = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), percent);
+    for branch in branches {
+        let iterations = match branch.kind {
+            BranchKind::Loop => maybe(branch.trips),
+            BranchKind::If | BranchKind::Switch | BranchKind::Select => String::new(),
+        };
+        let source = code(&branch.text, LONGEST_CELL);
+        table.row([
+            format!("{} {source}", kind(branch.kind)).into(),
+            uniformity(branch.uniformity).into(),
+            fraction(branch.divergent_warp_fraction).into(),
+            fraction(branch.taken_warp_fraction).into(),
+            iterations.into(),
+        ]);
+    }
+    table
+}
+
+/// At most so many letters of source, as code that no table or paragraph breaks on.
+fn code(text: &str, most: usize) -> String {
+    let text = text
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('`', "'");
+    if text.is_empty() {
+        return String::new();
+    }
+    match text.char_indices().nth(most) {
+        Some((cut, _)) => format!("`{}…`", &text[..cut]),
+        None => format!("`{text}`"),
+    }
+}
+
+fn space(space: Space) -> &'static str {
+    match space {
+        Space::Global => "global",
+        Space::Shared => "shared",
+        Space::Local => "local",
+        Space::Constant => "constant",
+        Space::Texture => "texture",
+    }
+}
+
+fn op(op: Op) -> &'static str {
+    match op {
+        Op::Load => "load",
+        Op::Store => "store",
+        Op::Atomic => "atomic",
+    }
+}
+
+fn pattern(pattern: Pattern) -> &'static str {
+    match pattern {
+        Pattern::Coalesced => "coalesced",
+        Pattern::Broadcast => "broadcast",
+        Pattern::Strided => "strided",
+        Pattern::Scattered => "scattered",
+        Pattern::DataDependent => "data-dependent",
+        Pattern::Unknown => "unknown",
+    }
+}
+
+fn kind(kind: BranchKind) -> &'static str {
+    match kind {
+        BranchKind::If => "if",
+        BranchKind::Loop => "loop",
+        BranchKind::Switch => "switch",
+        BranchKind::Select => "select",
+    }
+}
+
+fn uniformity(uniformity: Uniformity) -> &'static str {
+    match uniformity {
+        Uniformity::Uniform => "uniform",
+        Uniformity::WarpUniform => "warp-uniform",
+        Uniformity::Divergent => "divergent",
+        Uniformity::DataDependent => "data-dependent",
+    }
+}
+
+fn certainty(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Exact => "exact",
+        Certainty::Assumed => "assumed",
+        Certainty::Unknown => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::testing::{access, branch};
+
+    /// Columns a table takes where code marks do not show.
+    fn widths(table: &str) -> usize {
+        let rows = table.lines().filter(|line| !line.contains("---"));
+        let cells = rows.map(|row| {
+            let cells = row.trim_matches(['|', ' ']).split(" | ");
+            let widths = cells.map(|cell| cell.trim().replace('`', "").chars().count());
+            widths.collect::<Vec<_>>()
+        });
+        let widest = cells.reduce(|a, b| a.iter().zip(&b).map(|(a, b)| *a.max(b)).collect());
+        widest.map_or(0, |widest| widest.iter().sum::<usize>() + 3 * widest.len())
+    }
+
+    #[test]
+    fn tables_fit_where_text_would_wrap() {
+        let mut wide = access(Space::Global, 17.5, 4.25);
+        wide.op = Op::Store;
+        wide.text = "histogram[(blockIdx.x * blockDim.x + threadIdx.x) * stride % bins]".to_owned();
+        wide.pattern = Pattern::DataDependent;
+        wide.requests = Some(1_048_576.0);
+        let table = accesses(&[&wide]).markdown();
+        assert!(widths(&table) <= 84, "{} {table}", widths(&table));
+        assert!(table.contains("17.5 of 4.25 sectors"), "{table}");
+        let mut wide = branch(Some(0.031));
+        wide.kind = BranchKind::Switch;
+        wide.text = "(blockIdx.x * blockDim.x + threadIdx.x) % stride".to_owned();
+        wide.uniformity = Uniformity::DataDependent;
+        let table = branches(&[&wide]).markdown();
+        assert!(widths(&table) <= 84, "{} {table}", widths(&table));
+    }
+
+    #[test]
+    fn what_the_table_leaves_out_stands_below_it() {
+        let mut shared = access(Space::Shared, 32.0, 1.0);
+        shared.index = "threadIdx.x * 32 + threadIdx.y".to_owned();
+        shared.certainty = Certainty::Assumed;
+        shared.why = Some("n is assumed".to_owned());
+        shared.constraints = vec!["n % 32 == 0".to_owned()];
+        assert_eq!(
+            access_note(&shared),
+            "`a[i]`: shared load of 4 B a lane, index `threadIdx.x * 32 + threadIdx.y`, 32 lanes active, \
+             32-way bank conflict, assumed (n is assumed), holds when n % 32 == 0"
+        );
+        assert_eq!(branch_note(&branch(None)), "`threadIdx.x % 2`: exact");
+    }
+}

@@ -1,0 +1,163 @@
+//! The line above a kernel.
+
+use std::collections::BTreeSet;
+
+use warplens_analysis::facts::{Assumption, Launch};
+use warplens_engine::PlacedKernel;
+use warplens_models::ModelId;
+use warplens_report::estimate::words;
+use warplens_report::figure;
+
+/// Assumptions beyond these are counted, not named.
+const MOST_NAMED: usize = 3;
+
+/// `A100 SXM4 40GB · 132 µs · memory bandwidth · occupancy 100 % (warps) · MWP 12.1 CWP 8.0 · assumes block
+/// 256, n 1024`
+pub fn title(kernel: &PlacedKernel) -> String {
+    let analysis = &kernel.analysis;
+    let mut parts = vec![gpu_name(&analysis.profile.name).to_owned()];
+    let estimate = analysis.estimates.get(&analysis.model);
+    if let Some(impossible) = &analysis.occupancy.why_impossible {
+        parts.push(format!("cannot launch: {impossible}"));
+        return parts.join(" · ");
+    }
+    match estimate.and_then(|estimate| estimate.time_ms) {
+        Some(time) => parts.push(figure::time(time)),
+        None => parts.push("no estimate".to_owned()),
+    }
+    if let Some(bottleneck) = estimate.and_then(|estimate| estimate.bottleneck) {
+        parts.push(words(bottleneck.name()));
+    }
+    parts.push(format!(
+        "occupancy {:.0} % ({})",
+        analysis.occupancy.fraction * 100.0,
+        analysis.occupancy.limiter.name()
+    ));
+    let detail = |name: &str| {
+        let shown = estimate.and_then(|estimate| estimate.detail.get(name));
+        shown
+            .or_else(|| analysis.estimates.get(&ModelId::MwpCwp)?.detail.get(name))
+            .copied()
+    };
+    if let (Some(mwp), Some(cwp)) = (detail("mwp"), detail("cwp")) {
+        parts.push(format!("MWP {mwp:.1} CWP {cwp:.1}"));
+    }
+    parts.extend(assumed(kernel));
+    parts.join(" · ")
+}
+
+/// A GPU's name without its maker: there is little room.
+fn gpu_name(name: &str) -> &str {
+    let makers = ["NVIDIA ", "AMD ", "Intel "];
+    makers
+        .iter()
+        .find_map(|maker| name.strip_prefix(maker))
+        .unwrap_or(name)
+}
+
+/// What nobody said: the launch first, then arguments and guesses, each once.
+fn assumed(kernel: &PlacedKernel) -> Option<String> {
+    let facts = &kernel.analysis.facts;
+    name_some(&facts.launch, &facts.assumptions)
+}
+
+fn name_some(launch: &Launch, assumptions: &[Assumption]) -> Option<String> {
+    let mut named = Vec::new();
+    if launch.block_source.is_assumption() {
+        named.push(format!("block {}", extents(launch.block)));
+    }
+    if launch.grid_source.is_assumption() {
+        named.push(format!("grid {}", extents(launch.grid)));
+    }
+    let mut seen = BTreeSet::new();
+    for assumption in assumptions {
+        let symbol = assumption.symbol.as_str();
+        // The launch is named above; the alignment of pointers is assumed everywhere.
+        if ["block", "grid", "alignment"].contains(&symbol) {
+            continue;
+        }
+        // Of a loop's guessed length the number is enough; the kernel's page says which loop.
+        let symbol = symbol.split('(').next().unwrap_or(symbol);
+        if seen.insert((symbol, &assumption.value)) {
+            named.push(format!("{symbol} {}", assumption.value));
+        }
+    }
+    let more = named.len().saturating_sub(MOST_NAMED);
+    if named.is_empty() {
+        return None;
+    }
+    named.truncate(MOST_NAMED);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    Some(format!("assumes {}{more}", named.join(", ")))
+}
+
+fn extents(extents: [u64; 3]) -> String {
+    let used = extents.iter().rposition(|extent| *extent != 1).unwrap_or(0);
+    let numbers: Vec<String> = extents[..=used].iter().map(u64::to_string).collect();
+    numbers.join("×")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warplens_analysis::facts::Source;
+
+    fn assumption(symbol: &str, value: &str) -> Assumption {
+        Assumption {
+            symbol: symbol.to_owned(),
+            value: value.to_owned(),
+            source: "default".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_was_assumed_is_named_shortly() {
+        let known = Launch {
+            grid: [64, 1, 1],
+            block: [16, 16, 1],
+            dynamic_shared_bytes: 0,
+            block_source: Source::Directive,
+            grid_source: Source::LaunchSite,
+        };
+        assert_eq!(
+            name_some(&known, &[assumption("alignment", "256-byte")]),
+            None
+        );
+        // A parameter may well be called like that.
+        assert_eq!(
+            name_some(&known, &[assumption("block_count", "1024")]).as_deref(),
+            Some("assumes block_count 1024")
+        );
+        let assumed = Launch {
+            block_source: Source::Assumed,
+            grid_source: Source::Assumed,
+            ..known
+        };
+        let many = [
+            assumption("block", "16,16,1"),
+            assumption("n", "1024"),
+            assumption("m", "1024"),
+            assumption("trips(`while (p)`)", "16"),
+        ];
+        assert_eq!(
+            name_some(&assumed, &many).as_deref(),
+            Some("assumes block 16×16, grid 64, n 1024 and 2 more")
+        );
+        assert_eq!(
+            name_some(&known, &many[3..]).as_deref(),
+            Some("assumes trips 16")
+        );
+    }
+
+    #[test]
+    fn extents_are_as_long_as_they_need_to_be() {
+        assert_eq!(extents([256, 1, 1]), "256");
+        assert_eq!(extents([16, 16, 1]), "16×16");
+        assert_eq!(extents([1, 1, 4]), "1×1×4");
+        assert_eq!(extents([1, 1, 1]), "1");
+    }
+}

@@ -1,0 +1,118 @@
+//! What one source line of a kernel costs.
+
+use std::collections::BTreeMap;
+
+use warplens_analysis::facts::{Access, Branch, Space};
+use warplens_engine::PlacedKernel;
+
+/// A line's accesses and branches, and its share of the kernel's cycles.
+#[derive(Debug, Default)]
+pub struct Line<'a> {
+    /// In source order.
+    pub accesses: Vec<&'a Access>,
+    /// In source order.
+    pub branches: Vec<&'a Branch>,
+    /// Of the kernel, 0 to 1.
+    pub share: f64,
+}
+
+/// Every line of a kernel that costs something, by its place in the file.
+pub fn of(kernel: &PlacedKernel) -> BTreeMap<u32, Line<'_>> {
+    let mut lines: BTreeMap<u32, Line<'_>> = BTreeMap::new();
+    for (line, share) in &kernel.analysis.lines {
+        lines.entry(kernel.place_line(*line)).or_default().share += share;
+    }
+    for access in &kernel.analysis.facts.accesses {
+        lines
+            .entry(kernel.place_line(access.site.line))
+            .or_default()
+            .accesses
+            .push(access);
+    }
+    for branch in &kernel.analysis.facts.branches {
+        lines
+            .entry(kernel.place_line(branch.site.line))
+            .or_default()
+            .branches
+            .push(branch);
+    }
+    lines
+}
+
+/// What an access moves for one request and the least it could: transactions where it has them, passes in
+/// shared and constant memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// As written.
+    pub figure: f64,
+    /// At best.
+    pub ideal: f64,
+    /// What is counted.
+    pub unit: Unit,
+}
+
+/// What a cost counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// 32-byte sectors.
+    Sectors,
+    /// Longer units: cache lines or segments.
+    Lines,
+    /// Times a bank array is cycled, or distinct words or addresses served one after the other.
+    Passes,
+}
+
+impl Unit {
+    /// Its name, in the plural.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Sectors => "sectors",
+            Unit::Lines => "lines",
+            Unit::Passes => "passes",
+        }
+    }
+}
+
+impl Cost {
+    /// The cost of an access, where it is known.
+    pub fn of(access: &Access) -> Option<Cost> {
+        let transactions = || {
+            let unit = if access.transaction_bytes == 32 {
+                Unit::Sectors
+            } else {
+                Unit::Lines
+            };
+            let (figure, ideal) = (
+                access.transactions_per_request?,
+                access.ideal_transactions_per_request?,
+            );
+            Some(Cost {
+                figure,
+                ideal,
+                unit,
+            })
+        };
+        let passes = || {
+            let figure = access.passes_per_request?;
+            let ideal = access.ideal_passes_per_request.unwrap_or(1.0);
+            Some(Cost {
+                figure,
+                ideal,
+                unit: Unit::Passes,
+            })
+        };
+        match access.space {
+            Space::Shared | Space::Constant => passes(),
+            Space::Global | Space::Local | Space::Texture => transactions().or_else(passes),
+        }
+    }
+
+    /// How many times the ideal it costs.
+    pub fn excess(self) -> f64 {
+        if self.ideal > 0.0 {
+            self.figure / self.ideal
+        } else {
+            1.0
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What results look like in an editor: labels, titles and Markdown. No protocol types here.
+
+pub mod hint;
+pub mod hover;
+pub mod lens;
+pub mod line;
+pub mod page;
+#[cfg(test)]
+pub mod testing;

@@ -1,0 +1,27 @@
+//! `workspace/executeCommand`
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tower_lsp_server::jsonrpc::Result;
+use tower_lsp_server::ls_types::{ExecuteCommandParams, LSPAny};
+
+use crate::commands;
+use crate::requests::invalid;
+use crate::session::Session;
+
+pub async fn handle(session: &Arc<Session>, params: ExecuteCommandParams) -> Result<LSPAny> {
+    let argument = params.arguments.into_iter().next().unwrap_or(Value::Null);
+    match params.command.as_str() {
+        commands::SELECT_GPU => commands::select_gpu::run(session, argument).await,
+        commands::SET_LAUNCH => commands::set_launch::run(session, argument),
+        commands::ESTIMATE => commands::estimate::run(session, argument).await,
+        commands::BREAKDOWN => commands::breakdown::run(session, argument).await,
+        commands::COMPARE_GPUS => commands::compare_gpus::run(session, argument).await,
+        commands::REPORT => commands::report::run(session, argument).await,
+        unknown => Err(invalid(format!(
+            "there is no command `{unknown}`; there are {}",
+            commands::NAMES.join(", ")
+        ))),
+    }
+}

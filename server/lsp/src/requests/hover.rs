@@ -1,0 +1,47 @@
+//! `textDocument/hover`
+
+use std::sync::Arc;
+
+use tower_lsp_server::jsonrpc::Result;
+use tower_lsp_server::ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
+use warplens_report::markdown;
+
+use crate::render;
+use crate::render::hover::At;
+use crate::session::Session;
+
+/// On a kernel's name: the kernel. On a line with accesses or branches: the line. Elsewhere nothing: other
+/// servers have more to say there.
+pub async fn handle(session: &Arc<Session>, params: HoverParams) -> Result<Option<Hover>> {
+    let at = params.text_document_position_params;
+    let Some(snapshot) = session.snapshot(&at.text_document.uri) else {
+        return Ok(None);
+    };
+    let encoding = session.peer().encoding;
+    let byte = encoding.to_byte(snapshot.rope(), at.position);
+    let Some(analysed) = session.analysed(snapshot).await else {
+        return Ok(None);
+    };
+    let asker = session.clone();
+    let hover = session
+        .ask(move |_| {
+            let (bytes, value) = match render::hover::at(&analysed, byte)? {
+                At::Line(bytes, value) => (bytes, value),
+                At::Kernel(bytes, name) => (
+                    bytes,
+                    render::page::of(asker.engine(), &analysed, &name, markdown::summary).ok()?,
+                ),
+            };
+            Some((encoding.to_range(analysed.document.rope(), &bytes), value))
+        })
+        .await?;
+    let kind = if session.peer().markdown {
+        MarkupKind::Markdown
+    } else {
+        MarkupKind::PlainText
+    };
+    Ok(hover.map(|(range, value)| Hover {
+        contents: HoverContents::Markup(MarkupContent { kind, value }),
+        range: Some(range),
+    }))
+}

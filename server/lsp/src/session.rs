@@ -1,0 +1,776 @@
+//! One client's session: everything the handlers share.
+//!
+//! The state stands behind one lock that is held for moments only and never over an `await`. Whoever
+//! handles a message takes what it needs from the state before its first `await`; whoever computes does so
+//! on the [`Pool`] with a snapshot, and what it finds is dropped when the document has moved on.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use ropey::Rope;
+use tokio::sync::watch;
+use tower_lsp_server::Client;
+use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp_server::ls_types::{MessageType, PublishDiagnosticsParams, Uri};
+use warplens_engine::{Cancel, Engine};
+use warplens_hardware::Profiles;
+use warplens_syntax::Document;
+
+use crate::Slow;
+use crate::configuration::{self, Chosen, ConfigFile, Editor, Effective, Files};
+use crate::convert;
+use crate::documents::{Analysed, Content, Moved, Open};
+use crate::outgoing::Outgoing;
+use crate::peer::Peer;
+use crate::pool::{Pool, Priority};
+
+/// How long a question about the newest text waits for its analysis before it is answered from the last
+/// one. Editors keep and move what they show until an answer comes, so an exact answer a moment later is
+/// better than an approximate one now; this bound is for kernels that take seconds.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a question to the client may stay unanswered.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Shared by all handlers and workers.
+#[derive(Debug)]
+pub struct Session {
+    /// For requests to the client. Never awaited in a handler: see [`Session::spawn_with_client`].
+    client: Client,
+    /// For everything else that is sent.
+    pub outgoing: Outgoing,
+    /// Where computing happens.
+    pub pool: Pool,
+    engine: OnceLock<Engine>,
+    peer: OnceLock<Peer>,
+    files: Files,
+    state: Mutex<State>,
+    /// Set by `shutdown`.
+    pub shut_down: AtomicBool,
+    /// The client's process, to end with it.
+    pub parent: watch::Sender<Option<u32>>,
+    refreshing: AtomicBool,
+    slow: Slow,
+}
+
+/// What changes while the session lasts.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Open documents by URI.
+    pub open: HashMap<String, Open>,
+    /// The workspace's folders.
+    pub folders: Vec<PathBuf>,
+    /// The editor's settings.
+    pub editor: Editor,
+    /// This session's choices.
+    pub chosen: Chosen,
+    revision: u64,
+    /// `warplens.toml` files not open in the editor that have problems published.
+    reported: HashMap<PathBuf, Arc<ConfigFile>>,
+    told: HashSet<String>,
+}
+
+/// What a worker needs to analyse one document at one revision.
+#[derive(Debug)]
+struct Task {
+    uri: Uri,
+    path: PathBuf,
+    version: i32,
+    revision: u64,
+    content: Content,
+    cancel: Cancel,
+}
+
+/// A document as it stood when a question about it came.
+#[derive(Debug)]
+pub struct Snapshot {
+    task: Task,
+    done: watch::Receiver<u64>,
+}
+
+impl Snapshot {
+    /// The text the question is about.
+    pub fn rope(&self) -> &Rope {
+        self.task.content.rope()
+    }
+}
+
+/// The newest analysis, as far as the question waited for it.
+#[derive(Debug)]
+pub struct Newest {
+    /// The analysis.
+    pub analysed: Arc<Analysed>,
+    /// The text now.
+    pub rope: Rope,
+    /// Line changes between the two; empty when the analysis is of this text.
+    pub moved: Vec<Moved>,
+}
+
+impl State {
+    fn next_revision(&mut self) -> u64 {
+        self.revision += 1;
+        self.revision
+    }
+}
+
+impl Session {
+    /// A session with nothing open.
+    pub fn new(client: Client, outgoing: Outgoing, slow: Slow) -> Arc<Session> {
+        let session = Arc::new(Session {
+            client,
+            outgoing,
+            pool: Pool::new(),
+            engine: OnceLock::new(),
+            peer: OnceLock::new(),
+            files: Files::default(),
+            state: Mutex::default(),
+            shut_down: AtomicBool::new(false),
+            parent: watch::Sender::new(None),
+            refreshing: AtomicBool::new(false),
+            slow,
+        });
+        // The profiles are read while the client is still being greeted.
+        let early = Arc::downgrade(&session);
+        session.pool.submit(Priority::Typing, move || {
+            if let Some(session) = early.upgrade() {
+                session.engine();
+            }
+        });
+        session
+    }
+
+    /// The engine. Only workers ask for it: the first one builds it.
+    pub fn engine(&self) -> &Engine {
+        self.engine.get_or_init(|| Engine::new(Profiles::builtin()))
+    }
+
+    /// The engine, where it is built already: for handlers, which must not wait.
+    pub fn engine_if_built(&self) -> Option<&Engine> {
+        self.engine.get()
+    }
+
+    /// What the client said it can do; a modest client before `initialize`.
+    pub fn peer(&self) -> &Peer {
+        self.peer.get_or_init(Peer::default)
+    }
+
+    /// Sets what the client can do, once.
+    pub fn set_peer(&self, peer: Peer) {
+        if self.peer.set(peer).is_err() {
+            tracing::warn!("a second initialize was ignored");
+        }
+    }
+
+    /// The state. Held for moments, never over an `await`.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // ----- documents -----
+
+    /// Opens a document.
+    pub fn open(self: &Arc<Self>, uri: Uri, language: &str, version: i32, text: &str) {
+        let mut state = self.state();
+        let revision = state.next_revision();
+        let key = uri.as_str().to_owned();
+        let Some(mut open) = Open::new(uri, language, version, text, revision) else {
+            return;
+        };
+        let config = matches!(open.content, Content::Config(_));
+        if let Some(before) = state.open.remove(&key) {
+            // Opened twice without a close between: the worker that has it finds the new text.
+            before.cancel.cancel();
+            open.scheduled = before.scheduled;
+        }
+        state.open.insert(key.clone(), open);
+        if config {
+            self.analyse_all(&mut state);
+        } else {
+            self.schedule(&mut state, &key);
+        }
+    }
+
+    /// Applies changes to a document.
+    pub fn change(
+        self: &Arc<Self>,
+        uri: &Uri,
+        version: i32,
+        changes: Vec<tower_lsp_server::ls_types::TextDocumentContentChangeEvent>,
+    ) {
+        let encoding = self.peer().encoding;
+        let mut state = self.state();
+        let revision = state.next_revision();
+        let Some(open) = state.open.get_mut(uri.as_str()) else {
+            tracing::debug!("a change of a document that is not open: {}", uri.as_str());
+            return;
+        };
+        open.apply(changes, encoding, revision);
+        open.version = version;
+        if matches!(open.content, Content::Config(_)) {
+            self.analyse_all(&mut state);
+        } else {
+            self.schedule(&mut state, uri.as_str());
+        }
+    }
+
+    /// Closes a document and takes its diagnostics back.
+    pub fn close(self: &Arc<Self>, uri: &Uri) {
+        let mut state = self.state();
+        let Some(open) = state.open.remove(uri.as_str()) else {
+            return;
+        };
+        open.cancel.cancel();
+        if self.peer().pushes() {
+            self.outgoing
+                .publish(&PublishDiagnosticsParams::new(open.uri, Vec::new(), None));
+        }
+        if matches!(open.content, Content::Config(_)) {
+            // What is on disk counts again.
+            self.analyse_all(&mut state);
+        }
+    }
+
+    /// Everything is analysed anew: settings or files changed.
+    pub fn analyse_all(self: &Arc<Self>, state: &mut State) {
+        let keys: Vec<String> = state.open.keys().cloned().collect();
+        for key in keys {
+            let revision = state.next_revision();
+            if let Some(open) = state.open.get_mut(&key) {
+                open.revision = revision;
+            }
+            self.schedule(state, &key);
+        }
+    }
+
+    /// Files that the settings come from changed on disk.
+    pub fn reload(self: &Arc<Self>) {
+        self.files.forget();
+        self.settings_changed();
+    }
+
+    /// Analyses everything anew and asks the client to ask again for what it shows.
+    pub fn settings_changed(self: &Arc<Self>) {
+        self.analyse_all(&mut self.state());
+        self.refresh();
+    }
+
+    // ----- analysis -----
+
+    /// Makes sure that a worker will look at the document, and that one looking at an older text stops.
+    fn schedule(self: &Arc<Self>, state: &mut State, uri: &str) {
+        let Some(open) = state.open.get_mut(uri) else {
+            return;
+        };
+        open.cancel.cancel();
+        if !open.scheduled {
+            open.scheduled = true;
+            let session = Arc::downgrade(self);
+            let uri = uri.to_owned();
+            self.pool.submit(Priority::Typing, move || {
+                if let Some(session) = session.upgrade() {
+                    session.work(&uri);
+                }
+            });
+        }
+    }
+
+    /// Analyses a document until its newest revision is done.
+    fn work(self: &Arc<Self>, uri: &str) {
+        while let Some(task) = self.take(uri) {
+            let started = Instant::now();
+            idle(self.slow.analysis, &task.cancel);
+            let result = catch_unwind(AssertUnwindSafe(|| match &task.content {
+                Content::Source(_) => self.analyse(&task).map(Some),
+                Content::Config(_) => Some(None),
+            }));
+            tracing::debug!(
+                "analysed {uri} version {} in {:?}{}",
+                task.version,
+                started.elapsed(),
+                if task.cancel.is_cancelled() {
+                    ", too late"
+                } else {
+                    ""
+                },
+            );
+            match result {
+                Ok(Some(Some(analysed))) => self.finish(&task, Some(analysed)),
+                Ok(None) if task.cancel.is_cancelled() => {}
+                // A file of settings; or an analysis given up without being asked to.
+                Ok(Some(None) | None) => self.finish(&task, None),
+                Err(_) => {
+                    self.tell(&format!(
+                        "warplens: the analysis of {} failed inside warplens. The file is left alone \
+                         until it changes; please report it with the file.",
+                        task.path.display()
+                    ));
+                    self.finish(&task, None);
+                }
+            }
+        }
+    }
+
+    fn take(&self, uri: &str) -> Option<Task> {
+        let mut state = self.state();
+        let open = state.open.get_mut(uri)?;
+        if *open.done.borrow() >= open.revision {
+            open.scheduled = false;
+            return None;
+        }
+        open.cancel = Cancel::default();
+        Some(Task::of(open))
+    }
+
+    /// The analysis itself; `None` when it was cancelled.
+    fn analyse(&self, task: &Task) -> Option<Analysed> {
+        let Content::Source(document) = &task.content else {
+            return None;
+        };
+        let mut document = document.clone();
+        document.parse();
+        if task.cancel.is_cancelled() {
+            // The tree is worth keeping all the same: the next parse starts from it.
+            self.keep_tree(task, &document);
+            return None;
+        }
+        let effective = Arc::new(self.effective(task));
+        let file = self.engine().analyze(
+            &document,
+            &task.path,
+            &effective.settings,
+            &effective.overrides,
+            &task.cancel,
+        )?;
+        Some(Analysed {
+            revision: task.revision,
+            version: task.version,
+            uri: task.uri.clone(),
+            path: task.path.clone(),
+            document,
+            file,
+            effective,
+        })
+    }
+
+    fn keep_tree(&self, task: &Task, parsed: &Document) {
+        let mut state = self.state();
+        if let Some(open) = state.open.get_mut(task.uri.as_str())
+            && open.revision == task.revision
+        {
+            open.content = Content::Source(parsed.clone());
+        }
+    }
+
+    /// The settings in force for a task's document.
+    fn effective(&self, task: &Task) -> Effective {
+        let (folders, open, editor, chosen) = {
+            let state = self.state();
+            let open: HashMap<PathBuf, Rope> = state
+                .open
+                .values()
+                .filter_map(|open| match &open.content {
+                    Content::Config(rope) => Some((open.path.clone(), rope.clone())),
+                    Content::Source(_) => None,
+                })
+                .collect();
+            (
+                state.folders.clone(),
+                open,
+                state.editor.settings(),
+                state.chosen.clone(),
+            )
+        };
+        let profiles = self.engine().profiles();
+        let file = self.files.governing(&task.path, &folders, &open, profiles);
+        configuration::effective(task.uri.as_str(), &editor, &chosen, file, profiles)
+    }
+
+    /// Keeps and publishes what was found, unless the document has moved on meanwhile.
+    fn finish(&self, task: &Task, analysed: Option<Analysed>) {
+        let analysed = analysed.map(Arc::new);
+        // Made before the lock is taken: it is the dearest part.
+        let published = self.peer().pushes().then(|| PublishDiagnosticsParams {
+            uri: task.uri.clone(),
+            version: Some(task.version),
+            diagnostics: match (&analysed, &task.content) {
+                (Some(analysed), _) => convert::diagnostics(analysed, self.peer()),
+                (None, Content::Config(rope)) => {
+                    let profiles = self.engine().profiles();
+                    let file = ConfigFile::parse(task.path.clone(), &rope.to_string(), profiles);
+                    convert::config_problems(&file, self.peer())
+                }
+                (None, Content::Source(_)) => Vec::new(),
+            },
+        });
+        let mut state = self.state();
+        let Some(open) = state.open.get_mut(task.uri.as_str()) else {
+            return;
+        };
+        if let Some(analysed) = &analysed {
+            open.last = Some(analysed.clone());
+            open.moved
+                .retain(|moved| moved.revision > analysed.revision);
+        }
+        if open.revision != task.revision {
+            return;
+        }
+        if let Some(analysed) = &analysed {
+            open.content = Content::Source(analysed.document.clone());
+        }
+        open.done.send_replace(task.revision);
+        if let Some(published) = published {
+            self.outgoing.publish(&published);
+        }
+        if let Some(analysed) = analysed {
+            // A kernel whose analysis failed inside: the others were analysed, and this one is told about.
+            for problem in &analysed.file.problems {
+                self.tell_once(
+                    &mut state,
+                    &format!("warplens: {}: {problem}", task.path.display()),
+                );
+            }
+            self.report_config(&mut state, analysed.effective.file.as_ref());
+        }
+    }
+
+    /// Publishes what is wrong in a `warplens.toml` that is in use but not open (an open one is a document
+    /// like any other), and takes it back when it is right again.
+    fn report_config(&self, state: &mut State, file: Option<&Arc<ConfigFile>>) {
+        let open: HashSet<PathBuf> = state
+            .open
+            .values()
+            .filter(|open| matches!(open.content, Content::Config(_)))
+            .map(|open| open.path.clone())
+            .collect();
+        // Files that are open now, or gone, no longer have problems of their own.
+        let settled: Vec<PathBuf> = state
+            .reported
+            .keys()
+            .filter(|path| open.contains(*path) || !path.exists())
+            .cloned()
+            .collect();
+        for path in settled {
+            state.reported.remove(&path);
+            if !open.contains(&path) {
+                self.publish_config(&path, Vec::new());
+            }
+        }
+        let Some(file) = file.filter(|file| !open.contains(&file.path)) else {
+            return;
+        };
+        match state.reported.get(&file.path) {
+            Some(before) if Arc::ptr_eq(before, file) => return,
+            None if file.problems.is_empty() => return,
+            _ => {}
+        }
+        if file.problems.is_empty() {
+            state.reported.remove(&file.path);
+        } else {
+            state.reported.insert(file.path.clone(), file.clone());
+        }
+        self.publish_config(&file.path, convert::config_problems(file, self.peer()));
+        if !self.peer().pushes() && !self.peer().related_documents {
+            // A client that pulls asks about open documents only; say it where it will be seen.
+            for problem in &file.problems {
+                self.tell_once(
+                    state,
+                    &format!("{}: {}", file.path.display(), problem.message),
+                );
+            }
+        }
+    }
+
+    fn publish_config(
+        &self,
+        path: &Path,
+        diagnostics: Vec<tower_lsp_server::ls_types::Diagnostic>,
+    ) {
+        if self.peer().pushes()
+            && let Some(uri) = Uri::from_file_path(path)
+        {
+            self.outgoing
+                .publish(&PublishDiagnosticsParams::new(uri, diagnostics, None));
+        }
+    }
+
+    // ----- questions -----
+
+    /// The document as it stands now. To be taken before a handler's first `await`.
+    pub fn snapshot(&self, uri: &Uri) -> Option<Snapshot> {
+        let state = self.state();
+        let open = state.open.get(uri.as_str())?;
+        Some(Snapshot {
+            task: Task::of(open),
+            done: open.done.subscribe(),
+        })
+    }
+
+    /// Path and text of an open `warplens.toml`.
+    pub fn open_config(&self, uri: &Uri) -> Option<(PathBuf, Rope)> {
+        let state = self.state();
+        let open = state.open.get(uri.as_str())?;
+        match &open.content {
+            Content::Config(rope) => Some((open.path.clone(), rope.clone())),
+            Content::Source(_) => None,
+        }
+    }
+
+    /// True where the `warplens.toml` at this path is open in the editor.
+    pub fn is_open_config(&self, path: &Path) -> bool {
+        let state = self.state();
+        state
+            .open
+            .values()
+            .any(|open| open.path == path && matches!(open.content, Content::Config(_)))
+    }
+
+    /// The analysis of exactly the text in `snapshot`; `None` for documents without kernels to analyse and
+    /// when the document was closed.
+    pub async fn analysed(self: &Arc<Self>, snapshot: Snapshot) -> Option<Arc<Analysed>> {
+        if !matches!(snapshot.task.content, Content::Source(_)) {
+            return None;
+        }
+        let Snapshot { task, mut done } = snapshot;
+        done.wait_for(|done| *done >= task.revision).await.ok()?;
+        let last = self
+            .state()
+            .open
+            .get(task.uri.as_str())
+            .and_then(|open| open.last.clone());
+        if let Some(last) = last
+            && last.revision == task.revision
+        {
+            return Some(last);
+        }
+        // Overtaken by an edit: answered for the text that was asked about, from what is cached of it.
+        let session = self.clone();
+        self.ask(move |cancel| {
+            session
+                .analyse(&Task {
+                    cancel: cancel.clone(),
+                    ..task
+                })
+                .map(Arc::new)
+        })
+        .await
+        .ok()
+        .flatten()
+    }
+
+    /// The analysis of the text in `snapshot` or a newer one; after [`PATIENCE`] the last there is.
+    pub async fn newest(self: &Arc<Self>, snapshot: Snapshot) -> Option<Newest> {
+        let Snapshot { task, mut done } = snapshot;
+        let ready = tokio::time::timeout(PATIENCE, done.wait_for(|done| *done >= task.revision));
+        let late = ready.await.is_err();
+        let newest = {
+            let state = self.state();
+            let open = state.open.get(task.uri.as_str())?;
+            Newest {
+                analysed: open.last.clone()?,
+                rope: open.content.rope().clone(),
+                moved: open.moved.clone(),
+            }
+        };
+        if late {
+            // The right answer follows: the client is told to ask again once it is there.
+            let session = self.clone();
+            tokio::spawn(async move {
+                if done.wait_for(|done| *done >= task.revision).await.is_ok() {
+                    session.refresh();
+                }
+            });
+        }
+        Some(newest)
+    }
+
+    /// Runs a question's work on the pool. Dropping the future gives the work up.
+    pub async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Cancel) -> T + Send + 'static,
+    ) -> Result<T> {
+        let slow = self.slow.question;
+        let answer = self.pool.ask(move |cancel| {
+            idle(slow, cancel);
+            work(cancel)
+        });
+        answer.await.ok_or_else(|| {
+            let mut error = Error::new(ErrorCode::InternalError);
+            error.message = "internal error, please report it".into();
+            error
+        })
+    }
+
+    // ----- the client -----
+
+    /// Runs something that waits for the client as a task of its own, with a limit: a handler that waited
+    /// for the client could wait for ever.
+    pub fn spawn_with_client<F>(self: &Arc<Self>, talk: impl FnOnce(Client, Arc<Session>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let talk = talk(self.client.clone(), self.clone());
+        tokio::spawn(async move {
+            if tokio::time::timeout(CLIENT_PATIENCE, talk).await.is_err() {
+                tracing::warn!("the client did not answer within {CLIENT_PATIENCE:?}");
+            }
+        });
+    }
+
+    /// Asks the client, once for a burst of changes, to ask again for what it shows.
+    pub fn refresh(self: &Arc<Self>) {
+        if self.refreshing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.spawn_with_client(|client, session| async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            session.refreshing.store(false, Ordering::Release);
+            let peer = session.peer();
+            // Each is a question of its own: one that stays unanswered must not keep the others back.
+            let hints = async {
+                if peer.refreshes_hints {
+                    drop(client.inlay_hint_refresh().await);
+                }
+            };
+            let lenses = async {
+                if peer.refreshes_lenses {
+                    drop(client.code_lens_refresh().await);
+                }
+            };
+            let diagnostics = async {
+                if peer.pulls && peer.refreshes_diagnostics {
+                    drop(client.workspace_diagnostic_refresh().await);
+                }
+            };
+            tokio::join!(hints, lenses, diagnostics);
+        });
+    }
+
+    /// Shows the user a message about something that they can do something about.
+    pub fn tell(&self, message: &str) {
+        self.tell_once(&mut self.state(), message);
+    }
+
+    /// The same, with the state in hand. A message is shown once.
+    pub fn tell_once(&self, state: &mut State, message: &str) {
+        if state.told.insert(message.to_owned()) {
+            tracing::warn!("{message}");
+            // The message box goes away; the log keeps what to send to us.
+            for method in ["window/logMessage", "window/showMessage"] {
+                self.outgoing.send(&serde_json::json!({
+                    "jsonrpc": "2.0",
+                    "method": method,
+                    "params": {"type": MessageType::WARNING, "message": message},
+                }));
+            }
+        }
+    }
+
+    /// Takes the editor's word on settings.
+    pub fn change_editor_settings(self: &Arc<Self>, take: impl FnOnce(&mut Editor)) {
+        let changed = {
+            let mut state = self.state();
+            let before = state.editor.settings();
+            take(&mut state.editor);
+            let after = state.editor.settings();
+            if after.get("gpu") != before.get("gpu") {
+                // The setting was changed after the choice: it is the newer word.
+                state.chosen.gpu = None;
+                state.chosen.gpu_of.clear();
+            }
+            after != before
+        };
+        if changed {
+            self.settings_changed();
+            self.check_editor_settings();
+        }
+    }
+
+    /// Says, on a worker, what is wrong in the editor's settings.
+    pub fn check_editor_settings(self: &Arc<Self>) {
+        let session = Arc::downgrade(self);
+        self.pool.submit(Priority::Typing, move || {
+            let Some(session) = session.upgrade() else {
+                return;
+            };
+            let editor = session.state().editor.clone();
+            for problem in editor.problems(session.engine().profiles()) {
+                session.tell(&format!("warplens settings: {problem}"));
+            }
+        });
+    }
+}
+
+/// Passes time, unless cancelled.
+fn idle(time: Duration, cancel: &Cancel) {
+    let until = Instant::now() + time;
+    while Instant::now() < until && !cancel.is_cancelled() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Task {
+    fn of(open: &Open) -> Task {
+        Task {
+            uri: open.uri.clone(),
+            path: open.path.clone(),
+            version: open.version,
+            revision: open.revision,
+            content: open.content.clone(),
+            cancel: open.cancel.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::str::FromStr;
+    use tokio::io::AsyncReadExt;
+    use tower_lsp_server::LspService;
+
+    use crate::outgoing;
+    use crate::server::Server;
+
+    /// No input is known whose analysis panics, so the engine's word that one did is put in by hand.
+    #[tokio::test]
+    async fn a_kernel_that_was_lost_is_told_once_and_costs_nothing_else() {
+        let (outgoing, written) = outgoing::channel();
+        let (pipe, mut client) = tokio::io::duplex(1 << 20);
+        let writer = tokio::spawn(written.write_to(pipe));
+        let mut session = None;
+        let (_service, _socket) = LspService::new(|client| {
+            let new = Session::new(client, outgoing.clone(), Slow::default());
+            session = Some(new.clone());
+            Server(new)
+        });
+        let session = session.expect("a session");
+        let uri = Uri::from_str("file:///code/copy.cu").expect("a name");
+        let text = "__global__ void copy(float *out, const float *in) {\n\
+                    out[threadIdx.x] = in[32 * threadIdx.x];\n}\n";
+        for revision in 1..=2 {
+            let open = Open::new(uri.clone(), "cuda-cpp", 1, text, revision).expect("a kernel");
+            session.state().open.insert(uri.as_str().to_owned(), open);
+            let task = session.take(uri.as_str()).expect("something to do");
+            let mut analysed = session.analyse(&task).expect("not cancelled");
+            analysed
+                .file
+                .problems
+                .push("the analysis of `lost` failed".to_owned());
+            session.finish(&task, Some(analysed));
+        }
+        outgoing.close();
+        writer.await.expect("no panic").expect("written");
+        let mut said = String::new();
+        client.read_to_string(&mut said).await.expect("text");
+        for method in ["window/showMessage", "window/logMessage"] {
+            assert_eq!(said.matches(method).count(), 1, "{said}");
+        }
+        let told = "warplens: /code/copy.cu: the analysis of `lost` failed";
+        assert_eq!(said.matches(told).count(), 2, "{said}");
+        assert!(said.contains("mem/strided"), "the other kernel: {said}");
+    }
+}

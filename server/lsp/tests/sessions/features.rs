@@ -1,0 +1,502 @@
+//! What an editor shows: hints, lenses, hovers, actions, commands.
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Setup, at, codes, document, range, strided};
+
+const URI: &str = "file:///code/kernel.cu";
+
+const TILE: &str = "\
+// warplens: block=(32,8) grid=(32,32) n=1024
+__global__ void transpose(float *out, const float *in, int n) {
+    __shared__ float tile[32][32];
+    int x = blockIdx.x * 32 + threadIdx.x;
+    int y = blockIdx.y * 32 + threadIdx.y;
+    for (int j = 0; j < 32; j += 8)
+        tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * n + x];
+    __syncthreads();
+    x = blockIdx.y * 32 + threadIdx.x;
+    y = blockIdx.x * 32 + threadIdx.y;
+    for (int j = 0; j < 32; j += 8)
+        out[(y + j) * n + x] = tile[threadIdx.x][threadIdx.y + j];
+}
+";
+
+async fn open(capabilities: Value, text: &str) -> (Client, Vec<Value>) {
+    let mut client = Client::start(Setup {
+        capabilities,
+        ..Setup::default()
+    })
+    .await;
+    client.open(URI, "cuda-cpp", text).await;
+    let found = client.published(URI, 1).await;
+    (client, found)
+}
+
+async fn hints(client: &mut Client, lines: [u32; 2]) -> Vec<(u64, String)> {
+    let asked = json!({"textDocument": {"uri": URI}, "range": range([lines[0], 0, lines[1], 0])});
+    let hints = client.ask("textDocument/inlayHint", asked).await;
+    let hints = hints.as_array().expect("a list").iter();
+    hints
+        .map(|hint| {
+            let label = hint["label"].as_str().expect("a label").to_owned();
+            assert!(label.chars().count() <= 25, "{label}");
+            assert!(
+                hint["tooltip"]["value"]
+                    .as_str()
+                    .is_some_and(|text| text.contains('|'))
+            );
+            (hint["position"]["line"].as_u64().expect("a line"), label)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn hints_stand_at_line_ends_with_the_number_that_matters() {
+    let (mut client, _) = open(json!({}), &strided(32)).await;
+    let all = hints(&mut client, [0, 9]).await;
+    let (_, label) = all.iter().find(|(line, _)| *line == 2).expect("a hint");
+    assert!(label.starts_with("32/4 sectors · "), "{label}");
+    assert!(label.ends_with(" %"), "{label}");
+    assert_eq!(
+        hints(&mut client, [0, 2])
+            .await
+            .iter()
+            .filter(|(line, _)| *line == 2)
+            .count(),
+        0
+    );
+    client.finish().await;
+    let (mut client, _) = open(json!({}), TILE).await;
+    let all = hints(&mut client, [0, 99]).await;
+    assert!(
+        all.iter()
+            .any(|(line, label)| *line == 11 && label.contains("32 passes")),
+        "{all:?}"
+    );
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn a_lens_above_each_kernel_says_target_time_bottleneck_and_occupancy() {
+    let (mut client, _) = open(json!({}), &strided(32)).await;
+    let lenses = client.ask("textDocument/codeLens", document(URI)).await;
+    assert_eq!(lenses.as_array().map(Vec::len), Some(1), "{lenses}");
+    assert_eq!(lenses[0]["range"]["start"]["line"], 0);
+    let title = lenses[0]["command"]["title"].as_str().expect("a title");
+    for part in ["A100", "occupancy ", "MWP ", "CWP ", "assumes block 256"] {
+        assert!(title.contains(part), "`{part}` in {title}");
+    }
+    // The time is written as it is everywhere else.
+    let page = client
+        .command("warplens.breakdown", json!({"uri": URI, "kernel": "copy"}))
+        .await;
+    let page = page["markdown"].as_str().expect("a page");
+    let time = title.split(" · ").nth(1).expect("a time");
+    assert!(time.ends_with(" µs") || time.ends_with(" ms"), "{title}");
+    assert!(page.contains(&format!("**{time}**")), "{time} in {page}");
+    assert_eq!(
+        lenses[0]["command"]["command"], "",
+        "no command that the client lacks"
+    );
+    client.finish().await;
+
+    let commands = json!({"experimental": {"commands": {"commands": ["warplens.breakdown"]}}});
+    let (mut client, _) = open(commands, &strided(32)).await;
+    let lenses = client.ask("textDocument/codeLens", document(URI)).await;
+    assert_eq!(lenses[0]["command"]["command"], "warplens.breakdown");
+    let arguments = &lenses[0]["command"]["arguments"];
+    assert_eq!(*arguments, json!([{"uri": URI, "kernel": "copy"}]));
+    let page = client
+        .command("warplens.breakdown", arguments[0].clone())
+        .await;
+    assert!(
+        page["markdown"]
+            .as_str()
+            .is_some_and(|text| text.contains("copy")),
+        "{page}"
+    );
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn a_hover_tells_the_line_or_the_kernel_and_is_silent_elsewhere() {
+    let (mut client, _) = open(json!({}), &strided(32)).await;
+    let line = client.ask("textDocument/hover", at(URI, 2, 15)).await;
+    let text = line["contents"]["value"].as_str().expect("a hover");
+    for part in [
+        "`in[32 * i]`",
+        "`out[i]`",
+        "strided",
+        "coalesced",
+        "| 32 of 4 sectors |",
+        "| 4 of 4 sectors |",
+        "32 lanes active",
+        "assumed",
+    ] {
+        assert!(text.contains(part), "`{part}` in {text}");
+    }
+    // The symbolic index stands in full where lines wrap.
+    let note = text.lines().find(|line| line.starts_with("- `in[32 * i]`"));
+    assert!(
+        note.is_some_and(|note| note.contains("index `") && note.contains("threadIdx.x")),
+        "{text}"
+    );
+    let widest = text.lines().filter(|line| line.starts_with('|'));
+    assert!(
+        widest.map(|row| row.chars().count()).max() <= Some(84),
+        "{text}"
+    );
+    assert_eq!(line["range"], range([2, 4, 2, 24]));
+    let kernel = client.ask("textDocument/hover", at(URI, 0, 18)).await;
+    let text = kernel["contents"]["value"].as_str().expect("a hover");
+    for part in ["copy", "mwp-cwp", "wfg", "Occupancy", "What if", "Assumed"] {
+        assert!(text.contains(part), "`{part}` in {text}");
+    }
+    let widest = text.lines().filter(|line| line.starts_with('|'));
+    assert!(
+        widest.map(|row| row.chars().count()).max() <= Some(84),
+        "{text}"
+    );
+    assert_eq!(kernel["range"], range([0, 16, 0, 20]));
+    assert_eq!(
+        client.ask("textDocument/hover", at(URI, 4, 0)).await,
+        Value::Null
+    );
+    client.finish().await;
+}
+
+async fn actions(client: &mut Client, line: u32, found: &[Value], only: Value) -> Vec<Value> {
+    let context = json!({"diagnostics": found, "only": only});
+    let asked = json!({"textDocument": {"uri": URI}, "range": range([line, 0, line, 99]), "context": context});
+    let actions = client.ask("textDocument/codeAction", asked).await;
+    actions.as_array().expect("a list").clone()
+}
+
+#[tokio::test]
+async fn the_padding_action_makes_the_conflict_go() {
+    let versioned = json!({"workspace": {"workspaceEdit": {"documentChanges": true}}});
+    let (mut client, found) = open(versioned, TILE).await;
+    assert!(codes(&found).contains(&"smem/bank-conflict"), "{found:?}");
+    let offered = actions(&mut client, 11, &found, Value::Null).await;
+    let pad = offered
+        .iter()
+        .find(|action| {
+            action["title"]
+                .as_str()
+                .is_some_and(|title| title.contains("[33]"))
+        })
+        .unwrap_or_else(|| panic!("no padding in {offered:#?}"));
+    assert_eq!(pad["kind"], "quickfix");
+    let change = &pad["edit"]["documentChanges"][0];
+    assert_eq!(change["textDocument"], json!({"uri": URI, "version": 1}));
+    let edits: Vec<Value> = change["edits"].as_array().expect("edits").clone();
+    // From the last to the first, so that each range still holds when its turn comes.
+    let changes: Vec<Value> = edits
+        .iter()
+        .rev()
+        .map(|edit| json!({"range": edit["range"], "text": edit["newText"]}))
+        .collect();
+    client.change(URI, 2, json!(changes)).await;
+    let after = client.published(URI, 2).await;
+    assert!(!codes(&after).contains(&"smem/bank-conflict"), "{after:?}");
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn a_finding_can_be_silenced_where_it_stands() {
+    let (mut client, found) = open(json!({}), &strided(32)).await;
+    let offered = actions(&mut client, 2, &found, json!(["quickfix"])).await;
+    let silence = offered
+        .iter()
+        .find(|action| action["title"] == "Silence mem/strided here")
+        .unwrap_or_else(|| panic!("{offered:#?}"));
+    assert_eq!(silence["diagnostics"], json!(found));
+    let edits = &silence["edit"]["changes"][URI];
+    assert_eq!(
+        *edits,
+        json!([{"range": range([2, 0, 2, 0]), "newText": "    // warplens: allow(mem/strided)\n"}])
+    );
+    let change = json!([{"range": edits[0]["range"], "text": edits[0]["newText"]}]);
+    client.change(URI, 2, change).await;
+    assert_eq!(codes(&client.published(URI, 2).await), Vec::<&str>::new());
+    assert!(
+        actions(&mut client, 3, &[], json!(["source.organizeImports"]))
+            .await
+            .is_empty()
+    );
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn choosing_a_gpu_holds_for_one_document_or_for_all() {
+    let (mut client, _) = open(json!({}), &strided(32)).await;
+    let other = "file:///code/other.cu";
+    client.open(other, "cuda-cpp", &strided(32)).await;
+    client.published(other, 1).await;
+    let chosen = client
+        .command("warplens.selectGpu", json!({"uri": URI, "gpu": "gtx-280"}))
+        .await;
+    assert_eq!(chosen["gpu"], "gtx-280");
+    let lens = client.ask("textDocument/codeLens", document(URI)).await;
+    assert!(
+        lens[0]["command"]["title"]
+            .as_str()
+            .is_some_and(|title| title.contains("GTX 280"))
+    );
+    let lens = client.ask("textDocument/codeLens", document(other)).await;
+    assert!(
+        lens[0]["command"]["title"]
+            .as_str()
+            .is_some_and(|title| title.contains("A100"))
+    );
+    client
+        .command("warplens.selectGpu", json!({"gpu": "tesla-k40c"}))
+        .await;
+    for uri in [URI, other] {
+        let lens = client.ask("textDocument/codeLens", document(uri)).await;
+        assert!(
+            lens[0]["command"]["title"]
+                .as_str()
+                .is_some_and(|title| title.contains("K40c"))
+        );
+    }
+    let wrong = json!({"command": "warplens.selectGpu", "arguments": [{"gpu": "gtx280"}]});
+    let error = client.ask_wrongly("workspace/executeCommand", wrong).await;
+    assert!(
+        error["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("\"gtx-280\"")),
+        "{error}"
+    );
+    client.notifications.clear();
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn a_launch_can_be_set_and_taken_back() {
+    let (mut client, _) = open(json!({}), &strided(32)).await;
+    let launch = |block: Value, grid: Value| json!({"uri": URI, "kernel": "copy", "block": block, "grid": grid, "args": {"n": 64}});
+    client
+        .command("warplens.setLaunch", launch(json!([64, 2]), json!(10)))
+        .await;
+    // Not awaited by anything but order: the estimate sees the launch that was set before it.
+    let estimate = client
+        .command("warplens.estimate", json!({"uri": URI, "kernel": "copy"}))
+        .await;
+    assert_eq!(estimate["schema"], "warplens.estimate/1");
+    let result = &estimate["results"][0];
+    assert_eq!(result["launch"]["block"], json!([64, 2, 1]), "{result:#}");
+    assert_eq!(result["launch"]["grid"], json!([10, 1, 1]));
+    assert_eq!(result["launch"]["block_source"], "set-launch");
+    client
+        .command("warplens.setLaunch", json!({"uri": URI, "kernel": "copy"}))
+        .await;
+    let estimate = client
+        .command("warplens.estimate", json!({"uri": URI}))
+        .await;
+    assert_eq!(estimate["results"][0]["launch"]["block_source"], "assumed");
+    for wrong in [json!([]), json!([1, 2, 3, 4]), json!(0), json!("big")] {
+        let params =
+            json!({"command": "warplens.setLaunch", "arguments": [launch(wrong, Value::Null)]});
+        client.ask_wrongly("workspace/executeCommand", params).await;
+    }
+    client.notifications.clear();
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn wrong_commands_say_what_is_wrong() {
+    let (mut client, _) = open(json!({}), &strided(32)).await;
+    for (command, argument, says) in [
+        (
+            "warplens.estimate",
+            json!({"uri": "file:///not/open.cu"}),
+            "not open",
+        ),
+        (
+            "warplens.estimate",
+            json!({"uri": URI, "kernel": "none"}),
+            "none",
+        ),
+        (
+            "warplens.breakdown",
+            json!({"uri": URI, "kernel": "none"}),
+            "none",
+        ),
+        ("warplens.breakdown", json!({}), "uri"),
+        (
+            "warplens.compareGpus",
+            json!({"uri": URI, "kernel": "none"}),
+            "none",
+        ),
+        (
+            "warplens.report",
+            json!({"uri": "file:///not/open.cu"}),
+            "not open",
+        ),
+        ("warplens.dance", json!({}), "warplens.dance"),
+    ] {
+        let params = json!({"command": command, "arguments": [argument]});
+        let error = client.ask_wrongly("workspace/executeCommand", params).await;
+        assert!(
+            error["message"]
+                .as_str()
+                .is_some_and(|text| text.contains(says)),
+            "{error}"
+        );
+    }
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn a_lens_says_what_nobody_told() {
+    let unknown = "__global__ void walk(float *out, const float *in, int n) {\n    \
+                   int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                   if (i < n) out[i] = in[i * n];\n}\n";
+    let (mut client, _) = open(json!({}), unknown).await;
+    let lenses = client.ask("textDocument/codeLens", document(URI)).await;
+    let title = lenses[0]["command"]["title"].as_str().expect("a title");
+    let assumed = title.split(" · ").last().expect("a part");
+    let words: Vec<&str> = assumed
+        .split([' ', ','])
+        .filter(|word| !word.is_empty())
+        .collect();
+    assert_eq!(words[..4], ["assumes", "block", "256", "grid"], "{title}");
+    assert!(
+        words[4].parse::<u64>().is_ok_and(|blocks| blocks > 1),
+        "{title}"
+    );
+    assert_eq!(words[5..], ["n", "1024"], "{title}");
+    // What is told is no longer assumed.
+    let told = json!({"uri": URI, "kernel": "walk", "block": 64, "args": {"n": 4096}});
+    client.command("warplens.setLaunch", told).await;
+    let lenses = client.ask("textDocument/codeLens", document(URI)).await;
+    let title = lenses[0]["command"]["title"].as_str().expect("a title");
+    let assumed = title.split(" · ").last().expect("a part");
+    assert!(assumed.starts_with("assumes grid "), "{title}");
+    assert!(
+        !assumed.contains("block") && !assumed.contains(" n "),
+        "{title}"
+    );
+    client.notifications.clear();
+    client.finish().await;
+    let (mut client, _) = open(json!({}), TILE).await;
+    let lenses = client.ask("textDocument/codeLens", document(URI)).await;
+    let title = lenses[0]["command"]["title"].as_str().expect("a title");
+    assert!(!title.contains("assumes"), "{title}");
+    client.finish().await;
+}
+
+/// The GPUs and times of a comparison's rows.
+fn rows(page: &Value) -> Vec<(String, String)> {
+    let text = page["markdown"].as_str().expect("a page");
+    let rows = text.lines().filter(|line| line.starts_with("| ")).skip(2);
+    rows.map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert!(cells.len() >= 5, "{row}");
+        (cells[0].to_owned(), cells[1].to_owned())
+    })
+    .collect()
+}
+
+/// `12.6 µs` in milliseconds.
+fn milliseconds(time: &str) -> f64 {
+    let (figure, unit) = time.split_once(' ').expect("a figure and a unit");
+    let scale = match unit {
+        "µs" => 1e-3,
+        "ms" => 1.0,
+        "s" => 1e3,
+        unit => panic!("no unit: {unit}"),
+    };
+    figure.parse::<f64>().expect("a figure") * scale
+}
+
+#[tokio::test]
+async fn a_kernel_is_compared_on_the_gpus_of_the_settings_or_on_all() {
+    let kernel = json!({"uri": URI, "kernel": "transpose"});
+    let (mut client, _) = open(json!({}), TILE).await;
+    let page = client.command("warplens.compareGpus", kernel.clone()).await;
+    let all = rows(&page);
+    assert!(all.len() >= 10, "{all:?}");
+    assert!(
+        all.iter().any(|(gpu, _)| gpu == "a100-sxm4-40gb (target)"),
+        "{all:?}"
+    );
+    let times = all.iter().filter(|(_, time)| time != "?");
+    let times: Vec<f64> = times.map(|(_, time)| milliseconds(time)).collect();
+    assert!(times.is_sorted(), "{all:?}");
+    let estimate = json!({"uri": URI, "kernel": "transpose"});
+    let exact = client.command("warplens.estimate", estimate).await;
+    let exact = exact["results"][0]["estimates"]["auto"]["time_ms"].as_f64();
+    let target = all.iter().find(|(gpu, _)| gpu.ends_with("(target)"));
+    let shown = milliseconds(&target.expect("a row").1);
+    assert!(
+        exact.is_some_and(|exact| (shown / exact - 1.0).abs() < 0.01),
+        "{exact:?} {all:?}"
+    );
+    client.finish().await;
+
+    let options = json!({"compare": ["tesla-k40c", "gtx-280"], "gpu": "v100-sxm2-16gb"});
+    let mut client = Client::start(Setup {
+        options,
+        ..Setup::default()
+    })
+    .await;
+    client.open(URI, "cuda-cpp", &strided(32)).await;
+    client.published(URI, 1).await;
+    let kernel = json!({"uri": URI, "kernel": "copy"});
+    let page = client.command("warplens.compareGpus", kernel).await;
+    let mut gpus: Vec<String> = rows(&page).into_iter().map(|(gpu, _)| gpu).collect();
+    gpus.sort();
+    assert_eq!(gpus, ["gtx-280", "tesla-k40c", "v100-sxm2-16gb (target)"]);
+    // Nobody gave a grid: it is the same on all, so that the times are of the same work.
+    let text = page["markdown"].as_str().expect("a page");
+    assert!(text.contains("The grid is assumed"), "{text}");
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn the_report_is_a_page_about_all_kernels_of_the_file() {
+    let hostile = "// </script><script>alert(1)</script>\n";
+    let text = format!(
+        "{hostile}{TILE}{}",
+        strided(32).replace("in[32 * i]", "in[i<4 ? i : 32 * i]")
+    );
+    let (mut client, _) = open(json!({}), &text).await;
+    let page = client.command("warplens.report", json!({"uri": URI})).await;
+    let page = page["html"].as_str().expect("a page");
+    assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    for part in [
+        "transpose",
+        "copy",
+        "tile[threadIdx.x]",
+        "smem/bank-conflict",
+        "What if",
+        "Assumed",
+    ] {
+        assert!(page.contains(part), "`{part}` in {page}");
+    }
+    assert!(page.contains("in[i&lt;4 ? i : 32 * i]"), "{page}");
+    assert!(!page.contains("<script"), "{page}");
+    assert!(page.contains("default-src 'none'"), "{page}");
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn every_command_that_is_announced_is_there() {
+    let (mut client, _) = open(json!({}), &strided(32)).await;
+    let announced =
+        client.initialized["capabilities"]["executeCommandProvider"]["commands"].clone();
+    let announced: Vec<String> = serde_json::from_value(announced).expect("names");
+    for name in &announced {
+        let params = json!({"command": name, "arguments": [{}]});
+        let error = client.ask_wrongly("workspace/executeCommand", params).await;
+        let message = error["message"].as_str().expect("a message");
+        assert!(
+            message.starts_with(&format!("{name}: missing field")),
+            "{message}"
+        );
+    }
+    client.finish().await;
+}

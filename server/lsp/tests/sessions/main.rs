@@ -1,0 +1,11 @@
+//! Whole sessions over a pair of pipes, in the protocol's own JSON.
+
+mod client;
+mod concurrency;
+mod configuration;
+mod diagnostics;
+mod encoding;
+mod features;
+mod junk;
+mod lifecycle;
+mod ordering;

@@ -1,0 +1,267 @@
+//! Performance models: facts, launch and hardware profile in, an estimate with its own named quantities out.
+//!
+//! One model a file. A model sees facts, never syntax; it is pure and answers in well under a millisecond.
+
+pub mod auto;
+mod function;
+pub mod mwp_cwp;
+mod reuse;
+pub mod wfg;
+mod work;
+
+use std::collections::BTreeMap;
+
+use warplens_analysis::facts::KernelFacts;
+use warplens_hardware::{Occupancy, Profile};
+
+/// Which model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ModelId {
+    /// What users see first.
+    Auto,
+    /// Hong and Kim, ISCA 2009.
+    MwpCwp,
+    /// Baghsorkhi et al., `PPoPP` 2010.
+    Wfg,
+}
+
+impl ModelId {
+    /// Every model, in the order they are shown.
+    pub const ALL: [ModelId; 3] = [ModelId::Auto, ModelId::MwpCwp, ModelId::Wfg];
+
+    /// The name on the command line and in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            ModelId::Auto => "auto",
+            ModelId::MwpCwp => "mwp-cwp",
+            ModelId::Wfg => "wfg",
+        }
+    }
+}
+
+/// What a model may be asked to imagine away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Factor {
+    /// Every shared request in its ideal number of passes.
+    BankConflicts,
+    /// Every global request in its ideal number of transactions.
+    Uncoalesced,
+    /// No branch splits a warp.
+    Divergence,
+    /// Memory answers at once.
+    Latency,
+    /// Barriers cost nothing.
+    Synchronisation,
+    /// As many warps resident as the SM holds.
+    Occupancy,
+}
+
+impl Factor {
+    /// Every factor, in the order of the contract.
+    pub const ALL: [Factor; 6] = [
+        Factor::BankConflicts,
+        Factor::Uncoalesced,
+        Factor::Divergence,
+        Factor::Latency,
+        Factor::Synchronisation,
+        Factor::Occupancy,
+    ];
+
+    /// The name on the command line and in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Factor::BankConflicts => "bank-conflicts",
+            Factor::Uncoalesced => "uncoalesced",
+            Factor::Divergence => "divergence",
+            Factor::Latency => "latency",
+            Factor::Synchronisation => "synchronisation",
+            Factor::Occupancy => "occupancy",
+        }
+    }
+}
+
+/// What a model is given.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The kernel.
+    pub facts: &'a KernelFacts,
+    /// The GPU.
+    pub profile: &'a Profile,
+    /// Resident blocks and warps.
+    pub occupancy: &'a Occupancy,
+    /// Imagine these away.
+    pub without: &'a [Factor],
+    /// Run at most this many warps at a time on each SM, the launch unchanged.
+    pub warps_per_sm: Option<u32>,
+    /// One access imagined ideal (index into the facts' accesses): what a finding would gain.
+    pub ideal_access: Option<usize>,
+}
+
+/// Where the cycles go; the parts sum to the estimate's cycles, `launch` excepted.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Breakdown {
+    /// Issuing and executing arithmetic.
+    pub compute: f64,
+    /// Waiting for the memory's bandwidth.
+    pub memory_bandwidth: f64,
+    /// Waiting for memory latency that nothing covers.
+    pub memory_latency: f64,
+    /// The shared-memory pipe.
+    pub shared: f64,
+    /// Work of lanes that are switched off.
+    pub divergence: f64,
+    /// Barriers.
+    pub synchronisation: f64,
+    /// Launch overhead, in cycles; not part of the sum.
+    pub launch: f64,
+}
+
+/// A key of [`Breakdown`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Bottleneck {
+    /// Arithmetic.
+    Compute,
+    /// Bandwidth.
+    MemoryBandwidth,
+    /// Latency.
+    MemoryLatency,
+    /// Shared memory.
+    Shared,
+    /// Divergence.
+    Divergence,
+    /// Barriers.
+    Synchronisation,
+    /// Launch overhead.
+    Launch,
+}
+
+impl Bottleneck {
+    /// The name in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bottleneck::Compute => "compute",
+            Bottleneck::MemoryBandwidth => "memory_bandwidth",
+            Bottleneck::MemoryLatency => "memory_latency",
+            Bottleneck::Shared => "shared",
+            Bottleneck::Divergence => "divergence",
+            Bottleneck::Synchronisation => "synchronisation",
+            Bottleneck::Launch => "launch",
+        }
+    }
+}
+
+/// What a model answers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Estimate {
+    /// SM clock cycles from the first block's start to the last one's end; `None` where the model does not apply.
+    pub cycles: Option<f64>,
+    /// `cycles / SM clock + launch overhead`.
+    pub time_ms: Option<f64>,
+    /// The cycles as a function of a parameter, where one is free.
+    pub cycles_function: Option<String>,
+    /// The largest part.
+    pub bottleneck: Option<Bottleneck>,
+    /// All parts.
+    pub breakdown: Breakdown,
+    /// An honest interval around `cycles`, where the model has one.
+    pub interval: Option<[f64; 2]>,
+    /// The model's own quantities under their published names.
+    pub detail: BTreeMap<String, f64>,
+    /// Why it does not apply, where it does not.
+    pub why: Option<String>,
+    /// Cycles attributed to source lines (relative to the kernel); they sum to `cycles`.
+    pub lines: Vec<(u32, f64)>,
+}
+
+/// Applies one model.
+///
+/// The answer is finite, or `cycles` is `None` and `why` says what is missing.
+pub fn estimate(model: ModelId, input: &Input) -> Estimate {
+    if let Some(why) = nothing_to_run(input) {
+        return Estimate {
+            why: Some(why),
+            ..Estimate::default()
+        };
+    }
+    let work = work::Work::new(input);
+    let mut estimate = match model {
+        ModelId::Auto => auto::estimate_work(&work),
+        ModelId::MwpCwp => mwp_cwp::estimate_work(&work),
+        ModelId::Wfg => wfg::estimate_work(&work),
+    };
+    if let Some(cycles) = estimate.cycles {
+        let solve = |input: &Input| cycles_of(model, input);
+        estimate.cycles_function = function::of_trips(input, cycles, &solve);
+        if model == ModelId::Auto {
+            let others = [mwp_cwp::estimate_work(&work), wfg::estimate_work(&work)];
+            let spread = others.iter().filter_map(|other| other.cycles);
+            let [low, high] = spread.fold([cycles; 2], |[low, high], other| {
+                [low.min(other), high.max(other)]
+            });
+            estimate.interval = Some([low, high]);
+        }
+    }
+    estimate
+}
+
+/// The time by [`auto`] with each factor imagined away, one at a time on top of `input.without`, and how
+/// many times faster that is. Empty where the launch cannot run.
+pub fn what_if(input: &Input) -> Vec<(Factor, f64, f64)> {
+    let Some(now) = cycles(input) else {
+        return Vec::new();
+    };
+    let mut without = input.without.to_vec();
+    let mut answers = Vec::with_capacity(Factor::ALL.len());
+    for factor in Factor::ALL {
+        without.push(factor);
+        if let Some(cycles) = cycles(&Input {
+            without: &without,
+            ..*input
+        }) {
+            answers.push((factor, cycles, speedup(now, cycles)));
+        }
+        without.pop();
+    }
+    answers
+}
+
+/// The cycles by [`auto`] alone, without what else an estimate has: the cheap answer for gains.
+pub fn cycles(input: &Input) -> Option<f64> {
+    cycles_of(ModelId::Auto, input)
+}
+
+/// How many times faster `after` is than `before`, `before` being the same kernel with more to do; 1 where
+/// there was no time to save.
+pub fn speedup(before: f64, after: f64) -> f64 {
+    // Nothing takes less than a cycle. Where loops carry loads from one iteration to the next the chain's
+    // length is approximate and may differ by a little in the wrong direction.
+    (before / after.max(1.0)).max(1.0)
+}
+
+fn cycles_of(model: ModelId, input: &Input) -> Option<f64> {
+    if nothing_to_run(input).is_some() {
+        return None;
+    }
+    let work = work::Work::new(input);
+    let cycles = match model {
+        ModelId::Auto => Some(auto::cycles(&work)),
+        ModelId::MwpCwp => mwp_cwp::estimate_work(&work).cycles,
+        ModelId::Wfg => wfg::estimate_work(&work).cycles,
+    };
+    cycles.filter(|cycles| cycles.is_finite())
+}
+
+/// Why there is no time to speak of.
+fn nothing_to_run(input: &Input) -> Option<String> {
+    let launch = &input.facts.launch;
+    if launch.blocks() == 0 || launch.threads_per_block() == 0 {
+        Some("the launch has no threads".to_owned())
+    } else if input.occupancy.active_blocks_per_sm == 0 {
+        Some(format!(
+            "no block of this launch fits on {}",
+            input.profile.name
+        ))
+    } else {
+        None
+    }
+}

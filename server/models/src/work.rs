@@ -1,0 +1,350 @@
+//! What every model starts from: the kernel's facts as this launch on this GPU sees them, with whatever
+//! the caller imagines away already gone.
+
+use std::collections::BTreeMap;
+
+use warplens_analysis::facts::{Op, Pattern, Space};
+use warplens_hardware::Profile;
+
+use crate::wfg::graph::{Branching, Graph};
+use crate::{Bottleneck, Breakdown, Estimate, Factor, Input};
+
+/// One access as one warp executes it once.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Request {
+    /// Units of the memory system touched; 0 for on-chip memory.
+    pub transactions: f64,
+    /// The same if the data lay side by side.
+    pub ideal_transactions: f64,
+    /// Bytes those transactions move.
+    pub moved_bytes: f64,
+    /// Bytes they would move if the data lay side by side.
+    pub ideal_bytes: f64,
+    /// Bytes the active lanes ask for.
+    pub asked_bytes: f64,
+    /// Cycles of the bank array (shared), distinct words (constant), lanes on one address (atomics).
+    pub passes: f64,
+    /// Distinct 128-byte lines, which is what L1 serves in one cycle each.
+    pub lines: f64,
+    /// False where the addresses are not known and the worst was assumed.
+    pub known: bool,
+}
+
+impl Request {
+    /// True where the warp moves more than its data would fill.
+    pub fn uncoalesced(&self) -> bool {
+        self.transactions > self.ideal_transactions + 1e-9
+    }
+}
+
+/// Departure delays of the MWP-CWP model, where the profile has them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Departure {
+    pub mem_ld: f64,
+    pub uncoalesced: f64,
+    pub coalesced: f64,
+    pub issue_cycles: f64,
+}
+
+/// Blocks and warps on the SMs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Residency {
+    /// Blocks of the launch.
+    pub blocks: f64,
+    /// Warps of a block.
+    pub warps_per_block: f64,
+    /// SMs that get a block.
+    pub active_sms: f64,
+    /// Blocks that the busiest SM executes.
+    pub blocks_on_sm: f64,
+    /// Blocks resident on an SM at a time; a fraction where fewer warps than a block's may run.
+    pub resident_blocks: f64,
+    /// Warps resident on an SM at a time.
+    pub resident_warps: f64,
+    /// Resident blocks by the GPU's own limits, whatever the caller imagines: what shares the caches.
+    pub caching_blocks: f64,
+}
+
+impl Residency {
+    fn new(input: &Input) -> Residency {
+        let facts = input.facts;
+        let profile = input.profile;
+        let blocks = facts.launch.blocks() as f64;
+        let warps_per_block = facts.launch.warps_per_block(profile.warp_size) as f64;
+        if blocks <= 0.0 || warps_per_block <= 0.0 {
+            return Residency::default();
+        }
+        let active_sms = blocks.min(f64::from(profile.sms));
+        let blocks_on_sm = (blocks / f64::from(profile.sms)).ceil();
+        let limit = f64::from(input.occupancy.active_blocks_per_sm);
+        let caching_blocks = limit.clamp(1.0, blocks_on_sm);
+        let limit = if input.without.contains(&Factor::Occupancy) {
+            let most = f64::from(profile.max_warps_per_sm);
+            (most / warps_per_block).floor().max(limit)
+        } else {
+            limit
+        };
+        let mut resident_blocks = limit.clamp(1.0, blocks_on_sm);
+        let mut resident_warps = resident_blocks * warps_per_block;
+        if let Some(forced) = input.warps_per_sm
+            && !input.without.contains(&Factor::Occupancy)
+            && f64::from(forced) < resident_warps
+        {
+            resident_warps = f64::from(forced.max(1));
+            resident_blocks = resident_warps / warps_per_block;
+        }
+        Residency {
+            blocks,
+            warps_per_block,
+            active_sms,
+            blocks_on_sm,
+            resident_blocks,
+            resident_warps,
+            caching_blocks,
+        }
+    }
+
+    /// Warps that the busiest SM executes.
+    pub fn warps_on_sm(&self) -> f64 {
+        self.blocks_on_sm * self.warps_per_block
+    }
+
+    /// Warps of the launch.
+    pub fn warps(&self) -> f64 {
+        self.blocks * self.warps_per_block
+    }
+}
+
+/// The input, resolved.
+#[derive(Debug)]
+pub(crate) struct Work<'a> {
+    pub input: Input<'a>,
+    pub graph: Graph,
+    /// One for each access of the facts.
+    pub requests: Vec<Request>,
+    pub residency: Residency,
+    pub departure: Option<Departure>,
+}
+
+impl<'a> Work<'a> {
+    pub fn new(input: &Input<'a>) -> Work<'a> {
+        let facts = input.facts;
+        Work {
+            input: *input,
+            graph: Graph::new(&facts.flow, &facts.accesses),
+            requests: (0..facts.accesses.len())
+                .map(|access| request(input, access))
+                .collect(),
+            residency: Residency::new(input),
+            departure: departure(input.profile),
+        }
+    }
+
+    pub fn profile(&self) -> &Profile {
+        self.input.profile
+    }
+
+    pub fn is_without(&self, factor: Factor) -> bool {
+        self.input.without.contains(&factor)
+    }
+
+    /// How a split warp's two sides add up.
+    pub fn branching(&self) -> Branching {
+        if self.is_without(Factor::Divergence) {
+            Branching::Average
+        } else {
+            Branching::Sum
+        }
+    }
+
+    /// Launch overhead in SM cycles.
+    pub fn launch_cycles(&self) -> f64 {
+        let profile = self.profile();
+        profile.launch_overhead_us * profile.sm_clock_mhz
+    }
+
+    /// The estimate from its parts: `shares` holds the cycles of each node of the graph.
+    pub fn finish(
+        &self,
+        cycles: f64,
+        mut breakdown: Breakdown,
+        detail: BTreeMap<String, f64>,
+        shares: &[f64],
+    ) -> Estimate {
+        breakdown.launch = self.launch_cycles();
+        Estimate {
+            cycles: Some(cycles),
+            time_ms: Some(self.milliseconds(cycles)),
+            cycles_function: None,
+            bottleneck: bottleneck(&breakdown, cycles),
+            breakdown,
+            interval: None,
+            detail,
+            why: None,
+            lines: self.lines(shares),
+        }
+    }
+
+    pub fn milliseconds(&self, cycles: f64) -> f64 {
+        let profile = self.profile();
+        cycles / (profile.sm_clock_mhz * 1e3) + profile.launch_overhead_us / 1e3
+    }
+
+    fn lines(&self, shares: &[f64]) -> Vec<(u32, f64)> {
+        let mut lines = BTreeMap::new();
+        for (node, share) in self.graph.nodes.iter().zip(shares) {
+            if *share > 0.0 {
+                *lines.entry(node.line).or_insert(0.0) += share;
+            }
+        }
+        lines.into_iter().collect()
+    }
+}
+
+/// The largest part; nothing is a bottleneck of no work but the launch itself.
+fn bottleneck(breakdown: &Breakdown, cycles: f64) -> Option<Bottleneck> {
+    if cycles <= 0.0 {
+        return Some(Bottleneck::Launch);
+    }
+    [
+        (Bottleneck::Compute, breakdown.compute),
+        (Bottleneck::MemoryBandwidth, breakdown.memory_bandwidth),
+        (Bottleneck::MemoryLatency, breakdown.memory_latency),
+        (Bottleneck::Shared, breakdown.shared),
+        (Bottleneck::Divergence, breakdown.divergence),
+        (Bottleneck::Synchronisation, breakdown.synchronisation),
+    ]
+    .into_iter()
+    .reduce(|best, part| if part.1 > best.1 { part } else { best })
+    .map(|(name, _)| name)
+}
+
+/// Adds `amount` to `shares` in proportion to `weights`; evenly over the nodes where all weigh nothing.
+pub(crate) fn spread(shares: &mut [f64], amount: f64, weights: &[f64]) {
+    if amount <= 0.0 || shares.is_empty() {
+        return;
+    }
+    let total: f64 = weights.iter().sum();
+    if total > 0.0 {
+        for (share, weight) in shares.iter_mut().zip(weights) {
+            *share += amount * weight / total;
+        }
+    } else {
+        let even = amount / shares.len() as f64;
+        for share in shares {
+            *share += even;
+        }
+    }
+}
+
+fn departure(profile: &Profile) -> Option<Departure> {
+    Some(Departure {
+        mem_ld: profile.mem_ld?,
+        uncoalesced: profile.departure_del_uncoal?,
+        coalesced: profile.departure_del_coal?,
+        issue_cycles: profile.issue_cycles?,
+    })
+}
+
+/// One access under what the caller imagines.
+fn request(input: &Input, index: usize) -> Request {
+    let access = &input.facts.accesses[index];
+    let profile = input.profile;
+    let warp = f64::from(profile.warp_size);
+    let lanes = finite(access.active_lanes_per_request)
+        .unwrap_or(warp)
+        .clamp(0.0, warp);
+    let asked_bytes = lanes * f64::from(access.bytes_per_lane);
+    let imagined = input.ideal_access == Some(index);
+    let ideal = imagined || input.without.contains(&Factor::Uncoalesced);
+    let no_conflicts = imagined || input.without.contains(&Factor::BankConflicts);
+    let mut request = Request {
+        asked_bytes,
+        known: true,
+        ..Request::default()
+    };
+    match access.space {
+        Space::Shared => {
+            let best = finite(access.ideal_passes_per_request)
+                .unwrap_or_else(|| conflict_free_passes(profile, access.bytes_per_lane));
+            let passes = finite(access.passes_per_request);
+            request.known = passes.is_some();
+            request.passes = if no_conflicts {
+                best
+            } else {
+                passes.unwrap_or(best).max(best)
+            };
+        }
+        Space::Constant => {
+            let passes = finite(access.passes_per_request);
+            request.known = passes.is_some();
+            request.passes = if imagined {
+                1.0
+            } else {
+                passes.unwrap_or(1.0).max(1.0)
+            };
+        }
+        Space::Global | Space::Local | Space::Texture => {
+            let unit = f64::from(access.transaction_bytes.max(1));
+            let best = finite(access.ideal_transactions_per_request)
+                .unwrap_or_else(|| (asked_bytes / unit).ceil().max(1.0));
+            let transactions = finite(access.transactions_per_request);
+            // A thread's own array is interleaved by lane, so its accesses coalesce unless facts say otherwise.
+            let worst = if access.space == Space::Local {
+                best
+            } else {
+                lanes.max(best)
+            };
+            request.known = transactions.is_some() || access.space == Space::Local;
+            request.ideal_transactions = best;
+            request.ideal_bytes = best * unit;
+            let now = transactions.unwrap_or(worst).max(best);
+            request.transactions = if ideal { best } else { now };
+            let worst_unit = if transactions.is_some() {
+                unit
+            } else {
+                f64::from(profile.uncoalesced_transaction_bytes).min(unit)
+            };
+            let moved = finite(access.bytes_moved_per_request)
+                .filter(|_| transactions.is_some())
+                .unwrap_or(now * worst_unit);
+            request.moved_bytes = if ideal { moved.min(best * unit) } else { moved };
+            request.lines = lines(
+                access.pattern,
+                access.stride.as_ref().map(|s| s.bytes),
+                &request,
+            );
+            let contended = access.op == Op::Atomic && !imagined;
+            let passes = finite(access.passes_per_request).filter(|_| contended);
+            request.passes = passes.unwrap_or(1.0).max(1.0);
+        }
+    }
+    request
+}
+
+/// Lines of 128 bytes: lanes a line or more apart have one each, neighbours share them.
+fn lines(pattern: Pattern, stride: Option<i64>, request: &Request) -> f64 {
+    let packed = (request.moved_bytes / 128.0).max(1.0);
+    let apart = match pattern {
+        Pattern::Coalesced | Pattern::Broadcast => return packed,
+        Pattern::Strided => stride.is_some_and(|bytes| bytes.unsigned_abs() >= 128),
+        Pattern::Scattered | Pattern::DataDependent | Pattern::Unknown => true,
+    };
+    if apart && request.uncoalesced() {
+        request.transactions.max(packed)
+    } else {
+        packed
+    }
+}
+
+/// Passes of a conflict-free request: one for words of 4 bytes, doubled where half-warps go apart.
+fn conflict_free_passes(profile: &Profile, bytes_per_lane: u32) -> f64 {
+    let words = f64::from(bytes_per_lane.max(1).div_ceil(4));
+    let groups = f64::from(profile.warp_size) / f64::from(profile.bank_rule.banks);
+    words * groups.max(1.0)
+}
+
+/// A figure that can be computed with.
+pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite() && *value >= 0.0)
+}

@@ -1,0 +1,705 @@
+//! The page `warplens estimate` prints: one kernel, one launch, one GPU, everything known about it.
+
+use std::fmt::Write as _;
+
+use warplens_engine::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult};
+
+use crate::figure::{bytes, counted, extents, maybe, number, percent, speedup, time};
+use crate::style::{Paint, Style, printable, truncate, wrap};
+use crate::table::{Align, Cell, Table};
+
+/// Width of a page's paragraphs where the terminal does not say.
+const PAGE: usize = 100;
+/// Columns of a full bar.
+const BAR: usize = 32;
+
+/// The whole document as pages, a blank line between two of them, then the file's findings.
+pub fn page(document: &EstimateDocument, style: Style) -> String {
+    let mut out = String::new();
+    for result in &document.results {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        kernel(&mut out, result, style);
+    }
+    if document.results.is_empty() {
+        out.push_str("no kernels found\n");
+    }
+    findings(&mut out, document, style);
+    out
+}
+
+/// The estimate shown first: `auto` where it is there and applies, else the first that applies.
+pub fn first_estimate(result: &KernelResult) -> Option<(&str, &Estimate)> {
+    let applies = |(_, estimate): &(&String, &Estimate)| estimate.cycles.is_some();
+    let auto = result.estimates.get_key_value("auto").filter(applies);
+    auto.or_else(|| result.estimates.iter().find(applies))
+        .map(|(name, estimate)| (name.as_str(), estimate))
+}
+
+/// The parts of a breakdown by their names in the JSON, `launch` left out because it is not in the sum.
+pub fn parts(breakdown: &Breakdown) -> [(&'static str, f64); 6] {
+    [
+        ("compute", breakdown.compute),
+        ("memory_bandwidth", breakdown.memory_bandwidth),
+        ("memory_latency", breakdown.memory_latency),
+        ("shared", breakdown.shared),
+        ("divergence", breakdown.divergence),
+        ("synchronisation", breakdown.synchronisation),
+    ]
+}
+
+/// A bottleneck's name in words.
+pub fn words(name: &str) -> String {
+    if name == "shared" {
+        "shared memory".to_owned()
+    } else {
+        name.replace('_', " ")
+    }
+}
+
+/// What a request of this access costs, what it would cost at best, and in which unit.
+pub fn cost(access: &Access) -> (String, String, &'static str) {
+    let unit = match access.transaction_bytes {
+        Some(32) => "sectors",
+        Some(64 | 128) => "lines",
+        _ => "transactions",
+    };
+    match access.space {
+        "shared" | "constant" => (
+            maybe(access.passes_per_request),
+            maybe(access.ideal_passes_per_request),
+            "passes",
+        ),
+        _ => (
+            maybe(access.transactions_per_request),
+            maybe(access.ideal_transactions_per_request),
+            unit,
+        ),
+    }
+}
+
+/// How far an access is from its ideal: 1.0 where it is there; `None` where not known.
+pub fn excess(access: &Access) -> Option<f64> {
+    let (cost, ideal) = match access.space {
+        "shared" | "constant" => (access.passes_per_request, access.ideal_passes_per_request),
+        _ => (
+            access.transactions_per_request,
+            access.ideal_transactions_per_request,
+        ),
+    };
+    match (cost, ideal) {
+        (Some(cost), Some(ideal)) if ideal > 0.0 => Some(cost / ideal),
+        _ => None,
+    }
+}
+
+/// Share of a line in its kernel's cycles.
+pub fn share(result: &KernelResult, file: &str, line: u32) -> Option<f64> {
+    result
+        .lines
+        .iter()
+        .find(|entry| entry.line == line && entry.file == file)
+        .map(|e| e.share)
+}
+
+fn kernel(out: &mut String, result: &KernelResult, style: Style) {
+    heading(out, result, style);
+    facts(out, result, style);
+    accesses(out, result, style);
+    branches(out, result, style);
+    estimates(out, result, style);
+    breakdown(out, result, style);
+    what_if(out, result, style);
+    assumptions(out, result, style);
+}
+
+fn section(out: &mut String, style: Style, title: &str) {
+    out.push_str("\n  ");
+    style.push(out, Paint::Strong, title);
+    out.push('\n');
+}
+
+fn heading(out: &mut String, result: &KernelResult, style: Style) {
+    style.push(out, Paint::Strong, &printable(&result.kernel));
+    if !result.template_args.is_empty() {
+        let arguments: Vec<String> = result
+            .template_args
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let _ = write!(out, "<{}>", printable(&arguments.join(", ")));
+    }
+    let place = format!("  {}:{}", result.file, result.line);
+    style.push(out, Paint::Quiet, &printable(&place));
+    let _ = writeln!(out, "  on {}", result.gpu);
+    out.push('\n');
+    let Some((model, estimate)) = first_estimate(result) else {
+        for (name, estimate) in &result.estimates {
+            let why = estimate.why.as_deref().unwrap_or("no estimate");
+            label(
+                out,
+                style,
+                "predicted",
+                &format!("nothing by {name}: {why}"),
+            );
+        }
+        return;
+    };
+    let mut text = style.paint(Paint::Strong, &maybe_time(estimate));
+    let _ = write!(text, "  {} cycles", maybe(estimate.cycles.map(f64::round)));
+    if let Some(bottleneck) = estimate.bottleneck {
+        let _ = write!(text, ", bound by {}", words(bottleneck));
+    }
+    let _ = write!(
+        text,
+        "  {}",
+        style.paint(Paint::Quiet, &format!("model {model}"))
+    );
+    label(out, style, "predicted", &text);
+    if let Some([low, high]) = estimate.interval {
+        let text = format!("{} to {} cycles", number(low.round()), number(high.round()));
+        label(out, style, "", &text);
+    }
+}
+
+fn label(out: &mut String, style: Style, name: &str, text: &str) {
+    out.push_str("  ");
+    style.push(out, Paint::Quiet, &format!("{name:<11}"));
+    out.push_str(text);
+    out.push('\n');
+}
+
+fn facts(out: &mut String, result: &KernelResult, style: Style) {
+    let launch = &result.launch;
+    let text = format!(
+        "grid {} ({}), block {} ({}){}",
+        extents(launch.grid),
+        launch.grid_source,
+        extents(launch.block),
+        launch.block_source,
+        if launch.dynamic_shared_bytes > 0 {
+            format!(
+                ", {} dynamic shared memory",
+                bytes(launch.dynamic_shared_bytes)
+            )
+        } else {
+            String::new()
+        }
+    );
+    label(out, style, "launch", &text);
+    let resources = &result.resources;
+    let mut text = format!(
+        "{} registers a thread ({}), {} shared memory a block",
+        resources.registers_per_thread,
+        resources.registers_source,
+        bytes(resources.static_shared_bytes + launch.dynamic_shared_bytes)
+    );
+    if resources.local_bytes_per_thread > 0 {
+        let _ = write!(
+            text,
+            ", {} local a thread",
+            bytes(resources.local_bytes_per_thread)
+        );
+    }
+    if let Some(spilled) = resources.spill_bytes.filter(|spilled| *spilled > 0) {
+        let _ = write!(text, ", {} spilled", bytes(spilled));
+    }
+    label(out, style, "resources", &text);
+    let occupancy = &result.occupancy;
+    let text = format!(
+        "{}: {} in {} on each SM, limited by {}",
+        percent(occupancy.fraction),
+        counted(u64::from(occupancy.active_warps_per_sm), "warp"),
+        counted(u64::from(occupancy.active_blocks_per_sm), "block"),
+        occupancy.limiter
+    );
+    label(out, style, "occupancy", &text);
+    if let Some(step) = &occupancy.next_step {
+        for line in wrap(step, style.width.unwrap_or(PAGE).saturating_sub(15).max(30)) {
+            label(out, style, "", &line);
+        }
+    }
+}
+
+/// The accesses of a kernel as a table.
+pub fn access_table(result: &KernelResult) -> Table {
+    let mut table = Table::new(&[
+        ("line", Align::Right),
+        ("access", Align::Left),
+        ("what", Align::Left),
+        ("pattern", Align::Left),
+        ("cost", Align::Right),
+        ("ideal", Align::Right),
+        ("a request", Align::Left),
+        ("requests", Align::Right),
+        ("lanes", Align::Right),
+        ("line's share", Align::Right),
+        ("sure", Align::Left),
+    ])
+    .elastic(1);
+    for access in &result.accesses {
+        let (cost, ideal, unit) = cost(access);
+        let paint = match excess(access) {
+            None => Paint::Quiet,
+            Some(excess) if excess >= 2.0 => Paint::Warning,
+            Some(excess) if excess > 1.0 => Paint::Information,
+            Some(_) => Paint::Good,
+        };
+        table.row([
+            access.line.to_string().into(),
+            Cell::code(printable(&truncate(&access.text, 48))),
+            format!("{} {}", access.space, access.op).into(),
+            access.pattern.into(),
+            Cell::new(cost, paint),
+            ideal.into(),
+            unit.into(),
+            maybe(access.requests).into(),
+            maybe(access.active_lanes_per_request).into(),
+            share(result, &access.file, access.line)
+                .map_or_else(String::new, percent)
+                .into(),
+            Cell::new(access.certainty, Paint::Quiet),
+        ]);
+    }
+    table
+}
+
+fn accesses(out: &mut String, result: &KernelResult, style: Style) {
+    if result.accesses.is_empty() {
+        return;
+    }
+    section(out, style, "Memory accesses");
+    out.push_str(&access_table(result).render(style, 2));
+}
+
+/// The branches and loops of a kernel as a table.
+pub fn branch_table(result: &KernelResult) -> Table {
+    let mut table = Table::new(&[
+        ("line", Align::Right),
+        ("kind", Align::Left),
+        ("lanes", Align::Left),
+        ("warps that split", Align::Right),
+        ("warps that take it", Align::Right),
+        ("sure", Align::Left),
+    ]);
+    let fraction = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), percent);
+    for branch in &result.branches {
+        let paint = match branch.divergent_warp_fraction {
+            Some(split) if split >= 0.1 => Paint::Warning,
+            _ => Paint::Plain,
+        };
+        table.row([
+            branch.line.to_string().into(),
+            branch.kind.into(),
+            branch.uniformity.into(),
+            Cell::new(fraction(branch.divergent_warp_fraction), paint),
+            fraction(branch.taken_warp_fraction).into(),
+            Cell::new(branch.certainty, Paint::Quiet),
+        ]);
+    }
+    table
+}
+
+fn branches(out: &mut String, result: &KernelResult, style: Style) {
+    if result.branches.is_empty() {
+        return;
+    }
+    section(out, style, "Branches and loops");
+    out.push_str(&branch_table(result).render(style, 2));
+}
+
+/// A time that may be unknown.
+pub(crate) fn maybe_time(estimate: &Estimate) -> String {
+    estimate.time_ms.map_or_else(|| "?".to_owned(), time)
+}
+
+fn key_quantities(estimate: &Estimate) -> String {
+    let named = |key: &str, shown: &str| {
+        estimate
+            .detail
+            .get(key)
+            .map(|value| format!("{shown} {}", number(*value)))
+    };
+    [named("mwp", "MWP"), named("cwp", "CWP")]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The models side by side.
+pub fn model_table(result: &KernelResult) -> Table {
+    let mut table = Table::new(&[
+        ("model", Align::Left),
+        ("time", Align::Right),
+        ("cycles", Align::Right),
+        ("bound by", Align::Left),
+        ("", Align::Left),
+    ])
+    .elastic(4);
+    for (name, estimate) in &result.estimates {
+        let remark = estimate
+            .why
+            .clone()
+            .unwrap_or_else(|| key_quantities(estimate));
+        table.row([
+            name.as_str().into(),
+            estimate.time_ms.map_or_else(|| "-".to_owned(), time).into(),
+            estimate
+                .cycles
+                .map_or_else(|| "-".to_owned(), |c| number(c.round()))
+                .into(),
+            estimate
+                .bottleneck
+                .map_or_else(|| "-".to_owned(), words)
+                .into(),
+            Cell::new(remark, Paint::Quiet),
+        ]);
+    }
+    table
+}
+
+fn estimates(out: &mut String, result: &KernelResult, style: Style) {
+    if result.estimates.len() < 2 {
+        return;
+    }
+    section(out, style, "Models side by side");
+    out.push_str(&model_table(result).render(style, 2));
+}
+
+fn bar(share: f64) -> String {
+    "█".repeat(((share * BAR as f64).round().max(0.0) as usize).min(BAR))
+}
+
+fn breakdown(out: &mut String, result: &KernelResult, style: Style) {
+    let Some((_, estimate)) = first_estimate(result) else {
+        return;
+    };
+    let Some(cycles) = estimate.cycles.filter(|cycles| *cycles > 0.0) else {
+        return;
+    };
+    section(out, style, "Where the cycles go");
+    let mut table = Table::new(&[
+        ("part", Align::Left),
+        ("cycles", Align::Right),
+        ("share", Align::Right),
+        ("", Align::Left),
+    ]);
+    let mut parts: Vec<_> = parts(&estimate.breakdown)
+        .into_iter()
+        .filter(|(_, part)| *part > 0.0)
+        .collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    for (name, part) in parts {
+        table.row([
+            words(name).into(),
+            number(part.round()).into(),
+            percent(part / cycles).into(),
+            Cell::new(bar(part / cycles), Paint::Information),
+        ]);
+    }
+    out.push_str(&table.render(style, 2));
+    if estimate.breakdown.launch > 0.0 {
+        let launch = format!(
+            "  launching takes about {} cycles more\n",
+            number(estimate.breakdown.launch.round())
+        );
+        style.push(out, Paint::Quiet, &launch);
+    }
+    let mut lines: Vec<_> = result
+        .lines
+        .iter()
+        .filter(|line| line.share >= 0.005)
+        .collect();
+    lines.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.line.cmp(&b.line)));
+    if lines.is_empty() {
+        return;
+    }
+    section(out, style, "Costliest lines");
+    let mut table = Table::new(&[
+        ("line", Align::Right),
+        ("cycles", Align::Right),
+        ("share", Align::Right),
+        ("", Align::Left),
+    ]);
+    for line in lines.into_iter().take(8) {
+        table.row([
+            line.line.to_string().into(),
+            number(line.cycles.round()).into(),
+            percent(line.share).into(),
+            Cell::new(bar(line.share), Paint::Information),
+        ]);
+    }
+    out.push_str(&table.render(style, 2));
+}
+
+fn what_if(out: &mut String, result: &KernelResult, style: Style) {
+    let mut better: Vec<_> = result
+        .what_if
+        .iter()
+        .filter(|what| what.speedup > 1.005)
+        .collect();
+    if better.is_empty() {
+        return;
+    }
+    better.sort_by(|a, b| b.speedup.total_cmp(&a.speedup));
+    section(out, style, "What if this one thing cost nothing");
+    let mut table = Table::new(&[
+        ("without", Align::Left),
+        ("cycles", Align::Right),
+        ("faster", Align::Right),
+    ]);
+    for what in better {
+        table.row([
+            what.factor.into(),
+            number(what.cycles.round()).into(),
+            Cell::new(speedup(what.speedup), Paint::Good),
+        ]);
+    }
+    out.push_str(&table.render(style, 2));
+}
+
+fn assumptions(out: &mut String, result: &KernelResult, style: Style) {
+    if !result.assumptions.is_empty() {
+        section(
+            out,
+            style,
+            "Assumed (say otherwise with --arg, --block, --grid or a directive)",
+        );
+        for assumption in &result.assumptions {
+            let line = format!(
+                "  {} = {}  ({})",
+                assumption.symbol, assumption.value, assumption.source
+            );
+            out.push_str(&printable(&line));
+            out.push('\n');
+        }
+    }
+    if !result.constraints.is_empty() {
+        section(out, style, "Exact where");
+        for constraint in &result.constraints {
+            let _ = writeln!(out, "  {}", printable(constraint));
+        }
+    }
+}
+
+fn findings(out: &mut String, document: &EstimateDocument, style: Style) {
+    if document.diagnostics.is_empty() {
+        return;
+    }
+    section(out, style, "Findings");
+    for finding in &document.diagnostics {
+        let mut head = format!("  {}:{}:{}: ", finding.file, finding.line, finding.column);
+        let title = format!("{}[{}]", finding.severity, finding.rule);
+        style.push(&mut head, Paint::of_severity(finding.severity), &title);
+        let _ = writeln!(out, "{} {}", head, printable(&finding.message));
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use warplens_engine::wire::{Assumption, Launch, Line, Occupancy, Resources, WhatIf};
+
+    use super::*;
+
+    fn access(text: &str, space: &'static str, cost: Option<f64>, ideal: f64) -> Access {
+        let shared = space == "shared";
+        Access {
+            file: "k.cu".to_owned(),
+            line: 4,
+            column: 5,
+            via: Vec::new(),
+            text: text.to_owned(),
+            space,
+            op: "load",
+            bytes_per_lane: 4,
+            index: "i".to_owned(),
+            pattern: "strided",
+            transactions_per_request: cost.filter(|_| !shared),
+            ideal_transactions_per_request: Some(ideal).filter(|_| !shared),
+            transaction_bytes: Some(32).filter(|_| !shared),
+            passes_per_request: cost.filter(|_| shared),
+            ideal_passes_per_request: Some(ideal).filter(|_| shared),
+            bank_conflict_degree: None,
+            requests: Some(8192.0),
+            active_lanes_per_request: Some(32.0),
+            exact: true,
+            certainty: "exact",
+            constraints: Vec::new(),
+        }
+    }
+
+    fn estimate(cycles: Option<f64>) -> Estimate {
+        Estimate {
+            cycles,
+            time_ms: cycles.map(|cycles| cycles / 1e6),
+            cycles_function: None,
+            bottleneck: cycles.map(|_| "memory_bandwidth"),
+            breakdown: Breakdown {
+                compute: 0.0,
+                memory_bandwidth: cycles.unwrap_or(0.0),
+                memory_latency: 0.0,
+                shared: 0.0,
+                divergence: 0.0,
+                synchronisation: 0.0,
+                launch: 100.0,
+            },
+            interval: None,
+            detail: [("mwp".to_owned(), 2.28125), ("cwp".to_owned(), 20.0)].into(),
+            why: cycles
+                .is_none()
+                .then(|| "not for this architecture".to_owned()),
+        }
+    }
+
+    pub(crate) fn document() -> EstimateDocument {
+        let result = KernelResult {
+            kernel: "k".to_owned(),
+            template_args: [("T".to_owned(), "float".to_owned())].into(),
+            file: "k.cu".to_owned(),
+            line: 1,
+            language: "cuda",
+            gpu: "a100-sxm4-40gb".to_owned(),
+            launch: Launch {
+                grid: [64, 1, 1],
+                block: [32, 8, 1],
+                dynamic_shared_bytes: 0,
+                block_source: "directive",
+                grid_source: "assumed",
+            },
+            assumptions: vec![Assumption {
+                symbol: "n".to_owned(),
+                value: "1024".to_owned(),
+                source: "default".to_owned(),
+            }],
+            constraints: vec!["n % 32 == 0".to_owned()],
+            resources: Resources {
+                registers_per_thread: 24,
+                registers_source: "estimated",
+                static_shared_bytes: 4096,
+                local_bytes_per_thread: 0,
+                spill_bytes: None,
+            },
+            occupancy: Occupancy {
+                active_blocks_per_sm: 8,
+                active_warps_per_sm: 64,
+                fraction: 1.0,
+                limiter: "warps",
+                next_step: None,
+            },
+            accesses: vec![
+                access("in[32 * i]", "global", Some(32.0), 4.0),
+                access("tile[x][y]", "shared", Some(16.0), 1.0),
+                access("in[p[i]]", "global", None, 4.0),
+            ],
+            branches: Vec::new(),
+            counts: Vec::new(),
+            instructions: std::collections::BTreeMap::new(),
+            estimates: [
+                ("auto".to_owned(), estimate(Some(123_456.0))),
+                ("wfg".to_owned(), estimate(None)),
+            ]
+            .into(),
+            lines: vec![Line {
+                file: "k.cu".to_owned(),
+                line: 4,
+                cycles: 123_456.0,
+                share: 1.0,
+            }],
+            what_if: vec![
+                WhatIf {
+                    factor: "uncoalesced",
+                    cycles: 61_728.0,
+                    speedup: 2.0,
+                },
+                WhatIf {
+                    factor: "divergence",
+                    cycles: 123_456.0,
+                    speedup: 1.0,
+                },
+            ],
+        };
+        EstimateDocument {
+            schema: "warplens.estimate/1",
+            results: vec![result],
+            diagnostics: vec![],
+        }
+    }
+
+    #[track_caller]
+    fn row<'a>(page: &'a str, holds: &str) -> Vec<&'a str> {
+        let line = page.lines().find(|line| line.contains(holds));
+        line.unwrap_or_else(|| panic!("{holds}: {page}"))
+            .split_whitespace()
+            .collect()
+    }
+
+    #[test]
+    fn a_page_has_every_figure_where_people_look_for_it() {
+        let page = page(&document(), Style::PLAIN);
+        assert!(
+            page.starts_with("k<T=float>  k.cu:1  on a100-sxm4-40gb\n"),
+            "{page}"
+        );
+        assert!(
+            page.contains("123 µs  123,456 cycles, bound by memory bandwidth"),
+            "{page}"
+        );
+        assert!(
+            page.contains("grid (64) (assumed), block (32,8) (directive)"),
+            "{page}"
+        );
+        assert!(
+            page.contains("100 %: 64 warps in 8 blocks on each SM, limited by warps"),
+            "{page}"
+        );
+        let global = row(&page, "in[32 * i]");
+        assert!(
+            global
+                .windows(3)
+                .any(|cells| cells == ["32", "4", "sectors"]),
+            "{page}"
+        );
+        assert!(
+            row(&page, "tile[x][y]")
+                .windows(3)
+                .any(|cells| cells == ["16", "1", "passes"])
+        );
+        // What is not known is not a number.
+        assert!(
+            row(&page, "in[p[i]]")
+                .windows(3)
+                .any(|cells| cells == ["?", "4", "sectors"])
+        );
+        assert!(page.contains("not for this architecture"), "{page}");
+        assert!(row(&page, "uncoalesced").contains(&"2.00x"), "{page}");
+        assert!(
+            !page.contains("divergence"),
+            "nothing to gain, nothing to say: {page}"
+        );
+        assert!(page.contains("n = 1024"), "{page}");
+        assert!(page.contains("n % 32 == 0"), "{page}");
+    }
+
+    #[test]
+    fn markdown_holds_the_same_figures() {
+        let text = crate::markdown::breakdown(&document().results[0]);
+        assert!(text.starts_with("## `k` on a100-sxm4-40gb"), "{text}");
+        assert!(
+            text.contains("| 4 | `in[32 * i]` | global load | strided | 32 | 4 | sectors |"),
+            "{text}"
+        );
+        assert!(text.contains("| uncoalesced | 61,728 | 2.00x |"), "{text}");
+        assert!(text.contains("- `n` = 1024 (default)"), "{text}");
+    }
+
+    #[test]
+    fn no_kernels_is_said() {
+        let empty = EstimateDocument {
+            results: vec![],
+            ..document()
+        };
+        assert_eq!(page(&empty, Style::PLAIN), "no kernels found\n");
+    }
+}

@@ -1,0 +1,162 @@
+//! The hardware profiles as a table, one in full, and as JSON.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use warplens_hardware::Profile;
+
+use crate::figure::number;
+use crate::style::{Paint, Style, printable};
+use crate::table::{Align, Cell, Table};
+
+/// `warplens gpus --format json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct GpusDocument {
+    /// `warplens.gpus/1`.
+    pub schema: &'static str,
+    /// The profiles.
+    pub gpus: Vec<Gpu>,
+}
+
+/// One profile.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Gpu {
+    /// Id, as `--gpu` takes it.
+    pub id: String,
+    /// As its vendor calls it.
+    pub name: String,
+    /// Who makes it.
+    pub vendor: String,
+    /// Its generation.
+    pub architecture: String,
+    /// Every figure by name.
+    pub figures: BTreeMap<String, Figure>,
+}
+
+/// One figure and where it comes from.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Figure {
+    /// A number, a text, true or false, or a list of those.
+    pub value: serde_json::Value,
+    /// Its unit; empty for a pure number.
+    pub unit: String,
+    /// Data sheet, paper, measurement, or `estimated` and how.
+    #[schemars(length(min = 1))]
+    pub source: String,
+}
+
+/// A profile as the JSON shows it; rules that are names stand among the figures, without a unit.
+pub fn gpu(profile: &Profile) -> Gpu {
+    let numbers = profile.figures().iter().map(|(name, figure)| {
+        let value = serde_json::to_value(figure).map_or_else(
+            |_| figure.value.into(),
+            |mut figure| {
+                figure
+                    .get_mut("value")
+                    .map(serde_json::Value::take)
+                    .unwrap_or_default()
+            },
+        );
+        let figure = Figure {
+            value,
+            unit: figure.unit.to_owned(),
+            source: figure.source.clone(),
+        };
+        (name.clone(), figure)
+    });
+    let names = profile.rules().iter().map(|(name, rule)| {
+        let figure = Figure {
+            value: rule.value.clone().into(),
+            unit: String::new(),
+            source: rule.source.clone(),
+        };
+        (name.clone(), figure)
+    });
+    Gpu {
+        id: profile.id.clone(),
+        name: profile.name.clone(),
+        vendor: profile.vendor.name().to_owned(),
+        architecture: profile.architecture.clone(),
+        figures: numbers.chain(names).collect(),
+    }
+}
+
+fn value(gpu: &Gpu, name: &str) -> String {
+    match gpu.figures.get(name).map(|figure| &figure.value) {
+        Some(serde_json::Value::String(text)) => text.clone(),
+        Some(value) => value.as_f64().map_or_else(|| value.to_string(), number),
+        None => "-".to_owned(),
+    }
+}
+
+/// All profiles, a row each.
+pub fn list(gpus: &[Gpu], style: Style) -> String {
+    const KEYS: [(&str, &str); 7] = [
+        ("SMs", "sms"),
+        ("MHz", "sm_clock_mhz"),
+        ("GB/s", "dram_bandwidth_gb_s"),
+        ("registers/SM", "registers_per_sm"),
+        ("shared/SM", "shared_per_sm"),
+        ("warps/SM", "max_warps_per_sm"),
+        ("FP32/clk/SM", "fp32_lanes"),
+    ];
+    let mut columns = vec![
+        ("id", Align::Left),
+        ("name", Align::Left),
+        ("architecture", Align::Left),
+    ];
+    columns.extend(KEYS.map(|(title, _)| (title, Align::Right)));
+    let mut table = Table::new(&columns).elastic(1);
+    for gpu in gpus {
+        let mut row = vec![
+            Cell::new(gpu.id.clone(), Paint::Strong),
+            gpu.name.clone().into(),
+            gpu.architecture.clone().into(),
+        ];
+        row.extend(KEYS.map(|(_, key)| Cell::from(value(gpu, key))));
+        table.row(row);
+    }
+    table.render(style, 0)
+}
+
+/// One profile, every figure with its source.
+pub fn full(gpu: &Gpu, style: Style) -> String {
+    let mut out = style.paint(Paint::Strong, &gpu.id);
+    out.push_str(&printable(&format!(
+        "  {}, {} {}\n\n",
+        gpu.name, gpu.vendor, gpu.architecture
+    )));
+    let mut table = Table::new(&[
+        ("figure", Align::Left),
+        ("value", Align::Right),
+        ("unit", Align::Left),
+        ("source", Align::Left),
+    ])
+    .elastic(3);
+    // Numbers in the order of the schema, which is the order in which people want to read them.
+    let numbers = Profile::keys().iter().map(|key| key.name);
+    let names = gpu.figures.keys().map(String::as_str);
+    let mut shown: Vec<&str> = Vec::new();
+    for name in numbers.chain(names) {
+        let Some(figure) = gpu.figures.get(name).filter(|_| !shown.contains(&name)) else {
+            continue;
+        };
+        shown.push(name);
+        let estimated = figure.source.starts_with("estimated");
+        table.row([
+            name.into(),
+            value(gpu, name).into(),
+            figure.unit.clone().into(),
+            Cell::new(
+                printable(&figure.source),
+                if estimated {
+                    Paint::Information
+                } else {
+                    Paint::Quiet
+                },
+            ),
+        ]);
+    }
+    out.push_str(&table.render(style, 0));
+    out
+}

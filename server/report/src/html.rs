@@ -1,0 +1,539 @@
+//! The report of one file: a page of HTML that needs nothing but itself.
+//!
+//! No scripts, no network, no fonts: the page forbids them to itself. All text that is not ours is escaped.
+
+use std::fmt::Write as _;
+
+use warplens_engine::wire::{Diagnostic, Estimate, EstimateDocument, KernelResult};
+
+use crate::estimate::{
+    access_table, branch_table, first_estimate, maybe_time, model_table, parts, words,
+};
+use crate::figure::{bytes, counted, extents, maybe, number, percent, speedup};
+use crate::style::{Paint, printable};
+use crate::table::{Align, Cell, Table};
+
+/// Lines of source shown as the costliest.
+const MOST_LINES: usize = 10;
+/// A gain below this is noise.
+const LEAST_GAIN: f64 = 1.005;
+
+const LIGHT: &str = "--back:#fff;--text:#1c1f23;--quiet:#5b636d;--line:#d5dae0;--panel:#f5f7f9;\
+    --bar:#4477aa;--warning:#9a5b00;--error:#b3261e;--information:#0b5cad;--good:#1d6f38;";
+const DARK: &str = "--back:#16191d;--text:#e3e6ea;--quiet:#9aa3ad;--line:#363c44;--panel:#1e2227;\
+    --bar:#7aa6d6;--warning:#f0b35a;--error:#ff8a80;--information:#86b8f0;--good:#7fce98;";
+const SHEET: &str = "
+body{margin:0 auto;max-width:72rem;padding:1.5rem;background:var(--back);color:var(--text);\
+font:15px/1.5 system-ui,sans-serif}
+h1{font-size:1.4rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}
+h3{font-size:1rem;margin:1.5rem 0 .4rem}
+a{color:var(--information)}
+code{font:13px/1.4 ui-monospace,monospace;background:var(--panel);padding:0 .2em}
+.lead{font-size:1.6rem;font-weight:600}
+.quiet{color:var(--quiet)}.error{color:var(--error)}.warning{color:var(--warning)}
+.information,.hint{color:var(--information)}.good{color:var(--good)}.strong{font-weight:600}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{text-align:left;padding:.15rem .8rem .15rem 0;vertical-align:top;white-space:nowrap}
+th{color:var(--quiet);font-weight:400;border-bottom:1px solid var(--line)}
+.n{text-align:right}
+.findings td:last-child{white-space:normal;min-width:20rem}
+.stack{display:block;width:100%;height:1.6rem;margin-bottom:.5rem}
+.bar{display:block;width:16rem;height:.8rem;margin-top:.35rem}
+.key{display:inline-block;width:.8rem;height:.8rem;vertical-align:-.1rem}
+rect{fill:var(--bar)}
+.p-compute{fill:#4477aa}.p-memory_bandwidth{fill:#ee6677}.p-memory_latency{fill:#ccbb44}
+.p-shared{fill:#aa3377}.p-divergence{fill:#66ccee}.p-synchronisation{fill:#228833}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.5rem 0}
+dt{color:var(--quiet)}dd{margin:0}
+";
+
+/// The whole file as one page: each kernel with its launch, accesses, branches, estimates, where the cycles
+/// go and what would make it faster; then the findings. Light or dark as the reader's system is.
+pub fn html(document: &EstimateDocument) -> String {
+    let file = document
+        .results
+        .first()
+        .map_or("no kernels", |result| &result.file);
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{0} - warplens</title>\n\
+         <style>:root{{color-scheme:light dark;{LIGHT}}}\n\
+         @media(prefers-color-scheme:dark){{:root{{{DARK}}}}}\n\
+         body.vscode-light{{{LIGHT}}}body.vscode-dark,body.vscode-high-contrast{{{DARK}}}{SHEET}</style>\n\
+         </head>\n<body>\n<h1>{0}</h1>\n",
+        escape(file)
+    );
+    if document.results.is_empty() {
+        out.push_str("<p>No kernels found.</p>\n");
+    }
+    if document.results.len() > 1 {
+        contents(&mut out, &document.results);
+    }
+    for (at, result) in document.results.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<section id=\"k{at}\">\n{}</section>\n",
+            kernel(result)
+        );
+    }
+    findings(&mut out, &document.diagnostics);
+    out.push_str("</body>\n</html>\n");
+    out
+}
+
+/// Text as text: nothing in it is markup, in an element or in a quoted attribute.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in printable(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn contents(out: &mut String, results: &[KernelResult]) {
+    out.push_str(
+        "<div class=\"wide\"><table>\n<thead><tr><th>kernel</th><th>GPU</th><th class=\"n\">time</th>\
+         <th>bound by</th></tr></thead>\n<tbody>\n",
+    );
+    for (at, result) in results.iter().enumerate() {
+        let estimate = first_estimate(result).map(|(_, estimate)| estimate);
+        let time = estimate.map_or_else(|| "?".to_owned(), maybe_time);
+        let bottleneck = estimate.and_then(|estimate| estimate.bottleneck);
+        let _ = writeln!(
+            out,
+            "<tr><td><a href=\"#k{at}\">{}</a></td><td>{}</td><td class=\"n\">{time}</td><td>{}</td></tr>",
+            escape(&name(result)),
+            escape(&result.gpu),
+            bottleneck.map_or_else(|| "-".to_owned(), words)
+        );
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+/// `copy<T=float>`
+fn name(result: &KernelResult) -> String {
+    let arguments = result.template_args.iter();
+    let arguments: Vec<String> = arguments
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    if arguments.is_empty() {
+        result.kernel.clone()
+    } else {
+        format!("{}<{}>", result.kernel, arguments.join(", "))
+    }
+}
+
+fn kernel(result: &KernelResult) -> String {
+    let mut out = format!(
+        "<h2>{} <span class=\"quiet\">line {} on {}</span></h2>\n",
+        escape(&name(result)),
+        result.line,
+        escape(&result.gpu)
+    );
+    let first = first_estimate(result);
+    if let Some((model, estimate)) = first {
+        prediction(&mut out, model, estimate);
+    } else {
+        for (model, estimate) in &result.estimates {
+            let why = estimate.why.as_deref().unwrap_or("no estimate");
+            let _ = writeln!(out, "<p>Nothing by {}: {}</p>", escape(model), escape(why));
+        }
+    }
+    facts(&mut out, result);
+    if let Some((_, estimate)) = first {
+        breakdown(&mut out, estimate);
+    }
+    lines(&mut out, result);
+    section(&mut out, "Memory accesses", &access_table(result));
+    section(&mut out, "Branches and loops", &branch_table(result));
+    section(&mut out, "Models side by side", &model_table(result));
+    what_if(&mut out, result);
+    assumptions(&mut out, result);
+    out
+}
+
+fn prediction(out: &mut String, model: &str, estimate: &Estimate) {
+    let _ = write!(
+        out,
+        "<p><span class=\"lead\">{}</span> {} cycles",
+        maybe_time(estimate),
+        maybe(estimate.cycles.map(f64::round))
+    );
+    if let Some(bottleneck) = estimate.bottleneck {
+        let _ = write!(out, ", bound by {}", words(bottleneck));
+    }
+    let _ = write!(out, " <span class=\"quiet\">(model {}", escape(model));
+    if let Some([low, high]) = estimate.interval {
+        let _ = write!(
+            out,
+            "; {} to {} cycles",
+            number(low.round()),
+            number(high.round())
+        );
+    }
+    out.push_str(")</span></p>\n");
+}
+
+fn facts(out: &mut String, result: &KernelResult) {
+    let (launch, resources, occupancy) = (&result.launch, &result.resources, &result.occupancy);
+    let mut launched = format!(
+        "grid {} ({}), block {} ({})",
+        extents(launch.grid),
+        launch.grid_source,
+        extents(launch.block),
+        launch.block_source
+    );
+    if launch.dynamic_shared_bytes > 0 {
+        let dynamic = bytes(launch.dynamic_shared_bytes);
+        let _ = write!(launched, ", {dynamic} dynamic shared memory");
+    }
+    let mut needs = format!(
+        "{} registers a thread ({}), {} shared memory a block",
+        resources.registers_per_thread,
+        resources.registers_source,
+        bytes(resources.static_shared_bytes + launch.dynamic_shared_bytes)
+    );
+    if resources.local_bytes_per_thread > 0 {
+        let _ = write!(
+            needs,
+            ", {} local a thread",
+            bytes(resources.local_bytes_per_thread)
+        );
+    }
+    let mut resident = format!(
+        "{}: {} in {} on each SM, limited by {}",
+        percent(occupancy.fraction),
+        counted(u64::from(occupancy.active_warps_per_sm), "warp"),
+        counted(u64::from(occupancy.active_blocks_per_sm), "block"),
+        occupancy.limiter
+    );
+    if let Some(step) = &occupancy.next_step {
+        let _ = write!(resident, "; {step}");
+    }
+    out.push_str("<dl>\n");
+    for (name, text) in [
+        ("launch", launched),
+        ("resources", needs),
+        ("occupancy", resident),
+    ] {
+        let _ = writeln!(out, "<dt>{name}</dt><dd>{}</dd>", escape(&text));
+    }
+    out.push_str("</dl>\n");
+}
+
+fn section(out: &mut String, title: &str, table: &Table) {
+    if !table.is_empty() {
+        let _ = write!(out, "<h3>{title}</h3>\n{}", table.html());
+    }
+}
+
+/// A share of the whole as a length; what is not a number has none.
+fn length(share: f64) -> f64 {
+    if share.is_finite() {
+        (share * 100.0).clamp(0.0, 100.0)
+    } else {
+        0.0
+    }
+}
+
+fn bar(share: f64, class: &str) -> String {
+    format!(
+        "<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <rect class=\"{class}\" width=\"{:.2}\" height=\"10\"/></svg>",
+        length(share)
+    )
+}
+
+/// Where the cycles go: all parts as one bar, then each with its figures.
+fn breakdown(out: &mut String, estimate: &Estimate) {
+    let Some(cycles) = estimate.cycles.filter(|cycles| *cycles > 0.0) else {
+        return;
+    };
+    let parts = parts(&estimate.breakdown);
+    let parts: Vec<_> = parts.into_iter().filter(|(_, part)| *part > 0.0).collect();
+    let said: Vec<String> = parts
+        .iter()
+        .map(|(name, part)| format!("{} {}", words(name), percent(part / cycles)))
+        .collect();
+    let _ = write!(
+        out,
+        "<h3>Where the cycles go</h3>\n<svg class=\"stack\" viewBox=\"0 0 100 10\" \
+         preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
+        said.join(", ")
+    );
+    let mut at = 0.0;
+    for ((name, part), said) in parts.iter().zip(&said) {
+        let width = length(part / cycles);
+        let _ = write!(
+            out,
+            "<rect class=\"p-{name}\" x=\"{at:.2}\" width=\"{width:.2}\" height=\"10\"><title>{said}</title></rect>"
+        );
+        at += width;
+    }
+    out.push_str(
+        "</svg>\n<div class=\"wide\"><table>\n<thead><tr><th>part</th><th class=\"n\">cycles</th>\
+         <th class=\"n\">share</th></tr></thead>\n<tbody>\n",
+    );
+    for (name, part) in &parts {
+        let _ = writeln!(
+            out,
+            "<tr><td><svg class=\"key\" viewBox=\"0 0 1 1\" aria-hidden=\"true\"><rect class=\"p-{name}\" width=\"1\" \
+             height=\"1\"/></svg> {}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            words(name),
+            number(part.round()),
+            percent(part / cycles)
+        );
+    }
+    out.push_str("</tbody></table></div>\n");
+    if estimate.breakdown.launch > 0.0 {
+        let _ = writeln!(
+            out,
+            "<p class=\"quiet\">Launching takes about {} cycles more.</p>",
+            number(estimate.breakdown.launch.round())
+        );
+    }
+}
+
+fn lines(out: &mut String, result: &KernelResult) {
+    let mut lines: Vec<_> = result
+        .lines
+        .iter()
+        .filter(|line| line.share >= 0.005)
+        .collect();
+    lines.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.line.cmp(&b.line)));
+    let rows = lines.into_iter().take(MOST_LINES).map(|line| {
+        let place = if line.file == result.file {
+            line.line.to_string()
+        } else {
+            format!("{}:{}", line.file, line.line)
+        };
+        (
+            place,
+            number(line.cycles.round()),
+            percent(line.share),
+            line.share,
+        )
+    });
+    bars(out, "Costliest lines", ["line", "cycles", "share"], rows);
+}
+
+fn what_if(out: &mut String, result: &KernelResult) {
+    let better = result
+        .what_if
+        .iter()
+        .filter(|what| what.speedup > LEAST_GAIN);
+    let mut better: Vec<_> = better.collect();
+    better.sort_by(|a, b| b.speedup.total_cmp(&a.speedup));
+    // The bar is what would remain.
+    let rows = better.into_iter().map(|what| {
+        (
+            what.factor.to_owned(),
+            number(what.cycles.round()),
+            speedup(what.speedup),
+            1.0 / what.speedup,
+        )
+    });
+    let titles = ["without", "cycles left", "faster"];
+    bars(out, "What if this one thing cost nothing", titles, rows);
+}
+
+/// A table of name, number and figure with a bar for each row.
+fn bars(
+    out: &mut String,
+    title: &str,
+    [a, b, c]: [&str; 3],
+    rows: impl Iterator<Item = (String, String, String, f64)>,
+) {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return;
+    }
+    let _ = write!(
+        out,
+        "<h3>{title}</h3>\n<div class=\"wide\"><table>\n<thead><tr><th>{a}</th><th class=\"n\">{b}</th>\
+         <th class=\"n\">{c}</th><th></th></tr></thead>\n<tbody>\n"
+    );
+    for (name, number, figure, share) in rows {
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td class=\"n\">{number}</td><td class=\"n\">{figure}</td><td>{}</td></tr>",
+            escape(&name),
+            bar(share, "")
+        );
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+fn assumptions(out: &mut String, result: &KernelResult) {
+    let list = |out: &mut String, title: &str, items: Vec<String>| {
+        if !items.is_empty() {
+            let _ = write!(out, "<h3>{title}</h3>\n<ul>\n");
+            for item in items {
+                let _ = writeln!(out, "<li>{item}</li>");
+            }
+            out.push_str("</ul>\n");
+        }
+    };
+    let assumed = result.assumptions.iter().map(|assumption| {
+        format!(
+            "<code>{}</code> = {} <span class=\"quiet\">({})</span>",
+            escape(&assumption.symbol),
+            escape(&assumption.value),
+            escape(&assumption.source)
+        )
+    });
+    list(out, "Assumed", assumed.collect());
+    let constraints = result.constraints.iter();
+    let constraints = constraints.map(|one| format!("<code>{}</code>", escape(one)));
+    list(out, "Exact where", constraints.collect());
+}
+
+fn findings(out: &mut String, diagnostics: &[Diagnostic]) {
+    if diagnostics.is_empty() {
+        return;
+    }
+    let mut table = Table::new(&[
+        ("line", Align::Right),
+        ("", Align::Left),
+        ("rule", Align::Left),
+        ("finding", Align::Left),
+    ]);
+    for finding in diagnostics {
+        table.row([
+            finding.line.to_string().into(),
+            Cell::new(finding.severity, Paint::of_severity(finding.severity)),
+            finding.rule.as_str().into(),
+            finding.message.as_str().into(),
+        ]);
+    }
+    let _ = write!(
+        out,
+        "<section class=\"findings\">\n<h2>Findings</h2>\n{}</section>\n",
+        table.html()
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::tests::document;
+
+    /// Every tag that is opened is closed in order, and every attribute is quoted.
+    #[track_caller]
+    fn well_formed(page: &str) {
+        let mut open: Vec<&str> = Vec::new();
+        let mut rest = page
+            .strip_prefix("<!DOCTYPE html>")
+            .expect("a document type");
+        while let Some(start) = rest.find('<') {
+            let end = start + rest[start..].find('>').expect("the end of a tag");
+            let tag = &rest[start + 1..end];
+            rest = &rest[end + 1..];
+            let name = tag
+                .trim_start_matches('/')
+                .split([' ', '\n'])
+                .next()
+                .expect("a name");
+            if tag.starts_with('/') {
+                assert_eq!(open.pop(), Some(name), "{page}");
+            } else if !tag.ends_with('/') && name != "meta" {
+                open.push(name);
+            }
+            assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        }
+        assert!(open.is_empty(), "{open:?}");
+    }
+
+    #[test]
+    fn the_page_has_every_part() {
+        let page = html(&document());
+        well_formed(&page);
+        for part in [
+            "k&lt;T=float&gt;",
+            "123 µs",
+            "grid (64) (assumed), block (32,8) (directive)",
+            "<code>in[32 * i]</code>",
+            "100 %: 64 warps in 8 blocks",
+            "class=\"p-memory_bandwidth\" x=\"0.00\" width=\"100.00\"",
+            "<td>uncoalesced</td>",
+            "2.00x",
+            "<code>n</code> = 1024",
+            "<code>n % 32 == 0</code>",
+        ] {
+            assert!(page.contains(part), "`{part}` in {page}");
+        }
+    }
+
+    #[test]
+    fn nothing_from_the_source_becomes_markup() {
+        let hostile = "</style></title><script>alert('x')</script>\"&\x1b";
+        let mut document = document();
+        let result = &mut document.results[0];
+        for text in [
+            &mut result.kernel,
+            &mut result.file,
+            &mut result.gpu,
+            &mut result.accesses[0].text,
+            &mut result.assumptions[0].symbol,
+            &mut result.constraints[0],
+            &mut result.lines[0].file,
+        ] {
+            hostile.clone_into(text);
+        }
+        hostile.clone_into(&mut result.assumptions[0].value);
+        result.occupancy.next_step = Some(hostile.to_owned());
+        result.template_args = [(hostile.to_owned(), hostile.to_owned())].into();
+        for estimate in result.estimates.values_mut() {
+            estimate.why = Some(hostile.to_owned());
+        }
+        document.results.push(document.results[0].clone());
+        document.diagnostics.push(Diagnostic {
+            rule: hostile.to_owned(),
+            severity: "warning",
+            file: hostile.to_owned(),
+            line: 1,
+            column: 1,
+            end_line: 1,
+            end_column: 2,
+            message: hostile.to_owned(),
+            gain: 1.0,
+        });
+        let page = html(&document);
+        well_formed(&page);
+        assert!(!page.contains("<script"), "{page}");
+        assert!(!page.contains('\x1b'), "{page}");
+        assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)"), "{page}");
+    }
+
+    #[test]
+    fn the_page_needs_nothing_from_elsewhere() {
+        let page = html(&document());
+        for outside in ["http:", "https:", "src=", "url(", "@import", "<link"] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+        assert!(page.contains("default-src 'none'; style-src 'unsafe-inline'"));
+        assert!(page.contains("prefers-color-scheme:dark"));
+    }
+
+    #[test]
+    fn no_kernels_is_said() {
+        let empty = EstimateDocument {
+            results: Vec::new(),
+            ..document()
+        };
+        let page = html(&empty);
+        well_formed(&page);
+        assert!(page.contains("No kernels found."));
+    }
+}

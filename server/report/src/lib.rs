@@ -1,0 +1,19 @@
+//! What people and tools read: terminal pages, Markdown, HTML, SARIF and annotations, made from the engine's results.
+//!
+//! Nothing here computes a figure; every number comes from the engine and is only laid out. Each function
+//! is pure (data in, text out), so that the command line and the language server print the same thing.
+
+pub mod check;
+pub mod compare;
+pub mod estimate;
+pub mod figure;
+pub mod github;
+pub mod gpus;
+mod html;
+pub mod markdown;
+pub mod sarif;
+pub mod style;
+pub mod table;
+
+pub use html::html;
+pub use style::{Paint, Style};

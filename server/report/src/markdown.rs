@@ -1,0 +1,207 @@
+//! A kernel's page in Markdown, for hovers, web views and pull requests.
+
+use std::fmt::Write as _;
+
+use warplens_engine::wire::KernelResult;
+
+use crate::estimate::{
+    access_table, branch_table, cost, first_estimate, model_table, parts, share, words,
+};
+use crate::figure::{counted, extents, number, percent, speedup, time};
+use crate::style::truncate;
+use crate::table::{Align, Table};
+
+/// Letters of source in a table that has to be narrow.
+const NARROW: usize = 22;
+
+/// The whole breakdown of one kernel: prediction, launch, occupancy, accesses, branches, models, what-if.
+pub fn breakdown(result: &KernelResult) -> String {
+    let mut out = head(result);
+    section(&mut out, "Memory accesses", &access_table(result));
+    section(&mut out, "Branches and loops", &branch_table(result));
+    section(&mut out, "Models", &model_table(result));
+    tail(&mut out, result);
+    out
+}
+
+/// The same for a hover, which clips what is wider than some 80 columns: tables keep the columns that matter
+/// most, remarks stand below them.
+pub fn summary(result: &KernelResult) -> String {
+    let mut out = head(result);
+    section(&mut out, "Memory accesses", &narrow_accesses(result));
+    section(&mut out, "Branches and loops", &narrow_branches(result));
+    section(&mut out, "Models", &narrow_models(result));
+    let whys: Vec<String> = result
+        .estimates
+        .iter()
+        .filter_map(|(model, estimate)| Some(format!("- {model}: {}\n", estimate.why.as_ref()?)))
+        .collect();
+    if !whys.is_empty() {
+        let _ = writeln!(out, "{}", whys.concat());
+    }
+    tail(&mut out, result);
+    out
+}
+
+/// Title, prediction, launch and occupancy.
+fn head(result: &KernelResult) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "## `{}` on {}\n", result.kernel, result.gpu);
+    if let Some((model, estimate)) = first_estimate(result) {
+        let _ = write!(
+            out,
+            "**{}**",
+            estimate.time_ms.map_or_else(|| "?".to_owned(), time)
+        );
+        if let Some(bottleneck) = estimate.bottleneck {
+            let _ = write!(out, ", bound by {}", words(bottleneck));
+        }
+        let _ = writeln!(out, " (model {model}).\n");
+    }
+    let launch = &result.launch;
+    let occupancy = &result.occupancy;
+    let _ = writeln!(
+        out,
+        "Grid {} ({}), block {} ({}). Occupancy {}: {} in {} on each SM, limited by {}.{}\n",
+        extents(launch.grid),
+        launch.grid_source,
+        extents(launch.block),
+        launch.block_source,
+        percent(occupancy.fraction),
+        counted(u64::from(occupancy.active_warps_per_sm), "warp"),
+        counted(u64::from(occupancy.active_blocks_per_sm), "block"),
+        occupancy.limiter,
+        occupancy
+            .next_step
+            .as_ref()
+            .map_or_else(String::new, |step| format!(" {step}."))
+    );
+    out
+}
+
+/// What all of it comes to, and what it rests on.
+fn tail(out: &mut String, result: &KernelResult) {
+    section(out, "Where the cycles go", &cycles_table(result));
+    section(out, "What if", &what_if_table(result));
+    if !result.assumptions.is_empty() {
+        out.push_str("### Assumed\n\n");
+        for assumption in &result.assumptions {
+            let _ = writeln!(
+                out,
+                "- `{}` = {} ({})",
+                assumption.symbol, assumption.value, assumption.source
+            );
+        }
+    }
+}
+
+fn section(out: &mut String, title: &str, table: &Table) {
+    if !table.is_empty() {
+        let _ = writeln!(out, "### {title}\n\n{}", table.markdown());
+    }
+}
+
+fn cycles_table(result: &KernelResult) -> Table {
+    let mut table = Table::new(&[
+        ("part", Align::Left),
+        ("cycles", Align::Right),
+        ("share", Align::Right),
+    ]);
+    if let Some((_, estimate)) = first_estimate(result)
+        && let Some(cycles) = estimate.cycles.filter(|cycles| *cycles > 0.0)
+    {
+        for (name, part) in parts(&estimate.breakdown) {
+            if part > 0.0 {
+                table.row([
+                    words(name).into(),
+                    number(part.round()).into(),
+                    percent(part / cycles).into(),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+fn what_if_table(result: &KernelResult) -> Table {
+    let mut table = Table::new(&[
+        ("without", Align::Left),
+        ("cycles", Align::Right),
+        ("faster", Align::Right),
+    ]);
+    for what in result.what_if.iter().filter(|what| what.speedup > 1.005) {
+        table.row([
+            what.factor.into(),
+            number(what.cycles.round()).into(),
+            speedup(what.speedup).into(),
+        ]);
+    }
+    table
+}
+
+fn narrow_accesses(result: &KernelResult) -> Table {
+    let mut table = Table::new(&[
+        ("line", Align::Right),
+        ("access", Align::Left),
+        ("pattern", Align::Left),
+        ("cost of ideal", Align::Left),
+        ("line's share", Align::Right),
+    ]);
+    for access in &result.accesses {
+        let (cost, ideal, unit) = cost(access);
+        let text = truncate(&access.text, NARROW);
+        table.row([
+            access.line.to_string().into(),
+            format!("{} `{}`", access.op, text.replace('`', "'")).into(),
+            access.pattern.into(),
+            format!("{cost} of {ideal} {unit}").into(),
+            share(result, &access.file, access.line)
+                .map_or_else(String::new, percent)
+                .into(),
+        ]);
+    }
+    table
+}
+
+fn narrow_branches(result: &KernelResult) -> Table {
+    let mut table = Table::new(&[
+        ("line", Align::Right),
+        ("kind", Align::Left),
+        ("lanes", Align::Left),
+        ("warps split", Align::Right),
+        ("taken", Align::Right),
+    ]);
+    let fraction = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), percent);
+    for branch in &result.branches {
+        table.row([
+            branch.line.to_string().into(),
+            branch.kind.into(),
+            branch.uniformity.into(),
+            fraction(branch.divergent_warp_fraction).into(),
+            fraction(branch.taken_warp_fraction).into(),
+        ]);
+    }
+    table
+}
+
+fn narrow_models(result: &KernelResult) -> Table {
+    let mut table = Table::new(&[
+        ("model", Align::Left),
+        ("time", Align::Right),
+        ("cycles", Align::Right),
+        ("bound by", Align::Left),
+    ]);
+    for (name, estimate) in &result.estimates {
+        let cycles = estimate.cycles.map(|cycles| number(cycles.round()));
+        table.row([
+            name.as_str().into(),
+            estimate.time_ms.map_or_else(|| "-".to_owned(), time).into(),
+            cycles.unwrap_or_else(|| "-".to_owned()).into(),
+            estimate
+                .bottleneck
+                .map_or_else(|| "-".to_owned(), words)
+                .into(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,365 @@
+//! Tables, aligned for a terminal or as Markdown.
+
+use std::fmt::Write as _;
+
+use crate::html::escape;
+use crate::style::{Paint, Style, truncate};
+
+/// Which side a column's text keeps to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    text: String,
+    paint: Paint,
+    /// Source code, which Markdown and HTML set apart.
+    code: bool,
+}
+
+impl Cell {
+    /// A cell of a given meaning.
+    pub fn new(text: impl Into<String>, paint: Paint) -> Cell {
+        Cell {
+            text: text.into(),
+            paint,
+            code: false,
+        }
+    }
+
+    /// A piece of source.
+    pub fn code(text: impl Into<String>) -> Cell {
+        Cell {
+            code: true,
+            ..Cell::new(text, Paint::Plain)
+        }
+    }
+
+    fn markdown(&self) -> String {
+        let text = self.text.replace('|', "\\|").replace('\n', " ");
+        if self.code && !text.is_empty() {
+            format!("`{}`", text.replace('`', "'"))
+        } else {
+            text
+        }
+    }
+
+    fn html(&self) -> String {
+        let text = escape(&self.text);
+        let text = if self.code {
+            format!("<code>{text}</code>")
+        } else {
+            text
+        };
+        match self.paint.class() {
+            "" => text,
+            class => format!("<span class=\"{class}\">{text}</span>"),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Cell {
+        Cell::new(text, Paint::Plain)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Row {
+    Cells(Vec<Cell>),
+    /// Stands across all columns, above the rows it is about.
+    Heading(String),
+}
+
+/// Rows under titled columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    columns: Vec<(String, Align)>,
+    rows: Vec<Row>,
+    /// The column that gives way where the terminal is too narrow.
+    elastic: Option<usize>,
+}
+
+/// Columns between two columns.
+const GAP: usize = 2;
+/// The elastic column never gets narrower than this.
+const LEAST: usize = 12;
+
+impl Table {
+    /// An empty table with these columns.
+    pub fn new(columns: &[(&str, Align)]) -> Table {
+        Table {
+            columns: columns
+                .iter()
+                .map(|(title, align)| ((*title).to_owned(), *align))
+                .collect(),
+            rows: Vec::new(),
+            elastic: None,
+        }
+    }
+
+    /// Lets one column be cut where the terminal is too narrow.
+    #[must_use]
+    pub fn elastic(mut self, column: usize) -> Table {
+        self.elastic = Some(column);
+        self
+    }
+
+    /// Adds a row; missing cells stay empty.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        let mut row: Vec<Cell> = cells.into_iter().take(self.columns.len()).collect();
+        row.resize(self.columns.len(), Cell::from(""));
+        self.rows.push(Row::Cells(row));
+    }
+
+    /// Adds a line across all columns, about the rows that follow.
+    pub fn heading(&mut self, text: impl Into<String>) {
+        self.rows.push(Row::Heading(text.into()));
+    }
+
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Text under its titles, each line indented by `indent` columns and ended.
+    pub fn render(&self, style: Style, indent: usize) -> String {
+        let widths = self.widths(style, indent);
+        let mut out = String::new();
+        let titles = self
+            .columns
+            .iter()
+            .map(|(title, _)| Cell::new(title.clone(), Paint::Quiet));
+        self.line(
+            &mut out,
+            &titles.collect::<Vec<_>>(),
+            &widths,
+            style,
+            indent,
+        );
+        for row in &self.rows {
+            match row {
+                Row::Cells(cells) => self.line(&mut out, cells, &widths, style, indent),
+                Row::Heading(text) => {
+                    out.push_str(&" ".repeat(indent));
+                    style.push(&mut out, Paint::Strong, text);
+                    out.push('\n');
+                }
+            }
+        }
+        out
+    }
+
+    fn line(&self, out: &mut String, row: &[Cell], widths: &[usize], style: Style, indent: usize) {
+        let mut line = " ".repeat(indent);
+        let mut pending = 0;
+        for ((cell, &width), (_, align)) in row.iter().zip(widths).zip(&self.columns) {
+            let text = truncate(&cell.text, width);
+            let fill = width - text.chars().count();
+            let (before, after) = match align {
+                Align::Left => (0, fill),
+                Align::Right => (fill, 0),
+            };
+            if text.is_empty() {
+                pending += before + after + GAP;
+            } else {
+                line.push_str(&" ".repeat(pending + before));
+                style.push(&mut line, cell.paint, &text);
+                pending = after + GAP;
+            }
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+
+    /// The table in Markdown.
+    pub fn markdown(&self) -> String {
+        let mut out = String::new();
+        let escape = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+        let titles: Vec<String> = self
+            .columns
+            .iter()
+            .map(|(title, _)| escape(title))
+            .collect();
+        let _ = writeln!(out, "| {} |", titles.join(" | "));
+        let rules: Vec<&str> = self
+            .columns
+            .iter()
+            .map(|(_, align)| if *align == Align::Left { "---" } else { "---:" })
+            .collect();
+        let _ = writeln!(out, "| {} |", rules.join(" | "));
+        for row in &self.rows {
+            let cells: Vec<String> = match row {
+                Row::Cells(cells) => cells.iter().map(Cell::markdown).collect(),
+                Row::Heading(text) => vec![format!("**{}**", escape(text))],
+            };
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        }
+        out
+    }
+
+    /// The table in HTML, all text escaped. Numbers are of class `n`, meanings are classes by their name.
+    pub fn html(&self) -> String {
+        let side = |align: Align| match align {
+            Align::Left => "",
+            Align::Right => " class=\"n\"",
+        };
+        let mut out = String::from("<div class=\"wide\"><table>\n<thead><tr>");
+        for (title, align) in &self.columns {
+            let _ = write!(out, "<th{}>{}</th>", side(*align), escape(title));
+        }
+        out.push_str("</tr></thead>\n<tbody>\n");
+        for row in &self.rows {
+            out.push_str("<tr>");
+            match row {
+                Row::Cells(cells) => {
+                    for (cell, (_, align)) in cells.iter().zip(&self.columns) {
+                        let _ = write!(out, "<td{}>{}</td>", side(*align), cell.html());
+                    }
+                }
+                Row::Heading(text) => {
+                    let span = self.columns.len();
+                    let _ = write!(out, "<th colspan=\"{span}\">{}</th>", escape(text));
+                }
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody></table></div>\n");
+        out
+    }
+
+    fn widths(&self, style: Style, indent: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> = self
+            .columns
+            .iter()
+            .map(|(title, _)| title.chars().count())
+            .collect();
+        for row in &self.rows {
+            let Row::Cells(cells) = row else { continue };
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                *width = (*width).max(cell.text.chars().count());
+            }
+        }
+        if let (Some(limit), Some(elastic)) = (style.width, self.elastic) {
+            let total = indent + widths.iter().sum::<usize>() + GAP * (widths.len() - 1);
+            let excess = total.saturating_sub(limit);
+            widths[elastic] = widths[elastic]
+                .saturating_sub(excess)
+                .max(LEAST.min(widths[elastic]));
+        }
+        widths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new(&[("name", Align::Left), ("sectors", Align::Right)]).elastic(0);
+        table.row(["in[threadIdx.x * 32]".into(), "32".into()]);
+        table.row(["out[i]".into(), Cell::new("4", Paint::Good)]);
+        table
+    }
+
+    #[test]
+    fn columns_line_up() {
+        assert_eq!(
+            sample().render(Style::PLAIN, 2),
+            "  name                  sectors\n  in[threadIdx.x * 32]       32\n  out[i]                      4\n"
+        );
+    }
+
+    #[test]
+    fn a_narrow_terminal_cuts_the_elastic_column_only() {
+        let text = sample().render(
+            Style {
+                colour: false,
+                width: Some(24),
+            },
+            0,
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 24),
+            "{text}"
+        );
+        assert!(
+            text.contains("in[threadIdx.x…") || text.contains("in[threadIdx.…"),
+            "{text}"
+        );
+        assert!(text.contains("32"));
+    }
+
+    #[test]
+    fn colour_does_not_move_columns() {
+        let plain = sample().render(Style::PLAIN, 0);
+        let coloured = sample().render(
+            Style {
+                colour: true,
+                width: None,
+            },
+            0,
+        );
+        let mut bare = String::new();
+        let mut chars = coloured.chars();
+        while let Some(c) = chars.next() {
+            if c == '\x1b' {
+                chars.by_ref().find(|c| *c == 'm');
+            } else {
+                bare.push(c);
+            }
+        }
+        assert_eq!(bare, plain);
+    }
+
+    #[test]
+    fn a_heading_stands_across_and_moves_no_column() {
+        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
+        table.heading("a heading wider than every column");
+        table.row(["x".into(), "1".into()]);
+        assert_eq!(
+            table.render(Style::PLAIN, 0),
+            "name  n\na heading wider than every column\nx     1\n"
+        );
+    }
+
+    #[test]
+    fn markdown_escapes_bars() {
+        let mut table = Table::new(&[("cause", Align::Left), ("share", Align::Right)]);
+        table.row(["a | b".into(), "41 %".into()]);
+        assert_eq!(
+            table.markdown(),
+            "| cause | share |\n| --- | ---: |\n| a \\| b | 41 % |\n"
+        );
+    }
+
+    #[test]
+    fn source_is_code_where_stars_would_mean_something() {
+        let mut table = Table::new(&[("access", Align::Left)]);
+        table.row([Cell::code("a[i*n | j*m]")]);
+        assert!(table.markdown().contains("| `a[i*n \\| j*m]` |"));
+        assert!(table.html().contains("<td><code>a[i*n | j*m]</code></td>"));
+        assert!(table.render(Style::PLAIN, 0).contains("\na[i*n | j*m]\n"));
+    }
+
+    #[test]
+    fn no_cell_becomes_markup() {
+        let mut table = Table::new(&[("<title>", Align::Right)]);
+        table.row([Cell::new("<script>'\"&</script>", Paint::Warning)]);
+        table.heading("<b>");
+        let html = table.html();
+        assert!(
+            html.contains("<th class=\"n\">&lt;title&gt;</th>"),
+            "{html}"
+        );
+        let cell = "<td class=\"n\"><span class=\"warning\">&lt;script&gt;&#39;&quot;&amp;&lt;/script&gt;</span></td>";
+        assert!(html.contains(cell), "{html}");
+        assert!(html.contains("<th colspan=\"1\">&lt;b&gt;</th>"), "{html}");
+    }
+}

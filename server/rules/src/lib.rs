@@ -1,0 +1,210 @@
+//! The rule catalogue: facts and estimates in, findings out. One rule a file.
+//!
+//! [`run`] applies every rule to one kernel. What a rule means, why it costs and how sure it is stands in
+//! one Markdown page a rule under `docs/`, which is what `warplens explain` prints and what the
+//! diagnostics' links open ([`catalogue`], [`href`]).
+
+mod access;
+mod catalogue;
+mod div_early_exit_before_barrier;
+mod div_tid_branch;
+mod launch_impossible;
+mod launch_not_warp_multiple;
+mod mem_aos;
+mod mem_column_walk;
+mod mem_strided;
+mod mem_uncoalesced;
+mod occ_limiter;
+mod smem_bank_conflict;
+mod wording;
+
+#[cfg(test)]
+mod testing;
+
+use std::fmt;
+
+use warplens_analysis::facts::{KernelFacts, Site};
+use warplens_hardware::{Occupancy, Profile};
+use warplens_models::Factor;
+
+pub use catalogue::{RuleInfo, catalogue, find, href};
+
+/// How loud a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Something that may be worth a look: predicted gain under 2 %.
+    Hint,
+    /// Worth knowing.
+    Information,
+    /// Certain and costly: predicted gain of 10 % or more.
+    Warning,
+    /// Cannot work.
+    Error,
+}
+
+impl Severity {
+    /// The name in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Hint => "hint",
+            Severity::Information => "information",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// Where a finding stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Inside the kernel.
+    Site(Site),
+    /// At the kernel's name.
+    Kernel,
+    /// Where the launch comes from: the launch site or the directive, else the kernel's name.
+    Launch,
+}
+
+/// One finding; positions are relative to the kernel's text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Rule id.
+    pub rule: &'static str,
+    /// Severity.
+    pub severity: Severity,
+    /// Where.
+    pub place: Place,
+    /// The number first, then the cause, then the assumption.
+    pub message: String,
+    /// Predicted whole-kernel speedup of removing the cause; 1.0 when there is none.
+    pub gain: f64,
+    /// Further places.
+    pub related: Vec<(Site, String)>,
+    /// Index into the facts' accesses, where the finding is about one.
+    pub access: Option<usize>,
+    /// Index into the facts' shared arrays, where the finding is about one.
+    pub shared_array: Option<usize>,
+}
+
+/// One cause that a finding would remove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Removal {
+    /// This access (index into the facts' accesses) in its ideal number of transactions and passes.
+    Access(usize),
+    /// All of one factor.
+    Factor(Factor),
+    /// No idle lanes in the last warp of a block: the kernel with its block rounded up to whole warps and
+    /// the grid shrunk to the same number of threads; the ratio of the times per thread.
+    IdleLanes,
+}
+
+/// What a rule sees: one kernel under one launch on one GPU.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The kernel.
+    pub facts: &'a KernelFacts,
+    /// The GPU.
+    pub profile: &'a Profile,
+    /// Resident blocks and warps.
+    pub occupancy: &'a Occupancy,
+    /// True where the registers are the compiler's or the user's word, false where they are estimated.
+    pub registers_known: bool,
+    /// Predicted whole-kernel speedup of removing one cause: 1.0 is none. Whatever is not a finite number
+    /// above 1 counts as none.
+    pub gain: &'a dyn Fn(Removal) -> f64,
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("kernel", &self.facts.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The largest speedup a finding may promise.
+const MOST_GAIN: f64 = 1000.0;
+
+impl Context<'_> {
+    /// The predicted gain, never less than 1 and never a non-number. Where a model leaves no time at all
+    /// when a cause is gone, it has left its domain: nothing is believed beyond [`MOST_GAIN`].
+    fn gain(&self, removal: Removal) -> f64 {
+        let gain = (self.gain)(removal);
+        if gain.is_finite() {
+            gain.clamp(1.0, MOST_GAIN)
+        } else {
+            1.0
+        }
+    }
+}
+
+/// Every finding of one kernel, in source order, findings about the launch first.
+///
+/// One access has one finding at most, by the most specific rule; accesses of one array on one line that
+/// share a cause are one finding.
+pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
+    let impossible = launch_impossible::check(ctx);
+    let mut findings = Vec::new();
+    // A launch that cannot happen has no cost: its figures would be fiction.
+    if impossible.is_empty() {
+        findings.extend(launch_not_warp_multiple::check(ctx));
+        findings.extend(occ_limiter::check(ctx));
+        findings.extend(access::check(ctx));
+        findings.extend(smem_bank_conflict::check(ctx));
+        findings.extend(div_tid_branch::check(ctx));
+    }
+    findings.extend(impossible);
+    // Right or wrong does not hang on the launch being possible.
+    findings.extend(div_early_exit_before_barrier::check(ctx));
+    findings.sort_by_key(|finding| match finding.place {
+        Place::Launch | Place::Kernel => (0, 0),
+        Place::Site(site) => (1, site.span.start),
+    });
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Kernel, access, bank_conflict, branch, column_walk};
+
+    #[test]
+    fn findings_come_in_source_order_with_the_launch_first() {
+        let kernel = Kernel::new()
+            .block([100, 1, 1])
+            .access(bank_conflict(30))
+            .access(column_walk(10))
+            .branch(branch(20));
+        let rules: Vec<_> = kernel.findings(|_| 1.5).iter().map(|f| f.rule).collect();
+        assert_eq!(
+            rules,
+            [
+                "launch/not-warp-multiple",
+                "mem/column-walk",
+                "div/tid-branch",
+                "smem/bank-conflict"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_launch_that_cannot_happen_has_no_costs() {
+        let kernel = Kernel::new().block([2000, 1, 1]).access(column_walk(10));
+        let rules: Vec<_> = kernel.findings(|_| 1.5).iter().map(|f| f.rule).collect();
+        assert_eq!(rules, ["launch/impossible"]);
+    }
+
+    #[test]
+    fn a_gain_that_is_no_number_is_none() {
+        for strange in [f64::NAN, f64::INFINITY, -3.0, 0.2] {
+            let findings = Kernel::new().access(column_walk(10)).findings(|_| strange);
+            assert_eq!(findings[0].gain, 1.0);
+            assert_eq!(findings[0].severity, Severity::Hint);
+        }
+    }
+
+    #[test]
+    fn a_perfect_kernel_has_no_finding() {
+        assert_eq!(Kernel::new().access(access(10)).findings(|_| 2.0), []);
+    }
+}

@@ -1,0 +1,715 @@
+//! Hash-consed integer expressions in a canonical form.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::Interval;
+
+/// An expression: an index into its [`Arena`]. Children always have smaller ids than parents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(pub(crate) u32);
+
+/// A symbol: an index into the arena's symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Symbol(pub(crate) u32);
+
+/// What kind of values a symbol takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SymbolKind {
+    /// One coordinate of the thread in its block: axis 0, 1 or 2. Differs between lanes.
+    Thread(u8),
+    /// The same for all lanes of a warp at one moment; runs from 0 to one below its extent: a block
+    /// coordinate, an iteration of a loop.
+    Counter {
+        /// Number of values.
+        extent: i64,
+    },
+    /// One value for the whole launch: a parameter, an extent of the launch.
+    Fixed {
+        /// The value.
+        value: i64,
+        /// True where that value was assumed.
+        assumed: bool,
+    },
+    /// Stands for a value while a loop's body is looked at for the first time.
+    Placeholder,
+    /// Not known.
+    Opaque {
+        /// True: it hangs on data in memory; false: it was not understood.
+        data: bool,
+        /// True where all lanes of a warp have the same value.
+        uniform: bool,
+    },
+}
+
+/// Binary operators. Comparisons and logic give 0 or 1; division truncates; by zero gives 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    Div,
+    Rem,
+    Shl,
+    Shr,
+    And,
+    Or,
+    Xor,
+    Min,
+    Max,
+    Lt,
+    Le,
+    Eq,
+    Ne,
+    LogicalAnd,
+    LogicalOr,
+}
+
+impl BinaryOp {
+    /// Its value on two numbers.
+    pub fn apply(self, a: i64, b: i64) -> i64 {
+        match self {
+            BinaryOp::Div => a.checked_div(b).unwrap_or(0),
+            BinaryOp::Rem => a.checked_rem(b).unwrap_or(0),
+            BinaryOp::Shl => {
+                if (0..64).contains(&b) {
+                    a.wrapping_shl(b as u32)
+                } else {
+                    0
+                }
+            }
+            BinaryOp::Shr => a >> b.clamp(0, 63),
+            BinaryOp::And => a & b,
+            BinaryOp::Or => a | b,
+            BinaryOp::Xor => a ^ b,
+            BinaryOp::Min => a.min(b),
+            BinaryOp::Max => a.max(b),
+            BinaryOp::Lt => i64::from(a < b),
+            BinaryOp::Le => i64::from(a <= b),
+            BinaryOp::Eq => i64::from(a == b),
+            BinaryOp::Ne => i64::from(a != b),
+            BinaryOp::LogicalAnd => i64::from(a != 0 && b != 0),
+            BinaryOp::LogicalOr => i64::from(a != 0 || b != 0),
+        }
+    }
+}
+
+/// One expression. Sums and products are canonical: sorted, without repetition.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// A number.
+    Const(i64),
+    /// A symbol.
+    Symbol(Symbol),
+    /// `constant + Σ coefficient · term`; terms are neither constants nor sums.
+    Sum(i64, Rc<[(Id, i64)]>),
+    /// A product of two or more expressions, none of them a constant.
+    Product(Rc<[Id]>),
+    /// Any other operator.
+    Binary(BinaryOp, Id, Id),
+    /// `condition ? a : b`.
+    Select(Id, Id, Id),
+    /// A list indexed by an expression: values of a counter that follows no line.
+    Table(Id, Rc<[i64]>),
+    /// Wrapped to a number of bits, signed or not.
+    Wrap(u8, bool, Id),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Meta {
+    /// Bit of each symbol it hangs on.
+    pub(crate) symbols: u128,
+    pub(crate) range: Interval,
+}
+
+/// Expressions of one kernel under one launch.
+#[derive(Debug, Default)]
+pub struct Arena {
+    nodes: Vec<Node>,
+    meta: Vec<Meta>,
+    ids: FxHashMap<Node, Id>,
+    symbols: Vec<(String, SymbolKind)>,
+    /// The bit of each symbol in [`Meta::symbols`]; opaque symbols of one kind share theirs.
+    bits: Vec<u32>,
+    /// A symbol for each bit.
+    by_bit: Vec<Option<Symbol>>,
+    used_bits: u32,
+}
+
+/// Bits for symbols that are not opaque; further ones become opaque.
+const OWN_BITS: u32 = 124;
+
+impl Arena {
+    /// An arena without expressions.
+    pub fn new() -> Arena {
+        Arena::default()
+    }
+
+    /// A new symbol. A fixed symbol keeps its name in text and its value in evaluation.
+    pub fn symbol(&mut self, name: &str, kind: SymbolKind, range: Interval) -> Id {
+        let own = !matches!(kind, SymbolKind::Opaque { .. });
+        let kind = if own && self.used_bits >= OWN_BITS {
+            SymbolKind::Opaque {
+                data: false,
+                uniform: false,
+            }
+        } else {
+            kind
+        };
+        let range = match kind {
+            SymbolKind::Fixed { value, .. } => Interval::point(value),
+            SymbolKind::Counter { extent } => Interval::new(0, (extent - 1).max(0)),
+            _ => range,
+        };
+        let bit = match kind {
+            SymbolKind::Opaque { data, uniform } => {
+                OWN_BITS + 2 * u32::from(data) + u32::from(uniform)
+            }
+            _ => {
+                self.used_bits += 1;
+                self.used_bits - 1
+            }
+        };
+        let symbol = Symbol(self.symbols.len() as u32);
+        self.symbols.push((name.to_owned(), kind));
+        self.bits.push(bit);
+        self.by_bit.resize(128, None);
+        self.by_bit[bit as usize] = Some(symbol);
+        self.add_node(
+            Node::Symbol(symbol),
+            Meta {
+                symbols: 1 << bit,
+                range,
+            },
+        )
+    }
+
+    /// The symbol, where the expression is one.
+    pub fn as_symbol(&self, id: Id) -> Option<Symbol> {
+        match self.node(id) {
+            Node::Symbol(symbol) => Some(*symbol),
+            _ => None,
+        }
+    }
+
+    /// The symbol's name.
+    pub fn symbol_name(&self, symbol: Symbol) -> &str {
+        &self.symbols[symbol.0 as usize].0
+    }
+
+    /// The symbol's kind.
+    pub fn symbol_kind(&self, symbol: Symbol) -> SymbolKind {
+        self.symbols[symbol.0 as usize].1
+    }
+
+    /// The expression itself.
+    pub fn node(&self, id: Id) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// Every value it can have, over-approximated.
+    pub fn range(&self, id: Id) -> Interval {
+        self.meta[id.0 as usize].range
+    }
+
+    /// The number, where it is one.
+    pub fn as_const(&self, id: Id) -> Option<i64> {
+        match self.node(id) {
+            Node::Const(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The number it has under this launch and these arguments, where it is one for the whole launch.
+    pub fn value(&self, id: Id) -> Option<i64> {
+        let fixed = self
+            .symbols_of(id)
+            .all(|symbol| matches!(self.symbol_kind(symbol), SymbolKind::Fixed { .. }));
+        if fixed { self.range(id).single() } else { None }
+    }
+
+    /// The symbols it hangs on; of opaque ones, one for each kind.
+    pub fn symbols_of(&self, id: Id) -> impl Iterator<Item = Symbol> + '_ {
+        let mut bits = self.meta[id.0 as usize].symbols;
+        std::iter::from_fn(move || {
+            if bits == 0 {
+                return None;
+            }
+            let bit = bits.trailing_zeros();
+            bits &= bits - 1;
+            self.by_bit[bit as usize]
+        })
+    }
+
+    /// True where it hangs on the symbol (or, for an opaque one, on one of its kind).
+    pub fn depends_on(&self, id: Id, symbol: Symbol) -> bool {
+        self.meta[id.0 as usize].symbols >> self.bits[symbol.0 as usize] & 1 == 1
+    }
+
+    /// True where it hangs on a placeholder.
+    pub fn has_placeholder(&self, id: Id) -> bool {
+        self.symbols_of(id)
+            .any(|symbol| self.symbol_kind(symbol) == SymbolKind::Placeholder)
+    }
+
+    /// True where lanes of one warp may differ in it.
+    pub fn varies_by_lane(&self, id: Id) -> bool {
+        self.symbols_of(id).any(|symbol| {
+            matches!(
+                self.symbol_kind(symbol),
+                SymbolKind::Thread(_) | SymbolKind::Opaque { uniform: false, .. }
+            )
+        })
+    }
+
+    /// What keeps it from being known: `Some(true)` data in memory, `Some(false)` something not understood.
+    pub fn opaque(&self, id: Id) -> Option<bool> {
+        let mut found = None;
+        for symbol in self.symbols_of(id) {
+            match self.symbol_kind(symbol) {
+                SymbolKind::Opaque { data, .. } => found = Some(found.unwrap_or(true) && data),
+                SymbolKind::Placeholder => found = Some(false),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn add_node(&mut self, node: Node, meta: Meta) -> Id {
+        if let Some(&id) = self.ids.get(&node) {
+            return id;
+        }
+        let id = Id(self.nodes.len() as u32);
+        self.nodes.push(node.clone());
+        self.meta.push(meta);
+        self.ids.insert(node, id);
+        id
+    }
+
+    /// A number.
+    pub fn constant(&mut self, value: i64) -> Id {
+        self.add_node(
+            Node::Const(value),
+            Meta {
+                symbols: 0,
+                range: Interval::point(value),
+            },
+        )
+    }
+
+    /// `a + b`.
+    pub fn add(&mut self, a: Id, b: Id) -> Id {
+        self.combine(a, 1, b, 1)
+    }
+
+    /// `a - b`.
+    pub fn sub(&mut self, a: Id, b: Id) -> Id {
+        self.combine(a, 1, b, -1)
+    }
+
+    /// `-a`.
+    pub fn neg(&mut self, a: Id) -> Id {
+        self.scale(a, -1)
+    }
+
+    /// `a · factor`.
+    pub fn scale(&mut self, a: Id, factor: i64) -> Id {
+        let zero = self.constant(0);
+        self.combine(a, factor, zero, 0)
+    }
+
+    /// As a sum: constant and terms.
+    pub fn terms(&self, id: Id) -> (i64, Vec<(Id, i64)>) {
+        match self.node(id) {
+            Node::Const(value) => (*value, Vec::new()),
+            Node::Sum(constant, terms) => (*constant, terms.to_vec()),
+            _ => (0, vec![(id, 1)]),
+        }
+    }
+
+    fn combine(&mut self, a: Id, fa: i64, b: Id, fb: i64) -> Id {
+        let (ca, ta) = self.terms(a);
+        let (cb, tb) = self.terms(b);
+        let constant = ca.wrapping_mul(fa).wrapping_add(cb.wrapping_mul(fb));
+        let mut merged: Vec<(Id, i64)> = Vec::with_capacity(ta.len() + tb.len());
+        let (mut i, mut j) = (0, 0);
+        while i < ta.len() || j < tb.len() {
+            let from_a = j >= tb.len() || (i < ta.len() && ta[i].0 <= tb[j].0);
+            let from_b = i >= ta.len() || (j < tb.len() && tb[j].0 <= ta[i].0);
+            let id = if from_a { ta[i].0 } else { tb[j].0 };
+            let mut coefficient = 0i64;
+            if from_a {
+                coefficient = coefficient.wrapping_add(ta[i].1.wrapping_mul(fa));
+                i += 1;
+            }
+            if from_b {
+                coefficient = coefficient.wrapping_add(tb[j].1.wrapping_mul(fb));
+                j += 1;
+            }
+            if coefficient != 0 {
+                merged.push((id, coefficient));
+            }
+        }
+        self.sum(constant, merged)
+    }
+
+    /// `terms` sorted by id, without zeros.
+    fn sum(&mut self, constant: i64, terms: Vec<(Id, i64)>) -> Id {
+        match terms.as_slice() {
+            [] => return self.constant(constant),
+            [(id, 1)] if constant == 0 => return *id,
+            _ => {}
+        }
+        let mut range = Interval::point(constant);
+        let mut symbols = 0;
+        for &(id, coefficient) in &terms {
+            let meta = self.meta[id.0 as usize];
+            range = range.plus(meta.range.scale(coefficient));
+            symbols |= meta.symbols;
+        }
+        self.add_node(Node::Sum(constant, terms.into()), Meta { symbols, range })
+    }
+
+    /// `a · b`, multiplied out where that stays small.
+    pub fn mul(&mut self, a: Id, b: Id) -> Id {
+        if let Some(factor) = self.as_const(a) {
+            return self.scale(b, factor);
+        }
+        if let Some(factor) = self.as_const(b) {
+            return self.scale(a, factor);
+        }
+        let (ca, ta) = self.terms(a);
+        let (cb, tb) = self.terms(b);
+        if (ta.len() + 1) * (tb.len() + 1) > 24 {
+            return self.product(&[a, b]);
+        }
+        let mut result = self.constant(ca.wrapping_mul(cb));
+        for &(y, fy) in &tb {
+            let term = self.scale(y, fy.wrapping_mul(ca));
+            result = self.add(result, term);
+        }
+        for &(x, fx) in &ta {
+            let term = self.scale(x, fx.wrapping_mul(cb));
+            result = self.add(result, term);
+            for &(y, fy) in &tb {
+                let product = self.product(&[x, y]);
+                let term = self.scale(product, fx.wrapping_mul(fy));
+                result = self.add(result, term);
+            }
+        }
+        result
+    }
+
+    fn product(&mut self, factors: &[Id]) -> Id {
+        let mut flat: Vec<Id> = Vec::new();
+        for &factor in factors {
+            match self.node(factor) {
+                Node::Product(inner) => flat.extend(inner.iter()),
+                _ => flat.push(factor),
+            }
+        }
+        flat.sort_unstable();
+        let mut range = Interval::point(1);
+        let mut symbols = 0;
+        for &id in &flat {
+            let meta = self.meta[id.0 as usize];
+            range = range.times(meta.range);
+            symbols |= meta.symbols;
+        }
+        if flat.len() == 2 && flat[0] == flat[1] {
+            // A square.
+            range = Interval::new(0.max(range.lo), range.hi);
+        }
+        self.add_node(Node::Product(flat.into()), Meta { symbols, range })
+    }
+
+    /// Any other operator.
+    pub fn binary(&mut self, op: BinaryOp, a: Id, b: Id) -> Id {
+        if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
+            return self.constant(op.apply(x, y));
+        }
+        if let Some(simpler) = self.simplify(op, a, b) {
+            return simpler;
+        }
+        let (ma, mb) = (self.meta[a.0 as usize], self.meta[b.0 as usize]);
+        let range = Interval::binary(op, ma.range, mb.range);
+        let symbols = ma.symbols | mb.symbols;
+        self.add_node(Node::Binary(op, a, b), Meta { symbols, range })
+    }
+
+    fn simplify(&mut self, op: BinaryOp, a: Id, b: Id) -> Option<Id> {
+        let (ra, rb) = (self.range(a), self.range(b));
+        let constant = self.as_const(b);
+        match op {
+            BinaryOp::Div | BinaryOp::Rem => {
+                let divisor = constant?;
+                if divisor == 1 {
+                    return Some(if op == BinaryOp::Div {
+                        a
+                    } else {
+                        self.constant(0)
+                    });
+                }
+                if divisor <= 0 {
+                    return None;
+                }
+                // (d·q + r) / d = q + r / d, where nothing is negative.
+                let (c, terms) = self.terms(a);
+                let mut quotient = self.constant(c.div_euclid(divisor));
+                let mut rest = self.constant(c.rem_euclid(divisor));
+                for (id, coefficient) in terms {
+                    if coefficient % divisor == 0 {
+                        let term = self.scale(id, coefficient / divisor);
+                        quotient = self.add(quotient, term);
+                    } else {
+                        let term = self.scale(id, coefficient);
+                        rest = self.add(rest, term);
+                    }
+                }
+                let exact = self.as_const(rest) == Some(0);
+                let plain = ra.non_negative() && self.range(rest).non_negative();
+                if exact || (plain && self.range(quotient).non_negative()) {
+                    let small = self.range(rest).within(0, divisor - 1);
+                    return match (op, exact || small) {
+                        (BinaryOp::Div, true) => Some(quotient),
+                        (BinaryOp::Rem, true) => Some(rest),
+                        (BinaryOp::Div, false) if rest != a => {
+                            let divided = self.raw_binary(op, rest, b);
+                            Some(self.add(quotient, divided))
+                        }
+                        (BinaryOp::Rem, false) if rest != a => Some(self.raw_binary(op, rest, b)),
+                        _ => None,
+                    };
+                }
+                None
+            }
+            BinaryOp::Shl => match constant {
+                Some(amount @ 0..=62) => Some(self.scale(a, 1 << amount)),
+                _ => None,
+            },
+            BinaryOp::Shr => match constant {
+                Some(0) => Some(a),
+                Some(amount @ 1..=62) if ra.non_negative() => {
+                    let divisor = self.constant(1 << amount);
+                    Some(self.binary(BinaryOp::Div, a, divisor))
+                }
+                _ => None,
+            },
+            BinaryOp::And => {
+                let (value, mask) = match (self.as_const(a), constant) {
+                    (_, Some(mask)) => (a, mask),
+                    (Some(mask), _) => (b, mask),
+                    _ => return None,
+                };
+                if mask == 0 {
+                    return Some(self.constant(0));
+                }
+                if mask > 0
+                    && (mask as u64 + 1).is_power_of_two()
+                    && self.range(value).non_negative()
+                {
+                    let divisor = self.constant(mask + 1);
+                    return Some(self.binary(BinaryOp::Rem, value, divisor));
+                }
+                None
+            }
+            BinaryOp::Or | BinaryOp::Xor => {
+                if constant == Some(0) {
+                    return Some(a);
+                }
+                (self.as_const(a) == Some(0)).then_some(b)
+            }
+            BinaryOp::Min | BinaryOp::Max => {
+                let less = if op == BinaryOp::Min { (a, b) } else { (b, a) };
+                if a == b || ra.hi <= rb.lo {
+                    return Some(less.0);
+                }
+                (rb.hi <= ra.lo).then_some(less.1)
+            }
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => {
+                // Only what holds whatever the launch: the two sides' difference is a number.
+                let difference = self.sub(a, b);
+                let value = self.as_const(difference)?;
+                Some(self.constant(op.apply(value, 0)))
+            }
+            BinaryOp::LogicalAnd | BinaryOp::LogicalOr => {
+                let absorbing = i64::from(op == BinaryOp::LogicalOr);
+                for (side, other) in [(a, b), (b, a)] {
+                    if let Some(value) = self.as_const(side) {
+                        return Some(if i64::from(value != 0) == absorbing {
+                            self.constant(absorbing)
+                        } else {
+                            self.truth(other)
+                        });
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    fn raw_binary(&mut self, op: BinaryOp, a: Id, b: Id) -> Id {
+        let (ma, mb) = (self.meta[a.0 as usize], self.meta[b.0 as usize]);
+        let range = Interval::binary(op, ma.range, mb.range);
+        self.add_node(
+            Node::Binary(op, a, b),
+            Meta {
+                symbols: ma.symbols | mb.symbols,
+                range,
+            },
+        )
+    }
+
+    /// 1 where `a` is not zero, else 0.
+    pub fn truth(&mut self, a: Id) -> Id {
+        if self.range(a).within(0, 1) {
+            return a;
+        }
+        let zero = self.constant(0);
+        self.binary(BinaryOp::Ne, a, zero)
+    }
+
+    /// 1 where `a` is zero, else 0.
+    pub fn not(&mut self, a: Id) -> Id {
+        match *self.node(a) {
+            Node::Binary(BinaryOp::Lt, x, y) => return self.binary(BinaryOp::Le, y, x),
+            Node::Binary(BinaryOp::Le, x, y) => return self.binary(BinaryOp::Lt, y, x),
+            Node::Binary(BinaryOp::Eq, x, y) => return self.binary(BinaryOp::Ne, x, y),
+            Node::Binary(BinaryOp::Ne, x, y) => return self.binary(BinaryOp::Eq, x, y),
+            Node::Binary(BinaryOp::LogicalAnd, x, y) => {
+                let (x, y) = (self.not(x), self.not(y));
+                return self.binary(BinaryOp::LogicalOr, x, y);
+            }
+            Node::Binary(BinaryOp::LogicalOr, x, y) => {
+                let (x, y) = (self.not(x), self.not(y));
+                return self.binary(BinaryOp::LogicalAnd, x, y);
+            }
+            _ => {}
+        }
+        let zero = self.constant(0);
+        self.binary(BinaryOp::Eq, a, zero)
+    }
+
+    /// `condition ? a : b`.
+    pub fn select(&mut self, condition: Id, a: Id, b: Id) -> Id {
+        if a == b {
+            return a;
+        }
+        if let Some(value) = self.as_const(condition) {
+            return if value != 0 { a } else { b };
+        }
+        let (mc, ma, mb) = (
+            self.meta[condition.0 as usize],
+            self.meta[a.0 as usize],
+            self.meta[b.0 as usize],
+        );
+        self.add_node(
+            Node::Select(condition, a, b),
+            Meta {
+                symbols: mc.symbols | ma.symbols | mb.symbols,
+                range: ma.range.union(mb.range),
+            },
+        )
+    }
+
+    /// `values[index]`; an index outside gives the nearest value.
+    pub fn table(&mut self, index: Id, values: &[i64]) -> Id {
+        let Some((&first, rest)) = values.split_first() else {
+            return self.constant(0);
+        };
+        if let Some(at) = self.as_const(index) {
+            return self.constant(values[at.clamp(0, values.len() as i64 - 1) as usize]);
+        }
+        let range = rest.iter().fold(Interval::point(first), |range, &value| {
+            range.union(Interval::point(value))
+        });
+        let symbols = self.meta[index.0 as usize].symbols;
+        self.add_node(Node::Table(index, values.into()), Meta { symbols, range })
+    }
+
+    /// Wrapped to an integer type; nothing where it fits anyway.
+    pub fn wrap(&mut self, bits: u8, signed: bool, a: Id) -> Id {
+        let meta = self.meta[a.0 as usize];
+        let full = Interval::of_type(bits, signed);
+        if bits >= 61 || meta.range.within(full.lo, full.hi) {
+            return a;
+        }
+        if let Some(value) = self.as_const(a) {
+            return self.constant(wrap_value(bits, signed, value));
+        }
+        self.add_node(
+            Node::Wrap(bits, signed, a),
+            Meta {
+                symbols: meta.symbols,
+                range: meta.range.wrap(bits, signed),
+            },
+        )
+    }
+
+    /// Replaces a symbol by an expression.
+    pub fn substitute(&mut self, id: Id, symbol: Symbol, by: Id) -> Id {
+        if !self.depends_on(id, symbol) {
+            return id;
+        }
+        match self.node(id).clone() {
+            Node::Const(_) => id,
+            Node::Symbol(found) => {
+                if found == symbol {
+                    by
+                } else {
+                    id
+                }
+            }
+            Node::Sum(constant, terms) => {
+                let mut result = self.constant(constant);
+                for &(term, coefficient) in terms.iter() {
+                    let term = self.substitute(term, symbol, by);
+                    let term = self.scale(term, coefficient);
+                    result = self.add(result, term);
+                }
+                result
+            }
+            Node::Product(factors) => {
+                let mut result = self.constant(1);
+                for &factor in factors.iter() {
+                    let factor = self.substitute(factor, symbol, by);
+                    result = self.mul(result, factor);
+                }
+                result
+            }
+            Node::Binary(op, a, b) => {
+                let (a, b) = (
+                    self.substitute(a, symbol, by),
+                    self.substitute(b, symbol, by),
+                );
+                self.binary(op, a, b)
+            }
+            Node::Select(c, a, b) => {
+                let c = self.substitute(c, symbol, by);
+                let (a, b) = (
+                    self.substitute(a, symbol, by),
+                    self.substitute(b, symbol, by),
+                );
+                self.select(c, a, b)
+            }
+            Node::Table(index, values) => {
+                let index = self.substitute(index, symbol, by);
+                self.table(index, &values)
+            }
+            Node::Wrap(bits, signed, a) => {
+                let a = self.substitute(a, symbol, by);
+                self.wrap(bits, signed, a)
+            }
+        }
+    }
+}
+
+pub(crate) fn wrap_value(bits: u8, signed: bool, value: i64) -> i64 {
+    if bits >= 64 {
+        return value;
+    }
+    let shift = 64 - u32::from(bits.max(1));
+    if signed {
+        value.wrapping_shl(shift) >> shift
+    } else {
+        ((value as u64).wrapping_shl(shift) >> shift) as i64
+    }
+}

@@ -1,0 +1,274 @@
+//! The walk against a plain enumeration of every thread.
+
+use super::*;
+use crate::BinaryOp;
+use proptest::prelude::*;
+
+/// A random expression as a program for a stack machine: shrinks well and always means something.
+#[derive(Debug, Clone)]
+enum Step {
+    Symbol(usize),
+    Const(i64),
+    Add,
+    Sub,
+    Mul,
+    Binary(usize),
+    Select,
+    Table(Vec<i64>),
+    Wrap(u8, bool),
+}
+
+const OPS: [BinaryOp; 15] = [
+    BinaryOp::Div,
+    BinaryOp::Rem,
+    BinaryOp::Shl,
+    BinaryOp::Shr,
+    BinaryOp::And,
+    BinaryOp::Or,
+    BinaryOp::Xor,
+    BinaryOp::Min,
+    BinaryOp::Max,
+    BinaryOp::Lt,
+    BinaryOp::Le,
+    BinaryOp::Eq,
+    BinaryOp::Ne,
+    BinaryOp::LogicalAnd,
+    BinaryOp::LogicalOr,
+];
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0usize..8).prop_map(Step::Symbol),
+        3 => prop_oneof![0i64..40, Just(64), Just(-1), Just(-3), Just(1024)].prop_map(Step::Const),
+        3 => Just(Step::Add),
+        1 => Just(Step::Sub),
+        2 => Just(Step::Mul),
+        3 => (0usize..OPS.len()).prop_map(Step::Binary),
+        1 => Just(Step::Select),
+        1 => prop::collection::vec(-5i64..40, 1..5).prop_map(Step::Table),
+        1 => (prop_oneof![Just(8u8), Just(16), Just(32)], any::<bool>()).prop_map(|(b, s)| Step::Wrap(b, s)),
+    ]
+}
+
+/// The steps as an expression, and as its value when the symbols have values.
+fn build(arena: &mut Arena, symbols: &[Id], steps: &[Step]) -> Id {
+    let mut stack: Vec<Id> = Vec::new();
+    for step in steps {
+        let mut pop = || stack.pop().unwrap_or(symbols[0]);
+        let id = match step {
+            Step::Symbol(which) => symbols[which % symbols.len()],
+            Step::Const(value) => arena.constant(*value),
+            Step::Add => {
+                let (b, a) = (pop(), pop());
+                arena.add(a, b)
+            }
+            Step::Sub => {
+                let (b, a) = (pop(), pop());
+                arena.sub(a, b)
+            }
+            Step::Mul => {
+                let (b, a) = (pop(), pop());
+                arena.mul(a, b)
+            }
+            Step::Binary(op) => {
+                let (b, a) = (pop(), pop());
+                arena.binary(OPS[*op], a, b)
+            }
+            Step::Select => {
+                let (c, b, a) = (pop(), pop(), pop());
+                arena.select(a, b, c)
+            }
+            Step::Table(values) => {
+                let a = pop();
+                arena.table(a, values)
+            }
+            Step::Wrap(bits, signed) => {
+                let a = pop();
+                arena.wrap(*bits, *signed, a)
+            }
+        };
+        stack.push(id);
+    }
+    stack.pop().unwrap_or(symbols[0])
+}
+
+/// `i64::MAX` where some intermediate value lies far beyond any address.
+fn run(values: &[i64], steps: &[Step]) -> i64 {
+    let mut stack: Vec<i64> = Vec::new();
+    for step in steps {
+        let mut pop = || stack.pop().unwrap_or(values[0]);
+        let value: i128 = match step {
+            Step::Symbol(which) => i128::from(values[which % values.len()]),
+            Step::Const(value) => i128::from(*value),
+            Step::Add => {
+                let (b, a) = (pop(), pop());
+                i128::from(a) + i128::from(b)
+            }
+            Step::Sub => {
+                let (b, a) = (pop(), pop());
+                i128::from(a) - i128::from(b)
+            }
+            Step::Mul => {
+                let (b, a) = (pop(), pop());
+                i128::from(a) * i128::from(b)
+            }
+            Step::Binary(2) => {
+                let (b, a) = (pop(), pop());
+                if (0..64).contains(&b) {
+                    i128::from(a) << b
+                } else {
+                    0
+                }
+            }
+            Step::Binary(op) => {
+                let (b, a) = (pop(), pop());
+                i128::from(OPS[*op].apply(a, b))
+            }
+            Step::Select => {
+                let (c, b, a) = (pop(), pop(), pop());
+                i128::from(if a != 0 { b } else { c })
+            }
+            Step::Table(values) => {
+                let a = pop();
+                i128::from(values[a.clamp(0, values.len() as i64 - 1) as usize])
+            }
+            Step::Wrap(bits, signed) => {
+                let a = pop();
+                let modulus = 1i128 << bits;
+                let mut value = i128::from(a).rem_euclid(modulus);
+                if *signed && value >= modulus / 2 {
+                    value -= modulus;
+                }
+                value
+            }
+        };
+        // Far beyond any address the expressions promise nothing.
+        if value.abs() > 1 << 40 {
+            return i64::MAX;
+        }
+        stack.push(value as i64);
+    }
+    stack.pop().unwrap_or(values[0])
+}
+
+/// What is summed: warps, active lanes, and over warps the number of distinct 32-byte sectors and the bits
+/// of the value itself.
+fn sectors(values: impl Iterator<Item = i64>) -> f64 {
+    let mut found: Vec<i64> = values.map(|value| value.div_euclid(32)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.len() as f64
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #[test]
+    fn folding_equals_enumerating(
+        address in prop::collection::vec(step(), 1..14),
+        guard in prop::collection::vec(step(), 0..10),
+        holds in any::<bool>(),
+        block in prop_oneof![
+            Just([32u64, 1, 1]), Just([64, 1, 1]), Just([16, 4, 1]), Just([8, 8, 1]), Just([32, 2, 2]),
+            Just([48, 1, 1]), Just([7, 5, 1]), Just([4, 4, 4]), Just([100, 1, 1]), Just([1, 1, 1])
+        ],
+        grid in (1i64..9, 1i64..4),
+        trips in 1i64..40,
+        n in 0i64..200,
+        warp in prop_oneof![Just(32u32), Just(64), Just(16)],
+    ) {
+        let mut arena = Arena::new();
+        let domain = Domain::new(warp, block);
+        let mut symbols = Vec::new();
+        for axis in 0..3 {
+            symbols.push(arena.symbol("t", SymbolKind::Thread(axis), domain.thread_range(axis)));
+        }
+        let counters: Vec<Id> = [grid.0, grid.1, trips]
+            .iter()
+            .map(|&extent| arena.symbol("c", SymbolKind::Counter { extent }, Interval::ANY))
+            .collect();
+        symbols.extend(&counters);
+        symbols.push(arena.symbol("n", SymbolKind::Fixed { value: n, assumed: false }, Interval::ANY));
+        let target = build(&mut arena, &symbols, &address);
+        let condition = if guard.is_empty() { arena.constant(i64::from(holds)) } else { build(&mut arena, &symbols, &guard) };
+        let in_scope: Vec<Symbol> = counters.iter().map(|&id| match arena.node(id) { Node::Symbol(s) => *s, _ => unreachable!() }).collect();
+
+        let mut expected = [0.0f64; 3];
+        let threads = (block[0] * block[1] * block[2]) as i64;
+        let mut far = false;
+        for bx in 0..grid.0 { for by in 0..grid.1 { for j in 0..trips {
+            let mut first = 0;
+            while first < threads {
+                let mut values = Vec::new();
+                for thread in first..(first + i64::from(warp)).min(threads) {
+                    let (x, y) = (block[0] as i64, block[1] as i64);
+                    let env = [thread % x, thread / x % y, thread / (x * y), bx, by, j, n];
+                    let truth = if guard.is_empty() { i64::from(holds) } else { run(&env, &guard) };
+                    let value = run(&env, &address);
+                    far |= truth == i64::MAX || value == i64::MAX;
+                    if (truth != 0) == holds { values.push(value); }
+                }
+                if !values.is_empty() {
+                    expected[0] += 1.0;
+                    expected[1] += values.len() as f64;
+                    expected[2] += sectors(values.into_iter());
+                }
+                first += i64::from(warp);
+            }
+        }}}
+        prop_assume!(!far);
+
+        let mut found = [0.0f64; 3];
+        let query = Query { counters: &in_scope, guards: &[Guard { condition, holds }], roots: &[(target, 32)], budget: 1 << 20 };
+        let outcome = domain.visit(&arena, &query, &mut |case| {
+            found[0] += case.weight;
+            found[1] += case.weight * f64::from(case.active.count_ones());
+            found[2] += case.weight * sectors((0..64).filter(|lane| case.active >> lane & 1 == 1).map(|lane| case.values[0][lane]));
+        });
+        prop_assert!(outcome.complete);
+        prop_assert_eq!(found, expected, "{} under {}", arena.text(target), arena.text(condition));
+    }
+}
+
+#[test]
+fn a_million_blocks_cost_a_handful_of_cases() {
+    let mut arena = Arena::new();
+    let domain = Domain::new(32, [256, 1, 1]);
+    let thread = arena.symbol("threadIdx.x", SymbolKind::Thread(0), domain.thread_range(0));
+    let block = arena.symbol(
+        "blockIdx.x",
+        SymbolKind::Counter { extent: 1 << 20 },
+        Interval::ANY,
+    );
+    let n = arena.symbol(
+        "n",
+        SymbolKind::Fixed {
+            value: (1 << 28) - 77,
+            assumed: false,
+        },
+        Interval::ANY,
+    );
+    let base = arena.scale(block, 256);
+    let index = arena.add(base, thread);
+    let address = arena.scale(index, 4);
+    let condition = arena.binary(BinaryOp::Lt, index, n);
+    let (mut cases, mut lanes) = (0, 0.0);
+    let Node::Symbol(counter) = *arena.node(block) else {
+        panic!()
+    };
+    let query = Query {
+        counters: &[counter],
+        guards: &[Guard {
+            condition,
+            holds: true,
+        }],
+        roots: &[(address, 32)],
+        budget: 1000,
+    };
+    let outcome = domain.visit(&arena, &query, &mut |case| {
+        cases += 1;
+        lanes += case.weight * f64::from(case.active.count_ones());
+    });
+    assert!(outcome.complete);
+    assert!(cases < 60, "{cases} cases");
+    assert_eq!(lanes, f64::from((1 << 28) - 77));
+}

@@ -1,0 +1,18 @@
+//! Integer expressions over the coordinates of threads and blocks, loop counters and parameters.
+//!
+//! [`Arena`] holds hash-consed, canonical expressions with C's integer semantics and a range for each.
+//! [`Domain`] says which values the symbols take: lanes of a warp, warps of a block, blocks of a grid,
+//! iterations of loops. [`Domain::visit`] runs over all of them, folding what provably repeats, and hands
+//! each distinct case with its multiplicity to the caller.
+//!
+//! Nothing here knows GPUs: a warp is a number of lanes.
+
+mod arena;
+mod domain;
+mod interval;
+mod print;
+mod shift;
+
+pub use arena::{Arena, BinaryOp, Id, Node, Symbol, SymbolKind};
+pub use domain::{Case, Domain, Guard, Outcome, Query, WARP_MAX};
+pub use interval::Interval;

@@ -1,0 +1,15 @@
+//! Text, grammars and incremental trees of CUDA, HIP and OpenCL buffers.
+//!
+//! A [`Document`] is an open buffer: a rope that edits change at once, and a tree that [`Document::parse`]
+//! brings up to date from the previous one. Nothing here knows what a kernel means.
+
+mod blanking;
+mod comments;
+mod document;
+mod language;
+
+pub use blanking::{Word, word_argument};
+pub use comments::{Directive, DirectiveKind, directives};
+pub use document::{Document, Parsed};
+pub use language::Language;
+pub use tree_sitter::{Node, Tree, TreeCursor};

@@ -1,0 +1,80 @@
+//! `warplens config`: the shape of `warplens.toml` and of the JSON we print.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use warplens_engine::settings::Settings;
+use warplens_engine::wire::{CheckDocument, EstimateDocument};
+use warplens_report::gpus::GpusDocument;
+
+use crate::output;
+
+/// The shape of warplens.toml
+#[derive(Debug, Args)]
+pub struct Config {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the JSON Schema of warplens.toml, or of what a command prints with --format json
+    Schema {
+        /// Of what
+        #[arg(value_enum, default_value_t = Of::Config)]
+        of: Of,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Of {
+    /// warplens.toml
+    Config,
+    /// `warplens check --format json`
+    Check,
+    /// `warplens estimate --format json`
+    Estimate,
+    /// `warplens gpus --format json`
+    Gpus,
+}
+
+impl Config {
+    /// Runs it.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let Command::Schema { of } = self.command;
+        let schema = match of {
+            Of::Config => read::<Settings>("warplens.toml"),
+            Of::Check => {
+                written::<CheckDocument>("warplens check --format json", "warplens.check/1")
+            }
+            Of::Estimate => written::<EstimateDocument>(
+                "warplens estimate --format json",
+                "warplens.estimate/1",
+            ),
+            Of::Gpus => written::<GpusDocument>("warplens gpus --format json", "warplens.gpus/1"),
+        };
+        output::emit_json(&schema)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What we accept.
+fn read<T: JsonSchema>(title: &str) -> serde_json::Value {
+    let mut schema = schemars::schema_for!(T).to_value();
+    schema["title"] = title.into();
+    schema
+}
+
+/// What we print; `version` is the constant in its `schema` member.
+fn written<T: JsonSchema>(title: &str, version: &str) -> serde_json::Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
+    schema["title"] = title.into();
+    schema["properties"]["schema"]["const"] = version.into();
+    schema
+}

@@ -1,0 +1,273 @@
+//! `warplens estimate`: the full prediction of the kernels in a file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{anyhow, bail};
+use clap::{Args, ValueEnum};
+use warplens_engine::settings::{Settings, unknown_gpu};
+use warplens_engine::wire::EstimateDocument;
+use warplens_engine::{Cancel, Engine, LaunchValues, Overrides};
+use warplens_hardware::Profiles;
+use warplens_models::{Factor, ModelId};
+use warplens_report::estimate as page;
+
+use crate::output::{self, Colour};
+use crate::values::{self, Preprocessing};
+use crate::{config, input, suggest};
+
+/// The full prediction of the kernels in a file
+///
+/// Where a value comes from, first that applies: the command line; a `// warplens:` directive above the
+/// kernel; `reqd_work_group_size`; the launch in the source; warplens.toml; the default (block 256, or 16,16
+/// where the kernel uses y, or 8,8,4 where it uses z; a grid of four full waves; integer parameters 1024).
+#[derive(Debug, Args)]
+pub struct Estimate {
+    /// Source file (.cu, .cuh, .cl, .hip; any other extension is read as CUDA)
+    file: PathBuf,
+    /// Only kernels of that name (repeatable)
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+    /// Target GPU, a profile id (repeatable; `all`) [default: warplens.toml's, else a100-sxm4-40gb]
+    #[arg(long, value_name = "ID")]
+    gpu: Vec<String>,
+    /// Blocks of the launch
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = values::extents)]
+    grid: Option<[u64; 3]>,
+    /// Threads of a block
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = values::extents)]
+    block: Option<[u64; 3]>,
+    /// OpenCL's global size, in work-items
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = values::extents, conflicts_with = "grid")]
+    global: Option<[u64; 3]>,
+    /// OpenCL's local size, in work-items
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = values::extents, conflicts_with = "block")]
+    local: Option<[u64; 3]>,
+    /// Dynamic shared memory of a block
+    #[arg(long, value_name = "BYTES")]
+    dynamic_shared: Option<u64>,
+    /// Registers of a thread, where you know them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    registers: Option<u32>,
+    /// Run at most this many warps at a time on each SM (scaling curves)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    warps_per_sm: Option<u32>,
+    #[command(flatten)]
+    preprocessing: Preprocessing,
+    /// Bind a template parameter (repeatable)
+    #[arg(short = 'T', value_name = "NAME=VALUE", value_parser = values::binding)]
+    template: Vec<(String, String)>,
+    /// Value of a scalar kernel parameter (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = values::argument)]
+    arg: Vec<(String, Option<i64>)>,
+    /// Which model answers
+    #[arg(long, value_enum, default_value_t = Model::Auto)]
+    model: Model,
+    /// Estimate again without: bank-conflicts, uncoalesced, divergence, latency, synchronisation,
+    /// occupancy (repeatable)
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    without: Vec<Factor>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    #[arg(long, hide = true, value_name = "NAME=FILE")]
+    data: Vec<String>,
+    #[arg(long, hide = true, value_name = "OUT.svg")]
+    graph: Option<PathBuf>,
+    #[arg(long, hide = true, value_name = "PATH")]
+    compiler: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Human,
+    /// One JSON document, warplens.estimate/1
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Model {
+    /// What users see first
+    Auto,
+    /// Hong and Kim, ISCA 2009
+    MwpCwp,
+    /// Work flow graph, Baghsorkhi et al., PPoPP 2010
+    Wfg,
+    /// All of them side by side
+    All,
+    #[value(hide = true)]
+    Timing,
+    #[value(hide = true)]
+    Linear,
+    #[value(hide = true)]
+    Trace,
+}
+
+impl Model {
+    fn ids(self) -> anyhow::Result<Vec<ModelId>> {
+        Ok(match self {
+            Model::Auto => vec![ModelId::Auto],
+            Model::MwpCwp => vec![ModelId::MwpCwp],
+            Model::Wfg => vec![ModelId::Wfg],
+            Model::All => ModelId::ALL.to_vec(),
+            Model::Timing | Model::Linear | Model::Trace => {
+                bail!("the models timing, linear and trace are not part of this version")
+            }
+        })
+    }
+}
+
+fn factor(text: &str) -> Result<Factor, String> {
+    Factor::ALL
+        .into_iter()
+        .find(|factor| factor.name() == text)
+        .ok_or_else(|| {
+            let names = Factor::ALL.map(Factor::name);
+            suggest::unknown(
+                "factor",
+                text,
+                names,
+                &format!("one of {}", names.join(", ")),
+            )
+        })
+}
+
+impl Estimate {
+    /// Runs it.
+    pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
+        let format = self.format;
+        // The analysis recurses as deep as the source nests; give it room.
+        let document = std::thread::Builder::new()
+            .stack_size(super::STACK)
+            .spawn(move || self.document())?
+            .join()
+            .map_err(|_| anyhow!("no result because of the internal error above"))??;
+        match format {
+            Format::Json => output::emit_json(&document)?,
+            Format::Human => output::emit(&page::page(&document, output::style(colour)))?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn document(self) -> anyhow::Result<EstimateDocument> {
+        self.refuse_what_is_not_there()?;
+        let models = self.model.ids()?;
+        let profiles = Profiles::builtin();
+        let gpus = self.gpus(&profiles)?;
+        let source =
+            input::read(&self.file).map_err(|unreadable| anyhow!(unreadable.line(&self.file)))?;
+        let mut config = config::of(&self.file, &profiles);
+        self.preprocessing.apply(&mut config.settings);
+        let overrides = Overrides {
+            argument: LaunchValues {
+                grid: self.grid,
+                block: self.block.or(self.local),
+                global: self.global,
+                dynamic_shared_bytes: self.dynamic_shared,
+                args: self
+                    .arg
+                    .iter()
+                    .filter_map(|(name, value)| value.map(|value| (name.clone(), value)))
+                    .collect(),
+            },
+            registers: self.registers,
+            warps_per_sm: self.warps_per_sm,
+            without: self.without.clone(),
+            template_args: self.template.iter().cloned().collect::<BTreeMap<_, _>>(),
+            ..Overrides::default()
+        };
+        let engine = Engine::new(profiles);
+        self.refuse_unknown_kernels(&engine, &source, &config.settings)?;
+        let mut document = engine
+            .estimate(
+                &source.document,
+                &self.file,
+                &config.settings,
+                &overrides,
+                &gpus,
+                &models,
+                &self.kernel,
+            )
+            .map_err(|message| anyhow!(message))?;
+        document.diagnostics.splice(0..0, config.diagnostics);
+        Ok(document)
+    }
+
+    fn refuse_unknown_kernels(
+        &self,
+        engine: &Engine,
+        source: &input::Source,
+        settings: &Settings,
+    ) -> anyhow::Result<()> {
+        if self.kernel.is_empty() {
+            return Ok(());
+        }
+        let (overrides, cancel) = (Overrides::default(), Cancel::default());
+        let all = engine.analyze(&source.document, &self.file, settings, &overrides, &cancel);
+        let names: Vec<&str> = all
+            .iter()
+            .flat_map(|all| &all.kernels)
+            .map(|kernel| kernel.analysis.facts.name.as_str())
+            .collect();
+        if let Some(name) = self
+            .kernel
+            .iter()
+            .find(|name| !names.contains(&name.as_str()))
+        {
+            let file = self.file.display();
+            let look = if names.is_empty() {
+                format!("{file} has no kernels")
+            } else {
+                format!("{file} has {}", names.join(", "))
+            };
+            bail!(suggest::unknown(
+                "kernel",
+                name,
+                names.iter().copied(),
+                &look
+            ));
+        }
+        Ok(())
+    }
+
+    fn refuse_what_is_not_there(&self) -> anyhow::Result<()> {
+        for (given, option) in [
+            (!self.data.is_empty(), "--data"),
+            (self.graph.is_some(), "--graph"),
+            (self.compiler.is_some(), "--compiler"),
+        ] {
+            if given {
+                bail!("{option} is not part of this version");
+            }
+        }
+        let extension = self
+            .file
+            .extension()
+            .and_then(|extension| extension.to_str());
+        if let Some(extension @ ("ptx" | "sass" | "cubin")) = extension {
+            bail!(
+                "{}: .{extension} files are not read by this version; give the source",
+                self.file.display()
+            );
+        }
+        Ok(())
+    }
+
+    fn gpus(&self, profiles: &Profiles) -> anyhow::Result<Vec<String>> {
+        let mut gpus = Vec::new();
+        for gpu in &self.gpu {
+            if gpu == "all" {
+                return Ok(profiles.ids().map(str::to_owned).collect());
+            }
+            if profiles.get(gpu).is_none() {
+                bail!(unknown_gpu(gpu, profiles));
+            }
+            if !gpus.contains(gpu) {
+                gpus.push(gpu.clone());
+            }
+        }
+        Ok(gpus)
+    }
+}

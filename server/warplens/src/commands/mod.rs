@@ -1,0 +1,11 @@
+//! One subcommand a file.
+
+pub mod check;
+pub mod config;
+pub mod estimate;
+pub mod explain;
+pub mod gpus;
+pub mod lsp;
+
+/// Stack of a thread that analyses source: real code nests deeply, and a stack is only reserved, not used.
+pub const STACK: usize = 64 << 20;

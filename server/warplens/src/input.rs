@@ -1,0 +1,171 @@
+//! Files: which ones to read, and reading them without trusting them.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use warplens_engine::wire::Diagnostic;
+use warplens_syntax::{Document, Language};
+
+/// Larger files are generated, and nobody edits them.
+const LARGEST: u64 = 50 * 1024 * 1024;
+
+/// A file that could be read.
+#[derive(Debug)]
+pub struct Source {
+    /// Its text.
+    pub text: String,
+    /// The text, parsed.
+    pub document: Document,
+}
+
+/// Why a file could not be read: where in it (1-based, 1:1 for the whole) and one line of words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    line: u32,
+    column: u32,
+    message: String,
+}
+
+impl Unreadable {
+    fn whole(message: String) -> Unreadable {
+        Unreadable {
+            line: 1,
+            column: 1,
+            message,
+        }
+    }
+
+    /// As a finding of `path`.
+    pub fn diagnostic(&self, path: &Path) -> Diagnostic {
+        Diagnostic {
+            rule: "input/unreadable".to_owned(),
+            severity: "error",
+            file: path.display().to_string(),
+            line: self.line,
+            column: self.column,
+            end_line: self.line,
+            end_column: self.column + 1,
+            message: self.message.clone(),
+            gain: 1.0,
+        }
+    }
+
+    /// As one line.
+    pub fn line(&self, path: &Path) -> String {
+        if (self.line, self.column) == (1, 1) {
+            format!("{}: {}", path.display(), self.message)
+        } else {
+            format!(
+                "{}:{}:{}: {}",
+                path.display(),
+                self.line,
+                self.column,
+                self.message
+            )
+        }
+    }
+}
+
+/// The language of a file that the user named, whatever its extension.
+pub fn language(path: &Path) -> Language {
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref() {
+        Some("opencl" | "ocl" | "clh") => Language::OpenCl,
+        _ => Language::from_path(path).unwrap_or(Language::Cuda),
+    }
+}
+
+/// Reads and parses one file.
+pub fn read(path: &Path) -> Result<Source, Unreadable> {
+    let size = std::fs::metadata(path).map_err(|error| Unreadable::whole(reason(&error)))?;
+    if size.is_dir() {
+        return Err(Unreadable::whole("is a folder, not a file".to_owned()));
+    }
+    if size.len() > LARGEST {
+        return Err(Unreadable::whole(format!(
+            "is {} MiB large; files over {} MiB are not read",
+            size.len() >> 20,
+            LARGEST >> 20
+        )));
+    }
+    let bytes = std::fs::read(path).map_err(|error| Unreadable::whole(reason(&error)))?;
+    let text = String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), &error))?;
+    let document = Document::new(&text, language(path));
+    Ok(Source { text, document })
+}
+
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file or folder".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => format!("cannot be read: {error}"),
+    }
+}
+
+fn not_utf8(bytes: &[u8], error: &std::string::FromUtf8Error) -> Unreadable {
+    let at = error.utf8_error().valid_up_to();
+    let (line, column) = position(&String::from_utf8_lossy(&bytes[..at]), at);
+    let message = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        "is UTF-16, not UTF-8; save it as UTF-8".to_owned()
+    } else {
+        format!(
+            "is not UTF-8: byte 0x{:02x} here; save it as UTF-8",
+            bytes[at]
+        )
+    };
+    Unreadable {
+        line,
+        column,
+        message,
+    }
+}
+
+/// 1-based line and byte column of a byte of `text`; of its end for any byte behind it.
+pub fn position(text: &str, offset: usize) -> (u32, u32) {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = &text[..offset];
+    let line = before.matches('\n').count() as u32 + 1;
+    let column = before.len() - before.rfind('\n').map_or(0, |newline| newline + 1);
+    (line, column as u32 + 1)
+}
+
+/// The files to check, in a stable order: files as named, folders walked (`.gitignore` honoured), none twice.
+pub fn files(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut seen = HashSet::new();
+    for path in paths {
+        if path.is_dir() {
+            for file in walk(path) {
+                if seen.insert(identity(&file)) {
+                    files.push(file);
+                }
+            }
+        } else if seen.insert(identity(path)) {
+            files.push(path.clone());
+        }
+    }
+    files
+}
+
+fn identity(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = ignore::WalkBuilder::new(folder)
+        .require_git(false)
+        .build()
+        .flatten()
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+        .map(ignore::DirEntry::into_path)
+        .filter(|path| Language::from_path(path).is_some())
+        .map(|path| path.strip_prefix("./").map(Path::to_owned).unwrap_or(path))
+        .collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,90 @@
+//! The `warplens` command: arguments in, the engine asked, text out. Nothing is computed here.
+//!
+//! Exit status: 0 fine, 1 findings at or above the failing level, 2 bad usage or unreadable input, with
+//! one line on standard error.
+
+mod commands;
+mod config;
+mod input;
+mod output;
+mod suggest;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use output::Colour;
+
+/// What your CUDA or OpenCL kernel will cost: memory transactions, bank conflicts, divergence,
+/// occupancy and time, predicted from the source.
+#[derive(Debug, Parser)]
+#[command(name = "warplens", version = env!("WARPLENS_VERSION"), max_term_width = 100)]
+struct Cli {
+    /// When to colour the output (`NO_COLOR` is honoured)
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    color: Colour,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(commands::check::Check),
+    Estimate(Box<commands::estimate::Estimate>),
+    Gpus(commands::gpus::Gpus),
+    Explain(commands::explain::Explain),
+    Lsp(commands::lsp::Lsp),
+    Config(commands::config::Config),
+}
+
+fn main() -> ExitCode {
+    output::one_line_panics();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let result = match cli.command {
+        Command::Check(check) => check.run(cli.color),
+        Command::Estimate(estimate) => estimate.run(cli.color),
+        Command::Gpus(gpus) => gpus.run(cli.color),
+        Command::Explain(explain) => explain.run(cli.color),
+        Command::Lsp(lsp) => Ok(lsp.run()),
+        Command::Config(config) => config.run(),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Help and version as they are; anything else as one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // Through clap, which colours help for a terminal; a closed pipe is not an error.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            output::complain("no command given (`warplens --help` lists them)");
+            ExitCode::from(2)
+        }
+        _ => {
+            let text = error.to_string();
+            let paragraph = text.split("\n\n").next().unwrap_or_default();
+            let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+            let line = line.strip_prefix("error: ").unwrap_or(&line);
+            let tip = text
+                .lines()
+                .find_map(|line| line.trim().strip_prefix("tip: "))
+                .map_or_else(String::new, |tip| format!("; {tip}"));
+            output::complain(&format!("{line}{tip} (`--help` lists what there is)"));
+            ExitCode::from(2)
+        }
+    }
+}

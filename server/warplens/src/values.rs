@@ -1,0 +1,143 @@
+//! Values as they are written on the command line.
+
+use warplens_engine::settings::Settings;
+
+/// `X[,Y[,Z]]`: one to three whole numbers above zero; `x` may stand for the comma.
+pub fn extents(text: &str) -> Result<[u64; 3], String> {
+    let mut value = [1; 3];
+    let parts: Vec<&str> = text.split([',', 'x']).collect();
+    if parts.len() > 3 {
+        return Err("at most three numbers: X[,Y[,Z]]".to_owned());
+    }
+    for (slot, part) in value.iter_mut().zip(&parts) {
+        *slot = part
+            .trim()
+            .parse()
+            .ok()
+            .filter(|number| (1..=u64::from(u32::MAX)).contains(number))
+            .ok_or_else(|| format!("\"{part}\" is not a whole number from 1 to {}", u32::MAX))?;
+    }
+    Ok(value)
+}
+
+/// `NAME=VALUE` with a name.
+pub fn binding(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if is_name(name.trim()) => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+/// `NAME=VALUE` for a scalar parameter. A value with a fraction is taken too: it is `None`, because no
+/// address and no trip count hangs on it.
+pub fn argument(text: &str) -> Result<(String, Option<i64>), String> {
+    let (name, value) = binding(text)?;
+    let number = scalar(&value).ok_or_else(|| format!("\"{value}\" is not a number"))?;
+    Ok((name, number))
+}
+
+/// `None` where it is no number; the number is `None` where it has a fraction.
+#[allow(clippy::option_option)]
+fn scalar(text: &str) -> Option<Option<i64>> {
+    let bare = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    let (negative, digits) = match bare.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, bare),
+    };
+    let hexadecimal = digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"));
+    let whole = match hexadecimal {
+        Some(hexadecimal) => i64::from_str_radix(hexadecimal, 16).ok(),
+        None => digits.parse::<i64>().ok(),
+    };
+    if let Some(whole) = whole {
+        return Some(Some(if negative { -whole } else { whole }));
+    }
+    match text {
+        "true" => return Some(Some(1)),
+        "false" => return Some(Some(0)),
+        _ => {}
+    }
+    let real: f64 = text.trim_end_matches(['f', 'F']).parse().ok()?;
+    let whole = real.is_finite() && real == real.trunc() && real.abs() < 9e15;
+    Some(whole.then_some(real as i64))
+}
+
+/// `NAME[=VALUE]` of `-D`; without a value it is 1, as a C compiler takes it.
+pub fn define(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').unwrap_or((text, "1"));
+    if is_name(name) {
+        Ok((name.to_owned(), value.to_owned()))
+    } else {
+        Err("expected NAME or NAME=VALUE".to_owned())
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Macros and include folders, as a C compiler takes them.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Preprocessing {
+    /// Define a macro, as a C compiler takes it (repeatable)
+    #[arg(short = 'D', value_name = "NAME[=VALUE]", value_parser = define)]
+    define: Vec<(String, String)>,
+    /// Search a folder for `#include "…"` (repeatable)
+    #[arg(short = 'I', value_name = "DIR")]
+    include: Vec<String>,
+}
+
+impl Preprocessing {
+    /// Adds what the command line gives to `settings`; it wins over what they had.
+    pub fn apply(&self, settings: &mut Settings) {
+        settings.defines.extend(self.define.iter().cloned());
+        settings
+            .include_paths
+            .splice(0..0, self.include.iter().cloned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_are_one_to_three_numbers() {
+        assert_eq!(extents("256"), Ok([256, 1, 1]));
+        assert_eq!(extents("32,8"), Ok([32, 8, 1]));
+        assert_eq!(extents("8x8x4"), Ok([8, 8, 4]));
+        for wrong in ["", "0", "-1", "a", "1,2,3,4", "32,", "99999999999"] {
+            assert!(extents(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_numbers_of_any_spelling() {
+        assert_eq!(argument("n=1024"), Ok(("n".to_owned(), Some(1024))));
+        assert_eq!(argument("n=-3"), Ok(("n".to_owned(), Some(-3))));
+        assert_eq!(argument("n=0x40"), Ok(("n".to_owned(), Some(64))));
+        assert_eq!(argument("n=1e6"), Ok(("n".to_owned(), Some(1_000_000))));
+        assert_eq!(argument("flag=true"), Ok(("flag".to_owned(), Some(1))));
+        assert_eq!(argument("alpha=1.5f"), Ok(("alpha".to_owned(), None)));
+        for wrong in ["n", "=3", "n=", "n=many", "3n=1"] {
+            assert!(argument(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_define_without_a_value_is_one() {
+        assert_eq!(define("FAST"), Ok(("FAST".to_owned(), "1".to_owned())));
+        assert_eq!(
+            define("TYPE=float4"),
+            Ok(("TYPE".to_owned(), "float4".to_owned()))
+        );
+        assert_eq!(define("EMPTY="), Ok(("EMPTY".to_owned(), String::new())));
+        assert!(define("=1").is_err());
+    }
+}

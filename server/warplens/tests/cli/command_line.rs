@@ -1,0 +1,425 @@
+//! Options, formats, exit status, where files come from.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use crate::{Folder, of_rule};
+
+const STRIDED: &str = "\
+// warplens: block=256 grid=4096
+__global__ void strided(float *out, const float *in) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i * 32];
+}
+";
+
+const OPENCL: &str = "\
+__kernel void strided(__global float *out, __global const float *in) {
+    int i = get_global_id(0);
+    out[i] = in[i * 32];
+}
+";
+
+#[test]
+fn bad_usage_is_one_line_and_status_2() {
+    let folder = Folder::with("k.cu", STRIDED);
+    for (arguments, holds) in [
+        (&[][..], "--help"),
+        (&["chekc", "k.cu"], "check"),
+        (&["check"], "PATH"),
+        (&["check", "k.cu", "--format", "xml"], "xml"),
+        (&["check", "k.cu", "--fail-on", "never"], "never"),
+        (&["estimate", "k.cu", "--block", "0"], "--block"),
+        (&["estimate", "k.cu", "--block", "1,2,3,4"], "three"),
+        (&["estimate", "k.cu", "--arg", "n"], "NAME=VALUE"),
+        (&["estimate", "k.cu", "--arg", "n=many"], "many"),
+        (
+            &["estimate", "k.cu", "--without", "bank-conflict"],
+            "bank-conflicts",
+        ),
+        (
+            &["estimate", "k.cu", "--block", "32", "--local", "32"],
+            "--local",
+        ),
+        (&["explain", "mem/stride"], "mem/strided"),
+        (&["lsp", "--log", "no/such/folder/x.log"], "x.log"),
+    ] {
+        folder.run(arguments).refused(&[holds]);
+    }
+}
+
+#[test]
+fn help_is_complete_and_version_is_there() {
+    let folder = Folder::new();
+    let run = folder.run(&["--help"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    for command in ["check", "estimate", "gpus", "explain", "lsp", "config"] {
+        assert!(run.out.contains(command), "{command}");
+        let help = folder.run(&[command, "--help"]);
+        assert_eq!(help.code, 0, "{command}");
+        assert!(help.out.contains("Usage:"), "{command}");
+    }
+    let version = folder.run(&["--version"]);
+    assert!(
+        version
+            .out
+            .starts_with(concat!("warplens ", env!("CARGO_PKG_VERSION"))),
+        "{version:?}"
+    );
+}
+
+#[test]
+fn findings_fail_at_the_level_asked_for() {
+    let folder = Folder::with("k.cu", STRIDED);
+    let document = folder.run(&["check", "k.cu", "--format", "json"]).json();
+    assert_eq!(
+        of_rule(&document, "mem/strided")[0]["severity"],
+        "warning",
+        "{document:#}"
+    );
+    for (level, code) in [
+        ("error", 0),
+        ("warning", 1),
+        ("information", 1),
+        ("hint", 1),
+    ] {
+        assert_eq!(
+            folder.run(&["check", "k.cu", "--fail-on", level]).code,
+            code,
+            "{level}"
+        );
+    }
+}
+
+#[test]
+fn hints_are_counted_and_shown_on_demand() {
+    // Next to a kernel of compute a conflict of two ways is worth a hint.
+    let text = "\
+// warplens: block=(16,16) grid=(64,64)
+__global__ void k(float *out) {
+    __shared__ float tile[16][32];
+    float sum = out[threadIdx.x];
+    for (int i = 0; i < 4096; ++i) sum = sum * 1.5f + 2.0f;
+    tile[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    out[(blockIdx.x * 16 + threadIdx.y) * 16 + threadIdx.x] = tile[15 - threadIdx.y][threadIdx.x];
+}
+";
+    let folder = Folder::with("k.cu", text);
+    let document = folder.run(&["check", "k.cu", "--format", "json"]).json();
+    let conflicts = of_rule(&document, "smem/bank-conflict");
+    assert!(
+        conflicts
+            .iter()
+            .all(|finding| finding["severity"] == "hint"),
+        "{document:#}"
+    );
+    assert!(!conflicts.is_empty(), "{document:#}");
+    let quiet = folder.run(&["check", "k.cu"]).out;
+    assert!(
+        !quiet.contains("hint[") && quiet.contains("--show hint"),
+        "{quiet}"
+    );
+    for options in [["--show", "hint"], ["--fail-on", "hint"]] {
+        let run = folder.run(&[&["check", "k.cu"][..], &options].concat());
+        assert!(run.out.contains("hint[smem/bank-conflict]"), "{}", run.out);
+    }
+}
+
+#[test]
+fn people_see_the_place_the_line_and_the_kernels() {
+    let folder = Folder::with("k.cu", STRIDED);
+    let run = folder.run(&["check", "k.cu"]);
+    assert!(run.out.contains("k.cu:4:"), "{}", run.out);
+    assert!(run.out.contains("warning[mem/strided]"), "{}", run.out);
+    let lines: Vec<&str> = run.out.lines().collect();
+    let shown = lines
+        .iter()
+        .position(|line| line.contains("4 |     out[i] = in[i * 32];"));
+    let under = shown
+        .and_then(|at| lines.get(at + 1))
+        .expect("the source line, then the carets");
+    assert!(under.contains('^'), "{}", run.out);
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("  strided ") && line.contains("(256)"))
+    );
+    assert!(!run.out.contains('\x1b'), "plain when piped");
+    assert!(
+        folder
+            .run(&["check", "k.cu", "--color", "always"])
+            .out
+            .contains("\x1b[")
+    );
+
+    let page = folder.run(&["estimate", "k.cu", "--model", "all"]).out;
+    for part in [
+        "in[i * 32]",
+        "mwp-cwp",
+        "wfg",
+        "occupancy",
+        "Where the cycles go",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+#[test]
+fn folders_are_walked_in_order_and_gitignore_is_honoured() {
+    let folder = Folder::new();
+    for name in [
+        "b.cu",
+        "a/z.cuh",
+        "a/y.cl",
+        "h.hip",
+        "out/generated.cu",
+        "notes.txt",
+        "x.cpp",
+    ] {
+        let text = if name == "a/y.cl" { OPENCL } else { STRIDED };
+        folder.write(name, text);
+    }
+    folder.write(".gitignore", "out/\n");
+    let document = folder
+        .run(&["check", ".", "b.cu", "--format", "json", "--stats"])
+        .json();
+    let files: Vec<&str> = of_rule(&document, "mem/strided")
+        .iter()
+        .filter_map(|finding| finding["file"].as_str())
+        .collect();
+    assert_eq!(
+        files,
+        ["a/y.cl", "a/z.cuh", "b.cu", "h.hip"],
+        "{document:#}"
+    );
+    assert_eq!(document["stats"]["files"], 4);
+    assert_eq!(document["stats"]["kernels"], 4);
+    assert_eq!(document["stats"]["clean"], 4);
+    assert!(
+        document["stats"]["seconds"]
+            .as_f64()
+            .is_some_and(|seconds| seconds > 0.0)
+    );
+}
+
+#[test]
+fn a_named_file_is_read_whatever_its_extension() {
+    let folder = Folder::new();
+    folder.write("k.opencl", OPENCL);
+    folder.write("k.h", STRIDED);
+    for name in ["k.opencl", "k.h"] {
+        let document = folder
+            .run(&["check", name, "--format", "json", "--stats"])
+            .json();
+        assert_eq!(document["stats"]["kernels"], 1, "{name}: {document:#}");
+        assert_eq!(
+            of_rule(&document, "mem/strided").len(),
+            1,
+            "{name}: {document:#}"
+        );
+    }
+    let run = folder.run(&["estimate", "k.opencl", "--format", "json"]);
+    assert_eq!(run.json()["results"][0]["language"], "opencl");
+}
+
+#[test]
+fn many_files_answer_the_same_every_time() {
+    let folder = Folder::new();
+    for i in 0..40 {
+        folder.write(
+            &format!("k{i:02}.cu"),
+            STRIDED.replace("strided", &format!("k{i}")),
+        );
+    }
+    let first = folder.run(&["check", ".", "--format", "json"]);
+    assert_eq!(of_rule(&first.json(), "mem/strided").len(), 40);
+    for _ in 0..3 {
+        assert_eq!(
+            folder.run(&["check", ".", "--format", "json"]).out,
+            first.out
+        );
+    }
+}
+
+#[test]
+fn the_nearest_toml_counts_and_the_command_line_wins() {
+    let folder = Folder::with("sub/k.cu", STRIDED);
+    folder.write("warplens.toml", "gpu = \"tesla-k40c\"\n");
+    let gpu = |options: &[&str]| {
+        let mut arguments = vec!["estimate", "sub/k.cu", "--format", "json"];
+        arguments.extend(options);
+        folder.run(&arguments).json()["results"][0]["gpu"].clone()
+    };
+    assert_eq!(gpu(&[]), "tesla-k40c");
+    assert_eq!(gpu(&["--gpu", "h100-sxm5"]), "h100-sxm5");
+    folder.write("sub/warplens.toml", "gpu = \"rtx-2080-ti\"\n");
+    assert_eq!(gpu(&[]), "rtx-2080-ti");
+}
+
+#[test]
+fn several_gpus_and_all() {
+    let folder = Folder::with("k.cu", STRIDED);
+    let two = folder.estimate(&["--gpu", "a100-sxm4-40gb", "--gpu", "tesla-k40c"]);
+    let ids = |document: &serde_json::Value| -> Vec<String> {
+        let results = document["results"].as_array().expect("results");
+        results
+            .iter()
+            .filter_map(|r| r["gpu"].as_str().map(str::to_owned))
+            .collect()
+    };
+    assert_eq!(ids(&two), ["a100-sxm4-40gb", "tesla-k40c"]);
+    let all = folder.estimate(&["--gpu", "all"]);
+    let known = folder.run(&["gpus", "--format", "json"]).json();
+    assert_eq!(
+        ids(&all).len(),
+        known["gpus"].as_array().map_or(0, Vec::len)
+    );
+    assert!(ids(&all).len() >= 10);
+}
+
+#[test]
+fn only_the_kernels_asked_for() {
+    let two = format!("{STRIDED}\n{}", STRIDED.replace("strided", "other"));
+    let folder = Folder::with("k.cu", two);
+    let document = folder.estimate(&["--kernel", "other"]);
+    assert_eq!(document["results"].as_array().map(Vec::len), Some(1));
+    assert_eq!(document["results"][0]["kernel"], "other");
+    assert_eq!(
+        folder.estimate(&[])["results"].as_array().map(Vec::len),
+        Some(2)
+    );
+}
+
+#[test]
+fn macros_of_the_command_line_hold() {
+    let text = "\
+__global__ void k(float *out, const float *in) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = in[i * STEP];
+}
+";
+    let folder = Folder::with("k.cu", text);
+    let sectors = |step: &str| {
+        let document = folder.estimate(&["-D", step, "--block", "256", "--grid", "64"]);
+        let accesses = document["results"][0]["accesses"]
+            .as_array()
+            .expect("accesses")
+            .clone();
+        let load = accesses
+            .into_iter()
+            .find(|access| access["op"] == "load")
+            .expect("a load");
+        load["transactions_per_request"].as_f64()
+    };
+    assert_eq!(sectors("STEP=1"), Some(4.0));
+    assert_eq!(sectors("STEP=2"), Some(8.0));
+    assert_eq!(sectors("STEP"), Some(4.0));
+}
+
+#[test]
+fn without_a_factor_the_kernel_is_no_slower() {
+    let folder = Folder::with("k.cu", STRIDED);
+    let cycles = |options: &[&str]| {
+        folder.estimate(options)["results"][0]["estimates"]["auto"]["cycles"].as_f64()
+    };
+    let (with, without) = (cycles(&[]), cycles(&["--without", "uncoalesced"]));
+    assert!(without.is_some() && without < with, "{without:?} {with:?}");
+}
+
+#[test]
+fn sarif_and_annotations_carry_the_findings() {
+    let folder = Folder::with("k.cu", STRIDED);
+    let log = folder.run(&["check", "k.cu", "--format", "sarif"]).json();
+    assert_eq!(log["version"], "2.1.0");
+    let results = log["runs"][0]["results"].as_array().expect("results");
+    let finding = results
+        .iter()
+        .find(|result| result["ruleId"] == "mem/strided")
+        .expect("it");
+    assert_eq!(
+        finding["locations"][0]["physicalLocation"]["region"]["startLine"],
+        4
+    );
+    let rule =
+        &log["runs"][0]["tool"]["driver"]["rules"][finding["ruleIndex"].as_u64().unwrap() as usize];
+    assert_eq!(rule["id"], "mem/strided");
+    let annotations = folder.run(&["check", "k.cu", "--format", "github"]).out;
+    assert!(
+        annotations.contains("::warning file=k.cu,line=4,"),
+        "{annotations}"
+    );
+}
+
+#[test]
+fn explain_lists_rules_and_shows_one() {
+    let folder = Folder::new();
+    let list = folder.run(&["explain"]);
+    for rule in [
+        "mem/uncoalesced",
+        "smem/bank-conflict",
+        "div/tid-branch",
+        "launch/impossible",
+    ] {
+        assert!(
+            list.out
+                .lines()
+                .any(|line| line.split_whitespace().next() == Some(rule)),
+            "{rule}"
+        );
+        let page = folder.run(&["explain", rule]);
+        assert_eq!(page.code, 0);
+        assert!(
+            page.out.contains(rule) && page.out.lines().count() > 10,
+            "{rule}"
+        );
+    }
+}
+
+#[test]
+fn gpus_have_figures_with_sources() {
+    let folder = Folder::new();
+    let list = folder.run(&["gpus"]).out;
+    assert!(
+        list.contains("a100-sxm4-40gb") && list.contains("gtx-280"),
+        "{list}"
+    );
+    let document = folder.run(&["gpus", "--format", "json"]).json();
+    for gpu in document["gpus"].as_array().expect("gpus") {
+        let figures = gpu["figures"].as_object().expect("figures");
+        assert!(figures.len() > 20, "{}", gpu["id"]);
+        for (name, figure) in figures {
+            let source = figure["source"].as_str().unwrap_or_default();
+            assert!(!source.trim().is_empty(), "{}: {name}", gpu["id"]);
+        }
+    }
+    let one = folder
+        .run(&["gpus", "a100-sxm4-40gb", "--format", "json"])
+        .json();
+    assert_eq!(one["gpus"].as_array().map(Vec::len), Some(1));
+    assert_eq!(one["gpus"][0]["figures"]["sms"]["value"], 108);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = Folder::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warplens"))
+        .args(["gpus", "--format", "json"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("warplens runs");
+    // Far more is written than a pipe holds.
+    drop(child.stdout.take());
+    let mut complaint = String::new();
+    child
+        .stderr
+        .take()
+        .expect("piped")
+        .read_to_string(&mut complaint)
+        .expect("text");
+    assert_eq!(child.wait().expect("ends").code(), Some(0), "{complaint}");
+    assert_eq!(complaint, "");
+}

@@ -1,0 +1,132 @@
+//! `cargo xtask generate`: files that are derived from the code.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use crate::repository;
+
+/// Write what is derived from the code: docs/schemas, docs/rules, the excerpt in the README
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// Only say which are out of date
+    #[arg(long)]
+    check: bool,
+}
+
+/// The schemas under docs/schemas and what prints them.
+const SCHEMAS: [&str; 4] = ["check", "config", "estimate", "gpus"];
+
+impl Generate {
+    /// Runs it.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let root = repository::root();
+        let mut wrong = Vec::new();
+        for name in SCHEMAS {
+            let text = schema(name)?;
+            let path = root.join(format!("docs/schemas/{name}.schema.json"));
+            let shown = path
+                .strip_prefix(&root)
+                .unwrap_or(&path)
+                .display()
+                .to_string();
+            if std::fs::read(&path).is_ok_and(|found| found == text) {
+                continue;
+            }
+            if self.check {
+                wrong.push(shown);
+                continue;
+            }
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            std::fs::write(&path, text).with_context(|| format!("cannot write {shown}"))?;
+            println!("wrote {shown}");
+        }
+        let readme = root.join("README.md");
+        let found = std::fs::read_to_string(&readme).context("cannot read README.md")?;
+        let text = with_excerpt(&found)?;
+        if text != found && self.check {
+            wrong.push("README.md".to_owned());
+        } else if text != found {
+            std::fs::write(&readme, text).context("cannot write README.md")?;
+            println!("wrote README.md");
+        }
+        let rules = rule_pages(!self.check)?;
+        if !rules {
+            wrong.push("docs/rules".to_owned());
+        }
+        if wrong.is_empty() {
+            println!("generated files are up to date");
+            return Ok(ExitCode::SUCCESS);
+        }
+        println!(
+            "out of date: {}; `cargo xtask generate` writes them",
+            wrong.join(", ")
+        );
+        Ok(ExitCode::FAILURE)
+    }
+}
+
+fn schema(name: &str) -> anyhow::Result<Vec<u8>> {
+    warplens(&["config", "schema", name])
+}
+
+/// What `warplens` prints, a hundred columns wide.
+fn warplens(arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
+    let output = Command::new("cargo")
+        .args(["run", "--quiet", "--package", "warplens", "--"])
+        .args(arguments)
+        .current_dir(repository::root())
+        .env("COLUMNS", "100")
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("`warplens {}` failed", arguments.join(" "));
+    }
+    Ok(output.stdout)
+}
+
+/// What stands around the excerpt in the README.
+const EXCERPT: (&str, &str) = ("<!-- excerpt -->\n", "<!-- end of excerpt -->\n");
+
+/// The README with a real terminal excerpt: what one sees of a kernel in the repository.
+fn with_excerpt(readme: &str) -> anyhow::Result<String> {
+    let (before, rest) = readme
+        .split_once(EXCERPT.0)
+        .context("README.md has no excerpt")?;
+    let (_, after) = rest
+        .split_once(EXCERPT.1)
+        .context("README.md's excerpt has no end")?;
+    let command = ["check", "tests/kernels/transpose.cu"];
+    let shown = String::from_utf8(warplens(&command)?)?;
+    let (start, end) = EXCERPT;
+    Ok(format!(
+        "{before}{start}```console\n$ warplens {}\n{}\n```\n{end}{after}",
+        command.join(" "),
+        shown.trim_end()
+    ))
+}
+
+/// The rules' pages are written by the crate that holds them; true where they are right.
+fn rule_pages(write: bool) -> anyhow::Result<bool> {
+    let mut command = Command::new("cargo");
+    command
+        .args([
+            "test",
+            "--quiet",
+            "--package",
+            "warplens-rules",
+            "--lib",
+            "docs_rules",
+        ])
+        .current_dir(repository::root())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    if write {
+        command.env("BLESS", "1");
+    }
+    Ok(command.status().context("cannot run cargo")?.success())
+}

@@ -1,0 +1,44 @@
+//! `cargo xtask`: everything one does with the repository besides editing it.
+//!
+//! Needs only what `cargo` and the registries give; what a task installs for itself stands in `.test-tools/`.
+
+// A task talks on standard output; that is its purpose.
+#![allow(clippy::print_stdout)]
+
+mod corpus;
+mod generate;
+mod install;
+mod process;
+mod repository;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+/// Tasks of the warplens repository
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    Test(test::Test),
+    Install(install::Install),
+    Generate(generate::Generate),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().task {
+        Task::Test(test) => test.run(),
+        Task::Install(install) => install.run(),
+        Task::Generate(generate) => generate.run(),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(2)
+    })
+}

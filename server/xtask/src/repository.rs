@@ -1,0 +1,45 @@
+//! Where things stand in the checkout.
+
+use std::path::{Path, PathBuf};
+
+/// The top of the checkout.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_owned()
+}
+
+/// What tasks install for themselves; ignored by git.
+pub fn tools() -> PathBuf {
+    root().join(".test-tools")
+}
+
+/// The build folder.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// A built binary.
+pub fn built(profile: &str, name: &str) -> PathBuf {
+    target()
+        .join(profile)
+        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// A program on the PATH, or among what tasks installed.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let names = [
+        name.to_owned(),
+        format!("{name}.exe"),
+        format!("{name}.cmd"),
+    ];
+    let names = if cfg!(windows) {
+        &names[..]
+    } else {
+        &names[..1]
+    };
+    std::env::split_paths(&path)
+        .chain([tools().join("bin")])
+        .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+        .find(|file| file.is_file())
+}

@@ -1,0 +1,331 @@
+//! `cargo xtask test`: every check of the repository, in groups.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+
+use crate::process::{self, Outcome};
+use crate::{corpus, repository};
+
+/// Run the tests: the fast groups, or with --all also editors, compilers and advisories
+///
+/// The editors and compilers come from the package registries into .test-tools/ the first time.
+#[derive(Debug, Args)]
+pub struct Test {
+    /// Every group
+    #[arg(long)]
+    all: bool,
+    /// Only these groups (repeatable)
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with = "all")]
+    group: Vec<Group>,
+    /// Check other people's code in a folder instead: no panic, within the time, how much is understood
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["all", "group"])]
+    corpus: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Group {
+    /// cargo fmt
+    Format,
+    /// cargo clippy, warnings denied
+    Lint,
+    /// cargo test of the whole workspace
+    Tests,
+    /// Files derived from the code are up to date
+    Generated,
+    /// Licences, bans and sources of the dependencies
+    Licences,
+    /// nvcc compiles tests/kernels
+    Compilers,
+    /// The extension in a real Neovim
+    Neovim,
+    /// The extension in a real VS Code, in headless Chromium
+    Vscode,
+    /// Known vulnerabilities of the dependencies
+    Advisories,
+}
+
+impl Group {
+    const FAST: [Group; 5] = [
+        Group::Format,
+        Group::Lint,
+        Group::Tests,
+        Group::Generated,
+        Group::Licences,
+    ];
+    const SLOW: [Group; 4] = [
+        Group::Compilers,
+        Group::Neovim,
+        Group::Vscode,
+        Group::Advisories,
+    ];
+
+    fn name(self) -> String {
+        self.to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
+    }
+
+    /// Generous: what a cold start takes on two cores, twice.
+    fn limit(self) -> Duration {
+        let minutes = match self {
+            Group::Format => 2,
+            Group::Lint | Group::Generated | Group::Licences => 15,
+            Group::Tests => 25,
+            Group::Compilers | Group::Vscode => 20,
+            Group::Neovim | Group::Advisories => 10,
+        };
+        Duration::from_mins(minutes)
+    }
+}
+
+/// What came of a group.
+struct Verdict {
+    group: Group,
+    passed: u64,
+    failed: u64,
+    /// Why it was not run, where it was not.
+    skipped: Option<String>,
+    /// Why it failed, where the counts do not say.
+    remark: String,
+    took: Duration,
+}
+
+impl Test {
+    /// Runs it.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        if let Some(folder) = &self.corpus {
+            return corpus::run(folder);
+        }
+        let groups: Vec<Group> = if self.all {
+            Group::FAST.into_iter().chain(Group::SLOW).collect()
+        } else if self.group.is_empty() {
+            Group::FAST.to_vec()
+        } else {
+            self.group.clone()
+        };
+        let mut verdicts = Vec::new();
+        for group in groups {
+            println!("\n=== {} ===", group.name());
+            let started = Instant::now();
+            let mut verdict = self.group(group);
+            verdict.took = started.elapsed();
+            verdicts.push(verdict);
+        }
+        Ok(summary(&verdicts))
+    }
+
+    fn group(&self, group: Group) -> Verdict {
+        let limit = group.limit();
+        let script = |path: &str| {
+            let mut command = Command::new("bash");
+            command.arg(repository::root().join(path));
+            command
+        };
+        match group {
+            Group::Format => finish(
+                group,
+                process::run(&mut cargo(&["fmt", "--all", "--check"]), limit),
+            ),
+            Group::Lint => {
+                let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+                clippy.arg("--keep-going");
+                clippy.args(["--quiet", "--", "-D", "warnings"]);
+                finish(group, process::run(&mut clippy, limit))
+            }
+            Group::Tests => {
+                let mut tests = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+                finish(group, process::run(&mut tests, limit))
+            }
+            Group::Generated => finish(
+                group,
+                process::run(&mut cargo(&["xtask", "generate", "--check"]), limit),
+            ),
+            Group::Licences => self.deny(group, &["licenses", "bans", "sources"]),
+            Group::Advisories => self.deny(group, &["advisories"]),
+            Group::Compilers => finish(
+                group,
+                process::run(&mut script("tests/kernels/compile.sh"), limit),
+            ),
+            Group::Neovim => editor(group, script("editors/neovim/test/run.sh")),
+            Group::Vscode => editor(group, script("editors/vscode/test/run.sh")),
+        }
+    }
+
+    fn deny(&self, group: Group, checks: &[&str]) -> Verdict {
+        if repository::program("cargo-deny").is_none() {
+            if !self.all {
+                let why =
+                    "cargo-deny is not installed (`cargo install cargo-deny --locked`, or --all)";
+                return skip(group, why);
+            }
+            println!("installing cargo-deny into .test-tools");
+            let mut install = cargo(&["install", "cargo-deny", "--locked", "--debug", "--root"]);
+            install.arg(repository::tools());
+            match process::run(&mut install, group.limit()) {
+                Ok(outcome) if outcome.success => {}
+                other => return finish(group, other),
+            }
+        }
+        let Some(program) = repository::program("cargo-deny") else {
+            return skip(group, "cargo-deny could not be installed");
+        };
+        let mut deny = Command::new(program);
+        deny.args([
+            "--all-features",
+            "--workspace",
+            "check",
+            "--hide-inclusion-graph",
+        ])
+        .args(checks);
+        let outcome = process::run(&mut deny, group.limit());
+        if group == Group::Advisories
+            && let Ok(outcome) = &outcome
+            && !outcome.success
+            && unreachable(&outcome.tail)
+        {
+            return skip(group, "advisories: not checked (database unreachable)");
+        }
+        finish(group, outcome)
+    }
+}
+
+/// True where cargo-deny could not get the advisory database, as opposed to having found something in it.
+fn unreachable(output: &str) -> bool {
+    output.contains("advisory database") && (output.contains("fetch") || output.contains("clone"))
+        || output.contains("failed to fetch")
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.args(arguments);
+    command
+}
+
+/// The editors are tested with the server a user would have.
+fn editor(group: Group, mut script: Command) -> Verdict {
+    let mut build = cargo(&[
+        "build",
+        "--release",
+        "--locked",
+        "--quiet",
+        "--package",
+        "warplens",
+    ]);
+    match process::run(&mut build, Duration::from_mins(15)) {
+        Ok(outcome) if outcome.success => {}
+        other => return finish(group, other),
+    }
+    script.env("WARPLENS_BIN", repository::built("release", "warplens"));
+    finish(group, process::run(&mut script, group.limit()))
+}
+
+fn skip(group: Group, why: &str) -> Verdict {
+    println!("skipped: {why}");
+    let skipped = Some(why.to_owned());
+    Verdict {
+        group,
+        passed: 0,
+        failed: 0,
+        skipped,
+        remark: String::new(),
+        took: Duration::ZERO,
+    }
+}
+
+fn finish(group: Group, outcome: anyhow::Result<Outcome>) -> Verdict {
+    let (outcome, mut remark) = match outcome {
+        Ok(outcome) => (outcome, String::new()),
+        Err(error) => (Outcome::default(), format!("{error:#}")),
+    };
+    if outcome.timed_out {
+        remark = format!("ended after {} minutes", group.limit().as_secs() / 60);
+    }
+    let mut verdict = Verdict {
+        group,
+        passed: outcome.passed,
+        failed: outcome.failed,
+        skipped: None,
+        remark,
+        took: Duration::ZERO,
+    };
+    // A group that counts nothing is one check; one that fails without a count has failed once.
+    if outcome.success && verdict.passed == 0 {
+        verdict.passed = 1;
+    }
+    if !outcome.success && verdict.failed == 0 {
+        verdict.failed = 1;
+    }
+    verdict
+}
+
+fn summary(verdicts: &[Verdict]) -> ExitCode {
+    println!(
+        "\n{:<12} {:>8} {:>8} {:>8}",
+        "group", "passed", "failed", "seconds"
+    );
+    for verdict in verdicts {
+        let remark = verdict
+            .skipped
+            .as_ref()
+            .map_or_else(|| verdict.remark.clone(), |why| format!("skipped: {why}"));
+        println!(
+            "{:<12} {:>8} {:>8} {:>8.1}  {remark}",
+            verdict.group.name(),
+            verdict.passed,
+            verdict.failed,
+            verdict.took.as_secs_f64()
+        );
+    }
+    let passed: u64 = verdicts.iter().map(|verdict| verdict.passed).sum();
+    let failed: u64 = verdicts.iter().map(|verdict| verdict.failed).sum();
+    let skipped = verdicts
+        .iter()
+        .filter(|verdict| verdict.skipped.is_some())
+        .count();
+    println!("\n{passed} passed, {failed} failed, {skipped} skipped");
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_fails_without_a_count_has_failed() {
+        let failed = finish(Group::Lint, Ok(Outcome::default()));
+        assert_eq!((failed.passed, failed.failed), (0, 1));
+        let quiet = finish(
+            Group::Lint,
+            Ok(Outcome {
+                success: true,
+                ..Outcome::default()
+            }),
+        );
+        assert_eq!((quiet.passed, quiet.failed), (1, 0));
+        let lost = finish(Group::Lint, Err(anyhow::anyhow!("no such program")));
+        assert_eq!((lost.failed, lost.remark.as_str()), (1, "no such program"));
+        let counted = Outcome {
+            success: false,
+            passed: 3,
+            failed: 2,
+            ..Outcome::default()
+        };
+        assert_eq!(finish(Group::Tests, Ok(counted)).failed, 2);
+    }
+
+    #[test]
+    fn an_unreachable_database_is_told_from_a_vulnerability() {
+        let offline = "[ERROR] failed to fetch advisory database https://example.org";
+        assert!(unreachable(offline));
+        assert!(!unreachable(
+            "error[vulnerability]: heap overflow in foo\nadvisories FAILED"
+        ));
+    }
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Compiles every kernel of this folder with nvcc and links it, so that none of them rots.
+#
+#   tests/kernels/compile.sh [--run] [NVCC]
+#
+# NVCC: path of an nvcc. Without it: $NVCC, then nvcc on the PATH, then the compiler from the Python
+# package index, installed once into .test-tools/cuda (needs python3, no GPU, no root).
+# --run: also runs the programs and fails where a result is wrong (needs an NVIDIA GPU).
+# ARCH (default sm_80) is the target. transpose.cl is checked as well where clang is installed.
+# Prints "N passed, N failed"; the exit status is 0 when nothing failed.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+arch=${ARCH:-sm_80}
+run=false
+nvcc=${NVCC:-}
+for argument in "$@"; do
+  case $argument in
+    --run) run=true ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    -*) echo "compile.sh: unknown option $argument" >&2; exit 2 ;;
+    *) nvcc=$argument ;;
+  esac
+done
+
+# Prints the path of the nvcc inside the virtual environment, if it is there.
+packaged_nvcc() {
+  find "$root/.test-tools/cuda" -path '*/bin/nvcc' 2>/dev/null | head -n 1
+}
+if [ -z "$nvcc" ]; then nvcc=$(command -v nvcc || true); fi
+if [ -z "$nvcc" ]; then nvcc=$(packaged_nvcc); fi
+if [ -z "$nvcc" ]; then
+  echo "installing nvcc into .test-tools/cuda" >&2
+  python3 -m venv "$root/.test-tools/cuda" >&2 &&
+    "$root/.test-tools/cuda/bin/pip" install --quiet --disable-pip-version-check \
+      nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm \
+      nvidia-cuda-runtime nvidia-cuda-cccl >&2
+  nvcc=$(packaged_nvcc)
+fi
+if ! "$nvcc" --version >/dev/null 2>&1; then
+  echo "compile.sh: no working nvcc (tried '${nvcc:-none}')" >&2
+  echo "0 passed, 1 failed"
+  exit 1
+fi
+
+# The packages keep the runtime library in lib, a toolkit in lib64 where nvcc finds it by itself.
+toolkit=$(cd "$(dirname "$nvcc")/.." && pwd)
+link_flags=()
+if [ -d "$toolkit/lib" ]; then link_flags+=("-L$toolkit/lib"); fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+pass() { passed=$((passed + 1)); }
+fail() {
+  failed=$((failed + 1))
+  echo "FAILED $1" >&2
+  if [ -s "$work/log" ]; then sed 's/^/    /' "$work/log" >&2; fi
+}
+
+for source in "$here"/*.cu; do
+  name=$(basename "$source" .cu)
+  # -Werror: a warning in a kernel that others learn from is a defect.
+  if ! "$nvcc" -arch="$arch" -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -Wall,-Wextra \
+    -Xptxas -v "${link_flags[@]}" -o "$work/$name" "$source" >"$work/log" 2>&1; then
+    fail "$name.cu: does not compile"
+    continue
+  fi
+  # ptxas reports one resource line for each kernel (one for each instance of a template).
+  kernels=$(grep -c '^__global__' "$source")
+  reported=$(grep -c 'Used [0-9]* registers' "$work/log")
+  if [ "$reported" -lt "$kernels" ]; then
+    fail "$name.cu: $kernels kernels, but ptxas reports $reported"
+    continue
+  fi
+  if grep -q '[1-9][0-9]* bytes spill' "$work/log"; then
+    fail "$name.cu: registers spill on $arch"
+    continue
+  fi
+  if $run && ! "$work/$name" >"$work/log" 2>&1; then
+    fail "$name.cu: wrong when run"
+    continue
+  fi
+  if $run; then cat "$work/log"; fi
+  pass
+done
+
+clang=$(command -v clang || command -v clang-19 || true)
+if [ -n "$clang" ]; then
+  for source in "$here"/*.cl; do
+    if "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -Wall -Wextra -Werror \
+      -fsyntax-only "$source" >"$work/log" 2>&1; then
+      pass
+    else
+      fail "$(basename "$source")"
+    fi
+  done
+else
+  echo "no clang: the OpenCL kernels were not compiled" >&2
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,194 @@
+// What every program in this folder needs around its kernels: options, device buffers, timing with
+// events, and a comparison with the host's answer. No kernels live here.
+//
+// Usage of each program:  PROGRAM [--n N] [--block THREADS] [--repeat R] [--kernel NAME]
+// Output, one line for each kernel that ran:  kernel n block milliseconds ok|WRONG
+// Exit status: 0 all right, 1 a result was wrong, 2 bad usage, no device or a CUDA error.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#define CUDA_CHECK(call)                                                                       \
+  do {                                                                                         \
+    const cudaError_t status_ = (call);                                                        \
+    if (status_ != cudaSuccess) {                                                              \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                       \
+                   cudaGetErrorString(status_));                                               \
+      std::exit(2);                                                                            \
+    }                                                                                          \
+  } while (0)
+
+namespace harness {
+
+inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+// A block's shape as it is printed: 256, 32x8, 8x8x4.
+inline std::string shape(const dim3& d) {
+  std::string text = std::to_string(d.x);
+  if (d.y > 1 || d.z > 1) text += "x" + std::to_string(d.y);
+  if (d.z > 1) text += "x" + std::to_string(d.z);
+  return text;
+}
+
+// Device memory that frees itself.
+template <typename T>
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(size_t count) : count_(count) {
+    CUDA_CHECK(cudaMalloc(&data_, count * sizeof(T)));
+    CUDA_CHECK(cudaMemset(data_, 0, count * sizeof(T)));
+  }
+  explicit DeviceBuffer(const std::vector<T>& host) : DeviceBuffer(host.size()) { upload(host); }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+  ~DeviceBuffer() { cudaFree(data_); }
+
+  void upload(const std::vector<T>& host) {
+    CUDA_CHECK(cudaMemcpy(data_, host.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  std::vector<T> download() const {
+    std::vector<T> host(count_);
+    CUDA_CHECK(cudaMemcpy(host.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost));
+    return host;
+  }
+  void clear() { CUDA_CHECK(cudaMemset(data_, 0, count_ * sizeof(T))); }
+  T* get() const { return data_; }
+  size_t size() const { return count_; }
+
+ private:
+  T* data_ = nullptr;
+  size_t count_;
+};
+
+// Numbers that repeat with an odd period, so that a permuted result cannot pass for the right one.
+inline std::vector<float> ramp(size_t count, int period = 1009) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % period) / period;
+  return values;
+}
+
+// Largest difference relative to the expected value (absolute below 1).
+inline double max_error(const std::vector<float>& got, const std::vector<float>& want) {
+  if (got.size() != want.size()) return INFINITY;
+  double worst = 0.0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double scale = std::max(1.0, std::fabs(static_cast<double>(want[i])));
+    const double error = std::fabs(static_cast<double>(got[i]) - want[i]) / scale;
+    if (!(error <= worst)) worst = error;  // also true for NaN
+  }
+  return worst;
+}
+
+class Program {
+ public:
+  // `fixed_block`: the kernels are written for one block shape, so --block is refused.
+  Program(int argc, char** argv, int default_n, int default_block, bool fixed_block = false)
+      : n(default_n), block(default_block) {
+    for (int i = 1; i < argc; ++i) {
+      const std::string option = argv[i];
+      if (i + 1 == argc) usage(argv[0], option + " needs a value");
+      const char* value = argv[++i];
+      if (option == "--kernel") {
+        only_ = value;
+      } else if (option == "--n") {
+        n = number(argv[0], option, value);
+      } else if (option == "--repeat") {
+        repeat_ = number(argv[0], option, value);
+      } else if (option == "--block" && !fixed_block) {
+        block = number(argv[0], option, value);
+        if (block > 1024) usage(argv[0], "a block has at most 1024 threads");
+      } else if (option == "--block") {
+        usage(argv[0], "the block shape of these kernels is fixed in the source");
+      } else {
+        usage(argv[0], "unknown option " + option);
+      }
+    }
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+      std::fprintf(stderr, "no CUDA device\n");
+      std::exit(2);
+    }
+    CUDA_CHECK(cudaEventCreate(&start_));
+    CUDA_CHECK(cudaEventCreate(&stop_));
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program() {
+    cudaEventDestroy(start_);
+    cudaEventDestroy(stop_);
+  }
+
+  // Runs one kernel: once through `prepare` and `launch` for `error` to judge, then `repeat` times
+  // for the clock (median). `launch` must leave its inputs as they are or not depend on them.
+  template <typename Prepare, typename Launch, typename Error>
+  void run(const char* kernel, const dim3& threads, Prepare prepare, Launch launch, Error error,
+           double tolerance = 1e-5) {
+    if (!only_.empty() && only_ != kernel) return;
+    prepare();
+    launch();
+    CUDA_CHECK(cudaGetLastError());
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const double off = error();
+    const bool right = off <= tolerance;
+
+    std::vector<float> times(repeat_);
+    for (float& ms : times) {
+      CUDA_CHECK(cudaEventRecord(start_));
+      launch();
+      CUDA_CHECK(cudaEventRecord(stop_));
+      CUDA_CHECK(cudaEventSynchronize(stop_));
+      CUDA_CHECK(cudaEventElapsedTime(&ms, start_, stop_));
+    }
+    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+    std::printf("%s %d %s %.6f %s\n", kernel, n, shape(threads).c_str(), times[times.size() / 2],
+                right ? "ok" : "WRONG");
+    if (!right) {
+      std::fprintf(stderr, "%s: largest relative error %g, allowed %g\n", kernel, off, tolerance);
+      failed_ = true;
+    }
+    ++ran_;
+  }
+
+  int exit_status() const {
+    if (ran_ == 0) {
+      std::fprintf(stderr, "no kernel is called %s\n", only_.c_str());
+      return 2;
+    }
+    return failed_ ? 1 : 0;
+  }
+
+  int n;
+  int block;
+
+ private:
+  [[noreturn]] static void usage(const char* program, const std::string& why) {
+    std::fprintf(stderr, "%s: %s\nusage: %s [--n N] [--block THREADS] [--repeat R] [--kernel NAME]\n",
+                 program, why.c_str(), program);
+    std::exit(2);
+  }
+  static int number(const char* program, const std::string& option, const char* text) {
+    char* end = nullptr;
+    const long value = std::strtol(text, &end, 10);
+    if (end == text || *end != '\0' || value < 1 || value > (1L << 30)) {
+      usage(program, option + " takes a whole number from 1 to 2^30");
+    }
+    return static_cast<int>(value);
+  }
+
+  int repeat_ = 20;
+  int ran_ = 0;
+  bool failed_ = false;
+  std::string only_;
+  cudaEvent_t start_;
+  cudaEvent_t stop_;
+};
+
+}  // namespace harness
