@@ -6,7 +6,7 @@
 # NVCC: path of an nvcc. Without it: $NVCC, then nvcc on the PATH, then the compiler from the Python
 # package index, installed once into .test-tools/cuda (needs python3, no GPU, no root).
 # --run: also runs the programs and fails where a result is wrong (needs an NVIDIA GPU).
-# ARCH (default sm_80) is the target. transpose.cl is checked as well where clang is installed.
+# ARCH (default sm_80) is the target. The OpenCL twins are checked as well where clang is installed.
 # Prints "N passed, N failed"; the exit status is 0 when nothing failed.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -89,12 +89,22 @@ done
 clang=$(command -v clang || command -v clang-19 || true)
 if [ -n "$clang" ]; then
   for source in "$here"/*.cl; do
-    if "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -Wall -Wextra -Werror \
+    name=$(basename "$source" .cl)
+    if ! "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -Wall -Wextra -Werror \
       -fsyntax-only "$source" >"$work/log" 2>&1; then
-      pass
-    else
-      fail "$(basename "$source")"
+      fail "$name.cl: does not compile"
+      continue
     fi
+    # Every kernel is the twin of one in the .cu file of the same name.
+    : >"$work/log"
+    for kernel in $(grep -o 'void [a-z_]*(' "$source" | tr -d '(' | cut -d ' ' -f 2); do
+      grep -qw "$kernel" "$here/$name.cu" || echo "$name.cu has no $kernel" >>"$work/log"
+    done
+    if [ -s "$work/log" ]; then
+      fail "$name.cl: a kernel without a twin"
+      continue
+    fi
+    pass
   done
 else
   echo "no clang: the OpenCL kernels were not compiled" >&2

@@ -10,6 +10,7 @@
 local lens_commands = {
   'warplens.selectGpu',
   'warplens.setLaunch',
+  'warplens.nextLaunch',
   'warplens.breakdown',
   'warplens.compareGpus',
   'warplens.report',
@@ -56,11 +57,31 @@ if not vim.tbl_get(defaults, 'textDocument', 'diagnostic', 'relatedDocumentSuppo
   end
 end
 
+local root_markers = { 'warplens.toml', 'compile_commands.json', '.git' }
+
+local headers = { h = true, hh = true, hpp = true, hxx = true, inc = true, inl = true, ipp = true, tcc = true }
+
+-- C and C++ files matter where they hold kernels, in their code or in strings; headers also beside open
+-- kernels, whose figures follow what is typed in them. Others are left alone.
+local function root_dir(bufnr, on_dir)
+  local filetype = vim.bo[bufnr].filetype
+  if filetype == 'c' or filetype == 'cpp' then
+    local text = table.concat(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n')
+    local kernels = text:find('__global__', 1, true) or text:find('__kernel', 1, true) or text:find('kernel%s+void')
+    local header = headers[vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')]
+    if not kernels and not (header and #vim.lsp.get_clients({ name = 'warplens' }) > 0) then
+      return
+    end
+  end
+  on_dir(vim.fs.root(bufnr, root_markers))
+end
+
 ---@type vim.lsp.Config
 return {
   cmd = { 'warplens', 'lsp' },
-  filetypes = { 'cuda', 'opencl', 'hip' },
-  root_markers = { 'warplens.toml', 'compile_commands.json', '.git' },
+  filetypes = { 'cuda', 'opencl', 'hip', 'c', 'cpp' },
+  root_dir = root_dir,
+  root_markers = root_markers,
   commands = commands,
   handlers = handlers,
   capabilities = {

@@ -35,7 +35,7 @@ vim.api.nvim_create_autocmd('LspDetach', {
 -- background, is told to the server.
 vim.api.nvim_create_autocmd('BufWritePost', {
   group = group,
-  pattern = { 'warplens.toml', 'compile_commands.json', '*.h', '*.hh', '*.hpp', '*.cuh', '*.inc' },
+  pattern = { 'warplens.toml', 'compile_commands.json', '*.h', '*.hh', '*.hpp', '*.hxx', '*.cuh', '*.inc', '*.inl', '*.clh', '*.ipp', '*.tcc' },
   callback = function(event)
     for _, client in ipairs(vim.lsp.get_clients({ name = 'warplens' })) do
       require('warplens').file_changed(client, event.match)

@@ -362,6 +362,59 @@ check(':Warplens launch sets the launch of the kernel at the cursor', function()
   end, hints)
 end)
 
+check(':Warplens launch next shows the launches of a kernel one after the other', function()
+  local file = project .. '/fill.cu'
+  vim.fn.writefile({
+    '__global__ void fill(float *out) { out[blockIdx.x * blockDim.x + threadIdx.x] = 1; }',
+    'void host(float *out) {',
+    '    fill<<<64, 256>>>(out);',
+    '    fill<<<8, 32>>>(out);',
+    '}',
+  }, file)
+  vim.cmd.edit(file)
+  eventually('a client', client)
+  vim.cmd('Warplens hints on')
+  local function shows(text)
+    return function()
+      return lens_text():find(text, 1, true)
+    end
+  end
+  eventually('the first launch', shows('launch 1 of 2: <<<64, 256>>>'), lenses)
+  vim.cmd('Warplens launch next')
+  eventually('the second launch', shows('launch 2 of 2: <<<8, 32>>>'), lenses)
+  vim.cmd('Warplens nextLaunch')
+  eventually('the first launch again', shows('launch 1 of 2: <<<64, 256>>>'), lenses)
+  vim.cmd.bwipeout({ bang = true })
+end)
+
+check('what is typed in a header reaches the kernels that include it', function()
+  vim.fn.writefile({ '#define STRIDE 1' }, project .. '/stride.h')
+  local file = project .. '/uses.cu'
+  vim.fn.writefile({
+    '#include "stride.h"',
+    '__global__ void uses(float *out, const float *in) {',
+    '    int i = blockIdx.x * blockDim.x + threadIdx.x;',
+    '    out[i] = in[STRIDE * i];',
+    '}',
+  }, file)
+  vim.cmd.edit(file)
+  eventually('a client', client)
+  local source = vim.api.nvim_get_current_buf()
+  vim.cmd.edit(project .. '/stride.h')
+  eventually('a client in the header', client)
+  local header = vim.api.nvim_get_current_buf()
+  vim.api.nvim_buf_set_lines(header, 0, -1, false, { '#define STRIDE 32' })
+  eventually('mem/strided in the kernel', function()
+    return vim.iter(vim.diagnostic.get(source)):find(function(found)
+      return found.code == 'mem/strided'
+    end)
+  end, function()
+    return vim.diagnostic.get(source)
+  end)
+  vim.cmd.bwipeout({ header, bang = true })
+  vim.cmd.bwipeout({ source, bang = true })
+end)
+
 check(':Warplens launch refuses what it cannot read', function()
   for _, bad in ipairs({ 'block=32,x', 'block=1,2,3,4', 'grid=0', 'n=many', '32' }) do
     local said = notices(function()
@@ -506,7 +559,10 @@ check('Lisp stays Lisp, HIP and CUDA headers are known, C++ is left alone', func
     local path = project .. '/' .. name
     vim.fn.writefile({ text }, path)
     vim.cmd.edit(path)
-    local is, attached = vim.bo.filetype, client() ~= nil
+    local is = vim.bo.filetype
+    local attached = vim.wait(500, function()
+      return client() ~= nil
+    end, 20)
     vim.cmd.bwipeout({ bang = true })
     return is, attached
   end
@@ -517,6 +573,8 @@ check('Lisp stays Lisp, HIP and CUDA headers are known, C++ is left alone', func
   assert(hip == 'hip' and hip_attached, hip)
   local cpp, cpp_attached = filetype('main.cpp', 'int main() {}')
   assert(cpp == 'cpp' and not cpp_attached)
+  local host, host_attached = filetype('host.cpp', 'const char *k = "__kernel void f(__global float *a) {}";')
+  assert(host == 'cpp' and host_attached, 'host code with a kernel')
 end)
 
 check('the server ends with the editor', function()

@@ -21,6 +21,7 @@ import { explicitSettings } from "./settings";
 const LENS_COMMANDS = [
   "warplens.selectGpu",
   "warplens.setLaunch",
+  "warplens.nextLaunch",
   "warplens.breakdown",
   "warplens.compareGpus",
   "warplens.report",

@@ -4,17 +4,33 @@ import * as vscode from "vscode";
 
 const LANGUAGES = ["cuda-cpp", "cuda", "opencl", "hip"];
 const FILES = "**/*.{cu,cuh,cl,hip}";
+const SCHEMES = ["file", "untitled"];
 
 /** Files on disk and new ones; not the left side of a diff or another extension's virtual documents. */
-export const selector = ["file", "untitled"].flatMap((scheme) => [
+const kernelFiles = SCHEMES.flatMap((scheme) => [
   ...LANGUAGES.map((language) => ({ scheme, language })),
   { scheme, pattern: FILES },
 ]);
 
-/** The editor in front, if it shows a document that the server looks at. */
+/** Headers, and host code that may hold kernels in its strings. */
+const hostFiles = SCHEMES.flatMap((scheme) => ["c", "cpp"].map((language) => ({ scheme, language })));
+
+/** All that the server is told of; of host code it looks at headers and at what holds kernels. */
+export const selector = [...kernelFiles, ...hostFiles];
+
+/** What says that a C or C++ file has a kernel. */
+const KERNEL = /__global__|__kernel|kernel\s+void/;
+
+/** Whether a document has kernels, by its language or, in host code, by its words. */
+function holdsKernels(document: vscode.TextDocument): boolean {
+  if (vscode.languages.match(kernelFiles, document) > 0) return true;
+  return vscode.languages.match(hostFiles, document) > 0 && KERNEL.test(document.getText());
+}
+
+/** The editor in front, if it shows a document with kernels. */
 export function kernelEditor(): vscode.TextEditor | undefined {
   const editor = vscode.window.activeTextEditor;
-  return editor !== undefined && vscode.languages.match(selector, editor.document) > 0 ? editor : undefined;
+  return editor !== undefined && holdsKernels(editor.document) ? editor : undefined;
 }
 
 /** The same, where there is nothing to do without one. */
@@ -26,5 +42,5 @@ export function requireEditor(): vscode.TextEditor {
 
 /** Whether such a document is in sight at all, be the focus where it may. */
 export function kernelFileInSight(): boolean {
-  return vscode.window.visibleTextEditors.some((editor) => vscode.languages.match(selector, editor.document) > 0);
+  return vscode.window.visibleTextEditors.some((editor) => holdsKernels(editor.document));
 }

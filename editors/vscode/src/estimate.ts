@@ -5,6 +5,8 @@ import type { Session } from "./session";
 
 export interface Estimate {
   results: KernelResult[];
+  /** Headers that were not found, as spelled; older servers do not tell. */
+  missing_includes?: string[];
 }
 
 export interface KernelResult {

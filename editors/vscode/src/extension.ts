@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { explain } from "./commands/explain";
 import { menu } from "./commands/menu";
 import { breakdown, compareGpus, estimate, report } from "./commands/pages";
+import { nextLaunch } from "./commands/nextLaunch";
 import { selectGpu } from "./commands/selectGpu";
 import { setLaunch } from "./commands/setLaunch";
 import { toggleHints } from "./commands/toggleHints";
@@ -34,6 +35,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     context.subscriptions.push(vscode.commands.registerCommand(`warplens.${name}`, reported(run)));
   command("selectGpu", (given) => selectGpu(app, given));
   command("setLaunch", (given) => setLaunch(app, given));
+  command("nextLaunch", (given) => nextLaunch(app, given));
   command("breakdown", (given) => breakdown(app, given));
   command("compareGpus", (given) => compareGpus(app, given));
   command("report", (given) => report(app, given));

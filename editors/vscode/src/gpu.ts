@@ -11,6 +11,7 @@ export class Gpu implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly disposables: vscode.Disposable[] = [this.changed];
   private shown: string | undefined;
+  private missing: string[] = [];
   private asked = 0;
 
   readonly onDidChange = this.changed.event;
@@ -38,6 +39,11 @@ export class Gpu implements vscode.Disposable {
     return this.shown ?? this.memory.get<string>(PICKED) ?? setting.get<string | null>("gpu") ?? undefined;
   }
 
+  /** Headers that the file in front includes and that were not found. */
+  get missingHeaders(): readonly string[] {
+    return this.missing;
+  }
+
   /** Makes it the target, here and the next time that this workspace is opened. */
   async pick(id: string): Promise<void> {
     await this.session.execute("warplens.selectGpu", { gpu: id });
@@ -55,7 +61,9 @@ export class Gpu implements vscode.Disposable {
     const turn = ++this.asked;
     try {
       const estimate = await this.session.execute<Estimate>("warplens.estimate", { uri });
-      if (turn === this.asked) this.show(estimate?.results?.[0]?.gpu ?? this.shown);
+      if (turn === this.asked) {
+        this.show(estimate?.results?.[0]?.gpu ?? this.shown, estimate?.missing_includes ?? []);
+      }
     } catch {
       // The status bar keeps what it showed; whatever is wrong with the file is reported in the file.
     }
@@ -84,9 +92,10 @@ export class Gpu implements vscode.Disposable {
     await this.session.restart();
   }
 
-  private show(id: string | undefined): void {
-    if (id === this.shown) return;
+  private show(id: string | undefined, missing = this.missing): void {
+    if (id === this.shown && missing.join() === this.missing.join()) return;
     this.shown = id;
+    this.missing = missing;
     this.changed.fire();
   }
 }

@@ -9,6 +9,7 @@ const KEYS = [
   "model",
   "defines",
   "includePaths",
+  "kernelMacros",
   "assume",
   "kernels",
   "rules",

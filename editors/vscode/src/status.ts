@@ -49,14 +49,14 @@ export class StatusItem implements vscode.Disposable {
     }
     this.item.backgroundColor =
       phase.kind === "failed" ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
-    this.item.tooltip = tooltip(phase, gpu);
+    this.item.tooltip = tooltip(phase, gpu, this.gpu.missingHeaders);
     // An error stays in sight whatever is edited.
     if (phase.kind === "failed" || kernelFileInSight()) this.item.show();
     else this.item.hide();
   }
 }
 
-function tooltip(phase: Phase, gpu: string | undefined): vscode.MarkdownString {
+function tooltip(phase: Phase, gpu: string | undefined, missing: readonly string[]): vscode.MarkdownString {
   const text = new vscode.MarkdownString("", true);
   // Only our own commands are links here; paths and answers of programs go in as plain text.
   text.isTrusted = { enabledCommands: ["warplens.selectGpu", "warplens.restart", "warplens.openLogs"] };
@@ -67,6 +67,10 @@ function tooltip(phase: Phase, gpu: string | undefined): vscode.MarkdownString {
       break;
     case "running":
       if (gpu !== undefined) line(`Costs are predicted for ${gpu}.`);
+      if (missing.length > 0) {
+        const more = missing.length > 10 ? ` and ${missing.length - 10} more` : "";
+        line(`Headers not found: ${missing.slice(0, 10).join(", ")}${more}. Name their folders in warplens.includePaths.`);
+      }
       line(`${phase.server.version}, ${phase.server.origin}: ${phase.server.path}`);
       break;
     case "failed":

@@ -172,6 +172,7 @@ impl Executor<'_> {
 
     /// The value of an expression; its accesses and operations are recorded.
     pub(crate) fn eval(&mut self, expression: &Expr) -> Value {
+        self.steps = self.steps.saturating_add(1);
         let line = expression.site.line;
         match &expression.kind {
             ExprKind::Int(value) => Value::int(self.arena.constant(*value)),
@@ -187,9 +188,6 @@ impl Executor<'_> {
                         kind: Kind::Data,
                         ..value
                     };
-                }
-                if let Some(array) = self.pointer_field(expression) {
-                    return Value::pointer(array, self.arena.constant(0));
                 }
                 let place = self.place(expression);
                 self.read(&place, expression)
@@ -294,10 +292,15 @@ impl Executor<'_> {
             }
             ExprKind::AddressOf(inner) => match self.place(inner) {
                 Place::Memory(array, offset) => Value::pointer(array, offset),
-                Place::Variable(id) | Place::Part(id) => {
-                    let array = self.local_array(id);
+                Place::Variable(id) => {
+                    let array = self.array_of(id);
                     let zero = self.arena.constant(0);
                     Value::pointer(array, zero)
+                }
+                Place::Part(id, at) => {
+                    let array = self.array_of(id);
+                    let offset = self.arena.constant(at as i64);
+                    Value::pointer(array, offset)
                 }
                 Place::Lost => Value::data(false),
             },
@@ -672,6 +675,35 @@ impl Executor<'_> {
                     Value::data(false)
                 };
             }
+            Function::Tile { store } => {
+                let mut loads = Vec::new();
+                for argument in arguments.iter().skip(1) {
+                    loads.append(&mut self.eval(argument).loads);
+                }
+                if let Some(pointer) = arguments.first() {
+                    let op = if *store { Op::Store } else { Op::Load };
+                    loads.extend(self.somewhere_in(pointer, op, whole, &loads.clone()));
+                }
+                return Value {
+                    loads,
+                    ..Value::data(false)
+                };
+            }
+            Function::Texture { store } => {
+                let mut needs = Vec::new();
+                for argument in arguments {
+                    needs.append(&mut self.eval(argument).loads);
+                }
+                let array = self.array("", Space::Texture);
+                let address = self.unknown(true, false);
+                let bytes = (whole.ty.size() as u32).max(4);
+                let op = if *store { Op::Store } else { Op::Load };
+                let load = self.record(array, address, bytes, bytes, op, whole, &needs);
+                return Value {
+                    loads: if *store { Vec::new() } else { vec![load] },
+                    ..Value::data(false)
+                };
+            }
             _ => {}
         }
         let mut values: Vec<Value> = arguments
@@ -760,6 +792,15 @@ impl Executor<'_> {
                 let id = self.unknown(false, uniform);
                 Value::int(id)
             }
+            Function::Math(MathClass::Tensor) => {
+                // The mix has no tensor pipe yet: a matrix instruction issues like so many of half precision.
+                let issued = Mix {
+                    fp16: 8.0,
+                    ..Mix::default()
+                };
+                self.operation(OpClass::Tensor, 1.0, &issued, line, &mut operands);
+                Value::data(false)
+            }
             Function::Math(MathClass::Convert) => {
                 let issued = Mix {
                     conversion: 1.0,
@@ -790,6 +831,44 @@ impl Executor<'_> {
         }
     }
 
+    /// An access to the array that a pointer points into, at an address that is not known.
+    fn somewhere_in(
+        &mut self,
+        pointer: &Expr,
+        op: Op,
+        whole: &Expr,
+        needs: &[usize],
+    ) -> Vec<usize> {
+        let value = self.eval(pointer);
+        let array = match value.kind {
+            Kind::Pointer(array, _) => array,
+            _ => match self.somewhere(&pointer.ty) {
+                Place::Memory(array, _) => array,
+                _ => return Vec::new(),
+            },
+        };
+        let bytes = pointer
+            .ty
+            .element()
+            .map_or(4, |element| (element.size() as u32).clamp(1, 16));
+        let address = self.unknown(true, false);
+        let load = self.record(array, address, bytes, bytes, op, whole, needs);
+        if op == Op::Load {
+            vec![load]
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn array(&mut self, name: &str, space: Space) -> ArrayId {
+        self.arrays.push(Array {
+            name: name.to_owned(),
+            space,
+            shared: None,
+        });
+        ArrayId(self.arrays.len() as u32 - 1)
+    }
+
     // ---- memory --------------------------------------------------------------------------------
 
     /// The array that a variable is, or that a pointer parameter points into.
@@ -804,9 +883,9 @@ impl Executor<'_> {
             (Storage::Constant, _) | (_, Type::Pointer(_, AddressSpace::Constant)) => {
                 Space::Constant
             }
-            (Storage::Local, Type::Pointer(..)) | (Storage::Param(_) | Storage::Global, _) => {
-                Space::Global
-            }
+            (Storage::Param(_), Type::Pointer(..)) | (Storage::Global, _) => Space::Global,
+            // Arguments themselves lie in constant memory.
+            (Storage::Param(_), _) => Space::Constant,
             (Storage::Local, _) => Space::Local,
         };
         let shared = self.shared_index(id);
@@ -818,54 +897,6 @@ impl Executor<'_> {
         let array = ArrayId(self.arrays.len() as u32 - 1);
         self.arrays_by_var.insert(id, array);
         array
-    }
-
-    /// The array behind a pointer that is a field of a structure passed by value: `arrays.x`.
-    fn pointer_field(&mut self, expression: &Expr) -> Option<ArrayId> {
-        let (ExprKind::Field(base, offset), Type::Pointer(_, space)) =
-            (&expression.kind, &expression.ty)
-        else {
-            return None;
-        };
-        let ExprKind::Var(id) = base.kind else {
-            return None;
-        };
-        let var = self.kernel.var(id);
-        let (Storage::Param(_), Type::Struct(structure)) = (var.storage, &var.ty) else {
-            return None;
-        };
-        // Once written, the structure is the thread's own and is not followed.
-        if self.env[id.0 as usize]
-            .as_ref()
-            .is_some_and(|value| !value.uniform)
-        {
-            return None;
-        }
-        if let Some(&array) = self.arrays_by_field.get(&(id, *offset)) {
-            return Some(array);
-        }
-        let field = structure
-            .fields
-            .iter()
-            .find(|field| field.offset == *offset)?;
-        let space = match space {
-            AddressSpace::Shared => Space::Shared,
-            AddressSpace::Constant => Space::Constant,
-            AddressSpace::Global | AddressSpace::Private => Space::Global,
-        };
-        let name = format!("{}.{}", var.name, field.name);
-        self.arrays.push(Array {
-            name,
-            space,
-            shared: None,
-        });
-        let array = ArrayId(self.arrays.len() as u32 - 1);
-        self.arrays_by_field.insert((id, *offset), array);
-        Some(array)
-    }
-
-    fn local_array(&mut self, id: VarId) -> ArrayId {
-        self.array_of(id)
     }
 
     /// The place that an expression names; subscripts are evaluated.
@@ -891,7 +922,7 @@ impl Executor<'_> {
                     // A lane of a vector.
                     self.eval(index);
                     return match self.place(base) {
-                        Place::Variable(id) | Place::Part(id) => Place::Part(id),
+                        Place::Variable(id) => Place::Part(id, 0),
                         place => place,
                     };
                 }
@@ -910,7 +941,18 @@ impl Executor<'_> {
                         let bytes = self.arena.scale(id, size);
                         Place::Memory(array, self.arena.add(offset, bytes))
                     }
-                    _ => self.somewhere(&base.ty),
+                    // An array inside a structure that is a thread's own, or an argument.
+                    Place::Variable(of) | Place::Part(of, _) => {
+                        let at = match from {
+                            Place::Part(_, at) => at as i64,
+                            _ => 0,
+                        };
+                        let array = self.array_of(of);
+                        let bytes = self.arena.scale(id, size);
+                        let start = self.arena.constant(at);
+                        Place::Memory(array, self.arena.add(start, bytes))
+                    }
+                    Place::Lost => self.somewhere(&base.ty),
                 }
             }
             ExprKind::Deref(pointer) => {
@@ -926,7 +968,8 @@ impl Executor<'_> {
                     let bytes = self.arena.constant(*offset as i64);
                     Place::Memory(array, self.arena.add(at, bytes))
                 }
-                Place::Variable(id) | Place::Part(id) => Place::Part(id),
+                Place::Variable(id) => Place::Part(id, *offset),
+                Place::Part(id, at) => Place::Part(id, at + offset),
                 Place::Lost => Place::Lost,
             },
             ExprKind::Cast(_, inner) => self.place(inner),
@@ -945,12 +988,7 @@ impl Executor<'_> {
             Type::Pointer(_, AddressSpace::Constant) => Space::Constant,
             _ => Space::Global,
         };
-        self.arrays.push(Array {
-            name: String::new(),
-            space,
-            shared: None,
-        });
-        let array = ArrayId(self.arrays.len() as u32 - 1);
+        let array = self.array("", space);
         let offset = self.unknown(true, false);
         Place::Memory(array, offset)
     }
@@ -959,7 +997,7 @@ impl Executor<'_> {
     pub(crate) fn read(&mut self, place: &Place, expression: &Expr) -> Value {
         match place {
             Place::Variable(id) => self.variable(*id),
-            Place::Part(id) => {
+            Place::Part(id, _) => {
                 let whole = self.variable(*id);
                 let uniform = self.is_uniform(&whole);
                 if expression.ty.is_int() {
@@ -1014,23 +1052,24 @@ impl Executor<'_> {
 
     pub(crate) fn write(&mut self, place: &Place, target: &Expr, value: Value) {
         match place {
-            Place::Variable(id) => self.env[id.0 as usize] = Some(value),
-            Place::Part(id) => {
+            Place::Variable(id) => self.env.set(*id, Some(value)),
+            Place::Part(id, _) => {
                 let uniform = self.is_uniform(&value) && {
                     let whole = self.variable(*id);
                     self.is_uniform(&whole)
                 };
                 let mut loads = value.loads;
-                if let Some(Some(old)) = self.env.get(id.0 as usize) {
+                if let Some(old) = self.env.get(*id) {
                     loads.extend(&old.loads);
                 }
                 loads.sort_unstable();
                 loads.dedup();
-                self.env[id.0 as usize] = Some(Value {
+                let value = Value {
                     kind: Kind::Data,
                     loads,
                     uniform,
-                });
+                };
+                self.env.set(*id, Some(value));
             }
             Place::Memory(array, offset) => {
                 self.access(*array, *offset, Op::Store, target, &value.loads);
@@ -1041,10 +1080,19 @@ impl Executor<'_> {
 
     /// The variable's value as far as execution has come.
     pub(crate) fn variable(&mut self, id: VarId) -> Value {
-        if let Some(value) = &self.env[id.0 as usize] {
+        if let Some(value) = self.env.get(id)
+            && !self.kernel.var(id).escapes
+        {
             return value.clone();
         }
         let var = self.kernel.var(id);
+        if var.escapes {
+            let value = match var.ty {
+                Type::Int { .. } => Value::int(self.unknown(true, false)),
+                _ => Value::data(false),
+            };
+            return value;
+        }
         let value = match (&var.ty, var.storage) {
             (Type::Pointer(..), Storage::Param(_) | Storage::DynamicShared) => {
                 let array = self.array_of(id);
@@ -1068,7 +1116,7 @@ impl Executor<'_> {
             }
             _ => Value::data(false),
         };
-        self.env[id.0 as usize] = Some(value.clone());
+        self.env.set(id, Some(value.clone()));
         value
     }
 
@@ -1217,6 +1265,12 @@ impl Executor<'_> {
     }
 
     pub(crate) fn text_of(&self, site: Site) -> String {
+        if let Some(line) = (site.callee as usize)
+            .checked_sub(1)
+            .and_then(|at| self.kernel.callees.get(at))
+        {
+            return line.text.to_string();
+        }
         let (start, end) = (site.span.start as usize, site.span.end as usize);
         self.text
             .get(start..end)

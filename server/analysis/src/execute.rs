@@ -8,6 +8,7 @@ use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Symbol, SymbolKind};
 use crate::access::{AccessDraft, Measure as MeasureAccess, any};
 use crate::branch::{BarrierDraft, BranchDraft, Measure as MeasureBranch};
 use crate::context::{Budget, Context, Executions, Origin};
+use crate::env::{Changes, Env};
 use crate::facts::{
     Assumption, BranchKind, Count, KernelFacts, Mix, NotUnderstood, OpClass, SharedArray, Site,
     Source,
@@ -20,6 +21,9 @@ use crate::{Request, facts};
 pub(crate) const DEFAULT_ARGUMENT: i64 = 1024;
 /// The probability that a lane takes a branch that hangs on data.
 const DEFAULT_PROBABILITY: f64 = 0.5;
+
+/// A kernel that takes more evaluations than this is cut off, and says so.
+const MOST_STEPS: u32 = 400_000;
 
 /// Under which conditions control left a stretch of statements.
 #[derive(Debug, Clone, Copy)]
@@ -41,11 +45,11 @@ pub(crate) struct Executor<'a> {
     pub(crate) block: [Id; 3],
     pub(crate) block_dim: [Id; 3],
     pub(crate) grid_dim: [Id; 3],
-    pub(crate) env: Vec<Option<Value>>,
+    pub(crate) env: Env,
     pub(crate) arrays: Vec<Array>,
     pub(crate) arrays_by_var: FxHashMap<VarId, ArrayId>,
-    /// Pointers in structures passed by value: the parameter and the field's offset.
-    pub(crate) arrays_by_field: FxHashMap<(VarId, u64), ArrayId>,
+    /// Expressions evaluated so far.
+    pub(crate) steps: u32,
     pub(crate) contexts: Vec<Context>,
     pub(crate) context: usize,
     /// Greater than 0 while a loop's body is only looked at: nothing is recorded.
@@ -133,10 +137,10 @@ impl<'a> Executor<'a> {
             block,
             block_dim,
             grid_dim,
-            env: vec![None; request.kernel.vars.len()],
+            env: Env::new(request.kernel.vars.len()),
             arrays: Vec::new(),
             arrays_by_var: FxHashMap::default(),
-            arrays_by_field: FxHashMap::default(),
+            steps: 0,
             contexts: vec![top],
             context: 0,
             dry: 0,
@@ -318,7 +322,7 @@ impl<'a> Executor<'a> {
                 // The rest is never reached: it stands in the source, but changes nothing.
                 Some(_) => {
                     if live_env.is_none() {
-                        live_env = Some(self.env.clone());
+                        live_env = Some(self.env.mark());
                     }
                     if self.dry == 0 {
                         let mut context = self.contexts[self.context].clone();
@@ -343,8 +347,8 @@ impl<'a> Executor<'a> {
                 }
             }
         }
-        if let Some(env) = live_env {
-            self.env = env;
+        if let Some(mark) = live_env {
+            self.env.take_back(&mark);
         }
         self.context = outer;
         all
@@ -360,6 +364,16 @@ impl<'a> Executor<'a> {
 
     fn statement(&mut self, statement: &Stmt) -> Exits {
         let mut exits = self.no_exits();
+        if self.steps > MOST_STEPS {
+            if self.steps != u32::MAX {
+                self.steps = u32::MAX;
+                self.lost.push(NotUnderstood {
+                    site: statement.site,
+                    reason: "expands to too much".to_owned(),
+                });
+            }
+            return exits;
+        }
         let line = statement.site.line;
         match &statement.kind {
             StmtKind::Declare(id, init) => {
@@ -374,10 +388,7 @@ impl<'a> Executor<'a> {
                     Storage::Shared | Storage::DynamicShared
                 ) || matches!(self.kernel.var(*id).ty, Type::Array(..));
                 if !memory {
-                    self.env[id.0 as usize] = value;
-                    if init.is_none() {
-                        self.env[id.0 as usize] = None;
-                    }
+                    self.env.set(*id, value);
                 }
             }
             StmtKind::Expr(expression) => {
@@ -492,14 +503,15 @@ impl<'a> Executor<'a> {
             let needs = std::mem::take(&mut value.loads);
             compute(&mut self.flow, line, &issued, &needs, 1.0);
         }
-        let before = self.env.clone();
+        let mark = self.env.mark();
         let start = self.static_operations;
 
         let saved = std::mem::take(&mut self.flow);
         self.enter(truth, true, branch, false);
         let taken = self.context;
         let then_exits = self.block_of(then);
-        let then_env = std::mem::replace(&mut self.env, before);
+        let then_changes = self.env.take_back(&mark);
+        let mark = self.env.mark();
         let then_flow = std::mem::take(&mut self.flow);
         let taken_operations = self.static_operations - start;
         self.context = outer;
@@ -524,11 +536,13 @@ impl<'a> Executor<'a> {
                 line,
             });
         }
+        let other_changes = self.env.take_back(&mark);
         let then_left = self.leaving(then_exits);
         let other_left = self.leaving(other_exits);
         self.merge(
             truth,
-            then_env,
+            then_changes,
+            other_changes,
             self.arena.as_const(then_left) == Some(1),
             self.arena.as_const(other_left) == Some(1),
         );
@@ -542,26 +556,43 @@ impl<'a> Executor<'a> {
     fn merge(
         &mut self,
         condition: Id,
-        then_env: Vec<Option<Value>>,
+        then_changes: Changes,
+        other_changes: Changes,
         then_left: bool,
         other_left: bool,
     ) {
         if then_left {
+            self.env.make(other_changes);
             return;
         }
         if other_left {
-            self.env = then_env;
+            self.env.make(then_changes);
             return;
         }
-        for (index, taken) in then_env.into_iter().enumerate() {
-            if self.env[index] == taken {
+        let mut changed: Vec<VarId> = then_changes
+            .keys()
+            .chain(other_changes.keys())
+            .copied()
+            .collect();
+        changed.sort_unstable();
+        changed.dedup();
+        for id in changed {
+            let before = self.env.get(id);
+            let taken = then_changes
+                .get(&id)
+                .map_or(before, Option::as_ref)
+                .cloned();
+            let other = other_changes
+                .get(&id)
+                .map_or(before, Option::as_ref)
+                .cloned();
+            if other == taken {
+                self.env.set(id, other);
                 continue;
             }
-            let (Some(a), Some(b)) = (&taken, &self.env[index]) else {
+            let (Some(a), Some(b)) = (&taken, &other) else {
                 // Known on one side only: read there for the first time, or undefined on the other.
-                if self.env[index].is_none() {
-                    self.env[index] = taken;
-                }
+                self.env.set(id, other.or(taken));
                 continue;
             };
             let mut loads = a.loads.clone();
@@ -577,11 +608,12 @@ impl<'a> Executor<'a> {
                 _ => Kind::Data,
             };
             let uniform = a.uniform && b.uniform && !self.arena.varies_by_lane(condition);
-            self.env[index] = Some(Value {
+            let merged = Value {
                 kind,
                 loads,
                 uniform,
-            });
+            };
+            self.env.set(id, Some(merged));
         }
     }
 
@@ -602,13 +634,13 @@ impl<'a> Executor<'a> {
                 } else {
                     Value::data(false)
                 };
-                self.env[result.0 as usize] = Some(unknown);
+                self.env.set(result, Some(unknown));
                 Some(result)
             }
             result => result,
         };
         match result {
-            Some(result) => self.env[result.0 as usize].clone().unwrap_or_else(|| {
+            Some(result) => self.env.get(result).cloned().unwrap_or_else(|| {
                 if ty.is_int() {
                     let id = self.unknown(false, false);
                     Value::int(id)
@@ -712,6 +744,7 @@ impl<'a> Executor<'a> {
         KernelFacts {
             name: self.kernel.name.clone(),
             name_site: self.kernel.name_site,
+            callees: self.kernel.callees.clone(),
             launch,
             warp_size: self.profile.warp_size,
             accesses,
@@ -777,6 +810,9 @@ impl<'a> Executor<'a> {
                 add(symbol, list(extents), from);
             }
         }
+        for (symbol, value) in &self.kernel.assumed {
+            add(symbol, value.clone(), "default");
+        }
         let mut aligned = false;
         for var in self.kernel.vars.iter().take(self.kernel.params as usize) {
             match var.ty {
@@ -828,6 +864,10 @@ impl<'a> Executor<'a> {
     fn registers(&self) -> u32 {
         let mut registers = 10.0;
         for (index, var) in self.kernel.vars.iter().enumerate() {
+            // What a called function declares lives as long as the call: its registers are used again.
+            if var.site.callee != 0 {
+                continue;
+            }
             let words = var.ty.size().div_ceil(4) as f64;
             registers += match (&var.ty, var.storage) {
                 (Type::Pointer(..), Storage::Param(_)) => 2.0,

@@ -4,7 +4,7 @@
 //! relative to the kernel's own text (byte 0 is its first byte, line 0 its first line), so that facts can
 //! be kept while the kernel moves about its file.
 
-pub use warplens_ir::{Launch, NotUnderstood, Site, Source, Span};
+pub use warplens_ir::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
 
 /// How far a figure can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -448,6 +448,8 @@ pub struct KernelFacts {
     pub name: String,
     /// Where the name stands.
     pub name_site: Site,
+    /// Lines of the functions it calls, which sites refer to.
+    pub callees: Vec<CalleeLine>,
     /// The launch these facts hold for.
     pub launch: Launch,
     /// Lanes of a warp or wave on the target.

@@ -7,6 +7,7 @@
 mod access;
 mod branch;
 mod context;
+mod env;
 mod evaluate;
 mod execute;
 pub mod facts;

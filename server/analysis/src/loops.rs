@@ -38,6 +38,7 @@ impl Executor<'_> {
             condition,
             step,
             body,
+            unroll,
         } = &statement.kind
         else {
             return self.no_exits();
@@ -111,7 +112,7 @@ impl Executor<'_> {
         // One iteration, with everything that moves as a function of the counter.
         for ((id, value), motion) in entry.iter().zip(&motions) {
             let now = self.moved(value, motion, counter);
-            self.env[id.0 as usize] = Some(now);
+            self.env.set(*id, Some(now));
         }
         let saved = std::mem::take(&mut self.flow);
         let start = self.static_operations;
@@ -156,8 +157,15 @@ impl Executor<'_> {
         }
         if self.dry == 0 {
             *self.counts.entry((inner, OpClass::Branch)).or_insert(0.0) += 1.0;
+            // An unrolled loop jumps back once for so many iterations; one unrolled whole does not.
+            let iterations = trips_id.and_then(|id| self.arena.as_const(id));
+            let back = match (unroll, iterations) {
+                (Some(0), Some(_)) => 0.0,
+                (Some(factor), _) if *factor > 1 => 1.0 / *factor as f64,
+                _ => 1.0,
+            };
             let issued = Mix {
-                branch: 1.0,
+                branch: back,
                 ..Mix::default()
             };
             compute(&mut self.flow, line, &issued, &[], 1.0);
@@ -190,7 +198,7 @@ impl Executor<'_> {
                     _ => self.moved(value, &Motion::Lost(false, false), counter),
                 },
             };
-            self.env[id.0 as usize] = Some(after);
+            self.env.set(*id, Some(after));
         }
         let mut left = self.no_exits();
         // Lanes that returned from some iteration stay away; which iteration is not followed.
@@ -261,7 +269,7 @@ impl Executor<'_> {
     ) -> (Vec<Motion>, bool) {
         self.dry += 1;
         let pending = std::mem::take(&mut self.pending);
-        let env = self.env.clone();
+        let mark = self.env.mark();
         let context = self.context;
         let mut stand_ins = Vec::new();
         for (id, value) in entry {
@@ -272,11 +280,12 @@ impl Executor<'_> {
                 Kind::Pointer(array, _) => Kind::Pointer(array, stand_in),
                 Kind::Data => Kind::Data,
             };
-            self.env[id.0 as usize] = Some(Value {
+            let value = Value {
                 kind,
                 loads: Vec::new(),
                 uniform: value.uniform,
-            });
+            };
+            self.env.set(*id, Some(value));
         }
         if kind == LoopKind::For
             && let Some(condition) = condition
@@ -296,11 +305,11 @@ impl Executor<'_> {
             .iter()
             .zip(&stand_ins)
             .map(|((id, before), &stand_in)| {
-                let after = self.env[id.0 as usize].clone();
+                let after = self.env.get(*id).cloned();
                 self.motion(before, after, stand_in)
             })
             .collect();
-        self.env = env;
+        self.env.take_back(&mark);
         self.context = context;
         self.pending = pending;
         self.dry -= 1;
@@ -386,16 +395,16 @@ impl Executor<'_> {
         iterations: Id,
     ) -> Id {
         self.dry += 1;
-        let env = self.env.clone();
+        let mark = self.env.mark();
         let pending = std::mem::take(&mut self.pending);
         for ((id, value), motion) in entry.iter().zip(motions) {
             let now = self.moved(value, motion, iterations);
-            self.env[id.0 as usize] = Some(now);
+            self.env.set(*id, Some(now));
         }
         let value = self.eval(condition);
         let id = self.as_int(&value);
         let truth = self.arena.truth(id);
-        self.env = env;
+        self.env.take_back(&mark);
         self.pending = pending;
         self.dry -= 1;
         truth

@@ -68,8 +68,8 @@ impl Value {
 pub(crate) enum Place {
     /// A scalar variable as a whole.
     Variable(warplens_ir::VarId),
-    /// A part of a variable that is not followed (a field of a local structure).
-    Part(warplens_ir::VarId),
+    /// A part of a variable that is not followed (a field of a local structure), so many bytes into it.
+    Part(warplens_ir::VarId, u64),
     /// Bytes into an array.
     Memory(ArrayId, Id),
     /// Not understood.

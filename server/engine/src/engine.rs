@@ -2,38 +2,51 @@
 
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHasher};
 use warplens_analysis::facts::Launch;
 use warplens_analysis::{Request, analyze};
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
-use warplens_ir::{Item, ItemKind, Kernel, LaunchSite, Unit, launch_sites, lower, outline};
+use warplens_ir::{
+    Item, ItemKind, Kernel, LaunchSite, TemplateArguments, Unit, launch_sites, lower, outline,
+};
 use warplens_models::{Factor, Input, ModelId};
 use warplens_rules::{Place, Removal};
-use warplens_syntax::{Directive, DirectiveKind, Document, Language, Parsed, directives};
+use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
 use crate::launch::{self, Given};
 use crate::settings::Settings;
 use crate::suppress;
+use crate::translation::{Project, flatten};
 use crate::{
     Cancel, FileAnalysis, KernelAnalysis, Overrides, PlacedFinding, PlacedKernel, Severity,
+    Variants,
 };
 
 /// The target where nobody names one.
 pub const DEFAULT_GPU: &str = "a100-sxm4-40gb";
 
-/// Analyses kept; the oldest half goes when there are more.
-const MOST_KEPT: usize = 2048;
+/// Analyses kept, and kernels in IR, and units; the oldest half goes when there are more. Units hold whole
+/// texts with their trees.
+const MOST_ANALYSES: usize = 1024;
+const MOST_KERNELS: usize = 512;
+const MOST_UNITS: usize = 128;
+/// Launches of one kernel that are told apart.
+const MOST_VARIANTS: usize = 8;
 
 /// Analyses documents. One engine serves every document and thread of a process.
 #[derive(Debug)]
 pub struct Engine {
     profiles: Profiles,
+    project: Project,
     units: Kept<u64, Unit>,
     sites: Kept<u64, Vec<LaunchSite>>,
+    /// Launches by file, for kernels that are launched from another one.
+    launches: Mutex<FxHashMap<PathBuf, Arc<Vec<LaunchSite>>>>,
     kernels: Kept<u64, Lowered>,
     analyses: Kept<u64, KernelAnalysis>,
 }
@@ -48,14 +61,14 @@ pub(crate) struct Lowered {
 
 /// What was computed once, by content.
 #[derive(Debug)]
-struct Kept<K, V>(Mutex<Dated<K, V>>);
+struct Kept<K, V>(Mutex<Dated<K, V>>, usize);
 
 /// Values with the moment of their last use, and that clock.
 type Dated<K, V> = (FxHashMap<K, (u64, Arc<V>)>, u64);
 
 impl<K: Hash + Eq + Copy, V> Kept<K, V> {
-    fn new() -> Self {
-        Kept(Mutex::new((FxHashMap::default(), 0)))
+    fn new(most: usize) -> Self {
+        Kept(Mutex::new((FxHashMap::default(), 0)), most)
     }
 
     fn get(&self, key: K) -> Option<Arc<V>> {
@@ -72,7 +85,7 @@ impl<K: Hash + Eq + Copy, V> Kept<K, V> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (map, clock) = &mut *kept;
         *clock += 1;
-        if map.len() >= MOST_KEPT {
+        if map.len() >= self.1 {
             let mut ages: Vec<u64> = map.values().map(|(used, _)| *used).collect();
             ages.sort_unstable();
             let limit = ages[ages.len() / 2];
@@ -108,25 +121,56 @@ impl<T: Hash + ?Sized> HashInto for T {
     }
 }
 
-/// A file taken apart: what its kernels need, each with the hash of all it hangs on.
-pub(crate) struct FileParts {
+/// A text taken apart: what its kernels need, each with the hash of all it hangs on.
+pub(crate) struct Program {
+    pub(crate) text: Arc<Expanded>,
     pub(crate) items: Vec<Item>,
     pub(crate) unit: Arc<Unit>,
     pub(crate) unit_key: u64,
+    /// Only kernels in these bytes of the source count: the rest is another program's.
+    pub(crate) only: Option<Range<usize>>,
+}
+
+/// A file taken apart: its own text first, then the programs in its string literals.
+pub(crate) struct FileParts {
+    pub(crate) programs: Vec<Program>,
+    /// Launches in this file; ranges in its source.
     pub(crate) sites: Vec<LaunchSite>,
     pub(crate) directives: Vec<Directive>,
 }
 
 impl Engine {
-    /// An engine with these profiles.
+    /// An engine with these profiles that reads no files but those it is given.
     pub fn new(profiles: Profiles) -> Engine {
+        Engine::with_project(profiles, Project::default())
+    }
+
+    /// An engine that finds headers, compile commands and launches in a project.
+    pub fn with_project(profiles: Profiles, project: Project) -> Engine {
+        Engine::keeping(profiles, project, [MOST_UNITS, MOST_KERNELS, MOST_ANALYSES])
+    }
+
+    /// The same for looking at many files once each: it keeps next to nothing.
+    pub fn for_many_files(profiles: Profiles, project: Project) -> Engine {
+        Engine::keeping(profiles, project, [64, 4, 4])
+    }
+
+    fn keeping(profiles: Profiles, project: Project, most: [usize; 3]) -> Engine {
+        let [units, kernels, analyses] = most;
         Engine {
             profiles,
-            units: Kept::new(),
-            sites: Kept::new(),
-            kernels: Kept::new(),
-            analyses: Kept::new(),
+            project,
+            units: Kept::new(units),
+            sites: Kept::new(kernels),
+            launches: Mutex::default(),
+            kernels: Kept::new(kernels),
+            analyses: Kept::new(analyses),
         }
+    }
+
+    /// The project.
+    pub fn project(&self) -> &Project {
+        &self.project
     }
 
     /// The profiles.
@@ -134,11 +178,13 @@ impl Engine {
         &self.profiles
     }
 
-    /// The target that the settings name, or the default with a word about what is wrong.
-    pub(crate) fn target(&self, settings: &Settings) -> (Arc<Profile>, Vec<String>) {
+    /// The target that the settings name, or the one that the file is compiled for, or the default; with a
+    /// word about what is wrong.
+    pub(crate) fn target(&self, settings: &Settings, path: &Path) -> (Arc<Profile>, Vec<String>) {
         let default = || {
-            self.profiles
-                .get(DEFAULT_GPU)
+            self.project
+                .target(path, &self.profiles)
+                .or_else(|| self.profiles.get(DEFAULT_GPU))
                 .or_else(|| self.profiles.iter().next())
                 .expect("profiles are built in")
         };
@@ -154,19 +200,55 @@ impl Engine {
         }
     }
 
-    pub(crate) fn parts(
+    fn parts(
         &self,
-        parsed: &Parsed,
-        language: Language,
+        document: &Document,
+        path: &Path,
         settings: &Settings,
+        profile: &Profile,
+        neighbours: bool,
     ) -> FileParts {
-        let items = outline(parsed, language);
-        let text = |item: &Item| &parsed.text[item.range.clone()];
+        let translation = self
+            .project
+            .translate(document, path, settings, profile, neighbours);
+        let main = self.program(&translation.text, &translation.headers);
+        let sites = self.launches_in(&main);
+        let mut programs = vec![main];
+        for embedded in &translation.text.embedded {
+            programs.push(self.program(embedded, &flatten(&embedded.includes)));
+        }
+        for (branch, other) in &translation.text.alternatives {
+            let mut program = self.program(other, &flatten(&other.includes));
+            program.only = Some(branch.clone());
+            programs.push(program);
+        }
+        FileParts {
+            programs,
+            sites,
+            directives: directives(&translation.text.source),
+        }
+    }
+
+    fn program(&self, text: &Arc<Expanded>, headers: &[Arc<Expanded>]) -> Program {
+        let language = text.language;
+        let mut key = hash(&[&language]);
+        let mut earlier: Option<Arc<Unit>> = None;
+        for header in headers {
+            key = hash(&[&key, &header.text]);
+            let unit = self.units.get_or(key, || {
+                Unit::new(header, &outline(header), earlier.clone(), true)
+            });
+            if !unit.is_bare() {
+                earlier = Some(unit);
+            }
+        }
+        let items = outline(text);
+        let spelled = |item: &Item| &text.text[item.range.clone()];
         // Host functions do not matter to a kernel, only their launches do.
         let declares = |item: &Item| match item.kind {
             ItemKind::Kernel(_) => false,
             ItemKind::Declaration => true,
-            ItemKind::Function(_) => language == Language::OpenCl || is_device(text(item)),
+            ItemKind::Function(_) => language == Language::OpenCl || is_device(spelled(item)),
         };
         let declarations: Vec<Item> = items
             .iter()
@@ -174,40 +256,108 @@ impl Engine {
             .cloned()
             .collect();
         let mut hasher = FxHasher::default();
-        language.hash(&mut hasher);
+        (key, language).hash(&mut hasher);
         for item in &declarations {
-            text(item).hash(&mut hasher);
-        }
-        for (name, value) in &settings.defines {
-            (name, value).hash(&mut hasher);
+            spelled(item).hash(&mut hasher);
         }
         let unit_key = hasher.finish();
-        let unit = self.units.get_or(unit_key, || {
-            let defines: Vec<(String, String)> = settings
-                .defines
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect();
-            Unit::new(parsed, language, &declarations, &defines)
-        });
-        let mut sites = Vec::new();
-        for item in &items {
-            if matches!(item.kind, ItemKind::Function(_)) && text(item).contains("<<<") {
-                let key = hash(&[&unit_key, &text(item)]);
-                let found = self.sites.get_or(key, || launch_sites(parsed, item, &unit));
-                sites.extend(found.iter().cloned().map(|mut site| {
-                    let start = item.range.start;
-                    site.range = site.range.start + start..site.range.end + start;
-                    site
-                }));
-            }
-        }
-        FileParts {
+        let unit = self
+            .units
+            .get_or(unit_key, || Unit::new(text, &declarations, earlier, false));
+        Program {
+            text: Arc::clone(text),
             items,
             unit,
             unit_key,
-            sites,
-            directives: directives(&parsed.text),
+            only: None,
+        }
+    }
+
+    /// The launches in a text; ranges in its source.
+    fn launches_in(&self, program: &Program) -> Vec<LaunchSite> {
+        let mut sites = Vec::new();
+        for item in &program.items {
+            let text = &program.text.text[item.range.clone()];
+            let launches = match item.kind {
+                ItemKind::Function(_) => may_launch(text),
+                ItemKind::Declaration => {
+                    text.starts_with("template") && text.contains("__global__")
+                }
+                ItemKind::Kernel(_) => false,
+            };
+            if !launches {
+                continue;
+            }
+            let key = hash(&[&program.unit_key, &text]);
+            let found = self
+                .sites
+                .get_or(key, || launch_sites(&program.text, item, &program.unit));
+            sites.extend(found.iter().cloned().map(|mut site| {
+                let start = item.source.start;
+                site.range = site.range.start + start..site.range.end + start;
+                site
+            }));
+        }
+        sites
+    }
+
+    /// The launches of a kernel, different ones, those of its own file first; with whether it is.
+    fn launches_of(
+        &self,
+        kernel: &str,
+        own: &[LaunchSite],
+        path: &Path,
+    ) -> Vec<(LaunchSite, bool)> {
+        let mut found: Vec<(LaunchSite, bool)> = Vec::new();
+        for site in own.iter().filter(|site| site.kernel == kernel) {
+            add_variant(&mut found, site, true);
+        }
+        if found.iter().all(|(site, _)| site.block.is_none()) {
+            let launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut files: Vec<_> = launches.iter().filter(|(of, _)| *of != path).collect();
+            files.sort_by_key(|(of, _)| {
+                // The nearest file first, then by name, so that the answer does not hang on chance.
+                let shared = of
+                    .components()
+                    .zip(path.components())
+                    .take_while(|(a, b)| a == b);
+                (usize::MAX - shared.count(), (*of).clone())
+            });
+            for (_, sites) in files {
+                for site in sites.iter().filter(|site| site.kernel == kernel) {
+                    add_variant(&mut found, site, false);
+                }
+            }
+        }
+        // What says most comes first.
+        found.sort_by_key(|(site, _)| (site.block.is_none(), site.grid.is_none()));
+        found
+    }
+
+    /// True where another file analysed since includes this one or launches one of these kernels.
+    pub fn knows_more(&self, path: &Path, unlaunched: &[String]) -> bool {
+        if self.project.is_included(path) {
+            return true;
+        }
+        let launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        launches
+            .iter()
+            .filter(|(of, _)| *of != path)
+            .any(|(_, sites)| {
+                sites
+                    .iter()
+                    .any(|site| unlaunched.contains(&site.kernel) && site.block.is_some())
+            })
+    }
+
+    fn keep_launches(&self, path: &Path, sites: &[LaunchSite]) {
+        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        if sites.is_empty() {
+            launches.remove(path);
+        } else {
+            // Without what would hold on to whole texts.
+            let light = sites.iter().map(LaunchSite::without_classes).collect();
+            launches.insert(path.to_path_buf(), Arc::new(light));
         }
     }
 
@@ -233,107 +383,210 @@ impl Engine {
         cancel: &Cancel,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Option<FileAnalysis> {
-        let _ = path;
-        let parsed = document.parsed();
-        let (profile, mut problems) = self.target(settings);
-        let parts = self.parts(parsed, document.language(), settings);
+        let first = self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
+        // OpenCL that lacks what its host puts in front: the neighbours may have it.
+        if document.language() == Language::OpenCl && losses(&first) > 0 {
+            let second =
+                self.analyze_as(document, path, settings, overrides, cancel, wanted, true)?;
+            if losses(&second) < losses(&first) {
+                return Some(second);
+            }
+        }
+        Some(first)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
+    fn analyze_as(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        cancel: &Cancel,
+        wanted: &dyn Fn(&str) -> bool,
+        neighbours: bool,
+    ) -> Option<FileAnalysis> {
+        let (profile, mut problems) = self.target(settings, path);
+        let parts = self.parts(document, path, settings, &profile, neighbours);
+        self.keep_launches(path, &parts.sites);
         let ignored = parts
             .directives
             .iter()
             .any(|d| d.kind == DirectiveKind::IgnoreFile);
-        let mut kernels = Vec::new();
+        let mut kernels: Vec<PlacedKernel> = Vec::new();
         let mut findings = Vec::new();
-        let mut previous_end = 0;
-        for item in &parts.items {
-            let ItemKind::Kernel(name) = &item.kind else {
-                previous_end = previous_end.max(item.range.end);
-                continue;
-            };
-            if cancel.is_cancelled() {
-                return None;
-            }
-            let between = previous_end..item.range.start;
-            previous_end = item.range.end;
-            if ignored || !wanted(name) {
-                continue;
-            }
-            let text = &parsed.text[item.range.clone()];
-            let site = parts.sites.iter().find(|site| site.kernel == *name);
-            let template_args = template_args(site, overrides);
-            let key = hash(&[&parts.unit_key, &text, &template_args]);
-            let lowered = match self.kernels.get(key) {
-                Some(lowered) => lowered,
-                None => {
-                    let made = catch_unwind(AssertUnwindSafe(|| {
-                        lower(parsed, &parts.items, item, &parts.unit, &template_args)
-                    }));
-                    match made {
-                        Ok(Some(kernel)) => self.kernels.put(
-                            key,
-                            Lowered {
-                                kernel,
-                                resources: Mutex::new(None),
-                            },
-                        ),
+        let mut found = 0;
+        for program in &parts.programs {
+            let mut previous_end = 0;
+            for item in &program.items {
+                let between = previous_end.min(item.source.start)..item.source.start;
+                previous_end = previous_end.max(item.source.end);
+                let ItemKind::Kernel(name) = &item.kind else {
+                    continue;
+                };
+                if let Some(only) = &program.only
+                    && !only.contains(&item.source.start)
+                {
+                    continue;
+                }
+                if cancel.is_cancelled() {
+                    return None;
+                }
+                found += 1;
+                if ignored || !wanted(name) {
+                    continue;
+                }
+                let mut variants = self.launches_of(name, &parts.sites, path);
+                if variants.is_empty() {
+                    variants.push((LaunchSite::unknown(name), false));
+                }
+                let names: Vec<String> = variants.iter().map(|(site, _)| describe(site)).collect();
+                let chosen = match &overrides.variants {
+                    Variants::All => 0..variants.len(),
+                    Variants::Chosen(by_name) => {
+                        let at = by_name.get(name).copied().unwrap_or(0) % variants.len();
+                        at..at + 1
+                    }
+                };
+                for at in chosen {
+                    let (site, here) = &variants[at];
+                    let lowered = match self.lowered(program, item, site, overrides) {
+                        Ok(Some(lowered)) => lowered,
                         Ok(None) => continue,
-                        Err(_) => {
+                        Err(()) => {
                             problems.push(lost(name));
                             continue;
                         }
+                    };
+                    let (key, lowered) = lowered;
+                    let given = Given::of(
+                        &lowered.kernel,
+                        item,
+                        between.clone(),
+                        &parts.directives,
+                        Some((site, *here)),
+                        settings,
+                        overrides,
+                    );
+                    let Some(analysis) = self.analysis(
+                        key, &lowered, &given, program, item, &profile, settings, overrides,
+                    ) else {
+                        problems.push(lost(name));
+                        continue;
+                    };
+                    let placed = PlacedKernel {
+                        start: item.source.start,
+                        line: item.line,
+                        column: item.column,
+                        end: item.source.end,
+                        analysis,
+                        language: program.text.language,
+                        variant: at,
+                        variants: names.clone(),
+                        functions: Arc::new(function_lines(program)),
+                    };
+                    for finding in &placed.analysis.findings {
+                        findings.push(place(finding, &placed, &given));
                     }
+                    kernels.push(placed);
                 }
-            };
-            let given = Given::of(
-                &lowered.kernel,
-                item,
-                between,
-                &parts.directives,
-                site,
-                settings,
-                overrides,
-            );
-            let analysis_key = hash(&[
-                &key,
-                &given,
-                &profile.id,
-                &OverrideKey(overrides),
-                &settings.model,
-            ]);
-            let analysis = match self.analyses.get(analysis_key) {
-                Some(analysis) => analysis,
-                None => {
-                    let made = catch_unwind(AssertUnwindSafe(|| {
-                        Self::kernel(&lowered, text, &given, &profile, settings, overrides)
-                    }));
-                    match made {
-                        Ok(analysis) => self.analyses.put(analysis_key, analysis),
-                        Err(_) => {
-                            problems.push(lost(name));
-                            continue;
-                        }
-                    }
-                }
-            };
-            let placed = PlacedKernel {
-                start: item.range.start,
-                line: item.line,
-                column: item.column,
-                end: item.range.end,
-                analysis,
-            };
-            for finding in &placed.analysis.findings {
-                findings.push(place(finding, &placed, &given));
             }
-            kernels.push(placed);
         }
-        suppress::apply(&mut findings, &parts.directives, parsed, settings, ignored);
+        suppress::apply(
+            &mut findings,
+            &parts.directives,
+            &parts.programs[0].text.source,
+            settings,
+            ignored,
+        );
         findings.sort_by_key(|finding| (finding.range.start, finding.range.end));
+        findings.dedup();
+        let text = &parts.programs[0].text;
         Some(FileAnalysis {
             kernels,
             findings,
             profile,
             problems,
+            found,
+            reads: text.reads.clone(),
+            missing_includes: text.missing.clone(),
         })
+    }
+
+    /// A kernel in IR with the key of all it hangs on; `Err` where lowering it failed.
+    #[allow(clippy::type_complexity, reason = "used once")]
+    fn lowered(
+        &self,
+        program: &Program,
+        item: &Item,
+        site: &LaunchSite,
+        overrides: &Overrides,
+    ) -> Result<Option<(u64, Arc<Lowered>)>, ()> {
+        let template = TemplateArguments {
+            given: overrides
+                .template_args
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            explicit: site.template_args.clone(),
+            argument_types: site.argument_types.clone(),
+        };
+        let text = &program.text.text[item.range.clone()];
+        let source = &program.text.source[item.source.clone()];
+        let template_key = if text.starts_with("template") {
+            template.spelled()
+        } else {
+            String::new()
+        };
+        let key = hash(&[&program.unit_key, &text, &source, &template_key]);
+        if let Some(lowered) = self.kernels.get(key) {
+            return Ok(Some((key, lowered)));
+        }
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            lower(&program.text, item, &program.unit, &template)
+        }));
+        match made {
+            Ok(Some(kernel)) => {
+                let lowered = Lowered {
+                    kernel,
+                    resources: Mutex::new(None),
+                };
+                Ok(Some((key, self.kernels.put(key, lowered))))
+            }
+            Ok(None) => Ok(None),
+            Err(_) => Err(()),
+        }
+    }
+
+    /// A kernel's analysis; `None` where it failed.
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
+    fn analysis(
+        &self,
+        key: u64,
+        lowered: &Lowered,
+        given: &Given,
+        program: &Program,
+        item: &Item,
+        profile: &Arc<Profile>,
+        settings: &Settings,
+        overrides: &Overrides,
+    ) -> Option<Arc<KernelAnalysis>> {
+        let analysis_key = hash(&[
+            &key,
+            given,
+            &profile.id,
+            &OverrideKey(overrides),
+            &settings.model,
+        ]);
+        if let Some(analysis) = self.analyses.get(analysis_key) {
+            return Some(analysis);
+        }
+        let text = &program.text.source[item.source.clone()];
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            Self::kernel(lowered, text, given, profile, settings, overrides)
+        }));
+        made.ok()
+            .map(|analysis| self.analyses.put(analysis_key, analysis))
     }
 
     /// One kernel under one launch on one GPU.
@@ -526,21 +779,68 @@ fn is_device(text: &str) -> bool {
     head.contains("__device__") || head.contains("constexpr")
 }
 
-fn template_args(site: Option<&LaunchSite>, overrides: &Overrides) -> Vec<(String, String)> {
-    let mut bound: Vec<(String, String)> = overrides
-        .template_args
+fn losses(analysis: &FileAnalysis) -> usize {
+    let lost = analysis
+        .kernels
         .iter()
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    if let Some(site) = site {
-        bound.extend(
-            site.template_args
-                .iter()
-                .enumerate()
-                .map(|(at, value)| (at.to_string(), value.clone())),
-        );
+        .map(|kernel| kernel.analysis.facts.not_understood.len());
+    lost.sum()
+}
+
+/// True where a function may hold a launch, by its text.
+fn may_launch(text: &str) -> bool {
+    text.contains("<<<") || text.contains("LaunchKernel") || text.contains("NDRangeKernel")
+}
+
+/// Adds a launch, unless one like it is there.
+fn add_variant(found: &mut Vec<(LaunchSite, bool)>, site: &LaunchSite, here: bool) {
+    let nowhere = |site: &LaunchSite| LaunchSite {
+        range: 0..0,
+        ..site.clone()
+    };
+    let known = found
+        .iter()
+        .any(|(other, _)| nowhere(other) == nowhere(site));
+    if found.len() < MOST_VARIANTS && !known {
+        found.push((site.clone(), here));
     }
-    bound
+}
+
+/// A launch in a few words, to tell variants apart.
+fn describe(site: &LaunchSite) -> String {
+    let extents = |extents: Option<[u64; 3]>| match extents {
+        Some([x, 1, 1]) => x.to_string(),
+        Some([x, y, 1]) => format!("{x}x{y}"),
+        Some([x, y, z]) => format!("{x}x{y}x{z}"),
+        None => "?".to_owned(),
+    };
+    let mut text = format!("<<<{}, {}>>>", extents(site.grid), extents(site.block));
+    if !site.template_args.is_empty() {
+        let arguments: Vec<String> = site
+            .template_args
+            .iter()
+            .map(|bound| {
+                bound
+                    .as_ref()
+                    .map_or_else(|| "?".to_owned(), warplens_ir::Bound::spelled)
+            })
+            .collect();
+        text = format!("<{}>{text}", arguments.join(", "));
+    }
+    text
+}
+
+/// Where each function of a text begins now, by the hash of what it says.
+fn function_lines(program: &Program) -> FxHashMap<u64, u32> {
+    program
+        .items
+        .iter()
+        .filter(|item| matches!(item.kind, ItemKind::Function(_) | ItemKind::Declaration))
+        .map(|item| {
+            let hash = warplens_ir::text_hash(&program.text.text[item.range.clone()]);
+            (hash, item.line)
+        })
+        .collect()
 }
 
 /// Bytes of a kernel's arguments where they live in shared memory (capability 1.x).
@@ -589,6 +889,10 @@ fn place(finding: &warplens_rules::Finding, kernel: &PlacedKernel, given: &Given
             .iter()
             .map(|(site, text)| (kernel.place(site.span), text.clone()))
             .collect(),
+        callee: match finding.place {
+            Place::Site(site) => kernel.callee(site),
+            Place::Kernel | Place::Launch => None,
+        },
     }
 }
 

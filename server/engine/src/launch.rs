@@ -47,7 +47,7 @@ impl Given {
         item: &Item,
         between: Range<usize>,
         directives: &[Directive],
-        site: Option<&LaunchSite>,
+        site: Option<(&LaunchSite, bool)>,
         settings: &Settings,
         overrides: &Overrides,
     ) -> Given {
@@ -62,7 +62,7 @@ impl Given {
             let DirectiveKind::Values(values) = &directive.kind else {
                 continue;
             };
-            if item.range.contains(&directive.range.start) {
+            if item.source.contains(&directive.range.start) {
                 for (name, value) in values {
                     if name == "probability"
                         && let Ok(probability) = value.parse::<f64>()
@@ -86,7 +86,7 @@ impl Given {
                 Source::Attribute,
             ));
         }
-        if let Some(site) = site {
+        if let Some((site, here)) = site {
             let args = kernel
                 .vars
                 .iter()
@@ -103,7 +103,7 @@ impl Given {
                 },
                 Source::LaunchSite,
             ));
-            if place.is_none() {
+            if place.is_none() && here && !site.range.is_empty() {
                 place = Some(site.range.clone());
             }
         }

@@ -6,22 +6,28 @@
 mod engine;
 mod fixes;
 mod launch;
+mod macros;
 mod results;
 pub mod settings;
 mod suppress;
+mod translation;
 pub mod wire;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warplens_analysis::facts::KernelFacts;
+use rustc_hash::FxHashMap;
+use warplens_analysis::facts::{CalleeLine, KernelFacts, Site};
 use warplens_hardware::{Occupancy, Profile};
 use warplens_models::{Estimate, ModelId};
 pub use warplens_rules::{Finding, Severity};
+use warplens_syntax::Language;
 
 pub use engine::{DEFAULT_GPU, Engine};
+pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
 
 /// Values given from outside the file for this session or this command.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -40,6 +46,23 @@ pub struct Overrides {
     pub without: Vec<warplens_models::Factor>,
     /// `-T NAME=VALUE`.
     pub template_args: BTreeMap<String, String>,
+    /// Which launches of a kernel are looked at.
+    pub variants: Variants,
+}
+
+/// Which launches of a kernel that is launched in several ways are looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Variants {
+    /// One: by kernel name the number of the launch, the first where none is given.
+    Chosen(BTreeMap<String, usize>),
+    /// Each of them.
+    All,
+}
+
+impl Default for Variants {
+    fn default() -> Self {
+        Variants::Chosen(BTreeMap::new())
+    }
 }
 
 /// A launch, or parts of one.
@@ -120,8 +143,16 @@ pub struct PlacedKernel {
     pub column: u32,
     /// One past the kernel's last byte.
     pub end: usize,
-    /// The analysis; `Err` says why there is none (a panic inside the analysis, caught).
+    /// The analysis.
     pub analysis: Arc<KernelAnalysis>,
+    /// The kernel's language: a program in a string literal has another one than its file.
+    pub language: Language,
+    /// Which of the launches it was analysed under.
+    pub variant: usize,
+    /// The launches, each in a few words.
+    pub variants: Vec<String>,
+    /// Where the file's functions begin, by the hash of their text.
+    functions: Arc<FxHashMap<u64, u32>>,
 }
 
 impl PlacedKernel {
@@ -134,6 +165,49 @@ impl PlacedKernel {
     pub fn place_line(&self, line: u32) -> u32 {
         self.line + line
     }
+
+    /// Where a site in a called function stands: the header (`None` for this file), 0-based line and column;
+    /// and the calls that lead there, outermost first. `None` for a site in the kernel's own text.
+    pub fn callee(&self, site: Site) -> Option<CalleePlace> {
+        let callees = &self.analysis.facts.callees;
+        let mut at = callees.get((site.callee as usize).checked_sub(1)?)?;
+        let line = |at: &CalleeLine| match at.path {
+            Some(_) => at.line,
+            None => at.line + self.functions.get(&at.function).unwrap_or(&at.base_line),
+        };
+        let mut place = CalleePlace {
+            path: at.path.clone(),
+            line: line(at),
+            column: at.column,
+            text: at.text.to_string(),
+            via: Vec::new(),
+        };
+        while let Some(caller) = (at.caller as usize)
+            .checked_sub(1)
+            .and_then(|index| callees.get(index))
+        {
+            place.via.push((caller.path.clone(), line(caller)));
+            at = caller;
+        }
+        place.via.push((None, self.place_line(site.line)));
+        place.via.reverse();
+        Some(place)
+    }
+}
+
+/// A place in a function that a kernel calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CalleePlace {
+    /// The header; `None` for the kernel's own file.
+    pub path: Option<Arc<Path>>,
+    /// 0-based line.
+    pub line: u32,
+    /// 0-based byte column.
+    pub column: u32,
+    /// What stands there, the beginning of it.
+    pub text: String,
+    /// The calls that lead there, outermost first: header and 0-based line.
+    pub via: Vec<(Option<Arc<Path>>, u32)>,
 }
 
 /// A finding at its place in the file.
@@ -151,6 +225,8 @@ pub struct PlacedFinding {
     pub gain: f64,
     /// Further places: bytes and a line of text.
     pub related: Vec<(Range<usize>, String)>,
+    /// Where the cause stands when `range` is only the call that leads there.
+    pub callee: Option<CalleePlace>,
 }
 
 /// Everything about one file at one moment.
@@ -164,6 +240,12 @@ pub struct FileAnalysis {
     pub profile: Arc<Profile>,
     /// Something about the settings that could not be followed (an unknown GPU), in words.
     pub problems: Vec<String>,
+    /// Kernels that the file defines, analysed or not.
+    pub found: usize,
+    /// Headers that it hangs on.
+    pub reads: Vec<PathBuf>,
+    /// Headers that were not found, as spelled.
+    pub missing_includes: Vec<String>,
 }
 
 /// What a code action does.

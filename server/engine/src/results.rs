@@ -1,16 +1,20 @@
 //! Analyses as the JSON of the contract.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use warplens_analysis::facts::{
-    Access, BranchKind, Certainty, Node, Op, Pattern, Space, Uniformity,
+    Access, BranchKind, Certainty, Node, Op, Pattern, Site, Space, Span, Uniformity,
 };
 use warplens_models::{Breakdown, Estimate, ModelId};
 use warplens_syntax::Document;
 
 use crate::settings::{Settings, unknown_gpu};
-use crate::{Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, wire};
+use crate::{Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Variants, wire};
+
+/// Letters of source that a loss quotes.
+const LONGEST_TEXT: usize = 80;
 
 impl Engine {
     /// The full prediction: every kernel on every GPU asked. No GPU: the settings' or the default. No
@@ -42,6 +46,7 @@ impl Engine {
         }
         let mut results = Vec::new();
         let mut diagnostics = Vec::new();
+        let mut missing_includes = Vec::new();
         let file = path.display().to_string();
         for gpu in targets {
             if let Some(id) = &gpu
@@ -53,8 +58,12 @@ impl Engine {
                 gpu,
                 ..settings.clone()
             };
+            let overrides = Overrides {
+                variants: Variants::All,
+                ..overrides.clone()
+            };
             let Some(analysis) =
-                self.analyze(document, path, &settings, overrides, &Cancel::default())
+                self.analyze(document, path, &settings, &overrides, &Cancel::default())
             else {
                 continue;
             };
@@ -64,6 +73,7 @@ impl Engine {
                     results.push(result(placed, document, &file, models));
                 }
             }
+            missing_includes = analysis.missing_headers();
             if diagnostics.is_empty() {
                 let wanted = |finding: &&PlacedFinding| {
                     kernels.is_empty()
@@ -90,6 +100,7 @@ impl Engine {
             schema: "warplens.estimate/1",
             results,
             diagnostics,
+            missing_includes,
         })
     }
 
@@ -100,7 +111,7 @@ impl Engine {
         path: &Path,
         settings: &Settings,
         overrides: &Overrides,
-    ) -> (Vec<wire::Diagnostic>, wire::Stats) {
+    ) -> (Vec<wire::Diagnostic>, wire::Stats, Option<FileAnalysis>) {
         let file = path.display().to_string();
         let mut stats = wire::Stats {
             files: 1,
@@ -108,47 +119,93 @@ impl Engine {
         };
         let Some(analysis) = self.analyze(document, path, settings, overrides, &Cancel::default())
         else {
-            return (Vec::new(), stats);
+            return (Vec::new(), stats, None);
         };
-        self.count(&analysis, document, settings, &mut stats);
+        count(&analysis, document, &file, &mut stats);
         let diagnostics = analysis
             .findings
             .iter()
             .map(|finding| diagnostic(finding, document, &file))
             .collect();
-        (diagnostics, stats)
+        (diagnostics, stats, Some(analysis))
     }
+}
 
-    fn count(
-        &self,
-        analysis: &FileAnalysis,
-        document: &Document,
-        settings: &Settings,
-        stats: &mut wire::Stats,
-    ) {
-        let parts = self.parts(document.parsed(), document.language(), settings);
-        let found = parts
-            .items
-            .iter()
-            .filter(|item| matches!(item.kind, warplens_ir::ItemKind::Kernel(_)))
-            .count() as u64;
-        stats.kernels = found;
-        stats.failed = found - (analysis.kernels.len() as u64).min(found);
-        for placed in &analysis.kernels {
-            let facts = &placed.analysis.facts;
-            if facts.not_understood.is_empty() {
-                stats.clean += 1;
-            } else {
-                stats.partial += 1;
-            }
-            for lost in &facts.not_understood {
-                *stats.reasons.entry(lost.reason.clone()).or_insert(0) += 1;
-            }
-            if placed.analysis.launch_known {
-                stats.launch_known += 1;
-            }
+impl FileAnalysis {
+    /// Headers that were not found, as spelled, none twice.
+    #[must_use]
+    pub fn missing_headers(&self) -> Vec<String> {
+        let mut missing = self.missing_includes.clone();
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+}
+
+fn count(analysis: &FileAnalysis, document: &Document, file: &str, stats: &mut wire::Stats) {
+    stats.kernels = analysis.found as u64;
+    stats.failed = stats.kernels - (analysis.kernels.len() as u64).min(stats.kernels);
+    for placed in &analysis.kernels {
+        let facts = &placed.analysis.facts;
+        if facts.not_understood.is_empty() {
+            stats.clean += 1;
+        } else {
+            stats.partial += 1;
+        }
+        for lost in losses(placed, document, file) {
+            *stats.reasons.entry(lost.reason.clone()).or_insert(0) += 1;
+            stats.losses.push(lost);
+        }
+        if placed.analysis.launch_known {
+            stats.launch_known += 1;
         }
     }
+    for header in analysis.missing_headers() {
+        stats.missing_includes.insert(header, 1);
+    }
+}
+
+/// What was not understood of a kernel, with what stands there, in source order.
+fn losses(placed: &PlacedKernel, document: &Document, file: &str) -> Vec<wire::Loss> {
+    let facts = &placed.analysis.facts;
+    let at = |span| position(document, placed.place(span).start);
+    let mut losses: Vec<(Site, wire::Loss)> = facts
+        .not_understood
+        .iter()
+        .map(|lost| {
+            let (file, line, column, _) = place_of(lost.site, placed, file, &at);
+            let text = match facts
+                .callees
+                .get((lost.site.callee as usize).wrapping_sub(1))
+            {
+                Some(callee) => callee.text.to_string(),
+                None => source(document, placed.place(lost.site.span)),
+            };
+            let loss = wire::Loss {
+                kernel: facts.name.clone(),
+                file,
+                line,
+                column,
+                reason: lost.reason.clone(),
+                text,
+            };
+            (lost.site, loss)
+        })
+        .collect();
+    losses.sort_by_key(|(site, _)| (site.span.start, site.callee));
+    losses.into_iter().map(|(_, loss)| loss).collect()
+}
+
+/// The beginning of what stands at some bytes, on one line.
+fn source(document: &Document, bytes: Range<usize>) -> String {
+    let rope = document.rope();
+    let length = rope.len_bytes();
+    let bytes = bytes.start.min(length)..bytes.end.min(length);
+    let text: String = match rope.get_byte_slice(bytes) {
+        Some(text) => text.chars().take(LONGEST_TEXT).collect(),
+        None => String::new(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// 1-based line and byte column.
@@ -196,7 +253,7 @@ fn result(
         template_args: analysis.template_args.iter().cloned().collect(),
         file: file.to_owned(),
         line: at(analysis.name_site.span).0,
-        language: document.language().name(),
+        language: placed.language.name(),
         gpu: analysis.profile.id.clone(),
         launch: wire::Launch {
             grid: launch.grid,
@@ -204,6 +261,15 @@ fn result(
             dynamic_shared_bytes: launch.dynamic_shared_bytes,
             block_source: launch.block_source.name(),
             grid_source: launch.grid_source.name(),
+        },
+        variant: wire::Variant {
+            number: placed.variant as u64 + 1,
+            of: placed.variants.len() as u64,
+            text: placed
+                .variants
+                .get(placed.variant)
+                .cloned()
+                .unwrap_or_default(),
         },
         assumptions: facts
             .assumptions
@@ -232,18 +298,18 @@ fn result(
         accesses: facts
             .accesses
             .iter()
-            .map(|access| self::access(access, file, &at))
+            .map(|access| self::access(access, placed, file, &at))
             .collect(),
         branches: facts
             .branches
             .iter()
             .map(|branch| {
-                let (line, column) = at(branch.site.span);
+                let (file, line, column, via) = place_of(branch.site, placed, file, &at);
                 wire::Branch {
-                    file: file.to_owned(),
+                    file,
                     line,
                     column,
-                    via: Vec::new(),
+                    via,
                     kind: match branch.kind {
                         BranchKind::If => "if",
                         BranchKind::Loop => "loop",
@@ -300,20 +366,52 @@ fn result(
                 speedup: *speedup,
             })
             .collect(),
+        not_understood: losses(placed, document, file),
+    }
+}
+
+/// File, 1-based line and column, and the calls that lead there.
+fn place_of(
+    site: Site,
+    placed: &PlacedKernel,
+    file: &str,
+    at: &dyn Fn(Span) -> (u32, u32),
+) -> (String, u32, u32, Vec<wire::Via>) {
+    let name = |path: &Option<std::sync::Arc<Path>>| match path {
+        Some(path) => path.display().to_string(),
+        None => file.to_owned(),
+    };
+    match placed.callee(site) {
+        Some(callee) => {
+            let via = callee
+                .via
+                .iter()
+                .map(|(path, line)| wire::Via {
+                    file: name(path),
+                    line: line + 1,
+                })
+                .collect();
+            (name(&callee.path), callee.line + 1, callee.column + 1, via)
+        }
+        None => {
+            let (line, column) = at(site.span);
+            (file.to_owned(), line, column, Vec::new())
+        }
     }
 }
 
 fn access(
     access: &Access,
+    placed: &PlacedKernel,
     file: &str,
     at: &dyn Fn(warplens_analysis::facts::Span) -> (u32, u32),
 ) -> wire::Access {
-    let (line, column) = at(access.site.span);
+    let (file, line, column, via) = place_of(access.site, placed, file, at);
     wire::Access {
-        file: file.to_owned(),
+        file,
         line,
         column,
-        via: Vec::new(),
+        via,
         text: access.text.clone(),
         space: match access.space {
             Space::Global => "global",

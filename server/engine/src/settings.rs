@@ -22,6 +22,8 @@ pub struct Settings {
     pub defines: BTreeMap<String, String>,
     /// Folders searched for `#include "…"`.
     pub include_paths: Vec<String>,
+    /// Macros that spell `__global__` (`__kernel` in OpenCL) and are defined where nothing is read.
+    pub kernel_macros: Vec<String>,
     /// Values of integer parameters by name, for every kernel.
     pub assume: BTreeMap<String, i64>,
     /// Launches by kernel name.
@@ -42,6 +44,7 @@ impl Default for Settings {
             model: None,
             defines: BTreeMap::new(),
             include_paths: Vec::new(),
+            kernel_macros: Vec::new(),
             assume: BTreeMap::new(),
             kernels: BTreeMap::new(),
             rules: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! What the user does not want to hear: `allow` directives and rule levels.
 
 use warplens_rules::Severity;
-use warplens_syntax::{Directive, DirectiveKind, Parsed};
+use warplens_syntax::{Directive, DirectiveKind};
 
 use crate::PlacedFinding;
 use crate::engine::cap;
@@ -14,11 +14,11 @@ const WRONG: &str = "config/invalid";
 pub(crate) fn apply(
     findings: &mut Vec<PlacedFinding>,
     directives: &[Directive],
-    parsed: &Parsed,
+    text: &str,
     settings: &Settings,
     ignored: bool,
 ) {
-    let line_of = line_index(&parsed.text);
+    let line_of = line_index(text);
     let mut extra = Vec::new();
     for directive in directives {
         match &directive.kind {
@@ -80,6 +80,7 @@ fn own(
         message,
         gain: 1.0,
         related: Vec::new(),
+        callee: None,
     }
 }
 

@@ -15,6 +15,8 @@ pub struct EstimateDocument {
     pub results: Vec<KernelResult>,
     /// Findings of the file.
     pub diagnostics: Vec<Diagnostic>,
+    /// Headers of the file that were not found, as spelled.
+    pub missing_includes: Vec<String>,
 }
 
 /// One kernel, one launch, one GPU.
@@ -35,6 +37,8 @@ pub struct KernelResult {
     pub gpu: String,
     /// The launch.
     pub launch: Launch,
+    /// Which of the kernel's launches this is.
+    pub variant: Variant,
     /// Every number that the user did not give and the source does not fix.
     pub assumptions: Vec<Assumption>,
     /// Conditions on free symbols under which exact results hold.
@@ -57,6 +61,19 @@ pub struct KernelResult {
     pub lines: Vec<Line>,
     /// The same kernel with one bottleneck removed.
     pub what_if: Vec<WhatIf>,
+    /// Statements that were not understood; the figures leave them out.
+    pub not_understood: Vec<Loss>,
+}
+
+/// One of the launches that were found of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Variant {
+    /// From 1.
+    pub number: u64,
+    /// How many there are.
+    pub of: u64,
+    /// In a few words: `<<<64, 256>>>`, `?` for what is not known.
+    pub text: String,
 }
 
 /// The launch in force.
@@ -260,6 +277,19 @@ pub struct CheckDocument {
     pub stats: Option<Stats>,
 }
 
+/// A statement that was not understood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Loss {
+    pub kernel: String,
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    /// In a few words.
+    pub reason: String,
+    /// The beginning of what stands there.
+    pub text: String,
+}
+
 /// How well the files were understood.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Stats {
@@ -272,4 +302,9 @@ pub struct Stats {
     pub launch_known: u64,
     pub seconds: f64,
     pub reasons: BTreeMap<String, u64>,
+    /// Headers that were not found, as spelled, and how many files miss each.
+    pub missing_includes: BTreeMap<String, u64>,
+    /// Each of them with its place, where asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
 }

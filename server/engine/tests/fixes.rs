@@ -93,7 +93,6 @@ impl File {
             last = range.start;
             document.edit(range.clone(), text);
         }
-        document.parse();
         File {
             document,
             path: self.path.clone(),

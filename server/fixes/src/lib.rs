@@ -111,7 +111,6 @@ fn edited(document: &Document, edits: &[Edit]) -> Document {
     for (range, text) in edits.iter().rev() {
         copy.edit(range.clone(), text);
     }
-    copy.parse();
     copy
 }
 

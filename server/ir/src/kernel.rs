@@ -2,7 +2,7 @@
 
 use warplens_syntax::Language;
 
-use crate::{Function, NotUnderstood, Site, Type};
+use crate::{CalleeLine, Function, NotUnderstood, Site, Type};
 
 /// A variable: an index into [`Kernel::vars`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +38,8 @@ pub struct Var {
     pub site: Site,
     /// For arrays the sites of the extents, outermost first.
     pub extent_sites: Vec<Site>,
+    /// True where its address goes somewhere that is not followed: its value is not known then.
+    pub escapes: bool,
 }
 
 /// What the launch gives each thread.
@@ -184,6 +186,8 @@ pub enum StmtKind {
         step: Option<Expr>,
         /// Each iteration.
         body: Vec<Stmt>,
+        /// `#pragma unroll N`; 0 without a number: as often as it runs.
+        unroll: Option<u64>,
     },
     /// `{ … }`.
     Block(Vec<Stmt>),
@@ -224,6 +228,10 @@ pub struct Kernel {
     pub axes: [bool; 3],
     /// What was not understood.
     pub not_understood: Vec<NotUnderstood>,
+    /// Lines of the functions it calls, which sites refer to.
+    pub callees: Vec<CalleeLine>,
+    /// What was assumed to read it: template parameters that no launch binds.
+    pub assumed: Vec<(String, String)>,
 }
 
 impl Kernel {

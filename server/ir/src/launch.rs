@@ -1,19 +1,22 @@
-//! Where kernels are launched in the same file, and with what.
+//! Where kernels are launched in a file, and with what.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Expanded, Node};
 
-use crate::lower::Lowering;
-use crate::{Item, Unit};
+use crate::lower::{Lowering, Source};
+use crate::types::Bound;
+use crate::unit::node_ending;
+use crate::{Item, Type, Unit};
 
 /// One `kernel<<<grid, block, shared>>>(arguments)`; what is not a constant is absent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LaunchSite {
     /// The kernel's plain name.
     pub kernel: String,
-    /// Bytes of the launch, from the kernel's name to `>>>`, counted from the function's first byte.
+    /// Bytes of the launch in the source, from the kernel's name to `>>>`, counted from the function's first.
     pub range: Range<usize>,
     /// Blocks.
     pub grid: Option<[u64; 3]>,
@@ -23,50 +26,86 @@ pub struct LaunchSite {
     pub dynamic_shared_bytes: Option<u64>,
     /// Integer arguments by position.
     pub arguments: Vec<Option<i64>>,
-    /// Template arguments by position, as written.
-    pub template_args: Vec<String>,
+    /// Template arguments by position.
+    pub template_args: Vec<Option<Bound>>,
+    /// Types of the arguments by position.
+    pub argument_types: Vec<Option<Type>>,
+}
+
+impl LaunchSite {
+    /// Stands for a launch that nobody saw.
+    pub fn unknown(kernel: &str) -> LaunchSite {
+        LaunchSite {
+            kernel: kernel.to_owned(),
+            range: 0..0,
+            grid: None,
+            block: None,
+            dynamic_shared_bytes: None,
+            arguments: Vec::new(),
+            template_args: Vec::new(),
+            argument_types: Vec::new(),
+        }
+    }
+}
+
+impl LaunchSite {
+    /// The same without types that are classes or lambdas of the file: those hold on to its text.
+    pub fn without_classes(&self) -> LaunchSite {
+        let light = |ty: &Option<Type>| ty.clone().filter(|ty| !ty.holds_text());
+        LaunchSite {
+            template_args: self
+                .template_args
+                .iter()
+                .map(|bound| {
+                    bound
+                        .clone()
+                        .filter(|bound| !matches!(bound, Bound::Type(ty) if ty.holds_text()))
+                })
+                .collect(),
+            argument_types: self.argument_types.iter().map(light).collect(),
+            ..self.clone()
+        }
+    }
 }
 
 /// Every launch in one function of a file; ranges count from the function's first byte.
-pub fn launch_sites(parsed: &Parsed, item: &Item, unit: &Unit) -> Vec<LaunchSite> {
+pub fn launch_sites(parsed: &Arc<Expanded>, item: &Item, unit: &Unit) -> Vec<LaunchSite> {
     let mut found = Vec::new();
-    let root = parsed.tree.root_node();
-    let mut node = root.descendant_for_byte_range(item.range.end - 1, item.range.end);
-    while let Some(at) = node
-        && at.kind() != "function_definition"
-    {
-        node = at.parent();
-    }
-    if let Some(node) = node {
+    if let Some(node) = node_ending(parsed, &item.range, &["function_definition"]) {
         let mut host = Host {
             parsed,
-            unit: unit.clone(),
+            lowering: Lowering::for_unit(unit, parsed, false),
             dims: FxHashMap::default(),
         };
         host.walk(node, &mut found);
     }
     for site in &mut found {
-        let start = item.range.start;
+        let start = item.source.start;
         site.range = site.range.start.saturating_sub(start)..site.range.end.saturating_sub(start);
     }
     found
 }
 
 struct Host<'a> {
-    parsed: &'a Parsed,
-    /// The file's constants and the function's, as far as the walk has come.
-    unit: Unit,
+    parsed: &'a Arc<Expanded>,
+    /// Knows the file's constants and the function's, as far as the walk has come.
+    lowering: Lowering<'a>,
     dims: FxHashMap<String, [u64; 3]>,
 }
 
-impl Host<'_> {
-    fn text(&self, node: Node) -> &str {
+impl<'a> Host<'a> {
+    fn text(&self, node: Node) -> &'a str {
         &self.parsed.text[node.byte_range()]
+    }
+
+    fn source(&self) -> Source<'a> {
+        Source::own(self.parsed)
     }
 
     fn walk(&mut self, node: Node, out: &mut Vec<LaunchSite>) {
         match node.kind() {
             "declaration" => self.declaration(node),
+            "parameter_declaration" => self.parameter(node),
             "assignment_expression" | "update_expression" => self.forget(node),
             "call_expression" => {
                 let mut cursor = node.walk();
@@ -87,12 +126,13 @@ impl Host<'_> {
     }
 
     fn number(&mut self, node: Node) -> Option<i64> {
-        if node.kind() == "parameter_declaration" {
+        let source = self.source();
+        let node = match node.kind() {
             // `dim3 block(TILE, TILE)` reads as a function of two types.
-            let text = self.text(node).to_owned();
-            return Lowering::new(&mut self.unit, self.parsed, 0).constant_text(&text);
-        }
-        Lowering::new(&mut self.unit, self.parsed, 0).constant_node(node)
+            "parameter_declaration" => node.child_by_field_name("type")?,
+            _ => node,
+        };
+        self.lowering.constant_node(node, source)
     }
 
     fn extent(&mut self, node: Node) -> Option<u64> {
@@ -100,19 +140,25 @@ impl Host<'_> {
             .and_then(|value| u64::try_from(value).ok())
     }
 
+    fn parameter(&mut self, node: Node) {
+        let source = self.source();
+        self.lowering.declare_host(node, source);
+    }
+
     fn declaration(&mut self, node: Node) {
+        let source = self.source();
         let dim3 = node
             .child_by_field_name("type")
             .is_some_and(|ty| self.text(ty) == "dim3");
+        if !dim3 {
+            self.lowering.declare_host(node, source);
+            return;
+        }
         let mut cursor = node.walk();
         let declarators: Vec<Node> = node
             .children_by_field_name("declarator", &mut cursor)
             .collect();
         for declarator in declarators {
-            if declarator.kind() != "init_declarator" && declarator.kind() != "function_declarator"
-            {
-                continue;
-            }
             let Some(name) = declarator.child_by_field_name("declarator") else {
                 continue;
             };
@@ -121,12 +167,8 @@ impl Host<'_> {
                 .child_by_field_name("value")
                 .or_else(|| declarator.child_by_field_name("parameters"));
             let Some(value) = value else { continue };
-            if dim3 {
-                if let Some(extents) = self.dimensions(value) {
-                    self.dims.insert(name, extents);
-                }
-            } else if let Some(number) = self.number(value) {
-                self.unit.constants.insert(name, number);
+            if let Some(extents) = self.dimensions(value) {
+                self.dims.insert(name, extents);
             }
         }
     }
@@ -139,7 +181,7 @@ impl Host<'_> {
         if let Some(target) = target {
             let name = self.text(target).to_owned();
             let name = name.split(['.', '[']).next().unwrap_or(&name).to_owned();
-            self.unit.constants.remove(&name);
+            self.lowering.forget_host(&name);
             self.dims.remove(&name);
         }
     }
@@ -179,52 +221,69 @@ impl Host<'_> {
         let Some(function) = call.child_by_field_name("function") else {
             return;
         };
-        let name_node = match function.kind() {
-            "template_function" => function.child_by_field_name("name").unwrap_or(function),
-            _ => function,
-        };
-        let name = self.text(name_node);
-        let kernel = name.rsplit("::").next().unwrap_or(name).trim().to_owned();
+        let source = self.source();
+        let mut name_node = function;
         let mut template_args = Vec::new();
-        if let Some(arguments) = function.child_by_field_name("arguments") {
-            let mut cursor = arguments.walk();
-            for argument in arguments.named_children(&mut cursor) {
-                let text = self.text(argument).to_owned();
-                // A constant of the host function is written as its value.
-                let value = self.number(argument);
-                template_args.push(value.map_or(text, |value| value.to_string()));
+        loop {
+            if let Some(arguments) = name_node.child_by_field_name("arguments") {
+                template_args = self
+                    .lowering
+                    .template_arguments(arguments, source)
+                    .into_iter()
+                    .map(|bound| match bound {
+                        Bound::Type(Type::Unknown(_)) => None,
+                        bound => Some(bound),
+                    })
+                    .collect();
+            }
+            match name_node.kind() {
+                "template_function" | "qualified_identifier" | "dependent_name" => {
+                    match name_node.child_by_field_name("name") {
+                        Some(inner) => name_node = inner,
+                        None => break,
+                    }
+                }
+                _ => break,
             }
         }
+        let kernel = self.text(name_node).trim().to_owned();
+        let parts = |node: Node<'a>| -> Vec<Node<'a>> {
+            let mut cursor = node.walk();
+            node.named_children(&mut cursor)
+                .filter(|part| part.kind() != "comment")
+                .collect()
+        };
+        let _ = parts;
         let mut cursor = config.walk();
-        let parts: Vec<Node> = config
+        let config_parts: Vec<Node> = config
             .named_children(&mut cursor)
             .filter(|part| part.kind() != "comment")
             .collect();
-        let arguments = call
-            .child_by_field_name("arguments")
-            .map(|list| {
-                let mut cursor = list.walk();
-                let children: Vec<Node> = list
-                    .named_children(&mut cursor)
-                    .filter(|c| c.kind() != "comment")
-                    .collect();
-                children
-                    .into_iter()
-                    .map(|argument| self.number(argument))
-                    .collect()
-            })
-            .unwrap_or_default();
-        let grid = parts.first().and_then(|&part| self.dimensions(part));
-        let block = parts.get(1).and_then(|&part| self.dimensions(part));
-        let dynamic_shared_bytes = parts.get(2).and_then(|&part| self.extent(part));
+        let (mut arguments, mut argument_types) = (Vec::new(), Vec::new());
+        if let Some(list) = call.child_by_field_name("arguments") {
+            let mut cursor = list.walk();
+            let children: Vec<Node> = list
+                .named_children(&mut cursor)
+                .filter(|part| part.kind() != "comment")
+                .collect();
+            for argument in children {
+                arguments.push(self.number(argument));
+                argument_types.push(self.lowering.type_of_host(argument, source));
+            }
+        }
+        let grid = config_parts.first().and_then(|&part| self.dimensions(part));
+        let block = config_parts.get(1).and_then(|&part| self.dimensions(part));
+        let dynamic_shared_bytes = config_parts.get(2).and_then(|&part| self.extent(part));
+        let place = self.parsed.place(call.start_byte()..config.end_byte());
         out.push(LaunchSite {
             kernel,
-            range: call.start_byte()..config.end_byte(),
+            range: place.range,
             grid,
             block,
             dynamic_shared_bytes,
             arguments,
             template_args,
+            argument_types,
         });
     }
 }

@@ -11,6 +11,7 @@ mod outline;
 mod place;
 mod types;
 mod unit;
+mod walk;
 
 pub use functions::{Function, MathClass, known as known_function};
 pub use kernel::{
@@ -18,8 +19,8 @@ pub use kernel::{
     UnaryOp, Var, VarId,
 };
 pub use launch::{LaunchSite, launch_sites};
-pub use lower::lower;
+pub use lower::{TemplateArguments, lower};
 pub use outline::{Item, ItemKind, outline};
-pub use place::{Launch, NotUnderstood, Site, Source, Span};
-pub use types::{AddressSpace, Field, Struct, Type};
-pub use unit::{Macro, Unit};
+pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
+pub use types::{AddressSpace, Bound, Callable, Callee, Class, Field, Struct, Type};
+pub use unit::{Constant, Definition, Unit, text_hash};

@@ -2,18 +2,20 @@
 
 use std::ops::Range;
 
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Expanded, Node};
 
-/// Something at the top level (namespaces, `extern "C"`, templates and conditionals looked through).
+/// Something at the top level (namespaces, `extern "C"` and templates looked through).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// What it is.
     pub kind: ItemKind,
-    /// Its bytes; a kernel's begin at its template header or qualifiers.
+    /// Its bytes in the expanded text; a kernel's begin at its template header or qualifiers.
     pub range: Range<usize>,
-    /// 0-based line of the first byte.
+    /// Its bytes in the source.
+    pub source: Range<usize>,
+    /// 0-based line of the first byte in the source.
     pub line: u32,
-    /// 0-based byte column of the first byte.
+    /// 0-based byte column of the first byte in the source.
     pub column: u32,
 }
 
@@ -22,98 +24,84 @@ pub struct Item {
 pub enum ItemKind {
     /// A kernel, by name.
     Kernel(String),
-    /// Any other function with a body, by name.
+    /// Any other function with a body, by name; members defined outside their class are `Class::name`.
     Function(String),
-    /// A macro, a type, a constant, a declaration.
+    /// A type, a constant, a declaration.
     Declaration,
 }
 
-/// The items of a file in order.
-pub fn outline(parsed: &Parsed, language: Language) -> Vec<Item> {
+/// The items of a text in order.
+pub fn outline(parsed: &Expanded) -> Vec<Item> {
     let mut items = Vec::new();
-    walk(parsed.tree.root_node(), None, parsed, language, &mut items);
+    walk(parsed.tree.root_node(), None, parsed, &mut items, 0);
     items
 }
 
+/// Namespaces and broken code nest this deep at most.
+const DEEPEST: u32 = 64;
+
 /// `header` is the template declaration around the node.
-fn walk(
-    node: Node,
-    header: Option<Node>,
-    parsed: &Parsed,
-    language: Language,
-    out: &mut Vec<Item>,
-) {
+fn walk(node: Node, header: Option<Node>, parsed: &Expanded, out: &mut Vec<Item>, depth: u32) {
+    if depth > DEEPEST {
+        return;
+    }
     let mut cursor = node.walk();
     for child in node.children(&mut cursor) {
         match child.kind() {
             "function_definition" => {
-                let from = header.unwrap_or(child);
                 let Some(name) = function_name(child, parsed) else {
                     continue;
                 };
+                let from = header.unwrap_or(child);
                 let start = first_byte(from, parsed);
-                let kernel = is_kernel(child, start, parsed, language);
-                out.push(Item {
-                    kind: if kernel {
-                        ItemKind::Kernel(name)
-                    } else {
-                        ItemKind::Function(name)
-                    },
-                    range: start..child.end_byte(),
-                    line: (from.start_position().row
-                        - parsed.text[start..from.start_byte()].matches('\n').count())
-                        as u32,
-                    column: column_of(&parsed.text, start),
-                });
+                let kind = if is_kernel(child, start, parsed) {
+                    ItemKind::Kernel(name.rsplit("::").next().unwrap_or(&name).to_owned())
+                } else {
+                    ItemKind::Function(name)
+                };
+                out.push(item(kind, start..child.end_byte(), parsed));
             }
             "template_declaration" => {
-                walk(child, Some(header.unwrap_or(child)), parsed, language, out);
+                walk(child, Some(header.unwrap_or(child)), parsed, out, depth + 1);
             }
-            "namespace_definition"
-            | "declaration_list"
-            | "linkage_specification"
-            | "preproc_if"
-            | "preproc_ifdef"
-            | "preproc_else"
-            | "preproc_elif"
-            | "ERROR" => {
-                walk(child, None, parsed, language, out);
+            "namespace_definition" | "declaration_list" | "linkage_specification" | "ERROR" => {
+                walk(child, None, parsed, out, depth + 1);
             }
-            "preproc_def"
-            | "preproc_function_def"
-            | "struct_specifier"
+            "struct_specifier"
             | "class_specifier"
             | "union_specifier"
             | "enum_specifier"
             | "type_definition"
             | "alias_declaration"
             | "declaration"
-            | "preproc_include"
-            | "expression_statement" => out.push(Item {
-                kind: ItemKind::Declaration,
-                range: first_byte(child, parsed)..child.end_byte(),
-                line: child.start_position().row as u32,
-                column: child.start_position().column as u32,
-            }),
+            | "expression_statement"
+            | "template_instantiation" => {
+                let from = header.unwrap_or(child);
+                let range = first_byte(from, parsed)..from.end_byte();
+                out.push(item(ItemKind::Declaration, range, parsed));
+            }
             _ => {}
         }
     }
 }
 
-fn column_of(text: &str, at: usize) -> u32 {
-    (at - text[..at].rfind('\n').map_or(0, |newline| newline + 1)) as u32
+fn item(kind: ItemKind, range: Range<usize>, parsed: &Expanded) -> Item {
+    let place = parsed.place(range.clone());
+    Item {
+        kind,
+        range,
+        source: place.range,
+        line: place.line,
+        column: place.column,
+    }
 }
 
 /// Where the item begins, blanked qualifiers before it included.
-fn first_byte(node: Node, parsed: &Parsed) -> usize {
+fn first_byte(node: Node, parsed: &Expanded) -> usize {
     let start = node.start_byte();
     let mut first = start;
-    for word in parsed
-        .words
-        .iter()
-        .rev()
-        .skip_while(|word| word.range.end > start)
-    {
+    let after = parsed.words.partition_point(|word| word.range.end <= start);
+    for word in parsed.words[..after].iter().rev() {
         let between = &parsed.text[word.range.end.min(first)..first];
         if between.chars().all(char::is_whitespace) {
             first = word.range.start;
@@ -124,22 +112,20 @@ fn first_byte(node: Node, parsed: &Parsed) -> usize {
     first
 }
 
-fn is_kernel(node: Node, start: usize, parsed: &Parsed, language: Language) -> bool {
-    if language == Language::OpenCl {
-        let head = start
-            ..node
-                .child_by_field_name("body")
-                .map_or(node.end_byte(), |b| b.start_byte());
-        return parsed
+fn is_kernel(node: Node, start: usize, parsed: &Expanded) -> bool {
+    let Some(body) = node.child_by_field_name("body") else {
+        return false;
+    };
+    let mut cursor = node.walk();
+    let marked = node
+        .children(&mut cursor)
+        .any(|child| matches!(child.kind(), "__global__" | "function_qualifier"));
+    let head = start..body.start_byte();
+    marked
+        || parsed
             .words
             .iter()
-            .any(|word| word.name == "kernel" && head.contains(&word.range.start));
-    }
-    let mut cursor = node.walk();
-    let global = node
-        .children(&mut cursor)
-        .any(|child| child.kind() == "__global__");
-    global && node.child_by_field_name("body").is_some()
+            .any(|word| word.name == "kernel" && head.contains(&word.range.start))
 }
 
 /// The declarator that names a function: through pointers, references and parentheses.
@@ -156,10 +142,30 @@ pub(crate) fn function_declarator(node: Node<'_>) -> Option<Node<'_>> {
     None
 }
 
-fn function_name(node: Node, parsed: &Parsed) -> Option<String> {
+/// `name`, or `Class::name` of a member defined outside its class; template arguments dropped.
+fn function_name(node: Node, parsed: &Expanded) -> Option<String> {
     let name = function_declarator(node)?.child_by_field_name("declarator")?;
     let text = &parsed.text[name.byte_range()];
-    let text = text.rsplit("::").next().unwrap_or(text);
-    let text = text.split('<').next().unwrap_or(text).trim();
-    (!text.is_empty()).then(|| text.to_owned())
+    if text.contains("operator") {
+        return Some(text.split_whitespace().collect());
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut depth = 0usize;
+    for c in text.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            c if depth == 0 && !c.is_whitespace() => plain.push(c),
+            _ => {}
+        }
+    }
+    let mut parts = plain.rsplit("::");
+    let last = parts.next()?;
+    if last.is_empty() {
+        return None;
+    }
+    Some(match parts.next() {
+        Some(class) if !class.is_empty() => format!("{class}::{last}"),
+        _ => last.to_owned(),
+    })
 }

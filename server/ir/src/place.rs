@@ -20,6 +20,28 @@ pub struct Site {
     pub line: u32,
     /// 0-based byte column of the first byte in its line.
     pub column: u32,
+    /// 0 for what the kernel's own text says; otherwise the place is the call's, and this numbers the callee's
+    /// line among [`crate::Kernel::callees`], from 1.
+    pub callee: u32,
+}
+
+/// A line of a function that was put in place of its call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CalleeLine {
+    /// The header it stands in; `None` for the kernel's own file.
+    pub path: Option<std::sync::Arc<std::path::Path>>,
+    /// In the kernel's own file: which function, as the hash of its text; lines count from its first.
+    pub function: u64,
+    /// 0-based line of that function's first byte when it was read.
+    pub base_line: u32,
+    /// 0-based line.
+    pub line: u32,
+    /// 0-based byte column.
+    pub column: u32,
+    /// What stands there, the beginning of it.
+    pub text: Box<str>,
+    /// The call that led here: 0 is the kernel's own, otherwise a callee's line, from 1.
+    pub caller: u32,
 }
 
 /// Something that was not understood; it costs that statement, not the kernel.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::unit::Definition;
+
 /// What a pointer points into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AddressSpace {
@@ -27,7 +29,7 @@ pub struct Field {
 }
 
 /// A structure with its layout.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Struct {
     /// Name; empty where it has none.
     pub name: String,
@@ -37,6 +39,56 @@ pub struct Struct {
     pub size: u64,
     /// Alignment.
     pub align: u64,
+    /// Its definition with what binds its template parameters; absent where only the layout is known.
+    pub class: Option<Arc<Class>>,
+}
+
+impl PartialEq for Struct {
+    fn eq(&self, other: &Struct) -> bool {
+        self.name == other.name && self.size == other.size && self.fields == other.fields
+    }
+}
+
+impl Eq for Struct {}
+
+/// What a template parameter stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bound {
+    /// A type.
+    Type(Type),
+    /// An integer.
+    Value(i64),
+    /// A class template, by name.
+    Template(String),
+    /// A parameter pack.
+    Pack(Vec<Bound>),
+}
+
+/// Template parameters by name.
+pub type Bindings = Vec<(String, Bound)>;
+
+/// The definition of a class, to find its members.
+#[derive(Debug, Clone)]
+pub struct Class {
+    /// Its plain name.
+    pub name: String,
+    /// Where it stands.
+    pub definition: Definition,
+    /// Its template parameters.
+    pub bindings: Bindings,
+    /// What it derives from, with the offset of each.
+    pub bases: Vec<(Type, u64)>,
+}
+
+/// A lambda expression and what it sees.
+#[derive(Debug)]
+pub struct Callable {
+    /// Where it stands.
+    pub definition: Definition,
+    /// The names in scope where it is written.
+    pub scopes: Vec<crate::lower::Scope>,
+    /// The template parameters in scope there.
+    pub bindings: Bindings,
 }
 
 impl Struct {
@@ -64,6 +116,7 @@ impl Struct {
             fields: laid,
             size: size.max(1).next_multiple_of(align),
             align,
+            class: None,
         }
     }
 }
@@ -93,9 +146,25 @@ pub enum Type {
     Struct(Arc<Struct>),
     /// A short vector: `float4`.
     Vector(Arc<Type>, u8),
+    /// A lambda.
+    Callable(Callee),
+    /// A type of the toolkit's own headers of which only the name matters: `thread_block`, `barrier`.
+    Library(Arc<str>),
     /// Not known: the name as written.
     Unknown(String),
 }
+
+/// A lambda by identity.
+#[derive(Debug, Clone)]
+pub struct Callee(pub Arc<Callable>);
+
+impl PartialEq for Callee {
+    fn eq(&self, other: &Callee) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Callee {}
 
 impl Type {
     /// `int`.
@@ -118,6 +187,16 @@ impl Type {
         bits: 64,
         signed: true,
     };
+    /// `bool`.
+    pub const BOOL: Type = Type::Int {
+        bits: 8,
+        signed: false,
+    };
+    /// `char`.
+    pub const CHAR: Type = Type::Int {
+        bits: 8,
+        signed: true,
+    };
     /// `float`.
     pub const FLOAT: Type = Type::Float { bits: 32 };
     /// `double`.
@@ -126,7 +205,7 @@ impl Type {
     /// `sizeof` in bytes; 0 where it is not known.
     pub fn size(&self) -> u64 {
         match self {
-            Type::Void | Type::Unknown(_) => 0,
+            Type::Void | Type::Unknown(_) | Type::Callable(_) | Type::Library(_) => 0,
             Type::Int { bits, .. } | Type::Float { bits } => u64::from(*bits) / 8,
             Type::Pointer(..) => 8,
             Type::Array(element, extent) => element.size() * extent.unwrap_or(0),
@@ -138,11 +217,23 @@ impl Type {
     /// Alignment in bytes.
     pub fn align(&self) -> u64 {
         match self {
-            Type::Void | Type::Unknown(_) => 1,
+            Type::Void | Type::Unknown(_) | Type::Callable(_) | Type::Library(_) => 1,
             // float3 is three floats; float2 and float4 are aligned to their size, up to 16 bytes.
             Type::Array(element, _) | Type::Vector(element, 3) => element.align(),
             Type::Struct(structure) => structure.align,
             _ => self.size().clamp(1, 16),
+        }
+    }
+
+    /// True where it refers to a definition in some text.
+    pub fn holds_text(&self) -> bool {
+        match self {
+            Type::Callable(_) => true,
+            Type::Struct(structure) => structure.class.is_some(),
+            Type::Pointer(inner, _) | Type::Array(inner, _) | Type::Vector(inner, _) => {
+                inner.holds_text()
+            }
+            _ => false,
         }
     }
 

@@ -1,154 +1,325 @@
-//! What a file declares around its kernels: macros, types, constants, functions.
+//! What a file and its headers declare around kernels: types, constants, functions.
 
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-use warplens_syntax::{Language, Node, Parsed};
+use rustc_hash::{FxHashMap, FxHasher};
+use warplens_syntax::{Expanded, Language, Node};
 
 use crate::lower::Lowering;
 use crate::{AddressSpace, Item, ItemKind, Type};
 
-/// A macro.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Macro {
-    /// Parameters of a function-like macro.
-    pub params: Option<Vec<String>>,
-    /// Its text.
-    pub body: String,
+/// Where something is defined.
+#[derive(Clone)]
+pub struct Definition {
+    /// The text.
+    pub text: Arc<Expanded>,
+    /// Its bytes in the expanded text.
+    pub range: Range<usize>,
+    /// A hash of those bytes.
+    pub hash: u64,
+    /// True in a header.
+    pub header: bool,
 }
 
-/// A file's declarations.
+impl fmt::Debug for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{:?}", self.text.path.display(), self.range)
+    }
+}
+
+impl Definition {
+    pub(crate) fn new(text: &Arc<Expanded>, range: Range<usize>, header: bool) -> Definition {
+        let hash = text_hash(&text.text[range.clone()]);
+        Definition {
+            text: Arc::clone(text),
+            range,
+            hash,
+            header,
+        }
+    }
+
+    /// The node of one of these kinds that ends where the definition ends.
+    pub(crate) fn node(&self, kinds: &[&str]) -> Option<Node<'_>> {
+        node_ending(&self.text, &self.range, kinds)
+    }
+}
+
+/// The hash by which a function is known while it moves about its file.
+pub fn text_hash(text: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The outermost node of one of these kinds that ends where the range ends and begins in it.
+pub(crate) fn node_ending<'t>(
+    parsed: &'t Expanded,
+    range: &Range<usize>,
+    kinds: &[&str],
+) -> Option<Node<'t>> {
+    let root = parsed.tree.root_node();
+    let mut node = root.descendant_for_byte_range(range.end.checked_sub(1)?, range.end)?;
+    let mut found = None;
+    loop {
+        if node.start_byte() < range.start {
+            return found;
+        }
+        if kinds.contains(&node.kind()) && node.end_byte() == range.end {
+            found = Some(node);
+        }
+        match node.parent() {
+            Some(parent) => node = parent,
+            None => return found,
+        }
+    }
+}
+
+/// A constant at file scope.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Constant {
+    /// An integer.
+    Int(i64, Type),
+    /// Floating point: its value is not followed.
+    Data(Type),
+}
+
+/// What one text declares, and behind it what was declared before.
 #[derive(Debug, Clone)]
 pub struct Unit {
     /// The language.
     pub language: Language,
-    /// Macros by name; those defined from outside win.
-    pub macros: FxHashMap<String, Macro>,
-    /// Types by name.
-    pub types: FxHashMap<String, Type>,
-    /// Integer constants by name: `const`, `constexpr`, `enum`, bound template parameters.
-    pub constants: FxHashMap<String, i64>,
-    /// Arrays and variables at file scope that live on the device.
-    pub globals: FxHashMap<String, (Type, AddressSpace)>,
-    /// Functions that kernels may call, by name: their bytes in the file, filled in when a kernel is lowered.
-    pub functions: FxHashMap<String, Range<usize>>,
+    earlier: Option<Arc<Unit>>,
+    types: FxHashMap<String, Type>,
+    constants: FxHashMap<String, Constant>,
+    globals: FxHashMap<String, (Type, AddressSpace)>,
+    functions: FxHashMap<String, Vec<Definition>>,
+    templates: FxHashMap<String, Vec<Definition>>,
+    variable_templates: FxHashMap<String, Definition>,
+    assumed: Vec<(String, String)>,
+    /// Number of texts up to here.
+    depth: u32,
 }
 
 impl Unit {
-    /// A unit without declarations but those from outside.
-    pub fn empty(language: Language, defines: &[(String, String)]) -> Unit {
-        let macros = defines
-            .iter()
-            .map(|(name, body)| {
-                (
-                    name.clone(),
-                    Macro {
-                        params: None,
-                        body: body.clone(),
-                    },
-                )
-            })
-            .collect();
+    /// A unit without declarations.
+    pub fn empty(language: Language) -> Unit {
         Unit {
             language,
-            macros,
+            earlier: None,
             types: FxHashMap::default(),
             constants: FxHashMap::default(),
             globals: FxHashMap::default(),
             functions: FxHashMap::default(),
+            templates: FxHashMap::default(),
+            variable_templates: FxHashMap::default(),
+            assumed: Vec::new(),
+            depth: 0,
         }
     }
 
-    /// Everything a file declares, in order. `defines` come from outside the file and win.
+    /// Everything that these items of a text declare, in order, behind `earlier`.
     pub fn new(
-        parsed: &Parsed,
-        language: Language,
+        parsed: &Arc<Expanded>,
         items: &[Item],
-        defines: &[(String, String)],
+        earlier: Option<Arc<Unit>>,
+        header: bool,
     ) -> Unit {
-        let mut unit = Unit::empty(language, defines);
-        let root = parsed.tree.root_node();
+        let depth = earlier.as_ref().map_or(0, |unit| unit.depth) + 1;
+        let mut unit = Unit {
+            earlier,
+            depth,
+            ..Unit::empty(parsed.language)
+        };
+        // Functions first: a constant may be the value of one that stands further down in a class.
         for item in items {
-            match &item.kind {
-                ItemKind::Kernel(_) | ItemKind::Function(_) => {}
-                ItemKind::Declaration => {
-                    let Some(node) =
-                        root.descendant_for_byte_range(item.range.end - 1, item.range.end)
-                    else {
-                        continue;
-                    };
-                    // Up to the node that covers the item.
-                    let mut node = node;
-                    while let Some(parent) = node.parent() {
-                        if parent.parent().is_none() || parent.start_byte() < item.range.start {
-                            break;
-                        }
-                        node = parent;
-                    }
-                    unit.declare(node, parsed);
-                }
+            if let ItemKind::Function(name) = &item.kind {
+                let definition = Definition::new(parsed, item.range.clone(), header);
+                unit.functions
+                    .entry(name.clone())
+                    .or_default()
+                    .push(definition);
+            }
+        }
+        for item in items {
+            if item.kind == ItemKind::Declaration
+                && let Some(node) = node_ending(parsed, &item.range, DECLARATIONS)
+            {
+                unit.declare(node, parsed, header);
             }
         }
         unit
     }
 
-    fn declare(&mut self, node: Node, parsed: &Parsed) {
-        let text = |node: Node| parsed.text[node.byte_range()].to_owned();
-        match node.kind() {
-            "preproc_def" | "preproc_function_def" => {
-                let Some(name) = node.child_by_field_name("name") else {
-                    return;
-                };
-                let params = node.child_by_field_name("parameters").map(|params| {
-                    let mut cursor = params.walk();
-                    params.named_children(&mut cursor).map(text).collect()
-                });
-                let body = node
-                    .child_by_field_name("value")
-                    .map(text)
-                    .unwrap_or_default();
-                let body = strip_comment(&body).replace("\\\n", " ").trim().to_owned();
-                // What is defined from outside is not defined again.
-                self.macros
-                    .entry(text(name))
-                    .or_insert(Macro { params, body });
+    /// True where it declares nothing itself.
+    pub fn is_bare(&self) -> bool {
+        self.types.is_empty()
+            && self.constants.is_empty()
+            && self.globals.is_empty()
+            && self.functions.is_empty()
+            && self.templates.is_empty()
+            && self.variable_templates.is_empty()
+    }
+
+    fn layers(&self) -> impl Iterator<Item = &Unit> {
+        std::iter::successors(Some(self), |unit| unit.earlier.as_deref())
+    }
+
+    /// What was assumed to read the declarations.
+    pub(crate) fn assumed(&self) -> impl Iterator<Item = &(String, String)> {
+        self.layers().flat_map(|unit| &unit.assumed)
+    }
+
+    pub(crate) fn ty(&self, name: &str) -> Option<&Type> {
+        self.layers().find_map(|unit| unit.types.get(name))
+    }
+
+    pub(crate) fn constant(&self, name: &str) -> Option<&Constant> {
+        self.layers().find_map(|unit| unit.constants.get(name))
+    }
+
+    pub(crate) fn global(&self, name: &str) -> Option<&(Type, AddressSpace)> {
+        self.layers().find_map(|unit| unit.globals.get(name))
+    }
+
+    /// Every function of that name, the latest first.
+    pub(crate) fn functions(&self, name: &str) -> Vec<Definition> {
+        let mut found: Vec<Definition> = Vec::new();
+        for unit in self.layers() {
+            if let Some(some) = unit.functions.get(name) {
+                found.extend(some.iter().rev().cloned());
             }
+        }
+        found
+    }
+
+    /// Every class template of that name with its specialisations, the latest first.
+    pub(crate) fn templates(&self, name: &str) -> Vec<Definition> {
+        let mut found: Vec<Definition> = Vec::new();
+        for unit in self.layers() {
+            if let Some(some) = unit.templates.get(name) {
+                found.extend(some.iter().rev().cloned());
+            }
+        }
+        found
+    }
+
+    pub(crate) fn variable_template(&self, name: &str) -> Option<Definition> {
+        self.layers()
+            .find_map(|unit| unit.variable_templates.get(name))
+            .cloned()
+    }
+
+    fn declare(&mut self, node: Node, parsed: &Arc<Expanded>, header: bool) {
+        match node.kind() {
             "struct_specifier" | "class_specifier" | "union_specifier" | "enum_specifier" => {
-                Lowering::new(self, parsed, 0).declare_type(node);
+                let found = Lowering::for_unit(self, parsed, header).declared_type(node);
+                self.take(found);
             }
             "type_definition" | "alias_declaration" => {
-                let found = Lowering::new(self, parsed, 0).typedefs(node);
-                self.types.extend(found);
+                let found = Lowering::for_unit(self, parsed, header).typedefs_at_file_scope(node);
+                self.take(found);
             }
             "declaration" => {
+                let found = Lowering::for_unit(self, parsed, header).file_variables(node);
+                self.take(found);
+            }
+            "template_declaration" => {
                 let mut cursor = node.walk();
-                let inner: Vec<Node> = node
-                    .children(&mut cursor)
-                    .filter(|child| child.kind().ends_with("_specifier"))
-                    .collect();
-                for child in inner {
-                    if child.child_by_field_name("body").is_some() {
-                        self.declare(child, parsed);
+                let inner = node.named_children(&mut cursor).find(|child| {
+                    matches!(
+                        child.kind(),
+                        "struct_specifier"
+                            | "class_specifier"
+                            | "union_specifier"
+                            | "alias_declaration"
+                            | "declaration"
+                    )
+                });
+                let Some(inner) = inner else { return };
+                let name = match inner.kind() {
+                    "declaration" => {
+                        // A variable template, or a class defined with a declarator: rare; the class counts.
+                        let Some(ty) = inner.child_by_field_name("type") else {
+                            return;
+                        };
+                        if ty.child_by_field_name("body").is_none() {
+                            self.declare_variable_template(node, inner, parsed, header);
+                            return;
+                        }
+                        ty.child_by_field_name("name")
                     }
+                    _ => inner.child_by_field_name("name"),
+                };
+                let Some(name) = name else { return };
+                if inner.kind() != "alias_declaration"
+                    && inner.child_by_field_name("body").is_none()
+                    && inner.kind() != "declaration"
+                {
+                    return;
                 }
-                let (constants, globals) = Lowering::new(self, parsed, 0).file_variables(node);
-                self.constants.extend(constants);
-                self.globals.extend(globals);
+                let name = match name.kind() {
+                    "template_type" => name.child_by_field_name("name").unwrap_or(name),
+                    _ => name,
+                };
+                let name = parsed.text[name.byte_range()].to_owned();
+                let definition = Definition::new(parsed, node.byte_range(), header);
+                self.templates.entry(name).or_default().push(definition);
             }
             _ => {}
         }
     }
 
-    /// A structure, once it is laid out.
-    pub(crate) fn add_struct(&mut self, structure: crate::Struct) {
-        self.types
-            .insert(structure.name.clone(), Type::Struct(Arc::new(structure)));
+    fn declare_variable_template(
+        &mut self,
+        node: Node,
+        inner: Node,
+        parsed: &Arc<Expanded>,
+        header: bool,
+    ) {
+        let mut at = inner.child_by_field_name("declarator");
+        while let Some(declarator) = at {
+            match declarator.kind() {
+                "function_declarator" => return,
+                "identifier" => {
+                    let name = parsed.text[declarator.byte_range()].to_owned();
+                    let definition = Definition::new(parsed, node.byte_range(), header);
+                    // The primary template comes first.
+                    self.variable_templates.entry(name).or_insert(definition);
+                    return;
+                }
+                _ => at = declarator.child_by_field_name("declarator"),
+            }
+        }
+    }
+
+    fn take(&mut self, found: Found) {
+        self.types.extend(found.types);
+        self.constants.extend(found.constants);
+        self.globals.extend(found.globals);
+        self.assumed.extend(found.assumed);
     }
 }
 
-fn strip_comment(text: &str) -> &str {
-    let end = text.find("//").unwrap_or(text.len());
-    let end = text.find("/*").map_or(end, |block| block.min(end));
-    &text[..end]
+/// What a declaration at file scope declares.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) types: Vec<(String, Type)>,
+    pub(crate) constants: Vec<(String, Constant)>,
+    pub(crate) globals: Vec<(String, (Type, AddressSpace))>,
+    /// What was assumed to read it.
+    pub(crate) assumed: Vec<(String, String)>,
 }
+
+const DECLARATIONS: &[&str] = &[
+    "struct_specifier",
+    "class_specifier",
+    "union_specifier",
+    "enum_specifier",
+    "type_definition",
+    "alias_declaration",
+    "declaration",
+    "template_declaration",
+];

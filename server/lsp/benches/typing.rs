@@ -1,5 +1,6 @@
 //! Measures what a person typing feels: from a change to the new diagnostics, on a file of 1,000 lines with
-//! 50 kernels; from the start of the server to the first diagnostics; and the memory it then takes.
+//! 50 kernels; from a change of a header to the new hints of a file that includes it; from the start of the
+//! server to the first diagnostics; and the memory it then takes.
 //!
 //! `cargo bench -p warplens-lsp --bench typing [-- PATH-OF-WARPLENS]`. With the program's path it measures
 //! that program over real pipes, else the server inside this process.
@@ -21,9 +22,15 @@ const URI: &str = "file:///bench/kernels.cu";
 const KERNELS: usize = 50;
 const LINES: usize = 1000;
 const KEYSTROKES: usize = 600;
+/// A header and a file whose kernels call its function.
+const HEADER: &str = "file:///bench/scale.h";
+const DEPENDENT: &str = "file:///bench/scaled.cu";
+const DEPENDENT_KERNELS: usize = 5;
+const HEADER_KEYSTROKES: usize = 100;
 /// What issue 2 asks for.
 const MEDIAN: Duration = Duration::from_millis(5);
 const P99: Duration = Duration::from_millis(15);
+const HEADER_MEDIAN: Duration = Duration::from_millis(50);
 const COLD: Duration = Duration::from_millis(100);
 const MEMORY_MIB: f64 = 80.0;
 
@@ -73,8 +80,10 @@ fn main() {
         comments.push(session.change(version, &change));
         std::thread::sleep(Duration::from_millis(3));
     }
+    let mut headers = session.type_in_header();
     times.sort_unstable();
     comments.sort_unstable();
+    headers.sort_unstable();
     let at = |percent: usize| times[(times.len() - 1) * percent / 100];
     let memory = session.memory();
 
@@ -86,6 +95,16 @@ fn main() {
     row(
         "in a comment, median",
         comments[comments.len() / 2],
+        Duration::MAX,
+    );
+    row(
+        "header to dependent's hints",
+        headers[headers.len() / 2],
+        HEADER_MEDIAN,
+    );
+    row(
+        "the same, slowest",
+        headers[headers.len() - 1],
         Duration::MAX,
     );
     row("start to first diagnostics", cold, COLD);
@@ -113,6 +132,27 @@ fn row(what: &str, time: Duration, budget: Duration) {
 
 /// Column of the number that is typed over: see [`file`].
 const COLUMN: usize = "        float value = in[2 * base + i * n + ".len();
+
+/// A header that says what its function scales by.
+fn header(scale: usize) -> String {
+    format!(
+        "#pragma once\n__device__ float scale(const float *in, int i) {{\n    \
+         return in[2 * i] * {scale}.0f;\n}}\n"
+    )
+}
+
+fn dependent() -> String {
+    let mut text = "#include \"scale.h\"\n".to_owned();
+    for k in 0..DEPENDENT_KERNELS {
+        let _ = write!(
+            text,
+            "__global__ void scaled_{k}(float *out, const float *in) {{\n    \
+             int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+             out[i] = scale(in, i + {k});\n}}\n"
+        );
+    }
+    text
+}
 
 /// Fifty kernels of twenty lines that do what kernels do: index arithmetic, a loop, shared memory, a guard.
 fn file() -> String {
@@ -259,6 +299,53 @@ impl Session {
         self.send(&json!({"jsonrpc": "2.0", "method": "textDocument/didOpen",
             "params": {"textDocument": document}}));
         self.published(1)
+    }
+
+    /// Types in a header that a file with kernels includes: how long until that file's hints are new.
+    fn type_in_header(&mut self) -> Vec<Duration> {
+        for (uri, text) in [(DEPENDENT, dependent()), (HEADER, header(0))] {
+            let document =
+                json!({"uri": uri, "languageId": "cuda-cpp", "version": 1, "text": text});
+            self.send(&json!({"jsonrpc": "2.0", "method": "textDocument/didOpen",
+                "params": {"textDocument": document}}));
+            // The second time because of the header, which was not there when the file was first looked at.
+            self.published_of(DEPENDENT);
+        }
+        let mut times = Vec::with_capacity(HEADER_KEYSTROKES);
+        for keystroke in 1..=HEADER_KEYSTROKES {
+            let change = json!({"text": header(keystroke)});
+            let message = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
+                "textDocument": {"uri": HEADER, "version": keystroke + 1},
+                "contentChanges": [change]}});
+            let started = Instant::now();
+            self.send(&message);
+            self.published_of(DEPENDENT);
+            self.hints_of(DEPENDENT, 1000 + keystroke);
+            times.push(started.elapsed());
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        times
+    }
+
+    fn published_of(&mut self, uri: &str) {
+        loop {
+            let message = self.receive();
+            if message["method"] == "textDocument/publishDiagnostics"
+                && message["params"]["uri"] == uri
+            {
+                return;
+            }
+        }
+    }
+
+    fn hints_of(&mut self, uri: &str, id: usize) {
+        let range = json!({"start": {"line": 0, "character": 0},
+            "end": {"line": LINES, "character": 0}});
+        self.send(
+            &json!({"jsonrpc": "2.0", "id": id, "method": "textDocument/inlayHint",
+            "params": {"textDocument": {"uri": uri}, "range": range}}),
+        );
+        while self.receive()["id"] != id {}
     }
 
     fn change(&mut self, version: usize, change: &Value) -> Duration {

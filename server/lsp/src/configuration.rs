@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use ropey::Rope;
 use serde_json::{Map, Value};
 use warplens_engine::settings::{KernelSettings, Settings, SettingsProblem};
-use warplens_engine::{LaunchValues, Overrides};
+use warplens_engine::{LaunchValues, Overrides, Variants};
 use warplens_hardware::Profiles;
 
 /// The project's file.
@@ -43,7 +43,10 @@ pub struct ConfigFile {
 impl ConfigFile {
     /// Reads a file's text.
     pub fn parse(path: PathBuf, text: &str, profiles: &Profiles) -> ConfigFile {
-        let (settings, problems) = Settings::from_toml_with(text, profiles);
+        let (mut settings, problems) = Settings::from_toml_with(text, profiles);
+        if let Some(folder) = path.parent() {
+            relative_to(folder, &mut settings);
+        }
         let rope = Rope::from_str(text);
         ConfigFile {
             path,
@@ -51,6 +54,13 @@ impl ConfigFile {
             settings,
             problems,
         }
+    }
+}
+
+/// Folders of headers that are named relatively lie in this folder.
+pub fn relative_to(folder: &Path, settings: &mut Settings) {
+    for include in &mut settings.include_paths {
+        *include = folder.join(&*include).display().to_string();
     }
 }
 
@@ -162,6 +172,8 @@ pub struct Chosen {
     pub gpu_of: HashMap<String, String>,
     /// `warplens.setLaunch`: by document, by kernel.
     pub launches: HashMap<String, BTreeMap<String, LaunchValues>>,
+    /// `warplens.nextLaunch`: by document, by kernel, which of its launches is shown.
+    pub variants: HashMap<String, BTreeMap<String, usize>>,
 }
 
 /// Puts the parts together for one document.
@@ -208,6 +220,7 @@ pub fn effective(
             .iter()
             .map(|(name, values)| (name.clone(), launch(values)))
             .collect(),
+        variants: Variants::Chosen(chosen.variants.get(uri).cloned().unwrap_or_default()),
         ..Overrides::default()
     };
     Effective {

@@ -1,13 +1,14 @@
 //! Our results as the protocol's types.
 
-use std::ops::Range;
+use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use ropey::Rope;
 use tower_lsp_server::ls_types::{
     CodeDescription, Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location,
-    NumberOrString, OptionalVersionedTextDocumentIdentifier, TextDocumentEdit, TextEdit, Uri,
-    WorkspaceEdit,
+    NumberOrString, OptionalVersionedTextDocumentIdentifier, Position, Range, TextDocumentEdit,
+    TextEdit, Uri, WorkspaceEdit,
 };
 use warplens_engine::{PlacedFinding, Severity};
 
@@ -38,7 +39,7 @@ pub fn diagnostic(analysed: &Analysed, finding: &PlacedFinding, peer: &Peer) -> 
             location: Location::new(analysed.uri.clone(), peer.encoding.to_range(rope, bytes)),
             message: message.clone(),
         });
-    let related: Vec<_> = related.collect();
+    let related: Vec<_> = related.chain(callee(analysed, finding, peer)).collect();
     Diagnostic {
         range: peer.encoding.to_range(rope, &finding.range),
         severity: Some(severity(finding.severity)),
@@ -50,6 +51,43 @@ pub fn diagnostic(analysed: &Analysed, finding: &PlacedFinding, peer: &Peer) -> 
         tags: None,
         data: None,
     }
+}
+
+/// Where the cause stands when the finding's own place is only the call that leads there, and the calls
+/// between the two.
+fn callee(
+    analysed: &Analysed,
+    finding: &PlacedFinding,
+    peer: &Peer,
+) -> Vec<DiagnosticRelatedInformation> {
+    let Some(callee) = &finding.callee else {
+        return Vec::new();
+    };
+    let at = |path: &Option<Arc<Path>>, line, column, message: String| {
+        let location = match path {
+            Some(path) => {
+                // The header's text is not at hand: in UTF-16 the column is that of a line in ASCII.
+                let place = Position::new(line, column);
+                Location::new(Uri::from_file_path(path)?, Range::new(place, place))
+            }
+            None => {
+                let rope = analysed.document.rope();
+                let start = rope.try_line_to_byte(line as usize).ok()?;
+                let byte = (start + column as usize).min(rope.len_bytes());
+                Location::new(
+                    analysed.uri.clone(),
+                    peer.encoding.to_range(rope, &(byte..byte)),
+                )
+            }
+        };
+        Some(DiagnosticRelatedInformation { location, message })
+    };
+    // The first call is the finding's own place.
+    let calls = callee.via.iter().skip(1).rev();
+    let calls = calls.map(|(path, line)| at(path, *line, 0, "called here".to_owned()));
+    let cause = format!("in the function called: {}", callee.text);
+    let cause = at(&callee.path, callee.line, callee.column, cause);
+    std::iter::once(cause).chain(calls).flatten().collect()
 }
 
 /// What is wrong in a `warplens.toml`.
@@ -84,7 +122,7 @@ fn page(rule: &str) -> Option<CodeDescription> {
 /// Edits of one document, for the version they were made for where the client can check that.
 pub fn workspace_edit(
     analysed: &Analysed,
-    edits: &[(Range<usize>, String)],
+    edits: &[(std::ops::Range<usize>, String)],
     peer: &Peer,
 ) -> WorkspaceEdit {
     let edits = text_edits(analysed.document.rope(), edits, peer);
@@ -113,7 +151,11 @@ pub fn workspace_edit(
     }
 }
 
-fn text_edits(rope: &Rope, edits: &[(Range<usize>, String)], peer: &Peer) -> Vec<TextEdit> {
+fn text_edits(
+    rope: &Rope,
+    edits: &[(std::ops::Range<usize>, String)],
+    peer: &Peer,
+) -> Vec<TextEdit> {
     edits
         .iter()
         .map(|(bytes, text)| TextEdit::new(peer.encoding.to_range(rope, bytes), text.clone()))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ropey::Rope;
 use tokio::sync::watch;
 use tower_lsp_server::ls_types::{TextDocumentContentChangeEvent, Uri};
+use warplens_engine::is_header;
 use warplens_engine::{Cancel, FileAnalysis};
 use warplens_syntax::{Document, Language};
 
@@ -117,7 +118,7 @@ impl Open {
             Content::Config(Rope::from_str(text))
         } else {
             // Parsed by the worker, not here: this runs between two messages.
-            let mut document = Document::new("", language(language_id, &path)?);
+            let mut document = Document::new("", language(language_id, &path, text)?);
             document.edit(0..0, text);
             Content::Source(document)
         };
@@ -175,10 +176,14 @@ impl Open {
     }
 }
 
-/// The document's language: by its id, or by its extension where the id says only C or C++.
-fn language(id: &str, path: &Path) -> Option<Language> {
+/// The document's language: by its id, or by its extension where the id says only C or C++. A header may
+/// be a kernel's, and host code may hold kernels in its strings.
+fn language(id: &str, path: &Path, text: &str) -> Option<Language> {
     match id {
-        "c" | "cpp" | "" | "plaintext" => Language::from_path(path),
+        "c" | "cpp" | "" | "plaintext" => Language::from_path(path).or_else(|| {
+            let kernels = warplens_engine::may_hold_kernels(text);
+            (is_header(path) || (kernels && id != "plaintext")).then_some(Language::Cuda)
+        }),
         id => Language::from_id(id).or_else(|| Language::from_path(path)),
     }
 }

@@ -16,8 +16,10 @@ use tokio::sync::watch;
 use tower_lsp_server::Client;
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{MessageType, PublishDiagnosticsParams, Uri};
-use warplens_engine::{Cancel, Engine};
+use warplens_engine::{Cancel, Engine, Project, is_header};
 use warplens_hardware::Profiles;
+use warplens_project::{DiskFiles, Files as _, OpenFiles};
+use warplens_report::estimate::missing_headers;
 use warplens_syntax::Document;
 
 use crate::Slow;
@@ -46,6 +48,8 @@ pub struct Session {
     /// Where computing happens.
     pub pool: Pool,
     engine: OnceLock<Engine>,
+    /// Files on disk, with what is open in the editor in front of them.
+    sources: Arc<OpenFiles<DiskFiles>>,
     peer: OnceLock<Peer>,
     files: Files,
     state: Mutex<State>,
@@ -54,6 +58,8 @@ pub struct Session {
     /// The client's process, to end with it.
     pub parent: watch::Sender<Option<u32>>,
     refreshing: AtomicBool,
+    /// Where talk with the client runs, also when a worker begins it.
+    runtime: tokio::runtime::Handle,
     slow: Slow,
 }
 
@@ -118,19 +124,21 @@ impl State {
 }
 
 impl Session {
-    /// A session with nothing open.
+    /// A session with nothing open. To be made inside the runtime.
     pub fn new(client: Client, outgoing: Outgoing, slow: Slow) -> Arc<Session> {
         let session = Arc::new(Session {
             client,
             outgoing,
             pool: Pool::new(),
             engine: OnceLock::new(),
+            sources: Arc::new(OpenFiles::new(DiskFiles::new())),
             peer: OnceLock::new(),
             files: Files::default(),
             state: Mutex::default(),
             shut_down: AtomicBool::new(false),
             parent: watch::Sender::new(None),
             refreshing: AtomicBool::new(false),
+            runtime: tokio::runtime::Handle::current(),
             slow,
         });
         // The profiles are read while the client is still being greeted.
@@ -145,7 +153,10 @@ impl Session {
 
     /// The engine. Only workers ask for it: the first one builds it.
     pub fn engine(&self) -> &Engine {
-        self.engine.get_or_init(|| Engine::new(Profiles::builtin()))
+        self.engine.get_or_init(|| {
+            let files: Arc<dyn warplens_project::Files> = self.sources.clone();
+            Engine::with_project(Profiles::builtin(), Project::new(files, Vec::new()))
+        })
     }
 
     /// The engine, where it is built already: for handlers, which must not wait.
@@ -228,6 +239,13 @@ impl Session {
             self.outgoing
                 .publish(&PublishDiagnosticsParams::new(open.uri, Vec::new(), None));
         }
+        if is_header(&open.path) {
+            // What is on disk counts again, as it is now.
+            self.sources.close(&open.path);
+            self.sources.inner().forget(&open.path);
+            self.analyse_dependents(&mut state, &open.path);
+            return;
+        }
         if matches!(open.content, Content::Config(_)) {
             // What is on disk counts again.
             self.analyse_all(&mut state);
@@ -250,6 +268,18 @@ impl Session {
     pub fn reload(self: &Arc<Self>) {
         self.files.forget();
         self.settings_changed();
+    }
+
+    /// These files changed on disk; `others` where some were made or deleted, so that headers are looked for
+    /// again.
+    pub fn changed_on_disk(self: &Arc<Self>, paths: &[PathBuf], others: bool) {
+        for path in paths {
+            self.sources.inner().forget(path);
+        }
+        if others && let Some(engine) = self.engine_if_built() {
+            engine.project().refresh();
+        }
+        self.reload();
     }
 
     /// Analyses everything anew and asks the client to ask again for what it shows.
@@ -283,6 +313,7 @@ impl Session {
         while let Some(task) = self.take(uri) {
             let started = Instant::now();
             idle(self.slow.analysis, &task.cancel);
+            self.share_header(&task);
             let result = catch_unwind(AssertUnwindSafe(|| match &task.content {
                 Content::Source(_) => self.analyse(&task).map(Some),
                 Content::Config(_) => Some(None),
@@ -314,6 +345,56 @@ impl Session {
         }
     }
 
+    /// What stands in an open header counts from here on, saved or not: who includes it is analysed again.
+    fn share_header(self: &Arc<Self>, task: &Task) {
+        let Content::Source(document) = &task.content else {
+            return;
+        };
+        if !is_header(&task.path) {
+            return;
+        }
+        let text = document.rope().to_string();
+        let before = self.sources.read(&task.path);
+        let changed = before.is_none_or(|before| *before.text != *text);
+        // With the state in hand: a header that was closed meanwhile must not come back.
+        let mut state = self.state();
+        if state.open.contains_key(task.uri.as_str()) {
+            self.sources.set(&task.path, text);
+            if changed {
+                self.analyse_dependents(&mut state, &task.path);
+            }
+        }
+    }
+
+    /// Analyses again what hangs on a header, and has the client ask again for what it shows of it.
+    fn analyse_dependents(self: &Arc<Self>, state: &mut State, header: &Path) {
+        let hangs_on = |open: &&Open| {
+            if open.path == header || matches!(open.content, Content::Config(_)) {
+                return false;
+            }
+            // Who is being analysed may have read the old text.
+            *open.done.borrow() < open.revision
+                || open.last.as_ref().is_some_and(|last| {
+                    let file = &last.file;
+                    file.reads.iter().any(|read| read == header)
+                        || !file.missing_includes.is_empty()
+                })
+        };
+        let dependents = state.open.iter().filter(|(_, open)| hangs_on(open));
+        let keys: Vec<String> = dependents.map(|(key, _)| key.clone()).collect();
+        if keys.is_empty() {
+            return;
+        }
+        for key in keys {
+            let revision = state.next_revision();
+            if let Some(open) = state.open.get_mut(&key) {
+                open.revision = revision;
+            }
+            self.schedule(state, &key);
+        }
+        self.refresh();
+    }
+
     fn take(&self, uri: &str) -> Option<Task> {
         let mut state = self.state();
         let open = state.open.get_mut(uri)?;
@@ -330,21 +411,22 @@ impl Session {
         let Content::Source(document) = &task.content else {
             return None;
         };
-        let mut document = document.clone();
-        document.parse();
-        if task.cancel.is_cancelled() {
-            // The tree is worth keeping all the same: the next parse starts from it.
-            self.keep_tree(task, &document);
-            return None;
-        }
+        let document = document.clone();
         let effective = Arc::new(self.effective(task));
+        let folders = self.state().folders.clone();
+        self.engine().project().set_roots(&folders);
         let file = self.engine().analyze(
             &document,
             &task.path,
             &effective.settings,
             &effective.overrides,
             &task.cancel,
-        )?;
+        );
+        let Some(file) = file else {
+            // The tree is worth keeping all the same: the next parse starts from it.
+            self.keep_tree(task, &document);
+            return None;
+        };
         Some(Analysed {
             revision: task.revision,
             version: task.version,
@@ -386,7 +468,14 @@ impl Session {
         };
         let profiles = self.engine().profiles();
         let file = self.files.governing(&task.path, &folders, &open, profiles);
-        configuration::effective(task.uri.as_str(), &editor, &chosen, file, profiles)
+        let mut effective =
+            configuration::effective(task.uri.as_str(), &editor, &chosen, file, profiles);
+        // What the project's file names is absolute by now; what is not is the editor's.
+        let root = folders.iter().find(|root| task.path.starts_with(root));
+        if let Some(root) = root {
+            configuration::relative_to(root, &mut effective.settings);
+        }
+        effective
     }
 
     /// Keeps and publishes what was found, unless the document has moved on meanwhile.
@@ -433,8 +522,30 @@ impl Session {
                     &format!("warplens: {}: {problem}", task.path.display()),
                 );
             }
+            self.report_missing_headers(&mut state, &analysed);
             self.report_config(&mut state, analysed.effective.file.as_ref());
         }
+    }
+
+    /// Writes into the client's log, once for each file, which headers were not found. No message box and no
+    /// diagnostic: figures that do not hang on them are right all the same.
+    fn report_missing_headers(&self, state: &mut State, analysed: &Analysed) {
+        let missing = analysed.file.missing_headers();
+        let file = format!("{}: headers not found", analysed.path.display());
+        if missing.is_empty() || !state.told.insert(file) {
+            return;
+        }
+        let message = format!(
+            "warplens: {}: {}",
+            analysed.path.display(),
+            missing_headers(&missing)
+        );
+        tracing::info!("{message}");
+        self.outgoing.send(&serde_json::json!({
+            "jsonrpc": "2.0",
+            "method": "window/logMessage",
+            "params": {"type": MessageType::INFO, "message": message},
+        }));
     }
 
     /// Publishes what is wrong in a `warplens.toml` that is in use but not open (an open one is a document
@@ -613,7 +724,7 @@ impl Session {
         F: Future<Output = ()> + Send + 'static,
     {
         let talk = talk(self.client.clone(), self.clone());
-        tokio::spawn(async move {
+        self.runtime.spawn(async move {
             if tokio::time::timeout(CLIENT_PATIENCE, talk).await.is_err() {
                 tracing::warn!("the client did not answer within {CLIENT_PATIENCE:?}");
             }

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use warplens_analysis::facts::Source;
-use warplens_engine::wire::{Diagnostic, Stats};
+use warplens_engine::wire::{Diagnostic, Loss, Stats};
 use warplens_engine::{FileAnalysis, PlacedKernel};
 use warplens_models::ModelId;
 
 use crate::estimate::words;
-use crate::figure::{counted, extents, number, percent, time};
-use crate::style::{Paint, Style, printable, wrap};
+use crate::figure::{counted, extents, losses, number, percent, time};
+use crate::style::{Paint, Style, printable, truncate, wrap};
 use crate::table::{Align, Cell, Table};
 
 /// A source line wider than this is shown in part.
@@ -286,11 +286,48 @@ pub fn stats(stats: &Stats, style: Style) -> String {
         out.push('\n');
         out.push_str(&table.render(style, 0));
     }
+    if !stats.missing_includes.is_empty() {
+        let mut missing: Vec<_> = stats.missing_includes.iter().collect();
+        missing.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        let mut table = Table::new(&[("headers not found", Align::Left), ("files", Align::Right)]);
+        for (header, files) in missing {
+            table.row([printable(header).into(), number(*files as f64).into()]);
+        }
+        out.push('\n');
+        out.push_str(&table.render(style, 0));
+    }
     let _ = writeln!(
         out,
         "\n{} s",
         number((stats.seconds * 100.0).round() / 100.0)
     );
+    out
+}
+
+/// The kernels of one file that were not understood in full: how many statements of each, and with `each`
+/// their places.
+pub fn partial(file: &str, found: &[Loss], each: bool, style: Style) -> String {
+    let mut kernels: Vec<(&str, Vec<&Loss>)> = Vec::new();
+    for loss in found {
+        match kernels.iter_mut().find(|(name, _)| *name == loss.kernel) {
+            Some((_, of)) => of.push(loss),
+            None => kernels.push((&loss.kernel, vec![loss])),
+        }
+    }
+    let mut out = String::new();
+    for (kernel, found) in kernels {
+        let Some(count) = losses(found.len()) else {
+            continue;
+        };
+        style.push(&mut out, Paint::Strong, &printable(kernel));
+        let _ = writeln!(out, " in {}: {count}", printable(file));
+        for loss in found.into_iter().filter(|_| each) {
+            let place = format!("  {}:{}:{}: ", loss.file, loss.line, loss.column);
+            style.push(&mut out, Paint::Quiet, &printable(&place));
+            let text = format!("{}: {}", loss.reason, truncate(&loss.text, 60));
+            let _ = writeln!(out, "{}", printable(&text));
+        }
+    }
     out
 }
 
@@ -361,6 +398,29 @@ mod tests {
             "{text}"
         );
         assert_eq!(text.matches("word").count(), 60);
+    }
+
+    #[test]
+    fn what_was_not_understood_is_told_by_kernel() {
+        let loss = |kernel: &str, line| Loss {
+            kernel: kernel.to_owned(),
+            file: "k.cu".to_owned(),
+            line,
+            column: 5,
+            reason: "inline assembly".to_owned(),
+            text: "asm(x)".to_owned(),
+        };
+        let found = [loss("a", 3), loss("a", 4), loss("b", 9)];
+        assert_eq!(
+            partial("k.cu", &found, false, Style::PLAIN),
+            "a in k.cu: 2 statements not understood\nb in k.cu: 1 statement not understood\n"
+        );
+        assert_eq!(
+            partial("k.cu", &found[1..], true, Style::PLAIN),
+            "a in k.cu: 1 statement not understood\n  k.cu:4:5: inline assembly: asm(x)\n\
+             b in k.cu: 1 statement not understood\n  k.cu:9:5: inline assembly: asm(x)\n"
+        );
+        assert_eq!(partial("k.cu", &[], true, Style::PLAIN), "");
     }
 
     #[test]

@@ -1,15 +1,20 @@
 //! The page `warplens estimate` prints: one kernel, one launch, one GPU, everything known about it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use warplens_engine::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult};
 
-use crate::figure::{bytes, counted, extents, maybe, number, percent, speedup, time};
+use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, time};
 use crate::style::{Paint, Style, printable, truncate, wrap};
 use crate::table::{Align, Cell, Table};
 
 /// Width of a page's paragraphs where the terminal does not say.
 const PAGE: usize = 100;
+/// Statements not understood that are listed; the others are counted.
+pub const MOST_LOSSES: usize = 10;
+/// Headers that were not found that are listed; the others are counted.
+const MOST_HEADERS: usize = 10;
 /// Columns of a full bar.
 const BAR: usize = 32;
 
@@ -24,6 +29,12 @@ pub fn page(document: &EstimateDocument, style: Style) -> String {
     }
     if document.results.is_empty() {
         out.push_str("no kernels found\n");
+    }
+    if !document.missing_includes.is_empty() {
+        let text = printable(&missing_headers(&document.missing_includes));
+        out.push_str("\n  ");
+        style.push(&mut out, Paint::Warning, &text);
+        out.push('\n');
     }
     findings(&mut out, document, style);
     out
@@ -103,9 +114,42 @@ pub fn share(result: &KernelResult, file: &str, line: u32) -> Option<f64> {
         .map(|e| e.share)
 }
 
+/// `launch 1 of 3: <<<64, 256>>>`
+pub fn variant(result: &KernelResult) -> String {
+    let variant = &result.variant;
+    format!(
+        "launch {} of {}: {}",
+        variant.number, variant.of, variant.text
+    )
+}
+
+/// A line: its number, with the file's name where it is not the kernel's own.
+pub fn line_name(result: &KernelResult, file: &str, line: u32) -> String {
+    if file == result.file {
+        return line.to_string();
+    }
+    let name = Path::new(file).file_name().unwrap_or_default();
+    format!("{}:{line}", name.to_string_lossy())
+}
+
+/// `headers not found: a.h, b.h`, and what to do about it.
+pub fn missing_headers(missing: &[String]) -> String {
+    let (named, more) = missing.split_at(missing.len().min(MOST_HEADERS));
+    let more = match more.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "headers not found: {}{more} (name their folders with `includePaths`, -I or a \
+         compile_commands.json)",
+        named.join(", ")
+    )
+}
+
 fn kernel(out: &mut String, result: &KernelResult, style: Style) {
     heading(out, result, style);
     facts(out, result, style);
+    not_understood(out, result, style);
     accesses(out, result, style);
     branches(out, result, style);
     estimates(out, result, style);
@@ -188,6 +232,9 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
         }
     );
     label(out, style, "launch", &text);
+    if result.variant.of > 1 {
+        label(out, style, "", &printable(&variant(result)));
+    }
     let resources = &result.resources;
     let mut text = format!(
         "{} registers a thread ({}), {} shared memory a block",
@@ -222,6 +269,36 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
     }
 }
 
+/// The first statements of a kernel that were not understood, as a table.
+pub fn loss_table(result: &KernelResult, most: usize) -> Table {
+    let mut table = Table::new(&[
+        ("line", Align::Right),
+        ("what stands there", Align::Left),
+        ("why", Align::Left),
+    ])
+    .elastic(1);
+    for loss in result.not_understood.iter().take(most) {
+        table.row([
+            printable(&line_name(result, &loss.file, loss.line)).into(),
+            Cell::code(printable(&truncate(&loss.text, 48))),
+            printable(&loss.reason).into(),
+        ]);
+    }
+    table
+}
+
+fn not_understood(out: &mut String, result: &KernelResult, style: Style) {
+    let Some(title) = losses(result.not_understood.len()) else {
+        return;
+    };
+    section(out, style, &title);
+    out.push_str(&loss_table(result, MOST_LOSSES).render(style, 2));
+    let more = result.not_understood.len().saturating_sub(MOST_LOSSES);
+    if more > 0 {
+        let _ = writeln!(out, "  and {more} more: `warplens check --stats --losses`");
+    }
+}
+
 /// The accesses of a kernel as a table.
 pub fn access_table(result: &KernelResult) -> Table {
     let mut table = Table::new(&[
@@ -247,7 +324,7 @@ pub fn access_table(result: &KernelResult) -> Table {
             Some(_) => Paint::Good,
         };
         table.row([
-            access.line.to_string().into(),
+            printable(&line_name(result, &access.file, access.line)).into(),
             Cell::code(printable(&truncate(&access.text, 48))),
             format!("{} {}", access.space, access.op).into(),
             access.pattern.into(),
@@ -290,7 +367,7 @@ pub fn branch_table(result: &KernelResult) -> Table {
             _ => Paint::Plain,
         };
         table.row([
-            branch.line.to_string().into(),
+            printable(&line_name(result, &branch.file, branch.line)).into(),
             branch.kind.into(),
             branch.uniformity.into(),
             Cell::new(fraction(branch.divergent_warp_fraction), paint),
@@ -499,7 +576,9 @@ fn findings(out: &mut String, document: &EstimateDocument, style: Style) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use warplens_engine::wire::{Assumption, Launch, Line, Occupancy, Resources, WhatIf};
+    use warplens_engine::wire::{
+        Assumption, Launch, Line, Loss, Occupancy, Resources, Variant, WhatIf,
+    };
 
     use super::*;
 
@@ -568,6 +647,11 @@ pub(crate) mod tests {
                 block_source: "directive",
                 grid_source: "assumed",
             },
+            variant: Variant {
+                number: 1,
+                of: 1,
+                text: "<<<64, 32x8>>>".to_owned(),
+            },
             assumptions: vec![Assumption {
                 symbol: "n".to_owned(),
                 value: "1024".to_owned(),
@@ -619,11 +703,13 @@ pub(crate) mod tests {
                     speedup: 1.0,
                 },
             ],
+            not_understood: Vec::new(),
         };
         EstimateDocument {
             schema: "warplens.estimate/1",
             results: vec![result],
             diagnostics: vec![],
+            missing_includes: Vec::new(),
         }
     }
 
@@ -680,6 +766,87 @@ pub(crate) mod tests {
         );
         assert!(page.contains("n = 1024"), "{page}");
         assert!(page.contains("n % 32 == 0"), "{page}");
+    }
+
+    /// So many statements of the kernel's file, and one of a header.
+    fn partial(own: u32) -> KernelResult {
+        let loss = |file: &str, line| Loss {
+            kernel: "k".to_owned(),
+            file: file.to_owned(),
+            line,
+            column: 1,
+            reason: "call to an unseen function".to_owned(),
+            text: "mystery(`a`);".to_owned(),
+        };
+        let mut result = document().results.remove(0);
+        result.not_understood = (1..=own).map(|line| loss("k.cu", line)).collect();
+        result.not_understood.insert(0, loss("inc/u.cuh", 77));
+        result
+    }
+
+    #[test]
+    fn what_was_not_understood_is_listed_up_to_a_limit() {
+        let none = page(&document(), Style::PLAIN);
+        assert!(!none.contains("not understood"), "{none}");
+        let few = EstimateDocument {
+            results: vec![partial(1)],
+            ..document()
+        };
+        let text = page(&few, Style::PLAIN);
+        assert!(text.contains("2 statements not understood\n"), "{text}");
+        assert!(
+            row(&text, "mystery").starts_with(&["u.cuh:77", "mystery(`a`);"]),
+            "{text}"
+        );
+        assert!(!text.contains(" more: "), "{text}");
+        let many = EstimateDocument {
+            results: vec![partial(14)],
+            ..document()
+        };
+        let text = page(&many, Style::PLAIN);
+        assert!(text.contains("15 statements not understood\n"), "{text}");
+        assert_eq!(text.matches("mystery").count(), MOST_LOSSES, "{text}");
+        assert!(text.contains("and 5 more: "), "{text}");
+
+        let markdown = crate::markdown::summary(&partial(14));
+        assert!(
+            markdown.contains("### 15 statements not understood"),
+            "{markdown}"
+        );
+        assert!(
+            markdown
+                .contains("- u.cuh:77: `mystery('a');`: call to an unseen function\n- 1: `mystery"),
+            "{markdown}"
+        );
+        assert_eq!(
+            markdown.matches("mystery").count(),
+            MOST_LOSSES,
+            "{markdown}"
+        );
+        assert!(markdown.contains("- and 5 more\n"), "{markdown}");
+        let one = crate::markdown::summary(&partial(0));
+        assert!(one.contains("### 1 statement not understood"), "{one}");
+    }
+
+    #[test]
+    fn one_of_several_launches_says_which_it_is() {
+        let mut document = document();
+        assert!(!page(&document, Style::PLAIN).contains("launch 1 of"));
+        document.results[0].variant.of = 3;
+        let text = page(&document, Style::PLAIN);
+        assert!(text.contains("launch 1 of 3: <<<64, 32x8>>>"), "{text}");
+    }
+
+    #[test]
+    fn headers_that_are_missing_are_told_once() {
+        let mut document = document();
+        document.missing_includes = vec!["a.h".to_owned(), "b/c.h".to_owned()];
+        let text = page(&document, Style::PLAIN);
+        assert_eq!(
+            text.matches("headers not found: a.h, b/c.h (").count(),
+            1,
+            "{text}"
+        );
     }
 
     #[test]

@@ -117,6 +117,11 @@ pub fn counted(count: u64, singular: &str) -> String {
     format!("{} {singular}{plural}", grouped(count))
 }
 
+/// `2 statements not understood`; `None` where all were.
+pub fn losses(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{} not understood", counted(count as u64, "statement")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

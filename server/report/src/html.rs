@@ -7,9 +7,10 @@ use std::fmt::Write as _;
 use warplens_engine::wire::{Diagnostic, Estimate, EstimateDocument, KernelResult};
 
 use crate::estimate::{
-    access_table, branch_table, first_estimate, maybe_time, model_table, parts, words,
+    access_table, branch_table, first_estimate, loss_table, maybe_time, missing_headers,
+    model_table, parts, variant, words,
 };
-use crate::figure::{bytes, counted, extents, maybe, number, percent, speedup};
+use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup};
 use crate::style::{Paint, printable};
 use crate::table::{Align, Cell, Table};
 
@@ -80,6 +81,10 @@ pub fn html(document: &EstimateDocument) -> String {
             kernel(result)
         );
     }
+    if !document.missing_includes.is_empty() {
+        let missing = escape(&missing_headers(&document.missing_includes));
+        let _ = writeln!(out, "<p>{missing}</p>");
+    }
     findings(&mut out, &document.diagnostics);
     out.push_str("</body>\n</html>\n");
     out
@@ -121,17 +126,20 @@ fn contents(out: &mut String, results: &[KernelResult]) {
     out.push_str("</tbody></table></div>\n");
 }
 
-/// `copy<T=float>`
+/// `copy<T=float>`, and which of its launches where it has several.
 fn name(result: &KernelResult) -> String {
     let arguments = result.template_args.iter();
     let arguments: Vec<String> = arguments
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    if arguments.is_empty() {
-        result.kernel.clone()
-    } else {
-        format!("{}<{}>", result.kernel, arguments.join(", "))
+    let mut name = result.kernel.clone();
+    if !arguments.is_empty() {
+        let _ = write!(name, "<{}>", arguments.join(", "));
     }
+    if result.variant.of > 1 {
+        let _ = write!(name, " {}", variant(result));
+    }
+    name
 }
 
 fn kernel(result: &KernelResult) -> String {
@@ -155,6 +163,9 @@ fn kernel(result: &KernelResult) -> String {
         breakdown(&mut out, estimate);
     }
     lines(&mut out, result);
+    if let Some(title) = losses(result.not_understood.len()) {
+        section(&mut out, &title, &loss_table(result, usize::MAX));
+    }
     section(&mut out, "Memory accesses", &access_table(result));
     section(&mut out, "Branches and loops", &branch_table(result));
     section(&mut out, "Models side by side", &model_table(result));

@@ -5,14 +5,17 @@ use std::fmt::Write as _;
 use warplens_engine::wire::KernelResult;
 
 use crate::estimate::{
-    access_table, branch_table, cost, first_estimate, model_table, parts, share, words,
+    MOST_LOSSES, access_table, branch_table, cost, first_estimate, line_name, model_table, parts,
+    share, words,
 };
-use crate::figure::{counted, extents, number, percent, speedup, time};
+use crate::figure::{counted, extents, losses, number, percent, speedup, time};
 use crate::style::truncate;
 use crate::table::{Align, Table};
 
 /// Letters of source in a table that has to be narrow.
 const NARROW: usize = 22;
+/// Letters of a launch with its template arguments.
+const LONGEST_LAUNCH: usize = 40;
 
 /// The whole breakdown of one kernel: prediction, launch, occupancy, accesses, branches, models, what-if.
 pub fn breakdown(result: &KernelResult) -> String {
@@ -43,7 +46,45 @@ pub fn summary(result: &KernelResult) -> String {
     out
 }
 
-/// Title, prediction, launch and occupancy.
+/// The launches of a kernel side by side, where there are several; the one in `shown` is marked.
+pub fn launches(results: &[&KernelResult], shown: u64) -> String {
+    let mut out = String::new();
+    if results.len() < 2 {
+        return out;
+    }
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("launch", Align::Left),
+        ("time", Align::Right),
+        ("bound by", Align::Left),
+    ]);
+    for result in results {
+        let estimate = first_estimate(result).map(|(_, estimate)| estimate);
+        let mark = if result.variant.number == shown {
+            " (shown)"
+        } else {
+            ""
+        };
+        let unknown = || "-".to_owned();
+        let launch = truncate(&result.variant.text, LONGEST_LAUNCH).replace('`', "'");
+        table.row([
+            format!("{}{mark}", result.variant.number).into(),
+            format!("`{launch}`").into(),
+            estimate
+                .and_then(|estimate| estimate.time_ms)
+                .map_or_else(unknown, time)
+                .into(),
+            estimate
+                .and_then(|estimate| estimate.bottleneck)
+                .map_or_else(unknown, words)
+                .into(),
+        ]);
+    }
+    section(&mut out, "Launches", &table);
+    out
+}
+
+/// Title, prediction, launch, occupancy, and what was not understood.
 fn head(result: &KernelResult) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "## `{}` on {}\n", result.kernel, result.gpu);
@@ -76,6 +117,19 @@ fn head(result: &KernelResult) -> String {
             .as_ref()
             .map_or_else(String::new, |step| format!(" {step}."))
     );
+    if let Some(title) = losses(result.not_understood.len()) {
+        let _ = writeln!(out, "### {title}\n");
+        for loss in result.not_understood.iter().take(MOST_LOSSES) {
+            let text = truncate(&loss.text, 48).replace('`', "'");
+            let line = line_name(result, &loss.file, loss.line);
+            let _ = writeln!(out, "- {line}: `{text}`: {}", loss.reason);
+        }
+        let more = result.not_understood.len().saturating_sub(MOST_LOSSES);
+        if more > 0 {
+            let _ = writeln!(out, "- and {more} more");
+        }
+        out.push('\n');
+    }
     out
 }
 
@@ -151,7 +205,7 @@ fn narrow_accesses(result: &KernelResult) -> Table {
         let (cost, ideal, unit) = cost(access);
         let text = truncate(&access.text, NARROW);
         table.row([
-            access.line.to_string().into(),
+            line_name(result, &access.file, access.line).into(),
             format!("{} `{}`", access.op, text.replace('`', "'")).into(),
             access.pattern.into(),
             format!("{cost} of {ideal} {unit}").into(),
@@ -174,7 +228,7 @@ fn narrow_branches(result: &KernelResult) -> Table {
     let fraction = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), percent);
     for branch in &result.branches {
         table.row([
-            branch.line.to_string().into(),
+            line_name(result, &branch.file, branch.line).into(),
             branch.kind.into(),
             branch.uniformity.into(),
             fraction(branch.divergent_warp_fraction).into(),

@@ -27,6 +27,7 @@ impl Kernel {
         let facts = KernelFacts {
             name: "kernel".to_owned(),
             name_site: site(0),
+            callees: Vec::new(),
             launch: Launch {
                 grid: [4096, 1, 1],
                 block: [256, 1, 1],
@@ -126,6 +127,7 @@ fn site(line: u32) -> Site {
         },
         line,
         column: 4,
+        callee: 0,
     }
 }
 

@@ -125,6 +125,8 @@ pub(crate) struct Meta {
 pub struct Arena {
     nodes: Vec<Node>,
     meta: Vec<Meta>,
+    /// How large each expression is, written out.
+    weights: Vec<u32>,
     ids: FxHashMap<Node, Id>,
     symbols: Vec<(String, SymbolKind)>,
     /// The bit of each symbol in [`Meta::symbols`]; opaque symbols of one kind share theirs.
@@ -133,6 +135,10 @@ pub struct Arena {
     by_bit: Vec<Option<Symbol>>,
     used_bits: u32,
 }
+
+/// An expression that is larger than this, written out, is not followed any further: rounds of a hash
+/// function double it each time.
+const MOST_WEIGHT: u32 = 4096;
 
 /// Bits for symbols that are not opaque; further ones become opaque.
 const OWN_BITS: u32 = 124;
@@ -277,11 +283,56 @@ impl Arena {
         if let Some(&id) = self.ids.get(&node) {
             return id;
         }
+        let weight = self.weight_of(&node);
+        if weight > MOST_WEIGHT {
+            let symbols = || {
+                let mut bits = meta.symbols;
+                std::iter::from_fn(move || {
+                    let bit = bits.trailing_zeros();
+                    bits &= bits.wrapping_sub(1);
+                    (bit < 128).then_some(bit)
+                })
+                .filter_map(|bit| self.by_bit[bit as usize])
+                .map(|symbol| self.symbol_kind(symbol))
+            };
+            let data = symbols().any(|kind| matches!(kind, SymbolKind::Opaque { data: true, .. }));
+            let uniform = !symbols().any(|kind| {
+                matches!(
+                    kind,
+                    SymbolKind::Thread(_)
+                        | SymbolKind::Placeholder
+                        | SymbolKind::Opaque { uniform: false, .. }
+                )
+            });
+            let kind = SymbolKind::Opaque { data, uniform };
+            let id = self.symbol("?", kind, meta.range);
+            self.ids.insert(node, id);
+            return id;
+        }
         let id = Id(self.nodes.len() as u32);
         self.nodes.push(node.clone());
         self.meta.push(meta);
+        self.weights.push(weight);
         self.ids.insert(node, id);
         id
+    }
+
+    fn weight_of(&self, node: &Node) -> u32 {
+        let of = |id: &Id| self.weights[id.0 as usize];
+        let parts = match node {
+            Node::Const(_) | Node::Symbol(_) => 0,
+            Node::Sum(_, terms) => terms
+                .iter()
+                .fold(0u32, |sum, (term, _)| sum.saturating_add(of(term))),
+            Node::Product(factors) => factors
+                .iter()
+                .fold(0u32, |sum, factor| sum.saturating_add(of(factor))),
+            Node::Binary(_, a, b) => of(a).saturating_add(of(b)),
+            Node::Select(a, b, c) => of(a).saturating_add(of(b)).saturating_add(of(c)),
+            Node::Table(index, _) => of(index),
+            Node::Wrap(_, _, inner) => of(inner),
+        };
+        parts.saturating_add(1)
     }
 
     /// A number.

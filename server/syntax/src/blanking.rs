@@ -1,34 +1,12 @@
-//! Overwrites with spaces the words that the grammar does not know, keeping every byte offset, and
-//! remembers what stood where.
+//! Words that tree-sitter-cuda does not know: overwritten with spaces before it reads a text.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use rustc_hash::FxHashMap;
-
 use crate::Language;
+use crate::preprocess::WordTable;
 
-/// A word that was blanked, with its argument's parentheses where it has some.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
-    /// Bytes in the text, the argument included.
-    pub range: Range<usize>,
-    /// The word, without leading or trailing underscores: `global`, `launch_bounds`.
-    pub name: &'static str,
-}
-
-/// The text between the outer parentheses of a blanked word; empty where it has none.
-pub fn word_argument<'t>(text: &'t str, word: &Word) -> &'t str {
-    let whole = text.get(word.range.clone()).unwrap_or("");
-    match (whole.find('('), whole.rfind(')')) {
-        (Some(open), Some(close)) if open < close => &whole[open + 1..close],
-        _ => "",
-    }
-}
-
-type Words = FxHashMap<&'static str, (&'static str, bool)>;
-
-fn words(list: &'static str) -> Words {
+fn table(list: &'static str) -> WordTable {
     list.lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
@@ -42,25 +20,35 @@ fn words(list: &'static str) -> Words {
         .collect()
 }
 
-static OPENCL: LazyLock<Words> =
-    LazyLock::new(|| words(include_str!("../../../grammars/opencl/words.txt")));
-static CUDA: LazyLock<Words> =
-    LazyLock::new(|| words(include_str!("../../../grammars/cuda/words.txt")));
+static OPENCL: LazyLock<WordTable> =
+    LazyLock::new(|| table(include_str!("../../../grammars/opencl/words.txt")));
+static CUDA: LazyLock<WordTable> =
+    LazyLock::new(|| table(include_str!("../../../grammars/cuda/words.txt")));
+static NONE: LazyLock<WordTable> = LazyLock::new(WordTable::default);
 
-/// Blanks `text` in place; the words come back in order.
-pub(crate) fn blank(text: &mut String, language: Language) -> Vec<Word> {
-    let table: &Words = match language {
+/// The words that the grammar of a preprocessed text lacks.
+pub fn words(language: Language) -> &'static WordTable {
+    match language {
+        // Our own grammar knows them.
+        Language::OpenCl => &NONE,
+        Language::Cuda | Language::Hip => &CUDA,
+    }
+}
+
+/// Blanks `text`, the buffer's own, in place.
+pub(crate) fn blank(text: &mut String, language: Language) {
+    let table: &WordTable = match language {
         Language::OpenCl => &OPENCL,
         Language::Cuda | Language::Hip => &CUDA,
     };
     // Most CUDA files have none of the words: one quick search saves the scan.
     if language != Language::OpenCl && !table.keys().any(|word| text.contains(word)) {
-        return Vec::new();
+        return;
     }
     let found = find(text.as_bytes(), table);
     let mut bytes = std::mem::take(text).into_bytes();
-    for word in &found {
-        for byte in &mut bytes[word.range.clone()] {
+    for range in found {
+        for byte in &mut bytes[range] {
             if *byte != b'\n' && *byte != b'\r' {
                 *byte = b' ';
             }
@@ -68,10 +56,9 @@ pub(crate) fn blank(text: &mut String, language: Language) -> Vec<Word> {
     }
     // Whole characters were replaced by as many spaces as they had bytes.
     *text = String::from_utf8(bytes).unwrap_or_default();
-    found
 }
 
-fn find(bytes: &[u8], table: &Words) -> Vec<Word> {
+fn find(bytes: &[u8], table: &WordTable) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -100,7 +87,7 @@ fn find(bytes: &[u8], table: &Words) -> Vec<Word> {
                 while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_') {
                     at += 1;
                 }
-                let Some(&(name, argument)) = std::str::from_utf8(&bytes[start..at])
+                let Some(&(_, argument)) = std::str::from_utf8(&bytes[start..at])
                     .ok()
                     .and_then(|word| table.get(word))
                 else {
@@ -113,10 +100,7 @@ fn find(bytes: &[u8], table: &Words) -> Vec<Word> {
                     };
                     end = close;
                 }
-                found.push(Word {
-                    range: start..end,
-                    name,
-                });
+                found.push(start..end);
                 at = end;
             }
             byte if byte.is_ascii_digit() => {
@@ -161,39 +145,29 @@ fn closing_parenthesis(bytes: &[u8], mut at: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn check(language: Language, text: &str, blanked: &str, names: &[&str]) {
-        let mut result = text.to_owned();
-        let words = blank(&mut result, language);
-        assert_eq!(result, blanked);
-        assert_eq!(
-            words.iter().map(|word| word.name).collect::<Vec<_>>(),
-            names
-        );
-    }
-
     #[test]
-    fn opencl_qualifiers_become_spaces_of_the_same_length() {
-        check(
-            Language::OpenCl,
-            "__kernel void k(__global float *a) { local int x; }",
-            "         void k(         float *a) {       int x; }",
-            &["kernel", "global", "local"],
-        );
-    }
-
-    #[test]
-    fn three_argument_launch_bounds_are_blanked_and_their_argument_kept() {
-        let text = "__global__ void __launch_bounds__(256, 2, 1) k() {}";
-        let mut blanked = text.to_owned();
-        let words = blank(&mut blanked, Language::Cuda);
-        assert_eq!(blanked.len(), text.len());
-        assert!(!blanked.contains("launch_bounds"));
-        assert_eq!(word_argument(text, &words[0]), "256, 2, 1");
-    }
-
-    #[test]
-    fn comments_strings_and_half_typed_arguments_are_left_alone() {
-        let text = "// __global\nchar *s = \"__local\"; __attribute__((aligned(";
-        check(Language::OpenCl, text, text, &[]);
+    fn words_become_spaces_of_the_same_length() {
+        for (language, text, expected) in [
+            (
+                Language::OpenCl,
+                "__kernel void k(__global float *a) { local int x; }",
+                "         void k(         float *a) {       int x; }",
+            ),
+            (
+                Language::Cuda,
+                "__global__ void __launch_bounds__(256, 2, 1) k() {}",
+                "__global__ void                              k() {}",
+            ),
+            // Comments, strings and half-typed arguments are left alone.
+            (
+                Language::OpenCl,
+                "// __global\nchar *s = \"__local\"; __attribute__((aligned(",
+                "// __global\nchar *s = \"__local\"; __attribute__((aligned(",
+            ),
+        ] {
+            let mut blanked = text.to_owned();
+            blank(&mut blanked, language);
+            assert_eq!(blanked, expected);
+        }
     }
 }

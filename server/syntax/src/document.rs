@@ -1,57 +1,85 @@
-//! An open buffer and its tree.
+//! An open buffer, and what was made of it.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ropey::Rope;
-use tree_sitter::{InputEdit, Parser, Point, Tree};
+use tree_sitter::{Tree, TreeCursor};
 
 use crate::Language;
-use crate::blanking::{self, Word};
+use crate::blanking;
+use crate::expanded::Expanded;
+use crate::parser;
 
-/// A buffer: text that edits change at once, and a tree that [`Document::parse`] brings up to date.
+/// A buffer: text that edits change at once; its trees are made when they are asked for.
 ///
-/// A clone is cheap and independent: rope and tree are shared until changed.
-#[derive(Debug, Clone)]
+/// A clone is cheap and independent: text and trees are shared until changed.
+#[derive(Debug)]
 pub struct Document {
     rope: Rope,
     language: Language,
-    parsed: Arc<Parsed>,
-    stale: bool,
+    /// Tells one text from every other.
+    revision: u64,
+    raw: OnceLock<Arc<Parsed>>,
+    expanded: Mutex<Option<Expansion>>,
 }
 
-/// One text with its tree.
+/// The newest expansion, and what it was made from.
+#[derive(Debug, Clone)]
+struct Expansion {
+    revision: u64,
+    surroundings: u64,
+    text: Arc<Expanded>,
+}
+
+/// The buffer's own text with its tree, before any preprocessing: what code actions edit.
 #[derive(Debug)]
 pub struct Parsed {
-    /// The text as the user wrote it.
+    /// The text as the user wrote it; words that the grammar does not know are blank for the tree.
     pub text: String,
-    /// The text as the grammar saw it: same length, unknown words blanked. `None` where nothing was blanked.
-    blanked: Option<String>,
     /// Its tree.
     pub tree: Tree,
-    /// The blanked words, in order.
-    pub words: Vec<Word>,
 }
 
 impl Parsed {
-    fn seen(&self) -> &str {
-        self.blanked.as_deref().unwrap_or(&self.text)
+    /// A cursor at the root.
+    pub fn walk(&self) -> TreeCursor<'_> {
+        self.tree.walk()
     }
 }
 
+impl Clone for Document {
+    fn clone(&self) -> Document {
+        let expanded = self.expanded.lock().unwrap_or_else(PoisonError::into_inner);
+        Document {
+            rope: self.rope.clone(),
+            language: self.language,
+            revision: self.revision,
+            raw: self.raw.clone(),
+            expanded: Mutex::new(expanded.clone()),
+        }
+    }
+}
+
+fn new_revision() -> u64 {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
 impl Document {
-    /// A buffer, parsed.
+    /// A buffer with this text.
     pub fn new(text: &str, language: Language) -> Document {
         Document {
             rope: Rope::from_str(text),
             language,
-            parsed: Arc::new(parse(text.to_owned(), language, None)),
-            stale: false,
+            revision: new_revision(),
+            raw: OnceLock::new(),
+            expanded: Mutex::new(None),
         }
     }
 
     /// Replaces bytes of the text. Out-of-range and mid-character offsets are clamped to the nearest
-    /// character boundary before them. The tree is not touched until [`Document::parse`].
+    /// character boundary before them. No tree is touched.
     pub fn edit(&mut self, range: Range<usize>, new_text: &str) {
         let len = self.rope.len_bytes();
         let start = self.rope.byte_to_char(range.start.min(len));
@@ -60,19 +88,8 @@ impl Document {
             .byte_to_char(range.end.min(len).max(range.start.min(len)));
         self.rope.remove(start..end);
         self.rope.insert(start, new_text);
-        self.stale = true;
-    }
-
-    /// Brings the tree up to date, from the previous tree.
-    pub fn parse(&mut self) {
-        if self.stale {
-            self.parsed = Arc::new(parse(
-                self.rope.to_string(),
-                self.language,
-                Some(&self.parsed),
-            ));
-            self.stale = false;
-        }
+        self.revision = new_revision();
+        self.raw = OnceLock::new();
     }
 
     /// The text.
@@ -95,131 +112,49 @@ impl Document {
         self.language
     }
 
-    /// Text and tree as of the last [`Document::parse`].
+    /// The buffer's own text and tree, parsed the first time they are asked for.
     pub fn parsed(&self) -> &Arc<Parsed> {
-        &self.parsed
+        self.raw.get_or_init(|| {
+            let text = self.rope.to_string();
+            let mut blanked = text.clone();
+            blanking::blank(&mut blanked, self.language);
+            let tree = parser::parse(&blanked, Language::Cuda, None);
+            Arc::new(Parsed { text, tree })
+        })
     }
-}
 
-thread_local! {
-    static PARSER: std::cell::RefCell<Option<Parser>> = const { std::cell::RefCell::new(None) };
-}
-
-fn parse(text: String, language: Language, previous: Option<&Parsed>) -> Parsed {
-    let mut blanked = text.clone();
-    let words = blanking::blank(&mut blanked, language);
-    let blanked = (!words.is_empty()).then_some(blanked);
-    let seen = blanked.as_deref().unwrap_or(&text);
-    let old_tree = previous.map(|previous| {
-        let mut tree = previous.tree.clone();
-        if let Some(edit) = difference(previous.seen(), seen) {
-            tree.edit(&edit);
+    /// The preprocessed text. `surroundings` stands for everything besides the buffer that `make` looks at;
+    /// where neither has changed the last answer is given again. `make` is given the text and the last
+    /// expansion, whose tree it may start from.
+    pub fn expanded(
+        &self,
+        surroundings: u64,
+        make: impl FnOnce(Arc<str>, Option<&Expanded>) -> Expanded,
+    ) -> Arc<Expanded> {
+        let last = self
+            .expanded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if let Some(last) = &last
+            && last.revision == self.revision
+            && last.surroundings == surroundings
+        {
+            return Arc::clone(&last.text);
         }
-        tree
-    });
-    let tree = PARSER.with_borrow_mut(|parser| {
-        let parser = parser.get_or_insert_with(|| {
-            let mut parser = Parser::new();
-            parser
-                .set_language(&tree_sitter_cuda::LANGUAGE.into())
-                .expect("tree-sitter and the grammar are pinned to one ABI");
-            parser
+        let source: Arc<str> = self.rope.to_string().into();
+        let text = Arc::new(make(source, last.as_ref().map(|last| &*last.text)));
+        *self.expanded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Expansion {
+            revision: self.revision,
+            surroundings,
+            text: Arc::clone(&text),
         });
-        parser
-            .parse(seen, old_tree.as_ref())
-            .expect("no timeout or cancellation is set")
-    });
-    Parsed {
-        text,
-        blanked,
-        tree,
-        words,
-    }
-}
-
-/// The one edit that turns `old` into `new`: what differs between their common prefix and suffix. Blanking
-/// may change text far from what the user typed, so the edit is found on what the grammar sees.
-fn difference(old: &str, new: &str) -> Option<InputEdit> {
-    let (a, b) = (old.as_bytes(), new.as_bytes());
-    let prefix = common(a.iter(), b.iter());
-    if prefix == a.len() && prefix == b.len() {
-        return None;
-    }
-    let suffix = common(a[prefix..].iter().rev(), b[prefix..].iter().rev());
-    let (old_end, new_end) = (a.len() - suffix, b.len() - suffix);
-    let start_position = advance(Point::new(0, 0), &a[..prefix]);
-    Some(InputEdit {
-        start_byte: prefix,
-        old_end_byte: old_end,
-        new_end_byte: new_end,
-        start_position,
-        old_end_position: advance(start_position, &a[prefix..old_end]),
-        new_end_position: advance(start_position, &b[prefix..new_end]),
-    })
-}
-
-fn common<'a>(a: impl Iterator<Item = &'a u8>, b: impl Iterator<Item = &'a u8>) -> usize {
-    a.zip(b).take_while(|(x, y)| x == y).count()
-}
-
-fn advance(from: Point, bytes: &[u8]) -> Point {
-    let newlines = bytes.split(|&byte| byte == b'\n').count() - 1;
-    match bytes.iter().rposition(|&byte| byte == b'\n') {
-        Some(last) => Point::new(from.row + newlines, bytes.len() - last - 1),
-        None => Point::new(from.row, from.column + bytes.len()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sexp(document: &Document) -> String {
-        document.parsed().tree.root_node().to_sexp()
+        text
     }
 
-    #[test]
-    fn any_edits_give_the_tree_of_a_fresh_parse() {
-        let source = "__global__ void k(float *a, int n) {\n  int i = threadIdx.x; // é𝄞\n  if (i < n) a[i] = 0;\n}\n";
-        let pieces = [
-            "",
-            "x",
-            "{",
-            "}",
-            "\n",
-            "é",
-            "a[i]",
-            "/*",
-            "__launch_bounds__(1,2,3)",
-            ";",
-        ];
-        let mut document = Document::new(source, Language::Cuda);
-        let mut state = 12345u64;
-        for _ in 0..300 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            let len = document.len() as u64 + 1;
-            let start = ((state >> 33) % len) as usize;
-            let end = start + ((state >> 20) % 6) as usize;
-            document.edit(start..end, pieces[(state >> 50) as usize % pieces.len()]);
-            document.parse();
-            let fresh = Document::new(&document.rope().to_string(), Language::Cuda);
-            assert_eq!(document.parsed().text, fresh.parsed().text);
-            assert_eq!(
-                sexp(&document),
-                sexp(&fresh),
-                "after editing to:\n{}",
-                document.rope()
-            );
-        }
-    }
-
-    #[test]
-    fn an_edit_out_of_range_is_clamped() {
-        let mut document = Document::new("abc", Language::Cuda);
-        document.edit(10..20, "d");
-        document.parse();
-        assert_eq!(document.parsed().text, "abcd");
+    /// The last expansion, whatever it was made from.
+    pub fn last_expanded(&self) -> Option<Arc<Expanded>> {
+        let last = self.expanded.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().map(|last| Arc::clone(&last.text))
     }
 }

@@ -6,10 +6,16 @@
 mod blanking;
 mod comments;
 mod document;
+mod embedded;
+mod expanded;
 mod language;
+mod parser;
+pub mod preprocess;
 
-pub use blanking::{Word, word_argument};
+pub use blanking::words;
 pub use comments::{Directive, DirectiveKind, directives};
 pub use document::{Document, Parsed};
+pub use embedded::{Embedded, embedded_programs};
+pub use expanded::{Expanded, Place};
 pub use language::Language;
 pub use tree_sitter::{Node, Tree, TreeCursor};

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use warplens_engine::wire::Diagnostic;
+use warplens_project::DiskFiles;
 use warplens_syntax::{Document, Language};
 
 /// Larger files are generated, and nobody edits them.
@@ -66,14 +67,14 @@ impl Unreadable {
     }
 }
 
-/// The language of a file that the user named, whatever its extension.
-pub fn language(path: &Path) -> Language {
+/// The language that a file's extension says.
+fn language(path: &Path) -> Option<Language> {
     let extension = path
         .extension()
         .map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
-        Some("opencl" | "ocl" | "clh") => Language::OpenCl,
-        _ => Language::from_path(path).unwrap_or(Language::Cuda),
+        Some("opencl" | "ocl" | "clh") => Some(Language::OpenCl),
+        _ => Language::from_path(path),
     }
 }
 
@@ -92,7 +93,8 @@ pub fn read(path: &Path) -> Result<Source, Unreadable> {
     }
     let bytes = std::fs::read(path).map_err(|error| Unreadable::whole(reason(&error)))?;
     let text = String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), &error))?;
-    let document = Document::new(&text, language(path));
+    let language = warplens_engine::language_by_content(language(path), &text);
+    let document = Document::new(&text, language);
     Ok(Source { text, document })
 }
 
@@ -152,6 +154,36 @@ pub fn files(paths: &[PathBuf]) -> Vec<PathBuf> {
     files
 }
 
+/// True for a C or C++ file whose words say that kernels are in it.
+fn holds_kernels(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let host = matches!(
+        extension,
+        Some(
+            "c" | "cc" | "cpp" | "cxx" | "h" | "hh" | "hpp" | "hxx" | "inc" | "inl" | "ipp" | "tcc"
+        )
+    );
+    host && std::fs::metadata(path).is_ok_and(|meta| meta.len() <= LARGEST)
+        && std::fs::read(path)
+            .is_ok_and(|bytes| warplens_engine::may_hold_kernels(&String::from_utf8_lossy(&bytes)))
+}
+
+/// The project that these paths lie in: headers are looked for in the folders named and those of files.
+pub fn project(paths: &[PathBuf]) -> warplens_engine::Project {
+    let roots = paths
+        .iter()
+        .map(|path| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            if path.is_dir() {
+                path
+            } else {
+                path.parent().map(Path::to_owned).unwrap_or_default()
+            }
+        })
+        .collect();
+    warplens_engine::Project::new(std::sync::Arc::new(DiskFiles::new()), roots)
+}
+
 fn identity(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -163,7 +195,7 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
         .flatten()
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
         .map(ignore::DirEntry::into_path)
-        .filter(|path| Language::from_path(path).is_some())
+        .filter(|path| Language::from_path(path).is_some() || holds_kernels(path))
         .map(|path| path.strip_prefix("./").map(Path::to_owned).unwrap_or(path))
         .collect();
     files.sort();

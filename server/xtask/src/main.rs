@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout)]
 
 mod corpus;
+mod count;
 mod generate;
 mod install;
 mod process;
@@ -27,6 +28,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Task {
     Test(test::Test),
+    Corpus(corpus::Corpus),
     Install(install::Install),
     Generate(generate::Generate),
 }
@@ -34,6 +36,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Test(test) => test.run(),
+        Task::Corpus(corpus) => corpus.run(),
         Task::Install(install) => install.run(),
         Task::Generate(generate) => generate.run(),
     };

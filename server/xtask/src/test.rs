@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
+use crate::corpus::Corpus;
 use crate::process::{self, Outcome};
-use crate::{corpus, repository};
+use crate::repository;
 
 /// Run the tests: the fast groups, or with --all also editors, compilers and advisories
 ///
@@ -97,7 +98,7 @@ impl Test {
     /// Runs it.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(folder) = &self.corpus {
-            return corpus::run(folder);
+            return Corpus::of(folder).run();
         }
         let groups: Vec<Group> = if self.all {
             Group::FAST.into_iter().chain(Group::SLOW).collect()

@@ -253,9 +253,31 @@ local function set_launch(bufnr, kernel, launch)
   end)
 end
 
+--- Shows a kernel under the next of the launches that the source has of it.
+---@param bufnr integer
+---@param kernel string
+local function next_launch(bufnr, kernel)
+  local argument = { uri = uri(bufnr), kernel = kernel }
+  warplens.execute(bufnr, 'warplens.nextLaunch', argument, function(shown, client)
+    warplens.refresh_lenses(client.id)
+    local which = shown.of > 1 and ('launch %d of %d: %s'):format(shown.number, shown.of, shown.launch)
+      or 'only one launch was found'
+    vim.api.nvim_echo({ { ('warplens: %s: %s'):format(kernel, which) } }, false, {})
+  end)
+end
+
 subcommands.launch = {
   lens = 'warplens.setLaunch',
   run = function(arguments, bufnr)
+    if arguments[1] == 'next' then
+      local name = arguments[2] and (arguments[2]:match('^kernel=(.+)$') or arguments[2])
+      if name then
+        return next_launch(bufnr, name)
+      end
+      return kernel_here(bufnr, nil, function(kernel)
+        next_launch(bufnr, kernel.kernel)
+      end)
+    end
     local reset = vim.list_contains(arguments, 'reset')
     local words = vim.tbl_filter(function(word)
       return word ~= 'reset'
@@ -290,7 +312,7 @@ subcommands.launch = {
     end)
   end,
   complete = function(bufnr)
-    local words = { 'block=', 'grid=', 'dynamic_shared=', 'reset' }
+    local words = { 'block=', 'grid=', 'dynamic_shared=', 'next', 'reset' }
     for _, name in ipairs(kernel_names(bufnr)) do
       table.insert(words, 'kernel=' .. name)
     end
@@ -423,7 +445,7 @@ subcommands.log = {
 }
 
 --- The names that scripts and VS Code use.
-local aliases = { selectGpu = 'gpu', setLaunch = 'launch', compareGpus = 'compare' }
+local aliases = { selectGpu = 'gpu', setLaunch = 'launch', nextLaunch = 'launch', compareGpus = 'compare' }
 
 ---@return string[]
 local function names()
@@ -448,7 +470,11 @@ function M.run(arguments, bufnr)
   if not subcommand then
     return warplens.notify(('no subcommand %s; there are %s'):format(name, table.concat(names(), ', ')))
   end
-  subcommand.run(vim.list_slice(arguments, 2), bufnr)
+  local rest = vim.list_slice(arguments, 2)
+  if name == 'nextLaunch' then
+    table.insert(rest, 1, 'next')
+  end
+  subcommand.run(rest, bufnr)
 end
 
 --- Completes `:Warplens …`.
@@ -484,6 +510,9 @@ function M.run_lens(command, context)
   end
   if not bufnr or not warplens.client(bufnr) then
     return warplens.notify('the server is not attached to this buffer')
+  end
+  if command.command == 'warplens.nextLaunch' then
+    return next_launch(bufnr, argument.kernel)
   end
   for name, subcommand in pairs(subcommands) do
     if subcommand.lens == command.command then

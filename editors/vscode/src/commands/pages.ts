@@ -5,7 +5,7 @@ import { requireEditor } from "../documents";
 import { kernelAt } from "../estimate";
 import type { App } from "../extension";
 
-interface Target {
+export interface Target {
   uri?: string;
   kernel?: string;
 }
@@ -48,7 +48,8 @@ export async function estimate(app: App, given: Target = {}): Promise<void> {
   await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside });
 }
 
-async function kernel(app: App, given: Target): Promise<Required<Target>> {
+/** The kernel that was given, or the one at the cursor. */
+export async function kernel(app: App, given: Target): Promise<Required<Target>> {
   if (given.uri !== undefined && given.kernel !== undefined) return { uri: given.uri, kernel: given.kernel };
   const editor = requireEditor();
   const found = await kernelAt(app.session, editor.document, editor.selection.active.line);

@@ -12,6 +12,7 @@ use warplens_models::ModelId;
 use warplens_report::{compare, figure};
 
 use crate::documents::Analysed;
+use crate::render::page::is_shown;
 use crate::requests::invalid;
 use crate::session::Session;
 
@@ -52,7 +53,11 @@ fn page(
     };
     let mut overrides = analysed.effective.overrides.clone();
     let base = estimate(&overrides, &[])?;
-    let Some(first) = base.results.first() else {
+    let shown = base
+        .results
+        .iter()
+        .find(|result| is_shown(analysed, result));
+    let Some(first) = shown else {
         return Err(format!("there is no kernel `{kernel}` in this file"));
     };
     let target = first.gpu.clone();
@@ -88,7 +93,7 @@ fn page(
         }
         match estimate(&overrides, std::slice::from_ref(&gpu)) {
             Ok(EstimateDocument { results, .. }) => {
-                for result in results {
+                for result in results.into_iter().filter(|one| is_shown(analysed, one)) {
                     let instance = (result.line, result.template_args.clone());
                     instances.entry(instance).or_default().push(result);
                 }

@@ -3,6 +3,7 @@
 pub mod breakdown;
 pub mod compare_gpus;
 pub mod estimate;
+pub mod next_launch;
 pub mod report;
 pub mod select_gpu;
 pub mod set_launch;
@@ -15,15 +16,17 @@ use crate::requests::invalid;
 
 pub const SELECT_GPU: &str = "warplens.selectGpu";
 pub const SET_LAUNCH: &str = "warplens.setLaunch";
+pub const NEXT_LAUNCH: &str = "warplens.nextLaunch";
 pub const ESTIMATE: &str = "warplens.estimate";
 pub const BREAKDOWN: &str = "warplens.breakdown";
 pub const COMPARE_GPUS: &str = "warplens.compareGpus";
 pub const REPORT: &str = "warplens.report";
 
 /// All of them.
-pub const NAMES: [&str; 6] = [
+pub const NAMES: [&str; 7] = [
     SELECT_GPU,
     SET_LAUNCH,
+    NEXT_LAUNCH,
     ESTIMATE,
     BREAKDOWN,
     COMPARE_GPUS,

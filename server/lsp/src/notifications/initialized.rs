@@ -8,13 +8,17 @@ use tower_lsp_server::ls_types::{ConfigurationItem, Registration};
 use crate::configuration;
 use crate::session::Session;
 
+/// Headers, by their extensions.
+const HEADERS: &str = "*.{cuh,h,hpp,hh,hxx,inc,inl,clh,ipp,tcc}";
+
 /// Asks the client for what it could not say in `initialize`. Each question is a task of its own: a client
 /// that never answers costs nothing but the answer.
 pub fn handle(session: &Arc<Session>) {
     let peer = session.peer();
     let mut wanted = Vec::new();
     if peer.registers_watchers {
-        let watchers = json!([{"globPattern": format!("**/{}", configuration::FILE_NAME)}]);
+        let watched = [configuration::FILE_NAME, "compile_commands.json", HEADERS];
+        let watchers = watched.map(|name| json!({"globPattern": format!("**/{name}")}));
         wanted.push(Registration {
             id: "watched-files".to_owned(),
             method: "workspace/didChangeWatchedFiles".to_owned(),

@@ -46,6 +46,23 @@ pub fn title(kernel: &PlacedKernel) -> String {
     parts.join(" · ")
 }
 
+/// `2 statements not understood`, where there are some.
+pub fn losses(kernel: &PlacedKernel) -> Option<String> {
+    figure::losses(kernel.analysis.facts.not_understood.len())
+}
+
+/// `launch 1 of 3: <<<64, 256>>>`, where there are several.
+pub fn launch(kernel: &PlacedKernel) -> Option<String> {
+    let shown = kernel.variants.get(kernel.variant)?;
+    (kernel.variants.len() > 1).then(|| {
+        format!(
+            "launch {} of {}: {shown}",
+            kernel.variant + 1,
+            kernel.variants.len()
+        )
+    })
+}
+
 /// A GPU's name without its maker: there is little room.
 fn gpu_name(name: &str) -> &str {
     let makers = ["NVIDIA ", "AMD ", "Intel "];

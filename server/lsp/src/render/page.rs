@@ -1,11 +1,16 @@
 //! Everything about one kernel, as Markdown.
 
+use std::collections::BTreeMap;
+
 use warplens_engine::Engine;
 use warplens_engine::wire::KernelResult;
+use warplens_report::estimate::missing_headers;
+use warplens_report::markdown;
 
 use crate::documents::Analysed;
 
-/// The kernel's page, with one part for each of its launches; the error is one line.
+/// The kernel's page: the launch that is shown, its other launches in a table, and which headers of the file
+/// were not found. A name may stand for several kernels: one part for each. The error is one line.
 pub fn of(
     engine: &Engine,
     analysed: &Analysed,
@@ -21,9 +26,41 @@ pub fn of(
         &[],
         &[kernel.to_owned()],
     )?;
-    let parts: Vec<String> = document.results.iter().map(lay_out).collect();
+    let mut kernels: BTreeMap<u32, Vec<&KernelResult>> = BTreeMap::new();
+    for result in &document.results {
+        kernels.entry(result.line).or_default().push(result);
+    }
+    let parts: Vec<String> = kernels
+        .values()
+        .flat_map(|launches| {
+            launches
+                .iter()
+                .filter(|one| is_shown(analysed, one))
+                .map(|result| {
+                    let others = markdown::launches(launches, result.variant.number);
+                    format!("{}{others}", lay_out(result))
+                })
+        })
+        .collect();
     if parts.is_empty() {
         return Err(format!("there is no kernel `{kernel}` in this file"));
     }
-    Ok(parts.join("\n---\n\n"))
+    let mut page = parts.join("\n---\n\n");
+    if !document.missing_includes.is_empty() {
+        page.push_str("\n---\n\n");
+        page.push_str(&missing_headers(&document.missing_includes));
+        page.push('\n');
+    }
+    Ok(page)
+}
+
+/// True for the launch of a kernel that its hints, lens and diagnostics are about.
+pub fn is_shown(analysed: &Analysed, result: &KernelResult) -> bool {
+    let rope = analysed.document.rope();
+    analysed.file.kernels.iter().any(|placed| {
+        let name = placed.place(placed.analysis.name_site.span).start;
+        placed.analysis.facts.name == result.kernel
+            && rope.byte_to_line(name.min(rope.len_bytes())) as u32 + 1 == result.line
+            && placed.variant as u64 + 1 == result.variant.number
+    })
 }

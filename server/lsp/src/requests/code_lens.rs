@@ -10,8 +10,9 @@ use crate::commands;
 use crate::render;
 use crate::session::Session;
 
-/// One above each kernel. Its command is one the client announced to have (`experimental.commands`); for
-/// other clients it is text alone.
+/// One above each kernel, one beside it where something was not understood, and one where it has several
+/// launches. Their commands are those the client announced to have (`experimental.commands`); for other
+/// clients they are text alone.
 pub async fn handle(
     session: &Arc<Session>,
     params: CodeLensParams,
@@ -24,10 +25,13 @@ pub async fn handle(
         return Ok(None);
     };
     let peer = session.peer();
-    let command = [commands::BREAKDOWN, commands::SELECT_GPU]
-        .into_iter()
-        .find(|name| peer.commands.contains(*name))
-        .unwrap_or_default();
+    let first_of = |names: &[&'static str]| {
+        let known = names.iter().find(|name| peer.commands.contains(**name));
+        known.copied().unwrap_or_default()
+    };
+    let page = first_of(&[commands::BREAKDOWN, commands::SELECT_GPU]);
+    let losses = first_of(&[commands::BREAKDOWN]);
+    let next = first_of(&[commands::NEXT_LAUNCH]);
     let lenses = session
         .ask(move |_| {
             if !newest.analysed.effective.settings.code_lens.enable {
@@ -40,17 +44,23 @@ pub async fn handle(
                     .try_fold(kernel.line, |line, moved| moved.line(line))?;
                 let at = Position::new(line, if moved.is_empty() { kernel.column } else { 0 });
                 let arguments = json!({"uri": uri.as_str(), "kernel": kernel.analysis.facts.name});
-                Some(CodeLens {
+                let lens = |(title, command): (String, &str)| CodeLens {
                     range: Range::new(at, at),
                     command: Some(Command {
-                        title: render::lens::title(kernel),
+                        title,
                         command: command.to_owned(),
-                        arguments: (!command.is_empty()).then(|| vec![arguments]),
+                        arguments: (!command.is_empty()).then(|| vec![arguments.clone()]),
                     }),
                     data: None,
-                })
+                };
+                let titles = [
+                    Some((render::lens::title(kernel), page)),
+                    render::lens::losses(kernel).map(|title| (title, losses)),
+                    render::lens::launch(kernel).map(|title| (title, next)),
+                ];
+                Some(titles.into_iter().flatten().map(lens).collect::<Vec<_>>())
             });
-            lenses.collect()
+            lenses.flatten().collect()
         })
         .await?;
     Ok(Some(lenses))

@@ -15,6 +15,7 @@ pub async fn handle(session: &Arc<Session>, params: ExecuteCommandParams) -> Res
     match params.command.as_str() {
         commands::SELECT_GPU => commands::select_gpu::run(session, argument).await,
         commands::SET_LAUNCH => commands::set_launch::run(session, argument),
+        commands::NEXT_LAUNCH => commands::next_launch::run(session, argument).await,
         commands::ESTIMATE => commands::estimate::run(session, argument).await,
         commands::BREAKDOWN => commands::breakdown::run(session, argument).await,
         commands::COMPARE_GPUS => commands::compare_gpus::run(session, argument).await,

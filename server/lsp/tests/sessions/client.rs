@@ -51,6 +51,8 @@ pub struct Client {
     pub notifications: VecDeque<Value>,
     /// Methods of the server's requests, in order.
     pub asked: Vec<String>,
+    /// What each of them said.
+    questions: Vec<Value>,
     /// The result of `initialize`.
     pub initialized: Value,
 }
@@ -77,6 +79,7 @@ impl Client {
             responses: HashMap::new(),
             notifications: VecDeque::new(),
             asked: Vec::new(),
+            questions: Vec::new(),
             initialized: Value::Null,
         }
     }
@@ -238,6 +241,7 @@ impl Client {
                 };
                 let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
                 self.asked.push(method);
+                self.questions.push(message["params"].clone());
                 if self.answers && self.to.is_some() {
                     self.send(answer).await;
                 }
@@ -302,6 +306,13 @@ impl Client {
         while !self.asked.iter().any(|asked| asked == method) {
             assert!(self.receive().await, "the server went away before {method}");
         }
+    }
+
+    /// The same, and what it said.
+    pub async fn question(&mut self, method: &str) -> Value {
+        self.until_asked(method).await;
+        let at = self.asked.iter().position(|asked| asked == method);
+        self.questions[at.expect("asked")].clone()
     }
 
     // ----- the end -----

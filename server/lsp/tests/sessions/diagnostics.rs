@@ -122,7 +122,15 @@ async fn documents_without_a_file_are_served_and_others_are_left_alone() {
         1,
         "by its extension"
     );
-    client.open("file:///code/a.cpp", "cpp", &strided(32)).await;
+    client.open("file:///code/k.cpp", "cpp", &strided(32)).await;
+    assert_eq!(
+        client.published("file:///code/k.cpp", 1).await.len(),
+        1,
+        "by its kernel"
+    );
+    client
+        .open("file:///code/a.cpp", "cpp", "int main() { return 0; }\n")
+        .await;
     client.open("file:///code/a.py", "python", "print()").await;
     let hints = json!({"textDocument": {"uri": "file:///code/a.cpp"},
         "range": crate::client::range([0, 0, 9, 0])});

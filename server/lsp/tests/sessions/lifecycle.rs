@@ -29,6 +29,7 @@ async fn initialize_says_what_is_served() {
         json!([
             "warplens.selectGpu",
             "warplens.setLaunch",
+            "warplens.nextLaunch",
             "warplens.estimate",
             "warplens.breakdown",
             "warplens.compareGpus",

@@ -6,6 +6,7 @@ mod configuration;
 mod diagnostics;
 mod encoding;
 mod features;
+mod headers;
 mod junk;
 mod lifecycle;
 mod ordering;

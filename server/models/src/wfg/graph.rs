@@ -398,6 +398,14 @@ impl Walk<'_> {
             && let Kind::Memory(access) | Kind::Scratchpad(access) = node.kind
         {
             flights.retain(|flight| flight.access != access);
+            if flights.len() >= MOST_IN_FLIGHT {
+                // The oldest has arrived by now: a warp cannot have so many loads outstanding.
+                let oldest = (0..flights.len())
+                    .max_by(|&a, &b| flights[a].elapsed.total_cmp(&flights[b].elapsed));
+                if let Some(oldest) = oldest {
+                    flights.swap_remove(oldest);
+                }
+            }
             let elapsed = self.transition[index];
             self.issued += 1;
             flights.push(Flight {
@@ -453,6 +461,9 @@ impl Walk<'_> {
         time
     }
 }
+
+/// Loads of one warp that are followed at a time.
+const MOST_IN_FLIGHT: usize = 64;
 
 fn advance(flights: &mut [Flight], time: f64) {
     for flight in flights {

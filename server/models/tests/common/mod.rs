@@ -90,6 +90,7 @@ impl Kernel {
             facts: KernelFacts {
                 name: "kernel".to_owned(),
                 name_site: Site::default(),
+                callees: Vec::new(),
                 launch,
                 warp_size: 32,
                 accesses: Vec::new(),

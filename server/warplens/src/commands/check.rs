@@ -12,19 +12,19 @@ use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use warplens_engine::settings::{Settings, unknown_gpu};
 use warplens_engine::wire::{CheckDocument, Diagnostic, Stats};
-use warplens_engine::{Cancel, Engine, FileAnalysis, Overrides, Severity};
+use warplens_engine::{Engine, FileAnalysis, Overrides, Severity};
 use warplens_hardware::Profiles;
 use warplens_report::{Paint, check as page, github, sarif};
 
 use crate::config::{self, Config};
-use crate::input::{self, Source};
+use crate::input;
 use crate::output::{self, Colour, Progress};
 use crate::values::Preprocessing;
 
 /// Findings for files and folders
 ///
-/// Folders are walked, .gitignore is honoured; .cu, .cuh, .cl and .hip files are read. A file named
-/// explicitly is read whatever its extension. Settings come from the nearest warplens.toml.
+/// Folders are walked, .gitignore is honoured; .cu, .cuh, .cl and .hip files are read, and C and C++ files
+/// with kernels in them. A file named explicitly is read whatever its extension. Settings come from the nearest warplens.toml.
 ///
 /// Exit status: 0 fine, 1 findings at or above --fail-on, 2 bad usage or nothing could be read.
 #[derive(Debug, Args)]
@@ -47,6 +47,9 @@ pub struct Check {
     /// Add how well the files were understood
     #[arg(long)]
     stats: bool,
+    /// Add each statement that was not understood, with its place
+    #[arg(long, requires = "stats")]
+    losses: bool,
     #[command(flatten)]
     preprocessing: Preprocessing,
 }
@@ -99,6 +102,8 @@ struct Outcome {
     text: Option<String>,
     analysis: Option<FileAnalysis>,
     read: bool,
+    /// Kernels that no launch was seen of.
+    unlaunched: Vec<String>,
 }
 
 impl Check {
@@ -113,20 +118,33 @@ impl Check {
         }
         let files = input::files(&self.paths);
         let configs = self.configs(&files, &profiles);
-        let engine = Engine::new(profiles);
+        let engine = Engine::for_many_files(profiles, input::project(&self.paths));
         let progress = Progress::new(files.len());
         let pool = rayon::ThreadPoolBuilder::new()
             .stack_size(super::STACK)
             .build()?;
+        let file = |path: &PathBuf| self.file(&engine, path, &configs.of(path).settings);
         let outcomes: Vec<Outcome> = pool.install(|| {
-            files
+            let mut outcomes: Vec<Outcome> = files
                 .par_iter()
                 .map(|path| {
-                    let outcome = self.file(&engine, path, &configs.of(path).settings);
+                    let outcome = file(path);
                     progress.step();
                     outcome
                 })
-                .collect()
+                .collect();
+            // Now it is known who includes whom and who launches what: files whose kernels are launched from
+            // another one, and headers, are looked at again with that.
+            outcomes
+                .par_iter_mut()
+                .zip(&files)
+                .filter(|(outcome, path)| {
+                    outcome.read
+                        && outcome.stats.kernels > 0
+                        && engine.knows_more(path, &outcome.unlaunched)
+                })
+                .for_each(|(outcome, path)| *outcome = file(path));
+            outcomes
         });
         progress.finish();
 
@@ -135,6 +153,10 @@ impl Check {
         for outcome in &outcomes {
             diagnostics.extend(outcome.diagnostics.iter().cloned());
             add(&mut stats, &outcome.stats);
+        }
+        // People are told of them kernel by kernel.
+        if !self.losses || self.format == Format::Human {
+            stats.losses.clear();
         }
         stats.seconds = started.elapsed().as_secs_f64();
         self.print(colour, &files, &outcomes, &configs, &diagnostics, &stats)?;
@@ -190,43 +212,34 @@ impl Check {
                     text: None,
                     analysis: None,
                     read: false,
+                    unlaunched: Vec::new(),
                 };
             }
         };
         // A defect of ours in one file must not cost the answers about the others.
         let answer = catch_unwind(AssertUnwindSafe(|| {
-            self.analyse(engine, path, settings, &source)
+            engine.check(&source.document, path, settings, &Overrides::default())
         }));
         let (diagnostics, mut stats, analysis) =
             answer.unwrap_or_else(|_| (vec![lost(path)], lost_stats(), None));
         stats.files = 1;
         let keep = matches!(self.format, Format::Human | Format::Sarif);
         let text = (keep && !diagnostics.is_empty()).then_some(source.text);
+        let unlaunched = analysis
+            .iter()
+            .flat_map(|analysis| &analysis.kernels)
+            .filter(|kernel| !kernel.analysis.launch_known)
+            .map(|kernel| kernel.analysis.facts.name.clone())
+            .collect();
         Outcome {
             diagnostics,
             stats,
             text,
-            analysis,
+            // Only the table of kernels needs it: it is large.
+            analysis: analysis.filter(|_| self.format == Format::Human),
             read: true,
+            unlaunched,
         }
-    }
-
-    fn analyse(
-        &self,
-        engine: &Engine,
-        path: &Path,
-        settings: &Settings,
-        source: &Source,
-    ) -> (Vec<Diagnostic>, Stats, Option<FileAnalysis>) {
-        let overrides = Overrides::default();
-        let document = &source.document;
-        let (diagnostics, stats) = engine.check(document, path, settings, &overrides);
-        let analysis = if self.format == Format::Human {
-            engine.analyze(document, path, settings, &overrides, &Cancel::default())
-        } else {
-            None
-        };
-        (diagnostics, stats, analysis)
     }
 
     fn print(
@@ -296,6 +309,15 @@ impl Check {
                     out.push('\n');
                 }
                 if self.stats {
+                    let parts = files.iter().zip(outcomes).map(|(path, outcome)| {
+                        let file = path.display().to_string();
+                        page::partial(&file, &outcome.stats.losses, self.losses, style)
+                    });
+                    let partial: String = parts.collect();
+                    if !partial.is_empty() {
+                        out.push_str(&partial);
+                        out.push('\n');
+                    }
                     out.push_str(&page::stats(stats, style));
                     out.push('\n');
                 }
@@ -348,6 +370,10 @@ fn add(sum: &mut Stats, one: &Stats) {
     sum.partial += one.partial;
     sum.failed += one.failed;
     sum.launch_known += one.launch_known;
+    sum.losses.extend(one.losses.iter().cloned());
+    for (header, files) in &one.missing_includes {
+        *sum.missing_includes.entry(header.clone()).or_default() += files;
+    }
     for (reason, count) in &one.reasons {
         *sum.reasons.entry(reason.clone()).or_default() += count;
     }

@@ -178,7 +178,8 @@ impl Estimate {
             template_args: self.template.iter().cloned().collect::<BTreeMap<_, _>>(),
             ..Overrides::default()
         };
-        let engine = Engine::new(profiles);
+        let project = input::project(std::slice::from_ref(&self.file));
+        let engine = Engine::with_project(profiles, project);
         self.refuse_unknown_kernels(&engine, &source, &config.settings)?;
         let mut document = engine
             .estimate(

@@ -180,6 +180,8 @@ fn folders_are_walked_in_order_and_gitignore_is_honoured() {
         let text = if name == "a/y.cl" { OPENCL } else { STRIDED };
         folder.write(name, text);
     }
+    // Host code is looked at where it holds kernels.
+    folder.write("plain.cpp", "int main() { return 0; }\n");
     folder.write(".gitignore", "out/\n");
     let document = folder
         .run(&["check", ".", "b.cu", "--format", "json", "--stats"])
@@ -190,12 +192,12 @@ fn folders_are_walked_in_order_and_gitignore_is_honoured() {
         .collect();
     assert_eq!(
         files,
-        ["a/y.cl", "a/z.cuh", "b.cu", "h.hip"],
+        ["a/y.cl", "a/z.cuh", "b.cu", "h.hip", "x.cpp"],
         "{document:#}"
     );
-    assert_eq!(document["stats"]["files"], 4);
-    assert_eq!(document["stats"]["kernels"], 4);
-    assert_eq!(document["stats"]["clean"], 4);
+    assert_eq!(document["stats"]["files"], 5);
+    assert_eq!(document["stats"]["kernels"], 5);
+    assert_eq!(document["stats"]["clean"], 5);
     assert!(
         document["stats"]["seconds"]
             .as_f64()

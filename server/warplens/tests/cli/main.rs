@@ -4,6 +4,7 @@ mod bad_input;
 mod command_line;
 mod facts;
 mod schemas;
+mod understood;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,842 @@
+//! From a buffer to what is analysed: its preprocessed text, its headers, the programs in its strings.
+
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use warplens_hardware::{Profile, Profiles};
+use warplens_project::{
+    Command, CompileCommands, Define, Files, HeaderIndex, IncludeSearch, NoFiles,
+};
+use warplens_syntax::preprocess::{
+    self, IncludeLine, Included, Includes, Macros, Options, Piece, SourceMap, Undecided,
+};
+use warplens_syntax::{Document, Expanded, Language, embedded_programs, words};
+
+use crate::macros::{known_absent, predefined};
+use crate::settings::Settings;
+
+/// Headers include headers this deep at most.
+const DEEPEST: usize = 100;
+/// Files of a folder that are looked at as neighbours.
+const MOST_NEIGHBOURS: usize = 256;
+/// Branches that nothing decided of which each is looked at.
+const MOST_ALTERNATIVES: usize = 6;
+/// Bytes of headers kept, as preprocessed; the cache is emptied when there are more. A tree takes some twenty
+/// times its text.
+const MOST_KEPT: usize = 12 << 20;
+/// Bytes of headers read for one file; further ones are left out, and said to be.
+const MOST_READ: usize = 2 << 20;
+/// Programs in strings of one file that are read.
+const MOST_PROGRAMS: usize = 256;
+
+/// What surrounds the buffers: other files, compile commands, the workspace's folders.
+pub struct Project {
+    files: Arc<dyn Files>,
+    commands: CompileCommands,
+    roots: RwLock<(Vec<PathBuf>, Arc<HeaderIndex>)>,
+    headers: Mutex<Headers>,
+    searches: Mutex<FxHashMap<u64, Arc<IncludeSearch>>>,
+    /// Which file was last seen to include a header.
+    includers: Mutex<FxHashMap<PathBuf, PathBuf>>,
+}
+
+impl std::fmt::Debug for Project {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Project").finish_non_exhaustive()
+    }
+}
+
+/// Headers by what they hang on, and the bytes of all of them.
+#[derive(Default)]
+struct Headers {
+    by_key: FxHashMap<u64, Arc<Header>>,
+    bytes: usize,
+}
+
+/// A header as it reads under certain macros.
+struct Header {
+    text: Arc<Expanded>,
+    /// The macros at its end.
+    macros: Macros,
+    /// Every file it hangs on, with the hash of its text.
+    reads: Vec<(PathBuf, u64)>,
+    missing: Vec<String>,
+    /// Bytes of it and of all it includes.
+    bytes: usize,
+    /// The generation of the files for which all that was last seen to hold.
+    seen: std::sync::atomic::AtomicU64,
+}
+
+/// A file as it is analysed.
+pub(crate) struct Translation {
+    pub(crate) text: Arc<Expanded>,
+    /// Texts before it, in the order they are read, none twice: headers, and for a header the file that
+    /// includes it.
+    pub(crate) headers: Vec<Arc<Expanded>>,
+}
+
+impl Default for Project {
+    fn default() -> Self {
+        Project::new(Arc::new(NoFiles), Vec::new())
+    }
+}
+
+impl Project {
+    /// Files as `files` gives them; `roots` are the workspace's folders, where headers are looked for last.
+    pub fn new(files: Arc<dyn Files>, roots: Vec<PathBuf>) -> Project {
+        Project {
+            files,
+            commands: CompileCommands::new(),
+            roots: RwLock::new((roots.clone(), Arc::new(HeaderIndex::new(roots)))),
+            headers: Mutex::default(),
+            searches: Mutex::default(),
+            includers: Mutex::default(),
+        }
+    }
+
+    /// The workspace's folders are these now.
+    pub fn set_roots(&self, roots: &[PathBuf]) {
+        if self.roots.read().unwrap_or_else(PoisonError::into_inner).0 == roots {
+            return;
+        }
+        let index = Arc::new(HeaderIndex::new(roots.to_vec()));
+        *self.roots.write().unwrap_or_else(PoisonError::into_inner) = (roots.to_vec(), index);
+        self.searches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+
+    /// Files were made, moved or deleted: headers are looked for again.
+    pub fn refresh(&self) {
+        self.index().refresh();
+    }
+
+    fn index(&self) -> Arc<HeaderIndex> {
+        Arc::clone(&self.roots.read().unwrap_or_else(PoisonError::into_inner).1)
+    }
+
+    /// The command that compiles a file, where a `compile_commands.json` has one.
+    fn command(&self, path: &Path) -> Option<Arc<Command>> {
+        if !path.is_absolute() {
+            let absolute = std::path::absolute(path).ok()?;
+            return self
+                .commands
+                .command(&absolute, &*self.files)
+                .map(|found| found.command);
+        }
+        self.commands
+            .command(path, &*self.files)
+            .map(|found| found.command)
+    }
+
+    /// The GPU that a file is compiled for, as far as there is a profile of its architecture.
+    pub(crate) fn target(&self, path: &Path, profiles: &Profiles) -> Option<Arc<Profile>> {
+        if path.as_os_str().is_empty() {
+            return None;
+        }
+        let command = self.command(path)?;
+        // The newest architecture is the one a user runs.
+        let wanted = command
+            .architectures
+            .iter()
+            .filter_map(|name| name.strip_prefix("sm_"))
+            .filter_map(|digits| {
+                digits
+                    .trim_end_matches(char::is_alphabetic)
+                    .parse::<u32>()
+                    .ok()
+            })
+            .max()?;
+        profiles.iter().find(|profile| {
+            profile
+                .compute_capability
+                .is_some_and(|(major, minor)| major * 10 + minor == wanted)
+        })
+    }
+
+    fn search(&self, settings: &Settings, command: Option<&Command>) -> (Arc<IncludeSearch>, u64) {
+        let mut hasher = FxHasher::default();
+        settings.include_paths.hash(&mut hasher);
+        if let Some(command) = command {
+            (&command.quote_dirs, &command.include_dirs).hash(&mut hasher);
+        }
+        let key = hasher.finish();
+        let mut searches = self.searches.lock().unwrap_or_else(PoisonError::into_inner);
+        let search = searches.entry(key).or_insert_with(|| {
+            let mut dirs: Vec<PathBuf> = settings.include_paths.iter().map(PathBuf::from).collect();
+            let mut quote = Vec::new();
+            if let Some(command) = command {
+                dirs.extend(command.include_dirs.iter().cloned());
+                quote.clone_from(&command.quote_dirs);
+            }
+            Arc::new(IncludeSearch::new(quote, dirs, self.index()))
+        });
+        (Arc::clone(search), key)
+    }
+
+    /// What a buffer is analysed as. A header is read as the file reads it that was last seen to include it.
+    pub(crate) fn translate(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+        neighbours: bool,
+    ) -> Translation {
+        if let Some(translation) = self.as_included(path, document, settings, profile) {
+            return translation;
+        }
+        let text = self.expand(document, path, settings, profile, neighbours);
+        let headers = flatten(&text.includes);
+        Translation { text, headers }
+    }
+
+    /// Files that a host program most likely puts in front of an OpenCL file: without kernels, beside it or one
+    /// folder up.
+    fn neighbours(&self, path: &Path) -> Vec<PathBuf> {
+        let path = absolute(path);
+        let Some(folder) = path.parent() else {
+            return Vec::new();
+        };
+        let own = path.extension();
+        let mut found = Vec::new();
+        for folder in [folder.parent(), Some(folder)].into_iter().flatten() {
+            let Ok(entries) = std::fs::read_dir(folder) else {
+                continue;
+            };
+            let mut files: Vec<PathBuf> = entries
+                .flatten()
+                .map(|entry| entry.path())
+                .filter(|file| *file != path && (file.extension() == own || is_header(file)))
+                .take(MOST_NEIGHBOURS)
+                .collect();
+            files.sort();
+            found.extend(files.into_iter().filter(|file| {
+                self.files.read(file).is_some_and(|file| {
+                    let text = &file.text;
+                    !may_hold_kernels(text)
+                        && !["namespace", "template", "class ", "std::"]
+                            .iter()
+                            .any(|word| text.contains(word))
+                })
+            }));
+        }
+        found
+    }
+
+    /// True for a header that some file was seen to include.
+    pub(crate) fn is_included(&self, path: &Path) -> bool {
+        let includers = self
+            .includers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        includers.contains_key(&absolute(path))
+    }
+
+    fn as_included(
+        &self,
+        path: &Path,
+        document: &Document,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Option<Translation> {
+        let key = absolute(path);
+        let includer = {
+            let includers = self
+                .includers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            includers.get(&key).cloned()?
+        };
+        let file = self.files.read(&includer)?;
+        let language = Language::from_path(&includer).unwrap_or(document.language());
+        let outer = Document::new(&file.text, language);
+        let text = self.expand(&outer, &includer, settings, profile, false);
+        let all = flatten(&text.includes);
+        let at = all
+            .iter()
+            .position(|header| *header.path == *key || *header.path == *path)?;
+        // What the editor shows must be what was read.
+        if *all[at].source != *document.rope().to_string() {
+            return None;
+        }
+        let own = Arc::clone(&all[at]);
+        // What the includer declares itself is visible as well: a kernel's header often follows its types.
+        let mut headers: Vec<Arc<Expanded>> = all
+            .into_iter()
+            .filter(|of| !Arc::ptr_eq(of, &own))
+            .collect();
+        headers.push(text);
+        Some(Translation { text: own, headers })
+    }
+
+    fn expand(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+        neighbours: bool,
+    ) -> Arc<Expanded> {
+        let language = document.language();
+        let command = self.command(path);
+        let (search, search_key) = self.search(settings, command.as_deref());
+        let generation = self.files.generation();
+        let mut hasher = FxHasher::default();
+        (
+            path,
+            generation,
+            search_key,
+            language,
+            profile.compute_capability,
+        )
+            .hash(&mut hasher);
+        neighbours.hash(&mut hasher);
+        settings.defines.hash(&mut hasher);
+        settings.kernel_macros.hash(&mut hasher);
+        if let Some(command) = &command {
+            Arc::as_ptr(command).hash(&mut hasher);
+        }
+        document.expanded(hasher.finish(), |source, previous| {
+            let mut macros = predefined(language, profile);
+            let marker = if language == Language::OpenCl {
+                "__kernel"
+            } else {
+                "__global__"
+            };
+            for name in &settings.kernel_macros {
+                macros.define(name, marker);
+            }
+            if let Some(command) = &command {
+                for define in &command.defines {
+                    match define {
+                        Define::Set { name, value } => macros.define(name, value),
+                        Define::Unset(name) => macros.undefine(name),
+                    }
+                }
+            }
+            for (name, value) in &settings.defines {
+                macros.define(name, value);
+            }
+            let mut reader = Reader {
+                project: self,
+                search: &search,
+                search_key,
+                language,
+                generation,
+                stack: vec![absolute(path)],
+                includes: Vec::new(),
+                reads: Vec::new(),
+                missing: Vec::new(),
+                bytes: 0,
+            };
+            let forced = command
+                .as_ref()
+                .map_or(&[][..], |command| &command.forced_includes);
+            let beside = if neighbours {
+                self.neighbours(path)
+            } else {
+                Vec::new()
+            };
+            let unwrapped = (language == Language::OpenCl)
+                .then(|| unwrapped(&source))
+                .flatten();
+            let read = unwrapped.as_deref().unwrap_or(&source);
+            let start = reader.before(forced, &beside, macros.clone());
+            let mut done = reader.run(read, start);
+            // `#if A … #elif B …` with neither: the build defines one of them. The first is as good as any.
+            let assumed = first_of_several(&source, &done.undecided);
+            if !assumed.is_empty() {
+                for (name, value) in &assumed {
+                    macros.define(name, value);
+                }
+                reader.start_again();
+                let start = reader.before(forced, &beside, macros.clone());
+                done = reader.run(read, start);
+            }
+            let includes = std::mem::take(&mut reader.includes);
+            let alternatives = kernels_left_out(&source, &done.undecided);
+            {
+                let mut includers = self
+                    .includers
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                for header in flatten(&includes) {
+                    includers.insert(header.path.to_path_buf(), absolute(path));
+                }
+            }
+            let mut text = Expanded::new(
+                absolute(path).into(),
+                language,
+                Arc::clone(&source),
+                done,
+                includes,
+                previous,
+            );
+            text.assumed = assumed;
+            for (range, assume) in alternatives {
+                let mut macros = macros.clone();
+                for (name, value) in &assume {
+                    match value {
+                        Some(value) => macros.define(name, value),
+                        None => macros.undefine(name),
+                    }
+                }
+                let (missing, reads) = (reader.missing.len(), reader.reads.len());
+                let start = reader.before(forced, &beside, macros);
+                let done = reader.run(read, start);
+                let includes = std::mem::take(&mut reader.includes);
+                reader.missing.truncate(missing);
+                reader.reads.truncate(reads);
+                let other = Expanded::new(
+                    absolute(path).into(),
+                    language,
+                    Arc::clone(&source),
+                    done,
+                    includes,
+                    None,
+                );
+                text.alternatives.push((range, Arc::new(other)));
+            }
+            text.missing = std::mem::take(&mut reader.missing);
+            text.reads = reader.reads.iter().map(|(path, _)| path.clone()).collect();
+            if language != Language::OpenCl {
+                text.embedded = self.embedded(&source, path, settings, profile, &mut reader);
+            }
+            text
+        })
+    }
+
+    /// The OpenCL programs in the string literals of host code.
+    fn embedded(
+        &self,
+        source: &Arc<str>,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+        reader: &mut Reader,
+    ) -> Vec<Arc<Expanded>> {
+        embedded_programs(source)
+            .into_iter()
+            .take(MOST_PROGRAMS)
+            .map(|program| {
+                let mut macros = predefined(Language::OpenCl, profile);
+                for (name, value) in &settings.defines {
+                    macros.define(name, value);
+                }
+                let pieces: Vec<Piece> = program
+                    .pieces
+                    .iter()
+                    .map(|piece| {
+                        let source_length = if piece.verbatim { piece.len } else { 1 };
+                        Piece {
+                            output: piece.at..piece.at + piece.len,
+                            source: piece.source..(piece.source + source_length).min(source.len()),
+                            verbatim: piece.verbatim,
+                        }
+                    })
+                    .collect();
+                let outer = SourceMap::from_pieces(&pieces, source.len());
+                reader.language = Language::OpenCl;
+                let mut done = reader.run(&program.text, macros);
+                let includes = std::mem::take(&mut reader.includes);
+                done.map = done.map.compose(&outer);
+                Arc::new(Expanded::new(
+                    absolute(path).into(),
+                    Language::OpenCl,
+                    Arc::clone(source),
+                    done,
+                    includes,
+                    None,
+                ))
+            })
+            .collect()
+    }
+}
+
+/// Reads what `#include` lines name, while a text is preprocessed.
+struct Reader<'a> {
+    project: &'a Project,
+    search: &'a IncludeSearch,
+    search_key: u64,
+    language: Language,
+    generation: u64,
+    /// The files being read, outermost first.
+    stack: Vec<PathBuf>,
+    includes: Vec<Arc<Expanded>>,
+    reads: Vec<(PathBuf, u64)>,
+    missing: Vec<String>,
+    /// Bytes of headers read so far.
+    bytes: usize,
+}
+
+impl Reader<'_> {
+    fn run(&mut self, source: &str, macros: Macros) -> preprocess::Preprocessed {
+        let language = self.language;
+        let file = self.stack.last().map(|path| path.display().to_string());
+        let options = Options {
+            macros,
+            known_absent: &|name| known_absent(language, name),
+            words: words(language),
+            file: file.as_deref().unwrap_or(""),
+        };
+        preprocess::preprocess(source, options, self)
+    }
+
+    fn header(
+        &mut self,
+        path: &Path,
+        file: &warplens_project::SourceFile,
+        macros: &Macros,
+    ) -> Arc<Header> {
+        let mut hasher = FxHasher::default();
+        (
+            path,
+            file.hash,
+            macros.fingerprint(),
+            self.search_key,
+            self.language,
+        )
+            .hash(&mut hasher);
+        let key = hasher.finish();
+        let known = {
+            let headers = self
+                .project
+                .headers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            headers.by_key.get(&key).cloned()
+        };
+        if let Some(known) = known
+            && self.still_holds(&known)
+        {
+            return known;
+        }
+        let mut inner = Reader {
+            project: self.project,
+            search: self.search,
+            search_key: self.search_key,
+            language: self.language,
+            generation: self.generation,
+            stack: self.stack.clone(),
+            includes: Vec::new(),
+            reads: vec![(path.to_path_buf(), file.hash)],
+            missing: Vec::new(),
+            bytes: self.bytes + file.text.len(),
+        };
+        inner.stack.push(path.to_path_buf());
+        let mut start = macros.clone();
+        if once(&file.text) {
+            start.define(&once_marker(path), "1");
+        }
+        let unwrapped = (self.language == Language::OpenCl)
+            .then(|| unwrapped(&file.text))
+            .flatten();
+        let done = inner.run(unwrapped.as_deref().unwrap_or(&file.text), start);
+        let after = done.macros.clone();
+        let text = Expanded::new(
+            path.into(),
+            self.language,
+            Arc::clone(&file.text),
+            done,
+            inner.includes,
+            None,
+        );
+        let header = Arc::new(Header {
+            text: Arc::new(text),
+            macros: after,
+            reads: inner.reads,
+            missing: inner.missing,
+            bytes: inner.bytes - self.bytes,
+            seen: std::sync::atomic::AtomicU64::new(self.generation),
+        });
+        let mut headers = self
+            .project
+            .headers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        headers.bytes += header.text.text.len();
+        if headers.bytes > MOST_KEPT {
+            headers.by_key.clear();
+            headers.bytes = header.text.text.len();
+        }
+        headers.by_key.insert(key, Arc::clone(&header));
+        header
+    }
+
+    /// True where no file that a header hangs on has changed.
+    fn still_holds(&self, header: &Header) -> bool {
+        use std::sync::atomic::Ordering;
+        if header.seen.load(Ordering::Relaxed) == self.generation {
+            return true;
+        }
+        let holds = header.reads.iter().all(|(path, hash)| {
+            self.project
+                .files
+                .read(path)
+                .is_some_and(|file| file.hash == *hash)
+        }) && header.missing.is_empty();
+        if holds {
+            header.seen.store(self.generation, Ordering::Relaxed);
+        }
+        holds
+    }
+
+    /// What is read before the first line: forced includes and neighbours. Gives the macros after them.
+    fn before(&mut self, forced: &[PathBuf], beside: &[PathBuf], mut macros: Macros) -> Macros {
+        for forced in forced {
+            let spelled = forced.to_string_lossy();
+            let line = IncludeLine {
+                spelled: &spelled,
+                system: false,
+                next: false,
+                at: 0,
+            };
+            if let Included::Header { macros: after } = self.include(&line, &macros, false) {
+                macros = after;
+            }
+        }
+        for path in beside {
+            if let Some(file) = self.project.files.read(path) {
+                let header = self.header(path, &file, &macros);
+                macros = header.macros.clone();
+                self.reads.extend(header.reads.iter().cloned());
+                self.includes.push(Arc::clone(&header.text));
+            }
+        }
+        macros
+    }
+
+    fn start_again(&mut self) {
+        self.includes.clear();
+        self.bytes = 0;
+        self.reads.clear();
+        self.missing.clear();
+    }
+
+    fn from(&self) -> PathBuf {
+        self.stack.last().cloned().unwrap_or_default()
+    }
+}
+
+impl Includes for Reader<'_> {
+    fn include(
+        &mut self,
+        line: &IncludeLine<'_>,
+        macros: &Macros,
+        inside_braces: bool,
+    ) -> Included {
+        let files = &*self.project.files;
+        let from = self.from();
+        // The toolkit's own headers are known, wherever a command finds them.
+        if line.system && warplens_project::is_system_header(line.spelled) {
+            return Included::Nothing;
+        }
+        let found = self
+            .search
+            .resolve(files, line.spelled, line.system, &from)
+            .or_else(|| {
+                // A folder that only the build names: `INCLUDE_PATH/types.h`.
+                let (folder, rest) = line.spelled.split_once('/')?;
+                let named = !folder.is_empty()
+                    && folder
+                        .chars()
+                        .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+                named
+                    .then(|| self.search.resolve(files, rest, line.system, &from))
+                    .flatten()
+            });
+        let Some(path) = found else {
+            if !line.system && !warplens_project::is_system_header(line.spelled) {
+                self.missing.push(line.spelled.to_owned());
+            }
+            return Included::Nothing;
+        };
+        if self.stack.len() > DEEPEST || self.stack.contains(&path) {
+            return Included::Nothing;
+        }
+        let Some(file) = files.read(&path) else {
+            self.missing.push(line.spelled.to_owned());
+            return Included::Nothing;
+        };
+        if macros.is_defined(&once_marker(&path)) {
+            return Included::Nothing;
+        }
+        if inside_braces {
+            self.reads.push((path.clone(), file.hash));
+            return Included::Text {
+                text: Arc::clone(&file.text),
+                path: path.into(),
+            };
+        }
+        if self.bytes + file.text.len() > MOST_READ {
+            self.missing
+                .push(format!("{} (too many headers)", line.spelled));
+            return Included::Nothing;
+        }
+        let header = self.header(&path, &file, macros);
+        self.bytes += header.bytes;
+        self.reads.extend(header.reads.iter().cloned());
+        self.missing.extend(header.missing.iter().cloned());
+        self.includes.push(Arc::clone(&header.text));
+        Included::Header {
+            macros: header.macros.clone(),
+        }
+    }
+
+    fn enter(&mut self, path: &Path) {
+        self.stack.push(path.to_path_buf());
+    }
+
+    fn leave(&mut self) {
+        if self.stack.len() > 1 {
+            self.stack.pop();
+        }
+    }
+
+    fn has_include(&mut self, spelled: &str, system: bool) -> bool {
+        let from = self.from();
+        warplens_project::is_system_header(spelled)
+            || self
+                .search
+                .resolve(&*self.project.files, spelled, system, &from)
+                .is_some()
+    }
+}
+
+/// What the first branch assumes of each conditional that takes none, where it has several or where the branch
+/// only includes headers.
+fn first_of_several(source: &str, undecided: &[Undecided]) -> Vec<(String, String)> {
+    let includes = |range: &Range<usize>| {
+        source.get(range.clone()).is_some_and(|text| {
+            let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            text.contains("#include") && lines.all(|line| line.starts_with(['#', '/', '*']))
+        })
+    };
+    let mut found: Vec<(String, String)> = Vec::new();
+    for conditional in undecided {
+        let [first, rest @ ..] = conditional.branches.as_slice() else {
+            continue;
+        };
+        let none = conditional.branches.iter().all(|branch| !branch.taken);
+        if !none || (rest.is_empty() && !includes(&first.range)) {
+            continue;
+        }
+        for (name, value) in &first.assume {
+            if let Some(value) = value
+                && !found.iter().any(|(known, _)| known == name)
+            {
+                found.push((name.clone(), value.clone()));
+            }
+        }
+    }
+    found
+}
+
+/// Definitions to take a branch: name and value, `None` to leave the name undefined.
+type Assumption = Vec<(String, Option<String>)>;
+
+/// Branches that nothing decided and that are left out with kernels in them: their bytes, and what takes them.
+fn kernels_left_out(source: &str, undecided: &[Undecided]) -> Vec<(Range<usize>, Assumption)> {
+    undecided
+        .iter()
+        .flat_map(|conditional| &conditional.branches)
+        .filter(|branch| !branch.taken && !branch.assume.is_empty())
+        .filter(|branch| {
+            source
+                .get(branch.range.clone())
+                .is_some_and(|text| may_hold_kernels(text) || text.contains("kernel "))
+        })
+        .take(MOST_ALTERNATIVES)
+        .map(|branch| (branch.range.clone(), branch.assume.clone()))
+        .collect()
+}
+
+/// A file that others include, by its extension.
+pub fn is_header(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(
+        extension,
+        Some("cuh" | "h" | "hpp" | "hh" | "hxx" | "inc" | "inl" | "clh" | "ipp" | "tcc")
+    )
+}
+
+/// The language of a text: its extension's, unless the words say something else. Kernels are kept in all kinds
+/// of files: OpenCL in `.c`, programs in raw strings in `.opencl`.
+pub fn language_by_content(by_extension: Option<Language>, text: &str) -> Language {
+    let kernel = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("__kernel") || line.starts_with("kernel void")
+    };
+    match by_extension {
+        Some(language) => language,
+        None if !text.contains("__global__")
+            && !text.contains("R\"")
+            && text.lines().any(kernel) =>
+        {
+            Language::OpenCl
+        }
+        None => Language::Cuda,
+    }
+}
+
+/// OpenCL C in raw strings, as host programs include it: the quotes blank, everything else in its place.
+fn unwrapped(text: &str) -> Option<String> {
+    text.contains("R\"(")
+        .then(|| text.replace("R\"(", "   ").replace(")\"", "  "))
+}
+
+/// True where a text may define a kernel or hold one in a string literal, by its words.
+pub fn may_hold_kernels(text: &str) -> bool {
+    ["__global__", "__kernel", "kernel void"]
+        .iter()
+        .any(|word| text.contains(word))
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() {
+        return PathBuf::new();
+    }
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    warplens_project::normalise(&path)
+}
+
+/// `#pragma once`, remembered among the macros so that it holds for one translation and not for the next.
+fn once_marker(path: &Path) -> String {
+    format!("#once {}", path.display())
+}
+
+fn once(text: &str) -> bool {
+    text.lines().take(400).any(|line| {
+        let line = line.trim_start();
+        line.starts_with('#')
+            && line[1..]
+                .trim_start()
+                .strip_prefix("pragma")
+                .is_some_and(|rest| rest.trim() == "once")
+    })
+}
+
+/// Headers in the order in which they are read, none twice.
+pub(crate) fn flatten(includes: &[Arc<Expanded>]) -> Vec<Arc<Expanded>> {
+    fn walk(
+        includes: &[Arc<Expanded>],
+        seen: &mut FxHashSet<*const Expanded>,
+        out: &mut Vec<Arc<Expanded>>,
+    ) {
+        for include in includes {
+            if !seen.insert(Arc::as_ptr(include)) {
+                continue;
+            }
+            walk(&include.includes, seen, out);
+            out.push(Arc::clone(include));
+        }
+    }
+    let mut out = Vec::new();
+    walk(includes, &mut FxHashSet::default(), &mut out);
+    out
+}

@@ -1,0 +1,20 @@
+//! Compiles the generated parser.
+
+use std::env;
+use std::path::PathBuf;
+
+fn main() {
+    let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let source = folder.join("../../grammars/opencl/src");
+    let parser = source.join("parser.c");
+    println!("cargo:rerun-if-changed={}", parser.display());
+    cc::Build::new()
+        .std("c11")
+        .include(&source)
+        .file(&parser)
+        .flag_if_supported("-Wno-unused-parameter")
+        .flag_if_supported("-Wno-unused-but-set-variable")
+        .flag_if_supported("-Wno-trigraphs")
+        .flag_if_supported("-utf-8")
+        .compile("warplens-grammar-opencl");
+}

@@ -1,0 +1,593 @@
+//! Calls: a cast, a constructor, a device function, a function of the toolkit.
+
+use std::sync::Arc;
+
+use warplens_syntax::Node;
+
+use super::inline::Candidate;
+use super::{Lowering, Named, Source, child_of_kind, parts, text_of};
+use crate::functions::{self, Function, MathClass};
+use crate::kernel::{BinaryOp, Builtin, Expr, ExprKind};
+use crate::types::Bound;
+use crate::{Site, Type};
+
+/// What is called, as the source writes it.
+struct Written {
+    /// The plain name: no namespace, no template arguments.
+    name: String,
+    /// With its namespace or class.
+    full: String,
+    explicit: Vec<Bound>,
+}
+
+impl Lowering<'_> {
+    pub(super) fn call(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let (Some(function), Some(list)) = (
+            node.child_by_field_name("function"),
+            node.child_by_field_name("arguments"),
+        ) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        if let Some(launch) = child_of_kind(node, "kernel_call_syntax") {
+            // What the launched kernel costs is its own affair.
+            let mut all = self.arguments(launch, source);
+            all.extend(self.arguments(list, source));
+            return Expr {
+                kind: ExprKind::Call(Function::Ignored, all),
+                ty: Type::Void,
+                site,
+            };
+        }
+        if list.kind() == "initializer_list" {
+            // `float4{…}` where the grammar reads a call.
+            let ty = self.base_type(function, source);
+            let all = self.initializers(list, source);
+            return self.constructed(&ty, all, site);
+        }
+        match function.kind() {
+            "field_expression" => self.member_call(function, list, source, site),
+            "identifier"
+            | "qualified_identifier"
+            | "template_function"
+            | "dependent_name"
+            | "primitive_type"
+            | "type_identifier"
+            | "template_type"
+            | "sized_type_specifier"
+            | "operator_name" => self.named_call(function, list, source, site),
+            "parenthesized_expression" => {
+                // `(f)(x)`, or a lambda called where it stands.
+                let inner = parts(function).into_iter().next();
+                match inner {
+                    Some(inner)
+                        if matches!(inner.kind(), "identifier" | "qualified_identifier") =>
+                    {
+                        self.named_call(inner, list, source, site)
+                    }
+                    _ => self.called_value(function, list, source, site),
+                }
+            }
+            _ => self.called_value(function, list, source, site),
+        }
+    }
+
+    /// The value of any expression, called.
+    fn called_value(&mut self, function: Node, list: Node, source: Source, site: Site) -> Expr {
+        let callee = self.expr(function, source);
+        let arguments = self.arguments(list, source);
+        self.call_of_value(callee, arguments, site)
+    }
+
+    fn call_of_value(&mut self, callee: Expr, arguments: Vec<Expr>, site: Site) -> Expr {
+        match &callee.ty {
+            Type::Callable(lambda) => {
+                let lambda = lambda.clone();
+                return self.call_lambda(&lambda, &arguments, site);
+            }
+            Type::Struct(_) => {
+                if let Some(call) = self.operator_call("operator()", &callee, &arguments, site) {
+                    return call;
+                }
+            }
+            Type::Library(name) => {
+                if let Some(function) = name.strip_prefix("function ") {
+                    let function = function.to_owned();
+                    return self.call_by_name(&function, &function, &[], arguments, site);
+                }
+                if let Some(found) = self.library_functor(&name.clone(), &arguments, site) {
+                    return found;
+                }
+            }
+            _ => {}
+        }
+        let mut all = vec![callee];
+        all.extend(arguments);
+        self.opaque(site, "call to a function that was not read", all)
+    }
+
+    /// `object.name(…)`, `pointer->name(…)`.
+    fn member_call(&mut self, function: Node, list: Node, source: Source, site: Site) -> Expr {
+        let (Some(object), Some(field)) = (
+            function.child_by_field_name("argument"),
+            function.child_by_field_name("field"),
+        ) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let mut explicit = Vec::new();
+        let mut name_node = field;
+        if name_node.kind() == "dependent_name" {
+            name_node = parts(name_node).into_iter().next().unwrap_or(name_node);
+        }
+        if matches!(name_node.kind(), "template_method" | "template_function") {
+            if let Some(arguments) = name_node.child_by_field_name("arguments") {
+                explicit = self.template_arguments(arguments, source);
+            }
+            name_node = name_node.child_by_field_name("name").unwrap_or(name_node);
+        }
+        let name = text_of(name_node, source).to_owned();
+        let arrow = function
+            .child_by_field_name("operator")
+            .is_some_and(|operator| text_of(operator, source) == "->");
+        let mut object = self.expr(object, source);
+        if arrow {
+            if let Type::Struct(_) = object.ty
+                && let Some(call) = self.operator_call("operator->", &object, &[], site)
+            {
+                object = call;
+            }
+            let at = object.site;
+            object = super::split::deref(object, at);
+        }
+        let arguments = self.arguments(list, source);
+        if let Some(call) = self.method_call(&object, &name, &explicit, &arguments, site) {
+            return call;
+        }
+        if let Some(member) = self.member(&object, &name, site) {
+            return self.call_of_value(member, arguments, site);
+        }
+        if let Some(found) = self.library_method(&object, &name, &explicit, &arguments, site) {
+            return found;
+        }
+        let mut all = vec![object];
+        all.extend(arguments);
+        self.opaque(site, "call to a function that was not read", all)
+    }
+
+    fn written(&mut self, function: Node, source: Source) -> Written {
+        let full = text_of(function, source).to_owned();
+        let mut at = function;
+        let mut explicit = Vec::new();
+        loop {
+            match at.kind() {
+                "qualified_identifier" | "dependent_name" => {
+                    let inner = at
+                        .child_by_field_name("name")
+                        .or_else(|| parts(at).into_iter().next_back());
+                    match inner {
+                        Some(inner) => at = inner,
+                        None => break,
+                    }
+                }
+                "template_function" | "template_type" => {
+                    if let Some(arguments) = at.child_by_field_name("arguments") {
+                        explicit = self.template_arguments(arguments, source);
+                    }
+                    match at.child_by_field_name("name") {
+                        Some(name) => at = name,
+                        None => break,
+                    }
+                }
+                _ => break,
+            }
+        }
+        Written {
+            name: text_of(at, source).trim().to_owned(),
+            full,
+            explicit,
+        }
+    }
+
+    fn named_call(&mut self, function: Node, list: Node, source: Source, site: Site) -> Expr {
+        let base = match function.kind() {
+            "template_function" | "template_type" => function
+                .child_by_field_name("name")
+                .map_or("", |name| text_of(name, source)),
+            _ => "",
+        };
+        if matches!(
+            base,
+            "reinterpret_cast" | "static_cast" | "const_cast" | "bit_cast"
+        ) || base == "dynamic_cast"
+        {
+            let ty = function
+                .child_by_field_name("arguments")
+                .and_then(|arguments| parts(arguments).into_iter().next())
+                .map_or(Type::Unknown(String::new()), |ty| {
+                    self.base_type(ty, source)
+                });
+            let reference = text_of(function, source).trim_end().ends_with("&>");
+            let mut arguments = self.arguments(list, source);
+            let Some(value) = arguments.pop() else {
+                return self.opaque(site, "syntax error", Vec::new());
+            };
+            if reference {
+                // The same place, read as another type.
+                return match value.kind {
+                    ExprKind::Deref(pointer) => {
+                        let pointer = self.cast(
+                            *pointer,
+                            Type::Pointer(Arc::new(ty), crate::AddressSpace::Global),
+                            site,
+                        );
+                        super::split::deref(pointer, site)
+                    }
+                    ExprKind::Index(..) => {
+                        let pointer =
+                            super::split::address_of(value, crate::AddressSpace::Global, site);
+                        let to = Type::Pointer(Arc::new(ty.clone()), crate::AddressSpace::Global);
+                        let pointer = self.cast(pointer, to, site);
+                        Expr {
+                            kind: ExprKind::Deref(Box::new(pointer)),
+                            ty,
+                            site,
+                        }
+                    }
+                    kind => Expr {
+                        kind,
+                        ty: value.ty,
+                        site,
+                    },
+                };
+            }
+            return self.cast(value, ty, site);
+        }
+        let written = self.written(function, source);
+        // A variable: a lambda, a functor, a pointer to a function.
+        if function.kind() == "identifier" {
+            match self.named(&written.name) {
+                Some(Named::Type(ty)) => {
+                    let ty = ty.clone();
+                    let arguments = self.arguments(list, source);
+                    return self.constructed(&ty, arguments, site);
+                }
+                Some(_) => return self.called_value(function, list, source, site),
+                None => {}
+            }
+            if let Some(this) = self.current().this.clone() {
+                if let Some(member) = self.member(&this, &written.name, site) {
+                    let arguments = self.arguments(list, source);
+                    return self.call_of_value(member, arguments, site);
+                }
+            }
+        }
+        if let Some(expression) = self.work_item(&written.name, list, source, site) {
+            return expression;
+        }
+        let bound = self
+            .current()
+            .bindings
+            .iter()
+            .rev()
+            .find(|(name, _)| *name == written.name)
+            .map(|(_, bound)| bound.clone());
+        if let Some(Bound::Template(function)) = &bound {
+            let arguments = self.arguments(list, source);
+            return self.call_by_name(function, function, &written.explicit, arguments, site);
+        }
+        if let Some(Bound::Type(ty)) = bound {
+            let arguments = self.arguments(list, source);
+            if let Type::Callable(_) | Type::Library(_) = ty {
+                let callee = super::split::list(&ty, Vec::new(), site);
+                return self.call_of_value(callee, arguments, site);
+            }
+            return self.constructed(&ty, arguments, site);
+        }
+        // A class's static function, or a type's constructor.
+        if function.kind() == "qualified_identifier"
+            && let Some(scope) = function.child_by_field_name("scope")
+        {
+            let ty = match scope.kind() {
+                "template_type" => Some(self.template_type(scope, source)),
+                _ => self.type_named(text_of(scope, source)),
+            };
+            if let Some(Type::Struct(structure)) = ty
+                && let Some(class) = structure.class.clone()
+            {
+                let methods = self.methods(&class, &written.name);
+                if !methods.is_empty() {
+                    let arguments = self.arguments(list, source);
+                    // A base's function called on this object keeps the object.
+                    let this = self.current().this.clone().unwrap_or_else(|| {
+                        super::split::list(&Type::Struct(Arc::clone(&structure)), Vec::new(), site)
+                    });
+                    let this = Expr {
+                        ty: Type::Struct(Arc::clone(&structure)),
+                        ..this
+                    };
+                    let candidates = methods
+                        .into_iter()
+                        .map(|method| Candidate {
+                            definition: method.definition,
+                            bindings: method.bindings,
+                            this: Some(this.clone()),
+                        })
+                        .collect();
+                    return match self.call_best(candidates, &written.explicit, &arguments, site) {
+                        Some(call) => call,
+                        None => {
+                            self.opaque(site, "call to a function that was not read", arguments)
+                        }
+                    };
+                }
+            }
+        }
+        let arguments = self.arguments(list, source);
+        // A member function of the class being read.
+        if function.kind() != "qualified_identifier"
+            && let Some(this) = self.current().this.clone()
+            && let Some(call) =
+                self.method_call(&this, &written.name, &written.explicit, &arguments, site)
+        {
+            return call;
+        }
+        let is_type = match function.kind() {
+            "template_function" | "template_type" => {
+                let ty = if self.unit.functions(&written.name).is_empty() {
+                    self.instance(&written.name, &written.explicit)
+                        .or_else(|| super::library::template_type(&written.name, &written.explicit))
+                } else {
+                    None
+                };
+                ty
+            }
+            "qualified_identifier" if !written.explicit.is_empty() => self
+                .instance(&written.name, &written.explicit)
+                .or_else(|| super::library::template_type(&written.name, &written.explicit)),
+            _ if functions::known(&written.name, self.opencl()).is_some() => None,
+            _ => self.type_named(&written.full),
+        };
+        if let Some(ty) = is_type {
+            return self.constructed(&ty, arguments, site);
+        }
+        let Written {
+            name,
+            full,
+            explicit,
+        } = written;
+        self.call_by_name(&name, &full, &explicit, arguments, site)
+    }
+
+    /// A function at file scope, or one that is known.
+    fn call_by_name(
+        &mut self,
+        name: &str,
+        full: &str,
+        explicit: &[Bound],
+        arguments: Vec<Expr>,
+        site: Site,
+    ) -> Expr {
+        let candidates: Vec<Candidate> = self
+            .unit
+            .functions(name)
+            .into_iter()
+            .map(|definition| Candidate {
+                definition,
+                bindings: Vec::new(),
+                this: None,
+            })
+            .collect();
+        // Beside a function of the toolkit one of the same name must be meant for these very types.
+        let candidates: Vec<Candidate> = if functions::known(name, self.opencl()).is_some() {
+            candidates
+                .into_iter()
+                .filter(|candidate| self.takes_exactly(candidate, &arguments))
+                .collect()
+        } else {
+            candidates
+        };
+        if !candidates.is_empty()
+            && let Some(call) = self.call_best(candidates, explicit, &arguments, site)
+        {
+            return call;
+        }
+        if let Some(ty) = name
+            .strip_prefix("make_")
+            .and_then(|vector| Type::named(vector, false).or_else(|| self.type_named(vector)))
+        {
+            return self.constructed(&ty, arguments, site);
+        }
+        if functions::is_barrier(name) {
+            let barrier = crate::Stmt {
+                kind: crate::StmtKind::Barrier,
+                site,
+            };
+            let mut all = arguments;
+            all.insert(
+                0,
+                Expr {
+                    kind: ExprKind::Inline(vec![barrier], None),
+                    ty: Type::Void,
+                    site,
+                },
+            );
+            // `__syncthreads_or(p)` gives a number.
+            return if all.len() > 1 && !self.opencl() {
+                let gathered = Expr {
+                    kind: ExprKind::Call(Function::WarpExchange, all.split_off(1)),
+                    ty: Type::INT,
+                    site,
+                };
+                all.push(gathered);
+                super::split::list(&Type::INT, all, site)
+            } else {
+                super::split::list(&Type::Void, all, site)
+            };
+        }
+        if let Some(found) = self.library_call(name, full, explicit, &arguments, site) {
+            return found;
+        }
+        match functions::known(name, self.opencl()) {
+            Some(function) => known_call(function, name, arguments, site),
+            None => self.opaque(site, "call to a function that was not read", arguments),
+        }
+    }
+
+    /// OpenCL's work-item functions.
+    fn work_item(&mut self, name: &str, list: Node, source: Source, site: Site) -> Option<Expr> {
+        if !name.starts_with("get_") || !self.unit.functions(name).is_empty() {
+            return None;
+        }
+        let axis = parts(list)
+            .first()
+            .map(|axis| self.expr(*axis, source))
+            .and_then(|axis| super::constants::constant(&axis))
+            .filter(|axis| (0..3).contains(axis))
+            .unwrap_or(0) as u8;
+        let make = |kind| Expr {
+            kind,
+            ty: Type::SIZE,
+            site,
+        };
+        let builtin = |builtin| make(ExprKind::Builtin(builtin));
+        let kind = match name {
+            "get_local_id" => self.thread(axis),
+            "get_group_id" => ExprKind::Builtin(Builtin::BlockIdx(axis)),
+            "get_local_size" | "get_enqueued_local_size" => {
+                ExprKind::Builtin(Builtin::BlockDim(axis))
+            }
+            "get_num_groups" => ExprKind::Builtin(Builtin::GridDim(axis)),
+            "get_global_offset" => ExprKind::Int(0),
+            "get_work_dim" => ExprKind::Int(if self.axes[2] {
+                3
+            } else if self.axes[1] {
+                2
+            } else {
+                1
+            }),
+            "get_global_size" => ExprKind::Binary(
+                BinaryOp::Mul,
+                Box::new(builtin(Builtin::GridDim(axis))),
+                Box::new(builtin(Builtin::BlockDim(axis))),
+            ),
+            "get_global_id" => {
+                let thread = self.thread(axis);
+                ExprKind::Binary(
+                    BinaryOp::Add,
+                    Box::new(make(ExprKind::Binary(
+                        BinaryOp::Mul,
+                        Box::new(builtin(Builtin::BlockIdx(axis))),
+                        Box::new(builtin(Builtin::BlockDim(axis))),
+                    ))),
+                    Box::new(make(thread)),
+                )
+            }
+            "get_global_linear_id" | "get_local_linear_id" => {
+                let rank = self.thread_rank(site);
+                if name == "get_local_linear_id" {
+                    return Some(Expr {
+                        ty: Type::SIZE,
+                        ..rank
+                    });
+                }
+                let block = self.block_rank(site);
+                let size = self.block_size(site);
+                ExprKind::Binary(
+                    BinaryOp::Add,
+                    Box::new(make(ExprKind::Binary(
+                        BinaryOp::Mul,
+                        Box::new(block),
+                        Box::new(size),
+                    ))),
+                    Box::new(rank),
+                )
+            }
+            "get_sub_group_size" | "get_max_sub_group_size" | "get_enqueued_sub_group_size" => {
+                ExprKind::Builtin(Builtin::WarpSize)
+            }
+            "get_sub_group_local_id" => {
+                return Some(self.lane(site));
+            }
+            "get_sub_group_id" => {
+                let rank = self.thread_rank(site);
+                ExprKind::Binary(
+                    BinaryOp::Div,
+                    Box::new(rank),
+                    Box::new(builtin(Builtin::WarpSize)),
+                )
+            }
+            "get_num_sub_groups" => {
+                let size = self.block_size(site);
+                ExprKind::Binary(
+                    BinaryOp::Div,
+                    Box::new(size),
+                    Box::new(builtin(Builtin::WarpSize)),
+                )
+            }
+            _ => return None,
+        };
+        Some(make(kind))
+    }
+}
+
+/// A call to a function that every kernel may call.
+pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, site: Site) -> Expr {
+    let make = |kind, ty| Expr { kind, ty, site };
+    let first = arguments
+        .first()
+        .map_or(Type::Void, |first| first.ty.clone());
+    let common = arguments
+        .iter()
+        .skip(1)
+        .fold(first.clone(), |ty, next| ty.common(&next.ty));
+    let (function, ty) = match function {
+        Function::Min | Function::Max | Function::Abs if !common.is_int() => {
+            (Function::Math(MathClass::Float(1)), common)
+        }
+        Function::Min | Function::Max | Function::Abs => (function, common),
+        Function::Mul24 => (function, first),
+        Function::Load | Function::Atomic => {
+            let ty = first.element().cloned().unwrap_or(Type::INT);
+            (function, ty)
+        }
+        Function::Store | Function::Ignored => (function, Type::Void),
+        Function::Texture { store } => (
+            function,
+            if store {
+                Type::Void
+            } else {
+                Type::Vector(Arc::new(Type::FLOAT), 4)
+            },
+        ),
+        Function::Tile { .. } => (function, Type::Void),
+        Function::WarpExchange => {
+            let value = usize::from(name.ends_with("_sync") && arguments.len() > 1);
+            let ty = if name.contains("ballot") || name.contains("mask") || name.contains("match") {
+                Type::UINT
+            } else if name.contains("any") || name.contains("all_sync") || name == "__all" {
+                Type::INT
+            } else {
+                arguments
+                    .get(value)
+                    .map_or(Type::INT, |value| value.ty.clone())
+            };
+            (function, ty)
+        }
+        Function::Math(class) => {
+            let ty = match class {
+                MathClass::Int(_) => match common {
+                    Type::Int { .. } => common,
+                    _ => Type::INT,
+                },
+                MathClass::Convert => functions::converted(name).unwrap_or(Type::INT),
+                _ if name.ends_with('f') || name.starts_with("__") => match &common {
+                    Type::Float { .. } | Type::Vector(..) => common,
+                    _ => Type::FLOAT,
+                },
+                _ if common.is_float() || matches!(common, Type::Vector(..)) => common,
+                _ => Type::DOUBLE,
+            };
+            (function, ty)
+        }
+    };
+    make(ExprKind::Call(function, arguments), ty)
+}

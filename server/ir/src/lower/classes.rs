@@ -1,0 +1,542 @@
+//! Structures, classes and enumerations: their layout and their members.
+
+use std::sync::Arc;
+
+use warplens_syntax::Node;
+
+use super::constants::constant;
+use super::{Lowering, Source, parts, text_of};
+use crate::types::{Bindings, Class, Struct};
+use crate::unit::{Constant, Definition};
+use crate::{AddressSpace, Type};
+
+/// Classes look for members in so many bases of bases.
+const DEEPEST_BASE: u32 = 16;
+
+/// A member function and the class it was found in.
+pub(super) struct Method {
+    pub(super) definition: Definition,
+    pub(super) bindings: Bindings,
+}
+
+impl Lowering<'_> {
+    /// Lays out a structure that is defined here. `bound` names an instance of a template.
+    pub(super) fn structure(
+        &mut self,
+        node: Node,
+        source: Source,
+        bound: Option<(&str, &Bindings)>,
+    ) -> Option<Type> {
+        let body = node.child_by_field_name("body")?;
+        if self.depth > super::DEEPEST_CALLS {
+            return None;
+        }
+        self.depth += 1;
+        let plain = node
+            .child_by_field_name("name")
+            .map(|name| text_of(name, source).to_owned())
+            .unwrap_or_default();
+        let name = bound.map_or(plain.clone(), |(name, _)| name.to_owned());
+        let head = node.start_byte()..body.start_byte();
+        let words: Vec<String> = source
+            .parsed
+            .words
+            .iter()
+            .filter(|word| {
+                head.contains(&word.range.start) && word.name.contains("align")
+                    || word.argument.contains("align")
+            })
+            .map(|word| {
+                let argument = word.argument.trim_matches(['(', ')']);
+                match argument.split_once("aligned") {
+                    Some((_, rest)) => rest.trim_matches(['_', ' ', '(', ')']).to_owned(),
+                    None => argument.to_owned(),
+                }
+            })
+            .collect();
+        let mut align = words
+            .iter()
+            .filter_map(|argument| self.constant_text(argument))
+            .max()
+            .unwrap_or(1);
+        let head_text = source.parsed.text.get(head).unwrap_or("");
+        if align == 1
+            && let Some(at) = head_text.find("align")
+            && let Some(open) = head_text[at..].find('(')
+        {
+            let inner = head_text[at + open..].trim_start_matches('(');
+            let digits: String = inner.chars().take_while(char::is_ascii_digit).collect();
+            align = digits.parse().unwrap_or(1);
+        }
+        let mut bases = Vec::new();
+        let mut fields: Vec<(String, Type)> = Vec::new();
+        if let Some(clause) = super::child_of_kind(node, "base_class_clause") {
+            for base in parts(clause) {
+                if !matches!(
+                    base.kind(),
+                    "type_identifier" | "template_type" | "qualified_identifier"
+                ) {
+                    continue;
+                }
+                let ty = self.base_type(base, source);
+                if let Type::Struct(structure) = &ty {
+                    let offset = fields.iter().map(|(_, ty)| ty.size()).sum();
+                    bases.push((ty.clone(), offset));
+                    if !structure.fields.is_empty() {
+                        fields.push((String::new(), ty.clone()));
+                    }
+                }
+            }
+        }
+        // Members see the class's own types and constants.
+        self.frame().scopes.push(super::Scope::new());
+        self.fields(body, source, &mut fields);
+        self.frame().scopes.pop();
+        self.depth -= 1;
+        let union = node.kind() == "union_specifier";
+        let mut structure = Struct::new(&name, fields, union, align.max(1) as u64);
+        flatten(&mut structure);
+        structure.class = Some(Arc::new(Class {
+            name: plain.clone(),
+            definition: Definition::new(source.parsed, node.byte_range(), source.header),
+            bindings: bound
+                .map(|(_, bindings)| bindings.clone())
+                .unwrap_or_else(|| self.current().bindings.clone()),
+            bases,
+        }));
+        let ty = Type::Struct(Arc::new(structure));
+        if !plain.is_empty() && bound.is_none() {
+            self.bind(&plain, super::Named::Type(ty.clone()));
+            self.declared.push((plain, ty.clone()));
+        }
+        Some(ty)
+    }
+
+    fn fields(&mut self, body: Node, source: Source, fields: &mut Vec<(String, Type)>) {
+        for child in parts(body) {
+            match child.kind() {
+                "type_definition" | "alias_declaration" => {
+                    for (name, ty) in self.typedefs(child, source) {
+                        self.bind(&name, super::Named::Type(ty));
+                    }
+                }
+                "field_declaration" => self.field_declaration(child, source, fields),
+                // An anonymous structure or union gives its fields to the outer one.
+                "struct_specifier" | "union_specifier" | "class_specifier" => {
+                    if let Some(ty) = self.structure(child, source, None)
+                        && child.child_by_field_name("name").is_none()
+                    {
+                        fields.push((String::new(), ty));
+                    }
+                }
+                "enum_specifier" => {
+                    for (name, constant) in self.enumeration(child, source) {
+                        if let Constant::Int(value, ty) = constant {
+                            self.bind_constant(&name, value, ty);
+                        }
+                    }
+                }
+                "declaration" => self.field_declaration(child, source, fields),
+                _ => {}
+            }
+        }
+    }
+
+    fn field_declaration(&mut self, child: Node, source: Source, fields: &mut Vec<(String, Type)>) {
+        let Some(ty) = child.child_by_field_name("type") else {
+            return;
+        };
+        let base = self.base_type(ty, source);
+        let is_static = has_word(child, source, "static") || has_word(child, source, "constexpr");
+        let space = super::types::space_of(child, source).unwrap_or(AddressSpace::Global);
+        let mut cursor = child.walk();
+        let declarators: Vec<Node> = child
+            .children_by_field_name("declarator", &mut cursor)
+            .collect();
+        if declarators.is_empty()
+            && matches!(ty.kind(), "struct_specifier" | "union_specifier")
+            && ty.child_by_field_name("name").is_none()
+        {
+            fields.push((String::new(), base));
+            return;
+        }
+        for declarator in declarators {
+            if declarator.kind() == "function_declarator" {
+                continue;
+            }
+            let declared = self.declarator(declarator, base.clone(), space, source);
+            if is_static {
+                let value = child
+                    .child_by_field_name("default_value")
+                    .or_else(|| declarator.child_by_field_name("value"));
+                if let Some(value) = value.and_then(|value| self.constant_node(value, source)) {
+                    self.bind_constant(&declared.name, value, declared.ty);
+                }
+                continue;
+            }
+            let ty = if declared.reference {
+                Type::Pointer(Arc::new(declared.ty), AddressSpace::Global)
+            } else {
+                declared.ty
+            };
+            if matches!(&ty, Type::Unknown(name) if name == "function") {
+                continue;
+            }
+            fields.push((declared.name, ty));
+        }
+    }
+
+    pub(super) fn enum_type(&mut self, node: Node, source: Source) -> Type {
+        node.child_by_field_name("base")
+            .map_or(Type::INT, |base| self.base_type(base, source))
+    }
+
+    pub(super) fn enumeration(&mut self, node: Node, source: Source) -> Vec<(String, Constant)> {
+        let mut found = Vec::new();
+        let Some(body) = node.child_by_field_name("body") else {
+            return found;
+        };
+        let mut next = 0i64;
+        for child in parts(body) {
+            if child.kind() != "enumerator" {
+                continue;
+            }
+            if let Some(value) = child.child_by_field_name("value") {
+                next = self.constant_node(value, source).unwrap_or(next);
+            }
+            if let Some(name) = child.child_by_field_name("name") {
+                let name = text_of(name, source).to_owned();
+                self.bind_constant(&name, next, Type::INT);
+                found.push((name, Constant::Int(next, Type::INT)));
+            }
+            next = next.wrapping_add(1);
+        }
+        found
+    }
+
+    // ---- members -------------------------------------------------------------------------------
+
+    /// The class whose member function is being read.
+    pub(super) fn this_class(&self) -> Option<Arc<Class>> {
+        match &self.current().this {
+            Some(this) => match &this.ty {
+                Type::Struct(structure) => structure.class.clone(),
+                _ => None,
+            },
+            None => None,
+        }
+    }
+
+    pub(super) fn type_of_this_class(&mut self, name: &str) -> Option<Type> {
+        let class = self.this_class()?;
+        if class.name == name {
+            return self.current().this.as_ref().map(|this| this.ty.clone());
+        }
+        self.class_type(&class, name, 0)
+    }
+
+    /// `Class::name` as a type.
+    pub(super) fn type_of_class(&mut self, class: &Type, name: &str) -> Option<Type> {
+        match class {
+            Type::Struct(structure) => {
+                let class = structure.class.clone()?;
+                self.class_type(&class, name, 0)
+            }
+            _ => None,
+        }
+    }
+
+    fn class_type(&mut self, class: &Arc<Class>, name: &str, depth: u32) -> Option<Type> {
+        let key = (Arc::as_ptr(class) as usize, name.to_owned());
+        if let Some((_, known)) = self.member_types.get(&key) {
+            return known.clone();
+        }
+        if depth > DEEPEST_BASE || !self.look(class, name) {
+            return None;
+        }
+        let found = self.search_type(class, name, depth);
+        self.member_types
+            .insert(key, (Arc::clone(class), found.clone()));
+        found
+    }
+
+    fn search_type(&mut self, class: &Arc<Class>, name: &str, depth: u32) -> Option<Type> {
+        let found = self.in_class(class, |lowering, member, source| match member.kind() {
+            "type_definition" | "alias_declaration" => {
+                if !text_of(member, source).contains(name) {
+                    return None;
+                }
+                lowering
+                    .typedefs(member, source)
+                    .into_iter()
+                    .find(|(of, _)| of == name)
+                    .map(|(_, ty)| ty)
+            }
+            "struct_specifier" | "class_specifier" | "union_specifier" => member
+                .child_by_field_name("name")
+                .filter(|of| text_of(*of, source) == name)
+                .and_then(|_| lowering.structure(member, source, None)),
+            "field_declaration" => member
+                .child_by_field_name("type")
+                .filter(|ty| {
+                    ty.child_by_field_name("body").is_some()
+                        && ty
+                            .child_by_field_name("name")
+                            .is_some_and(|of| text_of(of, source) == name)
+                })
+                .map(|ty| lowering.base_type(ty, source)),
+            "enum_specifier" => member
+                .child_by_field_name("name")
+                .filter(|of| text_of(*of, source) == name)
+                .map(|_| lowering.enum_type(member, source)),
+            _ => None,
+        });
+        self.looking.pop();
+        found.or_else(|| {
+            class.bases.iter().find_map(|(base, _)| match base {
+                Type::Struct(structure) => {
+                    let class = structure.class.clone()?;
+                    self.class_type(&class, name, depth + 1)
+                }
+                _ => None,
+            })
+        })
+    }
+
+    /// `Class::name` as a number: a static constant or an enumerator.
+    pub(super) fn constant_of_class(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+    ) -> Option<(i64, Type)> {
+        self.class_constant(class, name, 0)
+    }
+
+    fn class_constant(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+        depth: u32,
+    ) -> Option<(i64, Type)> {
+        let key = (Arc::as_ptr(class) as usize, name.to_owned());
+        if let Some((_, known)) = self.member_constants.get(&key) {
+            return known.clone();
+        }
+        if depth > DEEPEST_BASE || !self.look(class, name) {
+            return None;
+        }
+        let found = self.search_constant(class, name, depth);
+        self.member_constants
+            .insert(key, (Arc::clone(class), found.clone()));
+        found
+    }
+
+    fn search_constant(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+        depth: u32,
+    ) -> Option<(i64, Type)> {
+        let found = self.in_class(class, |lowering, member, source| {
+            if !text_of(member, source).contains(name) {
+                return None;
+            }
+            match member.kind() {
+                "field_declaration" | "declaration" => {
+                    if let Some(ty) = member.child_by_field_name("type")
+                        && ty.kind() == "enum_specifier"
+                        && ty.child_by_field_name("body").is_some()
+                    {
+                        return lowering.enumerator(ty, name, source);
+                    }
+                    if !has_word(member, source, "static") && !has_word(member, source, "constexpr")
+                    {
+                        return None;
+                    }
+                    let base = lowering.base_type(member.child_by_field_name("type")?, source);
+                    let mut cursor = member.walk();
+                    let declarators: Vec<Node> = member
+                        .children_by_field_name("declarator", &mut cursor)
+                        .collect();
+                    for declarator in declarators {
+                        let declared = lowering.declarator(
+                            declarator,
+                            base.clone(),
+                            AddressSpace::Global,
+                            source,
+                        );
+                        if declared.name != name {
+                            continue;
+                        }
+                        let value = member
+                            .child_by_field_name("default_value")
+                            .or_else(|| declarator.child_by_field_name("value"))?;
+                        let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
+                        return Some((constant(&read)?, declared.ty));
+                    }
+                    None
+                }
+                "enum_specifier" => lowering.enumerator(member, name, source),
+                _ => None,
+            }
+        });
+        self.looking.pop();
+        found.or_else(|| {
+            class.bases.iter().find_map(|(base, _)| match base {
+                Type::Struct(structure) => {
+                    let class = structure.class.clone()?;
+                    self.class_constant(&class, name, depth + 1)
+                }
+                _ => None,
+            })
+        })
+    }
+
+    fn enumerator(&mut self, node: Node, name: &str, source: Source) -> Option<(i64, Type)> {
+        let found = self.enumeration(node, source);
+        found.into_iter().find_map(|(of, constant)| match constant {
+            Constant::Int(value, ty) if of == name => Some((value, ty)),
+            _ => None,
+        })
+    }
+
+    /// The member functions of that name, in the class and then in its bases.
+    pub(super) fn methods(&mut self, class: &Arc<Class>, name: &str) -> Vec<Method> {
+        let mut found = Vec::new();
+        self.collect_methods(class, name, &mut found, 0);
+        found
+    }
+
+    fn collect_methods(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+        found: &mut Vec<Method>,
+        depth: u32,
+    ) {
+        if depth > DEEPEST_BASE {
+            return;
+        }
+        let definition = &class.definition;
+        let Some(node) = definition.node(CLASSES) else {
+            return;
+        };
+        let text = &definition.text;
+        if let Some(body) = node.child_by_field_name("body") {
+            for member in parts(body) {
+                let function = match member.kind() {
+                    "function_definition" => Some(member),
+                    "template_declaration" => super::child_of_kind(member, "function_definition"),
+                    _ => None,
+                };
+                let Some(function) = function else { continue };
+                let Some(declarator) = crate::outline::function_declarator(function) else {
+                    continue;
+                };
+                let Some(of) = declarator.child_by_field_name("declarator") else {
+                    continue;
+                };
+                let of: String = text.text[of.byte_range()].split_whitespace().collect();
+                if of == name {
+                    found.push(Method {
+                        definition: Definition::new(text, member.byte_range(), definition.header),
+                        bindings: class.bindings.clone(),
+                    });
+                }
+            }
+        }
+        for outside in self.unit.functions(&format!("{}::{name}", class.name)) {
+            found.push(Method {
+                definition: outside,
+                bindings: class.bindings.clone(),
+            });
+        }
+        for (base, _) in &class.bases {
+            if let Type::Struct(structure) = base
+                && let Some(base) = &structure.class
+            {
+                self.collect_methods(base, name, found, depth + 1);
+            }
+        }
+    }
+
+    /// Notes that a member is being looked up; false where it already is.
+    fn look(&mut self, class: &Arc<Class>, name: &str) -> bool {
+        let key = (class.definition.hash, name.to_owned());
+        if self.looking.contains(&key) {
+            return false;
+        }
+        self.looking.push(key);
+        true
+    }
+
+    /// Reads the members of a class in its own scope until one gives something.
+    fn in_class<T>(
+        &mut self,
+        class: &Arc<Class>,
+        mut read: impl FnMut(&mut Self, Node, Source) -> Option<T>,
+    ) -> Option<T> {
+        if self.depth > super::DEEPEST_CALLS {
+            return None;
+        }
+        let definition = class.definition.clone();
+        let node = definition.node(CLASSES)?;
+        let body = node.child_by_field_name("body")?;
+        let source = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+        };
+        self.depth += 1;
+        self.unevaluated += 1;
+        let this = crate::Expr {
+            kind: crate::ExprKind::List(Vec::new()),
+            ty: Type::Struct(Arc::new(Struct {
+                class: Some(Arc::clone(class)),
+                ..Struct::new(&class.name, Vec::new(), false, 1)
+            })),
+            site: crate::Site::default(),
+        };
+        self.frames.push(super::Frame {
+            scopes: vec![super::Scope::new()],
+            bindings: class.bindings.clone(),
+            this: Some(this),
+            result: super::Result::None,
+            function: 0,
+        });
+        let found = parts(body)
+            .into_iter()
+            .find_map(|member| read(self, member, source));
+        self.unevaluated -= 1;
+        self.frames.pop();
+        self.depth -= 1;
+        found
+    }
+}
+
+pub(super) const CLASSES: &[&str] = &["struct_specifier", "class_specifier", "union_specifier"];
+
+/// Fields of bases and of anonymous members are found in the structure itself.
+fn flatten(structure: &mut Struct) {
+    let mut more = Vec::new();
+    for field in &structure.fields {
+        if field.name.is_empty()
+            && let Type::Struct(inner) = &field.ty
+        {
+            more.extend(inner.fields.iter().cloned().map(|mut inner| {
+                inner.offset += field.offset;
+                inner
+            }));
+        }
+    }
+    structure.fields.retain(|field| !field.name.is_empty());
+    structure.fields.extend(more);
+}
+
+/// True where a declaration has that word before its declarators.
+pub(super) fn has_word(node: Node, source: Source, word: &str) -> bool {
+    let mut cursor = node.walk();
+    node.children(&mut cursor)
+        .take_while(|child| !child.kind().ends_with("declarator"))
+        .any(|child| text_of(child, source) == word)
+}

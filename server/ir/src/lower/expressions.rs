@@ -1,0 +1,961 @@
+//! Expressions.
+
+use std::sync::Arc;
+
+use warplens_syntax::Node;
+
+use super::constants::{binary_op, constant};
+use super::split::{address_of, deref, list};
+use super::{
+    DEEPEST, Lowering, MOST_EXPRESSIONS, Named, Source, library, literals, parts, text_of,
+};
+use crate::kernel::{BinaryOp, Builtin, Expr, ExprKind, Storage, UnaryOp};
+use crate::types::{Bound, Callable, Callee};
+use crate::unit::{Constant, Definition};
+use crate::{AddressSpace, Site, Type};
+
+impl Lowering<'_> {
+    pub(super) fn expr(&mut self, node: Node, source: Source) -> Expr {
+        self.expressions += 1;
+        let site = self.site(node, source);
+        if self.expressions > MOST_EXPRESSIONS || self.depth > DEEPEST {
+            self.lost(site, "expands to too much");
+            return Expr {
+                kind: ExprKind::Opaque("expands to too much".to_owned(), Vec::new()),
+                ty: Type::INT,
+                site,
+            };
+        }
+        self.depth += 1;
+        let expression = self.expression(node, source, site);
+        self.depth -= 1;
+        expression
+    }
+
+    fn expression(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let make = |kind, ty| Expr { kind, ty, site };
+        let field = |name: &str| node.child_by_field_name(name);
+        match node.kind() {
+            "number_literal" | "user_defined_literal" => {
+                let (kind, ty) = literals::number(text_of(node, source), self.opencl());
+                make(kind, ty)
+            }
+            "true" => make(ExprKind::Int(1), Type::BOOL),
+            "false" => make(ExprKind::Int(0), Type::BOOL),
+            "null" | "nullptr" | "NULL" => make(ExprKind::Int(0), Type::LONG),
+            "char_literal" => make(
+                ExprKind::Int(literals::character(text_of(node, source))),
+                Type::CHAR,
+            ),
+            "string_literal" | "concatenated_string" | "raw_string_literal" => make(
+                ExprKind::List(Vec::new()),
+                Type::Unknown("string".to_owned()),
+            ),
+            "identifier" | "type_identifier" | "field_identifier" | "primitive_type" => {
+                let name = text_of(node, source);
+                self.name(name, site)
+            }
+            "qualified_identifier" => self.qualified(node, source, site),
+            "template_function" => self.template_value(node, source, site),
+            "this" => match self.current().this.clone() {
+                Some(this) => address_of(this, AddressSpace::Global, site),
+                None => self.opaque(site, "this outside a member function", Vec::new()),
+            },
+            "parenthesized_expression" => match parts(node).into_iter().next() {
+                Some(inner) => self.expr(inner, source),
+                None => self.opaque(site, "syntax error", Vec::new()),
+            },
+            "binary_expression" => self.binary(node, source, site),
+            "unary_expression" => self.unary(node, source, site),
+            "pointer_expression" => {
+                let Some(argument) = field("argument") else {
+                    return self.opaque(site, "syntax error", Vec::new());
+                };
+                let operator = field("operator").map_or("", |op| text_of(op, source));
+                let argument = self.expr(argument, source);
+                if operator == "&" {
+                    return address_of(argument, AddressSpace::Global, site);
+                }
+                if let Type::Struct(_) = argument.ty
+                    && let Some(call) = self.operator_call("operator*", &argument, &[], site)
+                {
+                    return call;
+                }
+                deref(argument, site)
+            }
+            "subscript_expression" => self.subscript(node, source, site),
+            "field_expression" => self.field(node, source, site),
+            "assignment_expression" => self.assignment(node, source, site),
+            "update_expression" => {
+                let Some(argument) = field("argument") else {
+                    return self.opaque(site, "syntax error", Vec::new());
+                };
+                let by = if field("operator").map_or_else(
+                    || text_of(node, source).contains("++"),
+                    |op| text_of(op, source) == "++",
+                ) {
+                    1
+                } else {
+                    -1
+                };
+                let postfix = argument.start_byte() == node.start_byte();
+                let argument = self.expr(argument, source);
+                let ty = argument.ty.clone();
+                make(ExprKind::Step(by, postfix, Box::new(argument)), ty)
+            }
+            "conditional_expression" => {
+                let (Some(c), Some(b)) = (field("condition"), field("alternative")) else {
+                    return self.opaque(site, "syntax error", Vec::new());
+                };
+                let c = self.expr(c, source);
+                // GNU: `a ?: b`.
+                let a = match field("consequence") {
+                    Some(a) => self.expr(a, source),
+                    None => c.clone(),
+                };
+                let b = self.expr(b, source);
+                if let Some(value) = constant(&c)
+                    && self.unevaluated > 0
+                {
+                    return Expr {
+                        site,
+                        ..if value != 0 { a } else { b }
+                    };
+                }
+                let ty = a.ty.common(&b.ty);
+                make(ExprKind::Select(Box::new(c), Box::new(a), Box::new(b)), ty)
+            }
+            "cast_expression" => {
+                let (Some(ty), Some(value)) = (field("type"), field("value")) else {
+                    return self.opaque(site, "syntax error", Vec::new());
+                };
+                let ty = self.base_type(ty, source);
+                // OpenCL's vector literal where the grammar reads a cast: (float4)(a, b, c, d).
+                if let Type::Vector(..) = ty
+                    && value.kind() == "parenthesized_expression"
+                    && let Some(inner) = value.named_child(0)
+                    && inner.kind() == "comma_expression"
+                {
+                    let inner = self.comma_parts(inner, source);
+                    return list(&ty, inner, site);
+                }
+                let value = self.expr(value, source);
+                self.cast(value, ty, site)
+            }
+            "vector_literal" => {
+                let ty = field("type").map_or(Type::Unknown(String::new()), |ty| {
+                    self.base_type(ty, source)
+                });
+                let arguments = match field("arguments") {
+                    Some(arguments) if arguments.kind() == "argument_list" => {
+                        self.arguments(arguments, source)
+                    }
+                    _ => {
+                        let mut cursor = node.walk();
+                        let nodes: Vec<Node> = node
+                            .children_by_field_name("arguments", &mut cursor)
+                            .filter(Node::is_named)
+                            .collect();
+                        nodes.into_iter().map(|n| self.expr(n, source)).collect()
+                    }
+                };
+                list(&ty, arguments, site)
+            }
+            "comma_expression" => {
+                let all = self.comma_parts(node, source);
+                let ty = all.last().map_or(Type::Void, |last| last.ty.clone());
+                make(ExprKind::List(all), ty)
+            }
+            "sizeof_expression" => {
+                let size = if let Some(ty) = field("type") {
+                    self.unevaluated(|lowering| lowering.base_type(ty, source).size())
+                } else if let Some(value) = field("value") {
+                    self.unevaluated(|lowering| {
+                        // `sizeof(T)` of a name the grammar takes for a value.
+                        let inner = parts(value).into_iter().next().unwrap_or(value);
+                        if value.kind() == "parenthesized_expression"
+                            && matches!(inner.kind(), "identifier" | "qualified_identifier")
+                            && let Some(ty) = lowering.type_named(text_of(inner, source))
+                        {
+                            return ty.size();
+                        }
+                        lowering.expr(value, source).ty.size()
+                    })
+                } else {
+                    // `sizeof...(pack)`.
+                    self.pack_length(node, source).unwrap_or(0)
+                };
+                if size == 0 {
+                    return make(ExprKind::Opaque(String::new(), Vec::new()), Type::SIZE);
+                }
+                make(ExprKind::Int(size as i64), Type::SIZE)
+            }
+            "alignof_expression" => {
+                let align = field("type").map_or(1, |ty| self.base_type(ty, source).align());
+                make(ExprKind::Int(align as i64), Type::SIZE)
+            }
+            "initializer_list" => {
+                let all = self.initializers(node, source);
+                make(ExprKind::List(all), Type::Unknown("list".to_owned()))
+            }
+            "compound_literal_expression" => {
+                let ty = field("type").map_or(Type::Unknown(String::new()), |ty| {
+                    self.base_type(ty, source)
+                });
+                let all = field("value")
+                    .map(|value| self.initializers(value, source))
+                    .unwrap_or_default();
+                self.constructed(&ty, all, site)
+            }
+            "call_expression" => self.call(node, source, site),
+            "lambda_expression" => {
+                let callable = Callable {
+                    definition: Definition::new(source.parsed, node.byte_range(), source.header),
+                    scopes: self.current().scopes.clone(),
+                    bindings: self.current().bindings.clone(),
+                };
+                make(
+                    ExprKind::List(Vec::new()),
+                    Type::Callable(Callee(Arc::new(callable))),
+                )
+            }
+            "gnu_asm_expression" | "asm_statement" => self.inline_assembly(node, source, site),
+            "comment" => make(ExprKind::List(Vec::new()), Type::Void),
+            "type_descriptor" => match node.child_by_field_name("type") {
+                // A template argument that is a number.
+                Some(inner) => self.expr(inner, source),
+                None => self.opaque(site, "expression not understood", Vec::new()),
+            },
+            kind => {
+                let reason = match kind {
+                    "ERROR" => "syntax error",
+                    "new_expression" | "delete_expression" => "new or delete in a kernel",
+                    "fold_expression" | "parameter_pack_expansion" => "parameter pack",
+                    _ => "expression not understood",
+                };
+                self.opaque(site, reason, Vec::new())
+            }
+        }
+    }
+
+    pub(super) fn arguments(&mut self, node: Node, source: Source) -> Vec<Expr> {
+        parts(node)
+            .into_iter()
+            .map(|child| self.expr(child, source))
+            .collect()
+    }
+
+    /// The values of `{ … }`, designators looked through.
+    pub(super) fn initializers(&mut self, node: Node, source: Source) -> Vec<Expr> {
+        parts(node)
+            .into_iter()
+            .map(|child| match child.kind() {
+                "initializer_pair" => match child.child_by_field_name("value") {
+                    Some(value) => self.expr(value, source),
+                    None => {
+                        let site = self.site(child, source);
+                        self.opaque(site, "syntax error", Vec::new())
+                    }
+                },
+                _ => self.expr(child, source),
+            })
+            .collect()
+    }
+
+    fn comma_parts(&mut self, node: Node, source: Source) -> Vec<Expr> {
+        let mut nodes = Vec::new();
+        let mut at = Some(node);
+        // The grammar nests to the right.
+        while let Some(node) = at {
+            if node.kind() == "comma_expression" {
+                nodes.extend(node.child_by_field_name("left"));
+                at = node.child_by_field_name("right");
+            } else {
+                nodes.push(node);
+                at = None;
+            }
+        }
+        nodes
+            .into_iter()
+            .map(|node| self.expr(node, source))
+            .collect()
+    }
+
+    fn pack_length(&mut self, node: Node, source: Source) -> Option<u64> {
+        let name = parts(node).into_iter().next()?;
+        let name = text_of(name, source);
+        match self
+            .current()
+            .bindings
+            .iter()
+            .rev()
+            .find(|(of, _)| of == name)
+        {
+            Some((_, Bound::Pack(all))) => Some(all.len() as u64),
+            _ => None,
+        }
+    }
+
+    pub(super) fn cast(&mut self, value: Expr, ty: Type, site: Site) -> Expr {
+        match (&ty, &value.kind) {
+            (Type::Void, _) => Expr { site, ..value },
+            (Type::Int { bits, signed }, ExprKind::Int(number)) => Expr {
+                kind: ExprKind::Int(literals::wrapped(*number, *bits, *signed)),
+                ty,
+                site,
+            },
+            // A vector of one scalar: every lane has it.
+            (Type::Vector(..), _) if !matches!(value.ty, Type::Vector(..) | Type::Struct(_)) => {
+                list(&ty, vec![value], site)
+            }
+            (Type::Pointer(to, space), _) => {
+                // The cast keeps the address space that the value is known to point into.
+                let space = match &value.ty {
+                    Type::Pointer(_, known) if *space == AddressSpace::Global => *known,
+                    _ => *space,
+                };
+                let ty = Type::Pointer(Arc::clone(to), space);
+                // A reinterpreted scalar: `*(int *)&x` reads the scalar.
+                Expr {
+                    kind: ExprKind::Cast(true, Box::new(value)),
+                    ty,
+                    site,
+                }
+            }
+            _ => Expr {
+                kind: ExprKind::Cast(true, Box::new(value)),
+                ty,
+                site,
+            },
+        }
+    }
+
+    // ---- names ---------------------------------------------------------------------------------
+
+    pub(super) fn name(&mut self, name: &str, site: Site) -> Expr {
+        let make = |kind, ty| Expr { kind, ty, site };
+        match self.named(name) {
+            Some(Named::Var(id)) => return self.var(*id, site),
+            Some(Named::Alias(expression)) => {
+                return Expr {
+                    site,
+                    ..(**expression).clone()
+                };
+            }
+            _ => {}
+        }
+        match self
+            .current()
+            .bindings
+            .iter()
+            .rev()
+            .find(|(of, _)| of == name)
+        {
+            Some((_, Bound::Value(value))) => return make(ExprKind::Int(*value), Type::INT),
+            Some((_, Bound::Type(ty))) => {
+                // A type stands for an object of it: `T{}`, a functor passed as a template argument.
+                return make(ExprKind::List(Vec::new()), ty.clone());
+            }
+            _ => {}
+        }
+        if let Some(this) = self.current().this.clone() {
+            if let Some(found) = self.member(&this, name, site) {
+                return found;
+            }
+            if let Some(class) = self.this_class()
+                && let Some((value, ty)) = self.constant_of_class(&class, name)
+            {
+                return make(ExprKind::Int(value), ty);
+            }
+        }
+        if let Some(found) = self.file_scope_name(name, site) {
+            return found;
+        }
+        if let Some(ty) = self.type_named(name) {
+            return make(ExprKind::List(Vec::new()), ty);
+        }
+        if is_macro_name(name) {
+            return self.from_the_build(name, site);
+        }
+        let reason = "name not declared in what was read";
+        self.opaque(site, reason, Vec::new())
+    }
+
+    /// A name that only the command line of the build can define: one value for the whole launch, which one is
+    /// not known.
+    fn from_the_build(&mut self, name: &str, site: Site) -> Expr {
+        let value = "not defined in what was read; not known".to_owned();
+        if self.unevaluated == 0 && !self.assumed.iter().any(|(known, _)| known == name) {
+            self.assumed.push((name.to_owned(), value));
+        }
+        Expr {
+            kind: ExprKind::Opaque(String::new(), Vec::new()),
+            ty: Type::INT,
+            site,
+        }
+    }
+
+    /// A constant, a device variable, a builtin, a function.
+    fn file_scope_name(&mut self, name: &str, site: Site) -> Option<Expr> {
+        let make = |kind, ty| Expr { kind, ty, site };
+        match self.unit.constant(name) {
+            Some(Constant::Int(value, ty)) => return Some(make(ExprKind::Int(*value), ty.clone())),
+            Some(Constant::Data(ty)) => return Some(make(ExprKind::Float, ty.clone())),
+            None => {}
+        }
+        if let Some((ty, space)) = self.unit.global(name).cloned() {
+            if let Type::Library(_) = ty {
+                return Some(make(ExprKind::List(Vec::new()), ty));
+            }
+            // Declared once for the kernel.
+            let storage = match space {
+                AddressSpace::Constant => Storage::Constant,
+                AddressSpace::Shared if matches!(ty, Type::Array(_, None)) => {
+                    Storage::DynamicShared
+                }
+                AddressSpace::Shared => Storage::Shared,
+                _ => Storage::Global,
+            };
+            let known = self
+                .vars
+                .iter()
+                .position(|var| var.storage == storage && var.name == name);
+            let id = match known {
+                Some(at) => crate::VarId(at as u32),
+                None => self.fresh(name, ty, storage, site),
+            };
+            return Some(self.var(id, site));
+        }
+        if let Some(whole) = self.coordinate(name, site) {
+            return Some(whole);
+        }
+        if let Some((kind, ty)) = library::value(name) {
+            if let ExprKind::Builtin(Builtin::ThreadIdx(axis)) = kind {
+                return Some(make(self.thread(axis), ty));
+            }
+            return Some(make(kind, ty));
+        }
+        if !self.unit.functions(name).is_empty() {
+            let ty = Type::Library(format!("function {name}").into());
+            return Some(make(ExprKind::List(Vec::new()), ty));
+        }
+        None
+    }
+
+    /// `a::b`.
+    fn qualified(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let (Some(scope), Some(name)) = (
+            node.child_by_field_name("scope"),
+            node.child_by_field_name("name"),
+        ) else {
+            let name = text_of(node, source)
+                .trim_start_matches(':')
+                .trim()
+                .to_owned();
+            return match self.file_scope_name(&name, site) {
+                Some(found) => found,
+                None => self.name(&name, site),
+            };
+        };
+        if name.kind() == "qualified_identifier" {
+            // Namespaces, unless the outermost scope is a class.
+            let class = self.scope_class(scope, source);
+            if class.is_none() {
+                return self.expr(name, source);
+            }
+        }
+        let text = text_of(name, source);
+        if let Some(ty) = self.scope_class(scope, source)
+            && let Type::Struct(structure) = &ty
+            && let Some(class) = structure.class.clone()
+        {
+            if let Some((value, ty)) = self.constant_of_class(&class, text) {
+                return Expr {
+                    kind: ExprKind::Int(value),
+                    ty,
+                    site,
+                };
+            }
+            if name.kind() == "qualified_identifier"
+                && let (Some(inner), Some(last)) = (
+                    name.child_by_field_name("scope"),
+                    name.child_by_field_name("name"),
+                )
+                && let Some(Type::Struct(structure)) =
+                    self.type_of_class(&ty, text_of(inner, source))
+                && let Some(class) = structure.class.clone()
+                && let Some((value, ty)) = self.constant_of_class(&class, text_of(last, source))
+            {
+                return Expr {
+                    kind: ExprKind::Int(value),
+                    ty,
+                    site,
+                };
+            }
+        }
+        if let Some((kind, ty)) =
+            library::trait_value(text_of(node, source), |text| self.type_named(text))
+        {
+            return Expr { kind, ty, site };
+        }
+        match name.kind() {
+            "identifier" | "type_identifier" => self.name(text, site),
+            _ => self.expr(name, source),
+        }
+    }
+
+    fn scope_class(&mut self, scope: Node, source: Source) -> Option<Type> {
+        let ty = match scope.kind() {
+            "template_type" => self.template_type(scope, source),
+            _ => self.type_named(text_of(scope, source))?,
+        };
+        matches!(ty, Type::Struct(_)).then_some(ty)
+    }
+
+    /// `name<arguments>` that is not called: a variable template, a function as a value.
+    fn template_value(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let name = node
+            .child_by_field_name("name")
+            .map_or("", |name| text_of(name, source));
+        let text = text_of(node, source);
+        if let Some((kind, ty)) = library::trait_value(text, |text| self.type_named(text)) {
+            return Expr { kind, ty, site };
+        }
+        if let Some(found) = self.variable_template(name, node, source, site) {
+            return found;
+        }
+        if !self.unit.functions(name).is_empty() {
+            return Expr {
+                kind: ExprKind::List(Vec::new()),
+                ty: Type::Library(format!("function {name}").into()),
+                site,
+            };
+        }
+        self.opaque(site, "expression not understood", Vec::new())
+    }
+
+    /// `name<arguments>` of a variable template: a constant, or a device array.
+    fn variable_template(
+        &mut self,
+        name: &str,
+        node: Node,
+        source: Source,
+        site: Site,
+    ) -> Option<Expr> {
+        let definition = self.unit.variable_template(name)?;
+        let template = definition.node(&["template_declaration"])?;
+        let inner = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+        };
+        let arguments = match node.child_by_field_name("arguments") {
+            Some(list) => self.template_arguments(list, source),
+            None => Vec::new(),
+        };
+        let own = super::templates::parameters(template, inner);
+        let bindings = self.bind_parameters(&own, &arguments, inner);
+        let declaration = super::child_of_kind(template, "declaration")?;
+        let declarator = declaration.child_by_field_name("declarator")?;
+        self.frames.push(super::Frame {
+            scopes: vec![super::Scope::new()],
+            bindings,
+            this: None,
+            result: super::Result::None,
+            function: 0,
+        });
+        let (declared, value) = self.unevaluated(|lowering| {
+            let base = declaration
+                .child_by_field_name("type")
+                .map_or(Type::INT, |ty| lowering.base_type(ty, inner));
+            let declared = lowering.declarator(declarator, base, AddressSpace::Global, inner);
+            let value = declarator
+                .child_by_field_name("value")
+                .map(|value| lowering.expr(value, inner));
+            (declared, value)
+        });
+        self.frames.pop();
+        if let Some(value) = value.as_ref().and_then(constant) {
+            return Some(Expr {
+                kind: ExprKind::Int(value),
+                ty: declared.ty,
+                site,
+            });
+        }
+        if declared.ty.is_float() {
+            return Some(Expr {
+                kind: ExprKind::Float,
+                ty: declared.ty,
+                site,
+            });
+        }
+        let storage = if super::classes::has_word(declaration, inner, "__device__") {
+            Storage::Global
+        } else {
+            Storage::Constant
+        };
+        let known = self
+            .vars
+            .iter()
+            .position(|var| var.storage == storage && var.name == name && var.ty == declared.ty);
+        let id = match known {
+            Some(at) => crate::VarId(at as u32),
+            None => self.fresh(name, declared.ty, storage, site),
+        };
+        Some(self.var(id, site))
+    }
+
+    pub(super) fn thread(&mut self, axis: u8) -> ExprKind {
+        self.axes[axis as usize] = true;
+        ExprKind::Builtin(Builtin::ThreadIdx(axis))
+    }
+
+    // ---- operators -----------------------------------------------------------------------------
+
+    fn unary(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let Some(argument) = node.child_by_field_name("argument") else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let operator = node
+            .child_by_field_name("operator")
+            .map_or("", |op| text_of(op, source));
+        let argument = self.expr(argument, source);
+        if let Type::Struct(_) = argument.ty
+            && let Some(call) =
+                self.operator_call(&format!("operator{operator}"), &argument, &[], site)
+        {
+            return call;
+        }
+        let ty = argument.ty.common(&Type::INT);
+        let kind = match operator {
+            "-" => UnaryOp::Neg,
+            "+" => return Expr { ty, ..argument },
+            "!" | "not" => {
+                let whole = Expr {
+                    kind: ExprKind::Unary(UnaryOp::Not, Box::new(argument)),
+                    ty: Type::INT,
+                    site,
+                };
+                return folded(whole);
+            }
+            _ => UnaryOp::BitNot,
+        };
+        folded(Expr {
+            kind: ExprKind::Unary(kind, Box::new(argument)),
+            ty,
+            site,
+        })
+    }
+
+    fn binary(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let (Some(left), Some(right)) = (
+            node.child_by_field_name("left"),
+            node.child_by_field_name("right"),
+        ) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let operator = node
+            .child_by_field_name("operator")
+            .map_or("", |op| text_of(op, source))
+            .to_owned();
+        let (left, right) = (self.expr(left, source), self.expr(right, source));
+        if matches!(left.ty, Type::Struct(_) | Type::Vector(..))
+            || matches!(right.ty, Type::Struct(_) | Type::Vector(..))
+        {
+            let arguments = std::slice::from_ref(&right);
+            if let Some(call) =
+                self.operator_call(&format!("operator{operator}"), &left, arguments, site)
+            {
+                return call;
+            }
+        }
+        let Some(op) = binary_op(&operator) else {
+            return self.opaque(site, "operator not understood", vec![left, right]);
+        };
+        operation(op, left, right, site)
+    }
+
+    fn assignment(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let (Some(left), Some(right)) = (
+            node.child_by_field_name("left"),
+            node.child_by_field_name("right"),
+        ) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let operator = node
+            .child_by_field_name("operator")
+            .map_or("=", |op| text_of(op, source))
+            .to_owned();
+        let left = self.expr(left, source);
+        let mut right = self.expr(right, source);
+        if matches!(left.ty, Type::Struct(_))
+            || (operator != "=" && matches!(left.ty, Type::Vector(..)))
+        {
+            let arguments = std::slice::from_ref(&right);
+            if let Some(call) =
+                self.operator_call(&format!("operator{operator}"), &left, arguments, site)
+            {
+                return call;
+            }
+        }
+        if matches!(&right.ty, Type::Unknown(name) if name == "list") {
+            right.ty = left.ty.clone();
+        }
+        if operator == "=" {
+            match self.split_assignment(&left, right) {
+                Ok(assigned) => return assigned,
+                Err(value) => right = value,
+            }
+        }
+        let op = binary_op(operator.trim_end_matches('='));
+        let ty = left.ty.clone();
+        let op = if operator == "=" { None } else { op };
+        Expr {
+            kind: ExprKind::Assign(op, Box::new(left), Box::new(right)),
+            ty,
+            site,
+        }
+    }
+
+    fn subscript(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let Some(base) = node.child_by_field_name("argument") else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let mut result = self.expr(base, source);
+        let indices = match (
+            node.child_by_field_name("indices"),
+            node.child_by_field_name("index"),
+        ) {
+            (Some(list), _) => parts(list),
+            (None, Some(index)) => vec![index],
+            _ => return self.opaque(site, "syntax error", vec![result]),
+        };
+        for index in indices {
+            let index = self.expr(index, source);
+            if let Type::Struct(_) = result.ty
+                && let Some(call) =
+                    self.operator_call("operator[]", &result, std::slice::from_ref(&index), site)
+            {
+                result = call;
+                continue;
+            }
+            // `2[a]`.
+            let (base, index) = if result.ty.is_int() && index.ty.element().is_some() {
+                (index, result)
+            } else {
+                (result, index)
+            };
+            result = element(base, index, site);
+        }
+        result
+    }
+
+    fn field(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let (Some(base_node), Some(name)) = (
+            node.child_by_field_name("argument"),
+            node.child_by_field_name("field"),
+        ) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let name = match name.kind() {
+            "dependent_name" | "template_method" => text_of(name, source)
+                .trim_start_matches("template ")
+                .split('<')
+                .next()
+                .unwrap_or("")
+                .to_owned(),
+            _ => text_of(name, source).to_owned(),
+        };
+        let base_text = text_of(base_node, source);
+        let axis = match name.as_str() {
+            "x" => Some(0u8),
+            "y" => Some(1),
+            "z" => Some(2),
+            _ => None,
+        };
+        if let Some(axis) = axis
+            && self.named(base_text).is_none()
+        {
+            let builtin = match base_text {
+                "threadIdx" => Some(self.thread(axis)),
+                "blockIdx" => Some(ExprKind::Builtin(Builtin::BlockIdx(axis))),
+                "blockDim" => Some(ExprKind::Builtin(Builtin::BlockDim(axis))),
+                "gridDim" => Some(ExprKind::Builtin(Builtin::GridDim(axis))),
+                _ => None,
+            };
+            if let Some(kind) = builtin {
+                return Expr {
+                    kind,
+                    ty: Type::UINT,
+                    site,
+                };
+            }
+        }
+        let arrow = node
+            .child_by_field_name("operator")
+            .is_some_and(|operator| text_of(operator, source) == "->");
+        let mut base = self.expr(base_node, source);
+        if arrow {
+            if let Type::Struct(_) = base.ty
+                && let Some(call) = self.operator_call("operator->", &base, &[], site)
+            {
+                base = call;
+            }
+            let inner = base.site;
+            base = deref(base, inner);
+        }
+        if let Some(found) = self.member(&base, &name, site) {
+            return found;
+        }
+        if let Type::Struct(structure) = &base.ty
+            && let Some(class) = structure.class.clone()
+            && let Some((value, ty)) = self.constant_of_class(&class, &name)
+        {
+            return Expr {
+                kind: ExprKind::Int(value),
+                ty,
+                site,
+            };
+        }
+        if let Some(found) = self.library_member(&base, &name, site) {
+            return found;
+        }
+        self.opaque(
+            site,
+            "field of a type not declared in what was read",
+            vec![base],
+        )
+    }
+
+    /// A field of an object, as a place.
+    pub(super) fn member(&mut self, object: &Expr, name: &str, site: Site) -> Option<Expr> {
+        let (offset, ty) = match &object.ty {
+            Type::Struct(structure) => {
+                let field = structure.fields.iter().find(|field| field.name == name)?;
+                (field.offset, field.ty.clone())
+            }
+            Type::Vector(element, lanes) => {
+                let (first, count) = literals::swizzle(name, *lanes)?;
+                let ty = if count == 1 {
+                    (**element).clone()
+                } else {
+                    Type::Vector(Arc::clone(element), count)
+                };
+                (u64::from(first) * element.size(), ty)
+            }
+            _ => return None,
+        };
+        if let Type::Callable(_) | Type::Library(_) = ty {
+            return Some(Expr {
+                kind: ExprKind::List(Vec::new()),
+                ty,
+                site,
+            });
+        }
+        // A field of a list is its value.
+        let listed = match (&object.kind, &object.ty) {
+            (ExprKind::List(parts), Type::Struct(structure))
+                if parts.len() == structure.fields.len() =>
+            {
+                let at = structure.fields.iter().position(|field| field.name == name);
+                at.and_then(|at| parts.get(at))
+            }
+            (ExprKind::List(parts), Type::Vector(element, lanes))
+                if parts.len() == *lanes as usize && ty == **element =>
+            {
+                parts.get((offset / element.size().max(1)) as usize)
+            }
+            _ => None,
+        };
+        if let Some(value) = listed {
+            return Some(Expr {
+                site,
+                ..value.clone()
+            });
+        }
+        let whole = Expr {
+            kind: ExprKind::Field(Box::new(object.clone()), offset),
+            ty,
+            site,
+        };
+        Some(match self.part(&whole) {
+            Some(leaf) => self.var(leaf, site),
+            None => whole,
+        })
+    }
+}
+
+/// True for a name in the style of macros: `BLOCK_SIZE`.
+fn is_macro_name(name: &str) -> bool {
+    name.len() > 1
+        && name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// `base[index]`.
+pub(super) fn element(base: Expr, index: Expr, site: Site) -> Expr {
+    let ty = match &base.ty {
+        Type::Vector(element, _) => (**element).clone(),
+        ty => ty
+            .element()
+            .cloned()
+            .unwrap_or(Type::Unknown(String::new())),
+    };
+    // Objects of the toolkit are not memory.
+    if let Type::Library(_) | Type::Callable(_) = ty {
+        return Expr {
+            kind: ExprKind::List(vec![index]),
+            ty,
+            site,
+        };
+    }
+    // `(&a)[0]` is `a`.
+    if let (ExprKind::AddressOf(_), Some(0)) = (&base.kind, constant(&index)) {
+        return deref(base, site);
+    }
+    Expr {
+        kind: ExprKind::Index(Box::new(base), Box::new(index)),
+        ty,
+        site,
+    }
+}
+
+/// An operator on numbers, folded where both are known.
+pub(super) fn operation(op: BinaryOp, left: Expr, right: Expr, site: Site) -> Expr {
+    let ty = match op {
+        BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::LogicalAnd
+        | BinaryOp::LogicalOr => Type::INT,
+        BinaryOp::Shl | BinaryOp::Shr => left.ty.common(&Type::INT),
+        // The distance of two pointers.
+        BinaryOp::Sub if left.ty.element().is_some() && right.ty.element().is_some() => Type::LONG,
+        _ => left.ty.common(&right.ty),
+    };
+    let ty = match ty {
+        Type::Array(element, _) => Type::Pointer(element, AddressSpace::Global),
+        ty => ty,
+    };
+    folded(Expr {
+        kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
+        ty,
+        site,
+    })
+}
+
+/// An integer expression as the number it is, where it is one.
+fn folded(whole: Expr) -> Expr {
+    match (&whole.ty, constant(&whole)) {
+        (Type::Int { bits, signed }, Some(value)) => Expr {
+            kind: ExprKind::Int(literals::wrapped(value, *bits, *signed)),
+            ..whole
+        },
+        _ => whole,
+    }
+}

@@ -1,0 +1,937 @@
+//! Device functions in place of their calls.
+
+use std::sync::Arc;
+
+use warplens_syntax::Node;
+
+use super::split::{address_of, deref};
+use super::statements::is_place;
+use super::templates::{Parameter, is_open, parameters};
+use super::types::space_of;
+use super::{Call, DEEPEST_CALLS, Frame, Lowering, Named, Result, Scope, Source, parts, text_of};
+use crate::kernel::{Expr, ExprKind, Stmt, StmtKind, Storage};
+use crate::outline::function_declarator;
+use crate::types::{Bindings, Bound, Callee};
+use crate::unit::Definition;
+use crate::{AddressSpace, Site, Type};
+
+/// A function that a call may mean.
+pub(super) struct Candidate {
+    pub(super) definition: Definition,
+    /// What binds the template parameters of the class it belongs to.
+    pub(super) bindings: Bindings,
+    /// The object, for a member function.
+    pub(super) this: Option<Expr>,
+}
+
+impl Lowering<'_> {
+    /// The call as what the best of the candidates does; `None` where none takes these arguments.
+    pub(super) fn call_best(
+        &mut self,
+        candidates: Vec<Candidate>,
+        explicit: &[Bound],
+        arguments: &[Expr],
+        site: Site,
+    ) -> Option<Expr> {
+        let several = candidates.len() > 1;
+        let mut best: Option<(i32, Bindings, Candidate)> = None;
+        for candidate in candidates {
+            let Some((score, bindings)) = self.fits(&candidate, explicit, arguments, several)
+            else {
+                continue;
+            };
+            if best.as_ref().is_none_or(|(of, ..)| score > *of) {
+                best = Some((score, bindings, candidate));
+            }
+        }
+        let (_, bindings, candidate) = best?;
+        Some(self.inline(&candidate, bindings, arguments, site))
+    }
+
+    /// How well a function takes the arguments, and what its template parameters are bound to then.
+    fn fits(
+        &mut self,
+        candidate: &Candidate,
+        explicit: &[Bound],
+        arguments: &[Expr],
+        several: bool,
+    ) -> Option<(i32, Bindings)> {
+        let definition = candidate.definition.clone();
+        let function = definition.node(&["function_definition"])?;
+        let source = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+        };
+        function.child_by_field_name("body")?;
+        let params = parameter_nodes(function, source)?;
+        let least = params
+            .iter()
+            .filter(|param| param.kind() == "parameter_declaration")
+            .count();
+        let pack = params
+            .iter()
+            .any(|param| param.kind() == "variadic_parameter_declaration");
+        if arguments.len() < least || (arguments.len() > params.len() && !pack) {
+            return None;
+        }
+        let template = function
+            .parent()
+            .filter(|parent| parent.kind() == "template_declaration");
+        let own: Vec<Parameter> = template
+            .map(|template| parameters(template, source))
+            .unwrap_or_default();
+        let mut bindings = candidate.bindings.clone();
+        let mut score = if template.is_some() { 0 } else { 1 };
+        if !explicit.is_empty() && template.is_none() {
+            return None;
+        }
+        for (at, parameter) in own.iter().enumerate() {
+            if parameter.pack {
+                if explicit.len() > at {
+                    bindings.push((parameter.name.clone(), Bound::Pack(explicit[at..].to_vec())));
+                }
+                break;
+            }
+            if let Some(bound) = explicit.get(at) {
+                // A type where a number is wanted is another function.
+                if matches!(bound, Bound::Type(_)) != parameter.is_type
+                    && !matches!(bound, Bound::Template(_))
+                    && several
+                {
+                    return None;
+                }
+                bindings.push((parameter.name.clone(), bound.clone()));
+            }
+        }
+        for (param, argument) in params.iter().zip(arguments) {
+            if !own.is_empty() {
+                let mut ty = argument.ty.clone();
+                // By value an array is a pointer.
+                if let Type::Array(element, _) = &ty
+                    && !text_of(*param, source).contains('&')
+                {
+                    ty = Type::Pointer(Arc::clone(element), AddressSpace::Global);
+                }
+                self.deduce(*param, &ty, &own, source, &mut bindings);
+            }
+        }
+        // A pack takes what is left.
+        if let Some(parameter) = own.iter().find(|parameter| parameter.pack)
+            && !bindings.iter().any(|(name, _)| *name == parameter.name)
+        {
+            let rest = arguments
+                .get(params.len().saturating_sub(1)..)
+                .unwrap_or(&[]);
+            let rest = rest.iter().map(|of| Bound::Type(of.ty.clone())).collect();
+            bindings.push((parameter.name.clone(), Bound::Pack(rest)));
+        }
+        for parameter in &own {
+            if !bindings.iter().any(|(name, _)| *name == parameter.name)
+                && let Some(bound) = self.default(parameter, &bindings, source)
+            {
+                bindings.push((parameter.name.clone(), bound));
+            }
+        }
+        if several {
+            self.frames.push(Frame {
+                scopes: vec![Scope::new()],
+                bindings: bindings.clone(),
+                this: candidate.this.clone(),
+                result: Result::None,
+                function: 0,
+            });
+            for (param, argument) in params.iter().zip(arguments) {
+                let declared = self.unevaluated(|lowering| lowering.parameter_type(*param, source));
+                score += affinity(&declared, &argument.ty);
+            }
+            self.frames.pop();
+        }
+        Some((score, bindings))
+    }
+
+    fn parameter_type(&mut self, param: Node, source: Source) -> Type {
+        let space = space_of(param, source).unwrap_or(self.default_space());
+        let Some(base) = param.child_by_field_name("type") else {
+            return Type::Unknown(String::new());
+        };
+        let base = self.base_type(base, source);
+        match param.child_by_field_name("declarator") {
+            Some(declarator) => self.declarator(declarator, base, space, source).ty,
+            None => base,
+        }
+    }
+
+    fn inline(
+        &mut self,
+        candidate: &Candidate,
+        bindings: Bindings,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Expr {
+        let definition = candidate.definition.clone();
+        let Some(function) = definition.node(&["function_definition"]) else {
+            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+        };
+        let again = self
+            .frames
+            .iter()
+            .any(|frame| frame.function == definition.hash && frame.bindings == bindings);
+        if again || self.frames.len() as u32 > DEEPEST_CALLS {
+            let parts = arguments.to_vec();
+            return self.opaque(site, "recursive or unreadable device function", parts);
+        }
+        let base_line = definition.text.place(definition.range.clone()).line;
+        let call = Call {
+            site,
+            function: definition.hash,
+            base_line,
+        };
+        let source = definition.source(call);
+        let frame = Frame {
+            scopes: vec![Scope::new()],
+            bindings,
+            this: candidate.this.clone(),
+            result: Result::None,
+            function: definition.hash,
+        };
+        let Some(params) = parameter_nodes(function, source) else {
+            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+        };
+        let body = function.child_by_field_name("body");
+        let initializers = super::child_of_kind(function, "field_initializer_list");
+        let returned = function.child_by_field_name("type");
+        self.body_in_place(
+            frame,
+            &params,
+            body,
+            initializers,
+            returned,
+            function,
+            source,
+            arguments,
+            site,
+        )
+    }
+
+    /// A lambda in place of its call.
+    pub(super) fn call_lambda(&mut self, callee: &Callee, arguments: &[Expr], site: Site) -> Expr {
+        let callable = Arc::clone(&callee.0);
+        let definition = callable.definition.clone();
+        let Some(lambda) = definition.node(&["lambda_expression"]) else {
+            return self.opaque(site, "lambda", arguments.to_vec());
+        };
+        if self
+            .frames
+            .iter()
+            .any(|frame| frame.function == callee.key())
+            || self.frames.len() as u32 > DEEPEST_CALLS
+        {
+            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+        }
+        let call = Call {
+            site,
+            function: definition.hash,
+            base_line: definition.text.place(definition.range.clone()).line,
+        };
+        let source = definition.source(call);
+        let params = lambda
+            .child_by_field_name("declarator")
+            .and_then(|declarator| declarator.child_by_field_name("parameters"))
+            .map(|list| plain_parameters(list, source))
+            .unwrap_or_default();
+        let mut scopes = callable.scopes.clone();
+        scopes.push(Scope::new());
+        let frame = Frame {
+            scopes,
+            bindings: callable.bindings.clone(),
+            this: None,
+            result: Result::None,
+            function: callee.key(),
+        };
+        let body = lambda.child_by_field_name("body");
+        self.body_in_place(
+            frame, &params, body, None, None, lambda, source, arguments, site,
+        )
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "all of it is the call")]
+    fn body_in_place(
+        &mut self,
+        frame: Frame,
+        params: &[Node],
+        body: Option<Node>,
+        initializers: Option<Node>,
+        returned: Option<Node>,
+        function: Node,
+        source: Source,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Expr {
+        let Some(body) = body else {
+            return self.opaque(
+                site,
+                "call to a function that was not read",
+                arguments.to_vec(),
+            );
+        };
+        self.frames.push(frame);
+        self.depth += 1;
+        let mut statements = Vec::new();
+        let returns_reference = returns_reference(function);
+        let only = only_return(body);
+        // `T &at(int i) { return data[i]; }` is the place it names.
+        let by_name = returns_reference && only.is_some();
+        self.bind_parameters_to(params, arguments, by_name, source, &mut statements);
+        if by_name
+            && statements.is_empty()
+            && let Some(value) = only
+        {
+            let value = self.expr(value, source);
+            if is_place(&value) || matches!(value.ty, Type::Library(_) | Type::Callable(_)) {
+                self.depth -= 1;
+                self.frames.pop();
+                return value;
+            }
+        }
+        let ty = match returned {
+            Some(ty) => {
+                let base = self.base_type(ty, source);
+                match function.child_by_field_name("declarator") {
+                    Some(outer) if outer.kind() == "pointer_declarator" => {
+                        let space = space_of(function, source).unwrap_or(self.default_space());
+                        Type::Pointer(Arc::new(base), space)
+                    }
+                    _ => base,
+                }
+            }
+            None => Type::Unknown("auto".to_owned()),
+        };
+        let open = matches!(&ty, Type::Unknown(name) if name == "auto")
+            || matches!(ty, Type::Callable(_) | Type::Library(_));
+        let constructor = returned.is_none() && function.kind() == "function_definition";
+        self.frame().result = if ty == Type::Void || constructor {
+            Result::None
+        } else if returns_reference && !open {
+            let pointer = Type::Pointer(Arc::new(ty.clone()), AddressSpace::Global);
+            let id = self.fresh("reference", pointer, Storage::Local, site);
+            Result::Var(id)
+        } else if open {
+            Result::Open
+        } else {
+            let id = self.temporary("result", ty.clone(), site);
+            Result::Var(id)
+        };
+        if let Some(list) = initializers {
+            self.field_initializers(list, source, &mut statements);
+        }
+        let mut inner = if returns_reference && !open {
+            self.reference_body(body, source)
+        } else {
+            self.block(body, source)
+        };
+        structure_returns(&mut inner);
+        drop_last_return(&mut inner);
+        statements.append(&mut inner);
+        self.depth -= 1;
+        let frame = self.frames.pop().expect("pushed above");
+        let (result, ty) = match frame.result {
+            Result::Var(id) => (Some(id), self.vars[id.0 as usize].ty.clone()),
+            Result::Alias(value) => {
+                if statements.is_empty()
+                    || statements
+                        .iter()
+                        .all(|s| matches!(s.kind, StmtKind::Return(None)))
+                {
+                    return Expr { site, ..*value };
+                }
+                (None, value.ty.clone())
+            }
+            _ => (None, Type::Void),
+        };
+        let inlined = Expr {
+            kind: ExprKind::Inline(statements, result),
+            ty,
+            site,
+        };
+        if returns_reference && !open && result.is_some() {
+            return deref(inlined, site);
+        }
+        inlined
+    }
+
+    /// A body whose `return` gives the address of what it names.
+    fn reference_body(&mut self, body: Node, source: Source) -> Vec<Stmt> {
+        let mut statements = self.block(body, source);
+        let Result::Var(result) = self.current().result else {
+            return statements;
+        };
+        to_addresses(&mut statements, result);
+        statements
+    }
+
+    /// Declares parameters and gives them their arguments.
+    fn bind_parameters_to(
+        &mut self,
+        params: &[Node],
+        arguments: &[Expr],
+        by_name: bool,
+        source: Source,
+        out: &mut Vec<Stmt>,
+    ) {
+        for (at, &param) in params.iter().enumerate() {
+            if param.kind() == "variadic_parameter_declaration" {
+                break;
+            }
+            let argument = match arguments.get(at) {
+                Some(argument) => Some(argument.clone()),
+                None => param
+                    .child_by_field_name("default_value")
+                    .map(|default| self.expr(default, source)),
+            };
+            let space = space_of(param, source).unwrap_or(self.default_space());
+            let Some(base) = param.child_by_field_name("type") else {
+                continue;
+            };
+            let base = self.base_type(base, source);
+            let declared = match param.child_by_field_name("declarator") {
+                Some(declarator) => self.declarator(declarator, base, space, source),
+                None => continue,
+            };
+            let Some(argument) = argument else { continue };
+            let mut ty = match declared.ty {
+                // An array parameter is a pointer.
+                Type::Array(element, _) if !declared.reference => Type::Pointer(element, space),
+                ty => ty,
+            };
+            if is_open(&ty) {
+                ty = match (&argument.ty, declared.reference) {
+                    (Type::Array(element, _), false) => {
+                        Type::Pointer(Arc::clone(element), AddressSpace::Global)
+                    }
+                    (ty, _) => ty.clone(),
+                };
+            }
+            if matches!(argument.ty, Type::Callable(_) | Type::Library(_)) {
+                let meaning = Expr {
+                    kind: ExprKind::List(Vec::new()),
+                    ..argument
+                };
+                self.bind(&declared.name, Named::Alias(Box::new(meaning)));
+                continue;
+            }
+            if declared.reference && is_place(&argument) {
+                let place = if by_name && is_pure(&argument) {
+                    argument
+                } else {
+                    self.frozen(argument, out)
+                };
+                self.bind(&declared.name, Named::Alias(Box::new(place)));
+                continue;
+            }
+            // A pointer to a place of the caller's: what it points to stays that place.
+            if let ExprKind::AddressOf(place) = &argument.kind
+                && !Self::is_assigned(&declared.name, param, source)
+            {
+                let place = self.frozen((**place).clone(), out);
+                let site = argument.site;
+                let pointer = address_of(place, space, site);
+                self.bind(&declared.name, Named::Alias(Box::new(pointer)));
+                continue;
+            }
+            if by_name && is_pure(&argument) && !Self::is_assigned(&declared.name, param, source) {
+                let value = if argument.ty == ty || ty.element().is_some() {
+                    argument
+                } else {
+                    let site = argument.site;
+                    self.cast(argument, ty, site)
+                };
+                self.bind(&declared.name, Named::Alias(Box::new(value)));
+                continue;
+            }
+            let site = argument.site;
+            let id = self.new_var(&declared.name, ty, Storage::Local, site);
+            self.split_variable(id);
+            if self.split.contains_key(&id) {
+                self.assign_to(id, argument, site, out);
+            } else {
+                out.push(Stmt {
+                    kind: StmtKind::Declare(id, Some(argument)),
+                    site,
+                });
+            }
+        }
+    }
+
+    /// True where the function that a parameter belongs to may give the parameter another value.
+    fn is_assigned(name: &str, param: Node, source: Source) -> bool {
+        let mut at = param;
+        while let Some(parent) = at.parent() {
+            at = parent;
+            if matches!(at.kind(), "function_definition" | "lambda_expression") {
+                break;
+            }
+        }
+        let Some(body) = at.child_by_field_name("body") else {
+            return true;
+        };
+        writes(body, name, source)
+    }
+
+    /// `: field(value), …` of a constructor.
+    fn field_initializers(&mut self, list: Node, source: Source, out: &mut Vec<Stmt>) {
+        let Some(this) = self.current().this.clone() else {
+            return;
+        };
+        for initializer in parts(list) {
+            let children = parts(initializer);
+            let (Some(name), Some(values)) = (children.first(), children.get(1)) else {
+                continue;
+            };
+            let site = self.site(initializer, source);
+            let name = text_of(*name, source).to_owned();
+            let mut values = match values.kind() {
+                "initializer_list" => self.initializers(*values, source),
+                _ => self.arguments(*values, source),
+            };
+            let Some(target) = self.member(&this, &name, site) else {
+                continue;
+            };
+            let value = if values.len() == 1 && !matches!(target.ty, Type::Struct(_)) {
+                values.remove(0)
+            } else {
+                let ty = target.ty.clone();
+                self.constructed(&ty, values, site)
+            };
+            let assigned = match self.split_assignment(&target, value) {
+                Ok(assigned) => assigned,
+                Err(value) => {
+                    let ty = target.ty.clone();
+                    Expr {
+                        kind: ExprKind::Assign(None, Box::new(target), Box::new(value)),
+                        ty,
+                        site,
+                    }
+                }
+            };
+            out.push(Stmt {
+                kind: StmtKind::Expr(assigned),
+                site,
+            });
+        }
+    }
+
+    // ---- objects -------------------------------------------------------------------------------
+
+    /// An object of a type from the arguments of its constructor or its initialiser list.
+    pub(super) fn constructed(&mut self, ty: &Type, mut arguments: Vec<Expr>, site: Site) -> Expr {
+        match ty {
+            Type::Struct(_) => {
+                if arguments.len() == 1 && arguments[0].ty == *ty {
+                    return arguments.remove(0);
+                }
+                if let Some(made) = self.user_constructed(ty, &arguments, site) {
+                    return made;
+                }
+                super::split::list(ty, arguments, site)
+            }
+            Type::Vector(..) => super::split::list(ty, arguments, site),
+            Type::Unknown(name) if name == "auto" && arguments.len() == 1 => arguments.remove(0),
+            _ if arguments.len() == 1 => {
+                let value = arguments.remove(0);
+                self.cast(value, ty.clone(), site)
+            }
+            Type::Int { .. } if arguments.is_empty() => Expr {
+                kind: ExprKind::Int(0),
+                ty: ty.clone(),
+                site,
+            },
+            _ => super::split::list(ty, arguments, site),
+        }
+    }
+
+    /// `T x;` where T has a constructor.
+    pub(super) fn default_constructed(&mut self, ty: &Type, site: Site) -> Option<Expr> {
+        self.user_constructed(ty, &[], site)
+    }
+
+    fn user_constructed(&mut self, ty: &Type, arguments: &[Expr], site: Site) -> Option<Expr> {
+        let Type::Struct(structure) = ty else {
+            return None;
+        };
+        let class = structure.class.clone()?;
+        let constructors = self.methods(&class, &class.name.clone());
+        if constructors.is_empty() {
+            return None;
+        }
+        let object = self.temporary("object", ty.clone(), site);
+        let this = self.var(object, site);
+        let candidates = constructors
+            .into_iter()
+            .map(|method| Candidate {
+                definition: method.definition,
+                bindings: method.bindings,
+                this: Some(this.clone()),
+            })
+            .collect();
+        let call = self.call_best(candidates, &[], arguments, site)?;
+        let statements = vec![Stmt {
+            kind: StmtKind::Expr(call),
+            site,
+        }];
+        Some(Expr {
+            kind: ExprKind::Inline(statements, Some(object)),
+            ty: ty.clone(),
+            site,
+        })
+    }
+
+    /// A member function by its object.
+    pub(super) fn method_call(
+        &mut self,
+        object: &Expr,
+        name: &str,
+        explicit: &[Bound],
+        arguments: &[Expr],
+        site: Site,
+    ) -> Option<Expr> {
+        let Type::Struct(structure) = &object.ty else {
+            return None;
+        };
+        let class = structure.class.clone()?;
+        let methods = self.methods(&class, name);
+        if methods.is_empty() {
+            return None;
+        }
+        let mut before = Vec::new();
+        let this = if is_place(object) {
+            if is_pure(object) {
+                object.clone()
+            } else {
+                self.frozen(object.clone(), &mut before)
+            }
+        } else {
+            let id = self.temporary("object", object.ty.clone(), site);
+            self.assign_to(id, object.clone(), site, &mut before);
+            self.var(id, site)
+        };
+        let candidates = methods
+            .into_iter()
+            .map(|method| Candidate {
+                definition: method.definition,
+                bindings: method.bindings,
+                this: Some(this.clone()),
+            })
+            .collect();
+        let call = self.call_best(candidates, explicit, arguments, site)?;
+        if before.is_empty() {
+            return Some(call);
+        }
+        Some(after(before, call))
+    }
+
+    /// An operator that a class or the file defines for it.
+    pub(super) fn operator_call(
+        &mut self,
+        name: &str,
+        object: &Expr,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Option<Expr> {
+        if let Some(call) = self.method_call(object, name, &[], arguments, site) {
+            return Some(call);
+        }
+        let free = self.unit.functions(name);
+        if free.is_empty()
+            || matches!(
+                name,
+                "operator[]" | "operator()" | "operator->" | "operator="
+            )
+        {
+            return None;
+        }
+        let mut all = vec![object.clone()];
+        all.extend(arguments.iter().cloned());
+        // Only an operator for these very types: the file may define it for others.
+        let fitting: Vec<Candidate> = free
+            .into_iter()
+            .map(|definition| Candidate {
+                definition,
+                bindings: Vec::new(),
+                this: None,
+            })
+            .filter(|candidate| self.takes_exactly(candidate, &all))
+            .collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        self.call_best(fitting, &[], &all, site)
+    }
+
+    pub(super) fn takes_exactly(&mut self, candidate: &Candidate, arguments: &[Expr]) -> bool {
+        let Some((_, bindings)) = self.fits(candidate, &[], arguments, false) else {
+            return false;
+        };
+        let definition = candidate.definition.clone();
+        let Some(function) = definition.node(&["function_definition"]) else {
+            return false;
+        };
+        let source = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+        };
+        let Some(params) = parameter_nodes(function, source) else {
+            return false;
+        };
+        if params.len() != arguments.len() {
+            return false;
+        }
+        self.frames.push(Frame {
+            scopes: vec![Scope::new()],
+            bindings,
+            this: None,
+            result: Result::None,
+            function: 0,
+        });
+        let fits = params.iter().zip(arguments).all(|(param, argument)| {
+            let declared = self.unevaluated(|lowering| lowering.parameter_type(*param, source));
+            affinity(&declared, &argument.ty) > 1
+        });
+        self.frames.pop();
+        fits
+    }
+}
+
+/// `value` after some statements.
+pub(super) fn after(mut before: Vec<Stmt>, value: Expr) -> Expr {
+    let (ty, site) = (value.ty.clone(), value.site);
+    match value.kind {
+        ExprKind::Inline(statements, result) => {
+            before.extend(statements);
+            Expr {
+                kind: ExprKind::Inline(before, result),
+                ty,
+                site,
+            }
+        }
+        ExprKind::Deref(pointer) => Expr {
+            kind: ExprKind::Deref(Box::new(after(before, *pointer))),
+            ty,
+            site,
+        },
+        kind => {
+            let first = Expr {
+                kind: ExprKind::Inline(before, None),
+                ty: Type::Void,
+                site,
+            };
+            let value = Expr {
+                kind,
+                ty: ty.clone(),
+                site,
+            };
+            Expr {
+                kind: ExprKind::List(vec![first, value]),
+                ty,
+                site,
+            }
+        }
+    }
+}
+
+/// True for an expression that costs little and changes nothing: it may be read again.
+pub(super) fn is_pure(expression: &Expr) -> bool {
+    fn weigh(expression: &Expr, budget: &mut u32) -> bool {
+        if *budget == 0 {
+            return false;
+        }
+        *budget -= 1;
+        match &expression.kind {
+            ExprKind::Int(_) | ExprKind::Float | ExprKind::Var(_) | ExprKind::Builtin(_) => true,
+            ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => {
+                weigh(a, budget)
+            }
+            ExprKind::Binary(_, a, b) => weigh(a, budget) && weigh(b, budget),
+            ExprKind::AddressOf(a) => match &a.kind {
+                ExprKind::Index(base, index) => weigh(base, budget) && weigh(index, budget),
+                _ => weigh(a, budget),
+            },
+            _ => false,
+        }
+    }
+    weigh(expression, &mut 24)
+}
+
+/// The parameters of a function; empty for `(void)`.
+fn parameter_nodes<'t>(function: Node<'t>, source: Source<'t>) -> Option<Vec<Node<'t>>> {
+    let declarator = function_declarator(function)?;
+    let list = declarator.child_by_field_name("parameters")?;
+    Some(plain_parameters(list, source))
+}
+
+fn plain_parameters<'t>(list: Node<'t>, source: Source<'t>) -> Vec<Node<'t>> {
+    let mut params: Vec<Node> = parts(list)
+        .into_iter()
+        .filter(|param| param.kind().contains("parameter_declaration"))
+        .collect();
+    if params.len() == 1 && text_of(params[0], source).trim() == "void" {
+        params.clear();
+    }
+    params
+}
+
+fn returns_reference(function: Node) -> bool {
+    let mut at = function.child_by_field_name("declarator");
+    while let Some(node) = at {
+        match node.kind() {
+            "reference_declarator" => return true,
+            "function_declarator" => return false,
+            _ => {}
+        }
+        at = node
+            .child_by_field_name("declarator")
+            .or_else(|| node.named_child(0));
+    }
+    false
+}
+
+/// The value of a body that is one `return`.
+fn only_return(body: Node<'_>) -> Option<Node<'_>> {
+    let all = parts(body);
+    match all.as_slice() {
+        [only] if only.kind() == "return_statement" => parts(*only).into_iter().next(),
+        _ => None,
+    }
+}
+
+/// True where something gives that name another value: an assignment, an increment.
+fn writes(node: Node, name: &str, source: Source) -> bool {
+    let target = match node.kind() {
+        "assignment_expression" => node.child_by_field_name("left"),
+        "update_expression" => node.child_by_field_name("argument"),
+        _ => None,
+    };
+    if target.is_some_and(|target| text_of(target, source) == name) {
+        return true;
+    }
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor)
+        .any(|child| writes(child, name, source))
+}
+
+/// How well an argument suits a parameter.
+fn affinity(declared: &Type, given: &Type) -> i32 {
+    if declared == given {
+        return 8;
+    }
+    match (declared, given) {
+        (Type::Pointer(a, _), Type::Pointer(b, _) | Type::Array(b, _)) => {
+            if a == b {
+                7
+            } else if matches!(**a, Type::Void) || is_open(a) || is_open(b) {
+                3
+            } else {
+                -4
+            }
+        }
+        (Type::Int { bits: a, .. }, Type::Int { bits: b, .. }) => {
+            if a == b {
+                5
+            } else {
+                4
+            }
+        }
+        (Type::Float { .. }, Type::Float { .. }) => 5,
+        (Type::Float { .. }, Type::Int { .. }) | (Type::Int { .. }, Type::Float { .. }) => 1,
+        (Type::Unknown(_), _) => 1,
+        (_, Type::Unknown(_)) => 0,
+        _ => -8,
+    }
+}
+
+/// `result = place` as `result = &place`, for functions that return a reference.
+fn to_addresses(statements: &mut [Stmt], result: crate::VarId) {
+    for statement in statements {
+        match &mut statement.kind {
+            StmtKind::Expr(Expr {
+                kind: ExprKind::Assign(None, target, value),
+                ..
+            }) if matches!(target.kind, ExprKind::Var(id) if id == result) => {
+                let place = std::mem::replace(
+                    &mut **value,
+                    Expr {
+                        kind: ExprKind::Float,
+                        ty: Type::Void,
+                        site: Site::default(),
+                    },
+                );
+                let site = place.site;
+                **value = address_of(place, AddressSpace::Global, site);
+            }
+            StmtKind::If(_, then, otherwise) => {
+                to_addresses(then, result);
+                to_addresses(otherwise, result);
+            }
+            StmtKind::Block(inner) | StmtKind::Loop { body: inner, .. } => {
+                to_addresses(inner, result);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `if (c) return a; rest` as `if (c) return a; else rest`, so that what is returned is one value.
+fn structure_returns(statements: &mut Vec<Stmt>) {
+    let mut at = 0;
+    while at < statements.len() {
+        match &mut statements[at].kind {
+            StmtKind::Block(inner) => structure_returns(inner),
+            StmtKind::If(_, then, otherwise) => {
+                structure_returns(then);
+                structure_returns(otherwise);
+                let (left, other_left) = (returns(then), returns(otherwise));
+                if (left || other_left) && at + 1 < statements.len() {
+                    let rest = statements.split_off(at + 1);
+                    let StmtKind::If(_, then, otherwise) = &mut statements[at].kind else {
+                        return;
+                    };
+                    if left && other_left {
+                        // What follows is never reached; it stands in the source all the same.
+                        otherwise.extend(rest);
+                        return;
+                    }
+                    let side = if left { otherwise } else { then };
+                    side.extend(rest);
+                    structure_returns(side);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// A `return` at the very end does nothing any more: the value is where it belongs.
+fn drop_last_return(statements: &mut Vec<Stmt>) {
+    match statements.last_mut().map(|last| &mut last.kind) {
+        Some(StmtKind::Return(None)) => {
+            statements.pop();
+        }
+        Some(StmtKind::Block(inner)) => drop_last_return(inner),
+        Some(StmtKind::If(_, then, otherwise)) => {
+            drop_last_return(then);
+            drop_last_return(otherwise);
+        }
+        _ => {}
+    }
+}
+
+fn returns(statements: &[Stmt]) -> bool {
+    match statements.last().map(|last| &last.kind) {
+        Some(StmtKind::Return(_)) => true,
+        Some(StmtKind::Block(inner)) => returns(inner),
+        Some(StmtKind::If(_, then, otherwise)) => returns(then) && returns(otherwise),
+        _ => false,
+    }
+}

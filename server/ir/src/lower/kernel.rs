@@ -1,0 +1,363 @@
+//! A kernel: its head, and what binds its template parameters.
+
+use std::sync::Arc;
+
+use warplens_syntax::{Expanded, Node};
+
+use super::templates::{Parameter, parameters};
+use super::types::space_of;
+use super::{Lowering, Named, Source, parts, text_of};
+use crate::kernel::{ExprKind, Kernel, Stmt, Storage};
+use crate::outline::function_declarator;
+use crate::types::{Bindings, Bound};
+use crate::unit::node_ending;
+use crate::{AddressSpace, Item, ItemKind, Site, Span, Type, Unit};
+
+/// What is known of a kernel's template parameters.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TemplateArguments {
+    /// By name, or by position as a number: given by the user.
+    pub given: Vec<(String, String)>,
+    /// By position, from a launch or an instantiation.
+    pub explicit: Vec<Option<Bound>>,
+    /// Types of the arguments at the launch, by position.
+    pub argument_types: Vec<Option<Type>>,
+}
+
+impl TemplateArguments {
+    /// A text that is equal for equal arguments.
+    pub fn spelled(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// The type that an unbound type parameter is taken for.
+const ASSUMED_TYPE: (&str, Type) = ("float", Type::FLOAT);
+/// The number that an unbound number is taken for.
+const ASSUMED_NUMBER: i64 = 32;
+
+/// Lowers one kernel of a text.
+pub fn lower(
+    parsed: &Arc<Expanded>,
+    item: &Item,
+    unit: &Unit,
+    template: &TemplateArguments,
+) -> Option<Kernel> {
+    let ItemKind::Kernel(name) = &item.kind else {
+        return None;
+    };
+    let node = node_ending(parsed, &item.range, &["function_definition"])?;
+    let mut lowering = Lowering::new(unit);
+    lowering.base = item.source.start;
+    lowering.base_line = item.line;
+    let source = Source {
+        parsed,
+        header: false,
+        at: None,
+    };
+    lowering.bind_template(node, source, template);
+    lowering.kernel(node, source, name, item)
+}
+
+impl Lowering<'_> {
+    fn bind_template(&mut self, node: Node, source: Source, given: &TemplateArguments) {
+        let Some(template) = node
+            .parent()
+            .filter(|parent| parent.kind() == "template_declaration")
+        else {
+            return;
+        };
+        let own = parameters(template, source);
+        let mut bindings: Bindings = Vec::new();
+        for (position, parameter) in own.iter().enumerate() {
+            let text = given
+                .given
+                .iter()
+                .find(|(of, _)| *of == parameter.name || *of == position.to_string())
+                .map(|(_, value)| value.clone());
+            if let Some(text) = text {
+                if let Some(bound) = self.bound_text(&text, parameter.is_type) {
+                    bindings.push((parameter.name.clone(), bound));
+                }
+                continue;
+            }
+            if parameter.pack {
+                let rest: Option<Vec<Bound>> = given
+                    .explicit
+                    .get(position..)
+                    .unwrap_or(&[])
+                    .iter()
+                    .cloned()
+                    .collect();
+                bindings.push((
+                    parameter.name.clone(),
+                    Bound::Pack(rest.unwrap_or_default()),
+                ));
+                break;
+            }
+            if let Some(Some(bound)) = given.explicit.get(position) {
+                bindings.push((parameter.name.clone(), bound.clone()));
+            }
+        }
+        if let Some(list) = function_declarator(node)
+            .and_then(|declarator| declarator.child_by_field_name("parameters"))
+        {
+            for (param, ty) in parts(list).into_iter().zip(&given.argument_types) {
+                if let Some(ty) = ty {
+                    self.deduce(param, ty, &own, source, &mut bindings);
+                }
+            }
+        }
+        for parameter in &own {
+            if bindings.iter().any(|(name, _)| *name == parameter.name) || parameter.name.is_empty()
+            {
+                continue;
+            }
+            let bound = match self.default(parameter, &bindings, source) {
+                Some(bound) => bound,
+                None => self.assumed_bound(parameter, template, source),
+            };
+            bindings.push((parameter.name.clone(), bound));
+        }
+        for (name, bound) in &bindings {
+            if !matches!(bound, Bound::Pack(_)) {
+                self.template_args.push((name.clone(), bound.spelled()));
+            }
+        }
+        self.frame().bindings = bindings;
+    }
+
+    /// No launch binds it: something has to be assumed, and said.
+    fn assumed_bound(&mut self, parameter: &Parameter, template: Node, source: Source) -> Bound {
+        if parameter.is_type {
+            let (name, ty) = ASSUMED_TYPE;
+            self.assumed.push((parameter.name.clone(), name.to_owned()));
+            return Bound::Type(ty);
+        }
+        let flag = template
+            .child_by_field_name("parameters")
+            .into_iter()
+            .flat_map(parts)
+            .find(|param| text_of(*param, source).ends_with(parameter.name.as_str()))
+            .is_some_and(|param| text_of(param, source).starts_with("bool"));
+        let value = if flag { 1 } else { ASSUMED_NUMBER };
+        self.assumed
+            .push((parameter.name.clone(), value.to_string()));
+        Bound::Value(value)
+    }
+
+    fn bound_text(&mut self, text: &str, is_type: bool) -> Option<Bound> {
+        if is_type {
+            return self.type_text(text).map(Bound::Type);
+        }
+        self.constant_text(text).map(Bound::Value)
+    }
+
+    /// A type written outside the file.
+    fn type_text(&mut self, text: &str) -> Option<Type> {
+        let fragment = Expanded::fragment(&format!("{text} w;"), self.unit.language);
+        let node = node_ending(&fragment, &(0..fragment.text.len()), &["declaration"])?;
+        let source = Source {
+            parsed: &fragment,
+            header: false,
+            at: None,
+        };
+        let base = self.base_type(node.child_by_field_name("type")?, source);
+        let declarator = node.child_by_field_name("declarator")?;
+        let ty = self
+            .declarator(declarator, base, AddressSpace::Global, source)
+            .ty;
+        (!matches!(ty, Type::Unknown(_))).then_some(ty)
+    }
+
+    /// The same for a text in parentheses.
+    pub(super) fn constant_text_in(&mut self, text: &str) -> Option<i64> {
+        self.constant_text(text.trim().strip_prefix('(')?.strip_suffix(')')?)
+    }
+
+    /// The value of an integer expression written outside the tree: in a directive, an attribute.
+    pub(super) fn constant_text(&mut self, text: &str) -> Option<i64> {
+        let text = text.trim();
+        if let Ok(value) = text.parse() {
+            return Some(value);
+        }
+        if text.is_empty() {
+            return None;
+        }
+        let fragment = Expanded::fragment(&format!("int w=({text});"), self.unit.language);
+        let node = node_ending(&fragment, &(0..fragment.text.len()), &["declaration"])?;
+        let value = node
+            .child_by_field_name("declarator")?
+            .child_by_field_name("value")
+            .filter(|value| !value.has_error())?;
+        let source = Source {
+            parsed: &fragment,
+            header: false,
+            at: None,
+        };
+        self.constant_node(value, source)
+    }
+
+    fn kernel(mut self, node: Node, source: Source, name: &str, item: &Item) -> Option<Kernel> {
+        let declarator = function_declarator(node)?;
+        let name_node = declarator.child_by_field_name("declarator")?;
+        let name_site = self.site(name_node, source);
+        if let Some(params) = declarator.child_by_field_name("parameters") {
+            self.kernel_parameters(params, source);
+        }
+        let params = self.vars.len() as u32;
+        for id in 0..params {
+            self.split_variable(crate::VarId(id));
+        }
+        let body_node = node.child_by_field_name("body")?;
+        for (name, value) in &source.parsed.assumed {
+            self.assumed
+                .push((name.clone(), format!("defined as {value}")));
+        }
+        let body = self.block(body_node, source);
+        self.mark_escapes(&body);
+        let head = item.range.start..body_node.start_byte();
+        let mut max_threads = None;
+        let bounds: Vec<String> = source
+            .parsed
+            .words
+            .iter()
+            .filter(|word| head.contains(&word.range.start) && word.name == "launch_bounds")
+            .map(|word| word.argument.clone())
+            .collect();
+        for argument in bounds {
+            max_threads = argument
+                .split(',')
+                .next()
+                .and_then(|first| self.constant_text(first))
+                .and_then(|value| u64::try_from(value).ok());
+        }
+        for problem in &source.parsed.problems {
+            if item.source.contains(&problem.range.start) {
+                let (line, column) = source.parsed.position(problem.range.start);
+                let site = Site {
+                    span: Span {
+                        start: (problem.range.start - self.base) as u32,
+                        end: problem.range.end.saturating_sub(self.base) as u32,
+                    },
+                    line: line.saturating_sub(self.base_line),
+                    column,
+                    callee: 0,
+                };
+                self.lost(site, &problem.message);
+            }
+        }
+        let required_block = self.required_block(head, source);
+        for assumption in self.unit.assumed() {
+            if !self.assumed.contains(assumption) {
+                self.assumed.push(assumption.clone());
+            }
+        }
+        Some(Kernel {
+            name: name.to_owned(),
+            name_site,
+            language: self.unit.language,
+            vars: self.vars,
+            params,
+            body,
+            max_threads,
+            required_block,
+            template_args: self.template_args,
+            axes: self.axes,
+            not_understood: self.not_understood,
+            callees: self.callees,
+            assumed: self.assumed,
+        })
+    }
+
+    /// Marks the variables whose address goes where it is not followed.
+    fn mark_escapes(&mut self, body: &[Stmt]) {
+        let mut places = Vec::new();
+        crate::walk::expressions(body, &mut |expression| {
+            if let ExprKind::AddressOf(place) = &expression.kind {
+                let mut at = &**place;
+                while let ExprKind::Field(base, _) | ExprKind::Cast(_, base) = &at.kind {
+                    at = base;
+                }
+                if let ExprKind::Var(id) = at.kind
+                    && !matches!(at.ty, Type::Array(..))
+                {
+                    places.push(id);
+                }
+            }
+        });
+        for id in places {
+            self.escape(id);
+        }
+    }
+
+    /// `reqd_work_group_size(x, y, z)` in the head of a kernel.
+    fn required_block(&mut self, head: std::ops::Range<usize>, source: Source) -> Option<[u64; 3]> {
+        let text = source.parsed.text.get(head.clone()).unwrap_or("");
+        let words: Vec<String> = source
+            .parsed
+            .words
+            .iter()
+            .filter(|word| head.contains(&word.range.start))
+            .map(|word| word.argument.clone())
+            .collect();
+        let found = words
+            .iter()
+            .map(String::as_str)
+            .chain([text])
+            .find_map(|text| {
+                let at = text.find("reqd_work_group_size")?;
+                let inner = text[at..].split_once('(')?.1.split_once(')')?.0;
+                Some(inner.to_owned())
+            })?;
+        let mut extents = [1u64; 3];
+        for (extent, text) in extents.iter_mut().zip(found.split(',')) {
+            *extent = self
+                .constant_text(text)
+                .and_then(|value| u64::try_from(value).ok())?;
+        }
+        Some(extents)
+    }
+
+    fn kernel_parameters(&mut self, params: Node, source: Source) {
+        let mut position = 0;
+        for param in parts(params) {
+            if !param.kind().contains("parameter_declaration") {
+                continue;
+            }
+            let space = space_of(param, source).unwrap_or(self.default_space());
+            let Some(base) = param.child_by_field_name("type") else {
+                continue;
+            };
+            let base = self.base_type(base, source);
+            let (name, ty, site) = match param.child_by_field_name("declarator") {
+                Some(declarator) => {
+                    let declared = self.declarator(declarator, base, space, source);
+                    (declared.name, declared.ty, self.site(declarator, source))
+                }
+                None => (String::new(), base, self.site(param, source)),
+            };
+            // An array parameter is a pointer.
+            let ty = match ty {
+                Type::Array(element, _) => Type::Pointer(element, space),
+                ty => ty,
+            };
+            if matches!(ty, Type::Void) {
+                continue;
+            }
+            let storage = match &ty {
+                Type::Pointer(_, AddressSpace::Shared) => Storage::DynamicShared,
+                _ => Storage::Param(position),
+            };
+            position += 1;
+            let object = matches!(ty, Type::Callable(_) | Type::Library(_));
+            let id = self.new_var(&name, ty.clone(), storage, site);
+            if object {
+                let meaning = super::split::list(&ty, Vec::new(), site);
+                self.bind(&name, Named::Alias(Box::new(meaning)));
+            } else if name.is_empty() {
+                let _ = id;
+            }
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! From the syntax tree to the IR.
+//!
+//! [`lower`] reads one kernel. `kernel` has its head, `types` and `classes` its types, `statements` and
+//! `expressions` its body; `calls` decides what a call is, `inline` puts device functions in place of their
+//! calls, `library` knows the toolkit's own functions and objects, `split` follows the fields of local
+//! structures as variables of their own.
+
+mod asm;
+mod calls;
+mod classes;
+mod constants;
+mod expressions;
+mod host;
+mod inline;
+mod kernel;
+mod library;
+mod literals;
+mod split;
+mod statements;
+mod templates;
+mod types;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use warplens_syntax::{Expanded, Language, Node};
+
+use crate::kernel::{Expr, ExprKind, Stmt, StmtKind, Storage, Var, VarId};
+use crate::types::{Bindings, Callee, Class};
+use crate::unit::Definition;
+use crate::{CalleeLine, NotUnderstood, Site, Span, Type, Unit};
+
+pub use kernel::{TemplateArguments, lower};
+
+/// Device functions nest this deep at most.
+const DEEPEST_CALLS: u32 = 40;
+/// Expressions and statements nest this deep at most.
+const DEEPEST: u32 = 400;
+/// A kernel that expands to more expressions than this is cut off, and says so.
+const MOST_EXPRESSIONS: u32 = 60_000;
+
+/// A text being lowered: the kernel's own, or that of a function put in place of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) parsed: &'a Arc<Expanded>,
+    /// In a header.
+    header: bool,
+    /// Where everything stands as the kernel sees it; `None` in the kernel's own text.
+    at: Option<Call>,
+}
+
+/// The call that led into a function.
+#[derive(Clone, Copy)]
+struct Call {
+    /// The place in the kernel.
+    site: Site,
+    /// The function: hash of its text.
+    function: u64,
+    /// Line of the function's first byte in its file.
+    base_line: u32,
+}
+
+/// What a name means inside a function.
+#[derive(Debug, Clone)]
+pub enum Named {
+    /// A variable.
+    Var(VarId),
+    /// Another name for an expression: a reference, a constant.
+    Alias(Box<Expr>),
+    /// A type.
+    Type(Type),
+}
+
+/// The names of one block.
+pub type Scope = HashMap<String, Named>;
+
+/// A function being read.
+struct Frame {
+    scopes: Vec<Scope>,
+    bindings: Bindings,
+    /// In a member function: the object.
+    this: Option<Expr>,
+    /// Where `return` leaves its value.
+    result: Result,
+    /// Which function, to notice recursion.
+    function: u64,
+}
+
+enum Result {
+    /// The kernel itself: `return` ends it.
+    Kernel,
+    /// Nothing is returned.
+    None,
+    Var(VarId),
+    /// Not known yet: the first `return` decides (`auto`, a lambda, a reference).
+    Open,
+    /// What is returned stands for the call: a reference, a lambda, an object of the toolkit.
+    Alias(Box<Expr>),
+}
+
+pub(crate) struct Lowering<'u> {
+    unit: &'u Unit,
+    /// The text that is read first.
+    own: Option<(Arc<Expanded>, bool)>,
+    base: usize,
+    base_line: u32,
+    frames: Vec<Frame>,
+    vars: Vec<Var>,
+    not_understood: Vec<NotUnderstood>,
+    template_args: Vec<(String, String)>,
+    assumed: Vec<(String, String)>,
+    axes: [bool; 3],
+    depth: u32,
+    expressions: u32,
+    /// Statements that must come before the one being read: values that a reference freezes.
+    before: Vec<Stmt>,
+    callees: Vec<CalleeLine>,
+    callee_index: FxHashMap<CalleeLine, u32>,
+    /// Local structures whose fields are variables of their own.
+    split: FxHashMap<VarId, Vec<(u64, VarId)>>,
+    /// Class templates instantiated so far.
+    instances: FxHashMap<String, Type>,
+    /// Types declared on the way, for the unit.
+    declared: Vec<(String, Type)>,
+    /// Greater than 0 while something is read that is not executed.
+    unevaluated: u32,
+    /// Member types and constants looked up so far, by class and name. The class is held so that no other
+    /// takes its address.
+    member_types: FxHashMap<(usize, String), (Arc<Class>, Option<Type>)>,
+    member_constants: FxHashMap<(usize, String), (Arc<Class>, Option<(i64, Type)>)>,
+    /// Members being looked up, by class and name: a lookup inside itself finds nothing.
+    looking: Vec<(u64, String)>,
+}
+
+impl<'u> Lowering<'u> {
+    fn new(unit: &'u Unit) -> Lowering<'u> {
+        Lowering {
+            unit,
+            own: None,
+            base: 0,
+            base_line: 0,
+            frames: vec![Frame {
+                scopes: vec![Scope::new()],
+                bindings: Vec::new(),
+                this: None,
+                result: Result::Kernel,
+                function: 0,
+            }],
+            vars: Vec::new(),
+            not_understood: Vec::new(),
+            template_args: Vec::new(),
+            assumed: Vec::new(),
+            axes: [false; 3],
+            depth: 0,
+            expressions: 0,
+            before: Vec::new(),
+            callees: Vec::new(),
+            callee_index: FxHashMap::default(),
+            split: FxHashMap::default(),
+            instances: FxHashMap::default(),
+            declared: Vec::new(),
+            unevaluated: 0,
+            member_types: FxHashMap::default(),
+            member_constants: FxHashMap::default(),
+            looking: Vec::new(),
+        }
+    }
+
+    /// To read a declaration at file scope.
+    pub(crate) fn for_unit(unit: &'u Unit, parsed: &Arc<Expanded>, header: bool) -> Lowering<'u> {
+        Lowering {
+            own: Some((Arc::clone(parsed), header)),
+            ..Lowering::new(unit)
+        }
+    }
+
+    fn opencl(&self) -> bool {
+        self.unit.language == Language::OpenCl
+    }
+
+    fn frame(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("the kernel's frame stays")
+    }
+
+    fn current(&self) -> &Frame {
+        self.frames.last().expect("the kernel's frame stays")
+    }
+
+    // ---- places --------------------------------------------------------------------------------
+
+    fn site(&mut self, node: Node, source: Source) -> Site {
+        let Some(call) = source.at else {
+            let place = source.parsed.place(node.byte_range());
+            return Site {
+                span: Span {
+                    start: place.range.start.saturating_sub(self.base) as u32,
+                    end: place.range.end.saturating_sub(self.base) as u32,
+                },
+                line: place.line.saturating_sub(self.base_line),
+                column: place.column,
+                callee: 0,
+            };
+        };
+        let place = source.parsed.place(node.byte_range());
+        let line = CalleeLine {
+            path: source.header.then(|| Arc::clone(&source.parsed.path)),
+            function: if source.header { 0 } else { call.function },
+            base_line: if source.header { 0 } else { call.base_line },
+            line: if source.header {
+                place.line
+            } else {
+                place.line.saturating_sub(call.base_line)
+            },
+            column: place.column,
+            text: beginning(text_of(node, source)),
+            caller: call.site.callee,
+        };
+        let callee = match self.callee_index.get(&line) {
+            Some(&known) => known,
+            None => {
+                self.callees.push(line.clone());
+                let index = self.callees.len() as u32;
+                self.callee_index.insert(line, index);
+                index
+            }
+        };
+        Site {
+            callee,
+            ..call.site
+        }
+    }
+
+    fn lost(&mut self, site: Site, reason: &str) {
+        if self.unevaluated == 0 {
+            self.not_understood.push(NotUnderstood {
+                site,
+                reason: reason.to_owned(),
+            });
+        }
+    }
+
+    // ---- names ---------------------------------------------------------------------------------
+
+    fn fresh(&mut self, name: &str, ty: Type, storage: Storage, site: Site) -> VarId {
+        let id = VarId(self.vars.len() as u32);
+        self.vars.push(Var {
+            name: name.to_owned(),
+            ty,
+            storage,
+            site,
+            extent_sites: Vec::new(),
+            escapes: false,
+        });
+        id
+    }
+
+    fn new_var(&mut self, name: &str, ty: Type, storage: Storage, site: Site) -> VarId {
+        let id = self.fresh(name, ty, storage, site);
+        self.bind(name, Named::Var(id));
+        id
+    }
+
+    fn bind(&mut self, name: &str, meaning: Named) {
+        if let Some(scope) = self.frame().scopes.last_mut() {
+            scope.insert(name.to_owned(), meaning);
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<&Named> {
+        self.current()
+            .scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name))
+    }
+
+    fn var(&self, id: VarId, site: Site) -> Expr {
+        Expr {
+            kind: ExprKind::Var(id),
+            ty: self.vars[id.0 as usize].ty.clone(),
+            site,
+        }
+    }
+
+    fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.frame().scopes.push(Scope::new());
+        let result = read(self);
+        self.frame().scopes.pop();
+        result
+    }
+
+    /// Reads something that is not executed: nothing of it is reported or counted.
+    fn unevaluated<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let (vars, before) = (self.vars.len(), std::mem::take(&mut self.before));
+        self.unevaluated += 1;
+        let result = read(self);
+        self.unevaluated -= 1;
+        self.before = before;
+        self.vars.truncate(vars);
+        self.split.retain(|id, _| (id.0 as usize) < vars);
+        result
+    }
+
+    fn opaque(&mut self, site: Site, reason: &str, parts: Vec<Expr>) -> Expr {
+        self.lost(site, reason);
+        Expr {
+            kind: ExprKind::Opaque(reason.to_owned(), parts),
+            ty: Type::Unknown(String::new()),
+            site,
+        }
+    }
+
+    fn unknown_statement(&mut self, site: Site, reason: &str) -> Stmt {
+        self.lost(site, reason);
+        Stmt {
+            kind: StmtKind::Unknown(reason.to_owned()),
+            site,
+        }
+    }
+}
+
+/// The first characters of a text, white space collapsed.
+fn beginning(text: &str) -> Box<str> {
+    const MOST: usize = 80;
+    let mut short = String::new();
+    for word in text.split_whitespace() {
+        if short.len() + word.len() > MOST {
+            break;
+        }
+        if !short.is_empty() {
+            short.push(' ');
+        }
+        short.push_str(word);
+    }
+    short.into()
+}
+
+/// A node's text.
+fn text_of<'t>(node: Node, source: Source<'t>) -> &'t str {
+    source.parsed.text.get(node.byte_range()).unwrap_or("")
+}
+
+/// The named children that are not comments.
+fn parts(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor)
+        .filter(|child| child.kind() != "comment")
+        .collect()
+}
+
+/// A direct child of that kind.
+fn child_of_kind<'t>(node: Node<'t>, kind: &str) -> Option<Node<'t>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor)
+        .find(|child| child.kind() == kind)
+}
+
+impl Definition {
+    fn source(&self, at: Call) -> Source<'_> {
+        Source {
+            parsed: &self.text,
+            header: self.header,
+            at: Some(at),
+        }
+    }
+}
+
+impl Callee {
+    fn key(&self) -> u64 {
+        self.0.definition.hash
+    }
+}

@@ -1,0 +1,1016 @@
+//! Statements.
+
+use std::sync::Arc;
+
+use warplens_syntax::Node;
+
+use super::classes::has_word;
+use super::constants::constant;
+use super::expressions::{element, operation};
+use super::split::{address_of, deref, list};
+use super::types::space_of;
+use super::{Lowering, MOST_EXPRESSIONS, Named, Result, Source, child_of_kind, parts, text_of};
+use crate::kernel::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
+use crate::{AddressSpace, Site, Type};
+
+impl Lowering<'_> {
+    /// A block, or one statement where a block may stand.
+    pub(super) fn block(&mut self, node: Node, source: Source) -> Vec<Stmt> {
+        self.scoped(|lowering| {
+            let mut out = Vec::new();
+            if node.kind() == "compound_statement" {
+                lowering.statements(&parts(node), source, &mut out);
+            } else {
+                lowering.statement(node, source, &mut out);
+            }
+            out
+        })
+    }
+
+    fn statements(&mut self, nodes: &[Node], source: Source, out: &mut Vec<Stmt>) {
+        let mut unroll = None;
+        for &node in nodes {
+            if node.kind() == "preproc_call" {
+                unroll = self.unroll(node, source).or(unroll);
+                continue;
+            }
+            let before = out.len();
+            self.statement(node, source, out);
+            if let Some(factor) = unroll.take() {
+                for statement in &mut out[before..] {
+                    if let StmtKind::Loop { unroll, .. } = &mut statement.kind {
+                        *unroll = Some(factor);
+                    }
+                }
+            }
+        }
+    }
+
+    /// `#pragma unroll [N]`: 0 is as often as the loop runs.
+    fn unroll(&mut self, node: Node, source: Source) -> Option<u64> {
+        let text = text_of(node, source);
+        let text = text.strip_prefix('#')?.trim_start();
+        let text = text.strip_prefix("pragma")?.trim_start();
+        let text = text.strip_prefix("GCC").unwrap_or(text).trim_start();
+        if text.starts_with("nounroll") {
+            return Some(1);
+        }
+        let argument = text.strip_prefix("unroll")?.trim();
+        if argument.is_empty() {
+            return Some(0);
+        }
+        let argument = argument.trim_matches(['(', ')']).trim();
+        let value = argument.parse().ok().or_else(|| {
+            self.constant_text(argument)
+                .and_then(|value| u64::try_from(value).ok())
+        });
+        Some(value.unwrap_or(0))
+    }
+
+    pub(super) fn statement(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        if self.expressions > MOST_EXPRESSIONS || self.depth > super::DEEPEST {
+            let site = self.site(node, source);
+            let lost = self.unknown_statement(site, "expands to too much");
+            out.push(lost);
+            return;
+        }
+        self.depth += 1;
+        self.one_statement(node, source, out);
+        self.depth -= 1;
+    }
+
+    fn one_statement(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        match node.kind() {
+            "comment"
+            | "static_assert_declaration"
+            | "using_declaration"
+            | ";"
+            | "preproc_call"
+            | "namespace_alias_definition"
+            | "attribute_declaration"
+            | "empty_statement" => {}
+            "attributed_statement" => {
+                if let Some(inner) = parts(node).into_iter().next_back() {
+                    self.statement(inner, source, out);
+                }
+            }
+            "ERROR" => self.lose_statement(node, source, "syntax error", out),
+            "compound_statement" => {
+                let body = self.block(node, source);
+                let site = self.site(node, source);
+                out.push(Stmt {
+                    kind: StmtKind::Block(body),
+                    site,
+                });
+            }
+            "expression_statement" => self.expression_statement(node, source, out),
+            "declaration" => self.declaration(node, source, out),
+            "type_definition" | "alias_declaration" => {
+                for (name, ty) in self.typedefs(node, source) {
+                    self.bind(&name, Named::Type(ty));
+                }
+            }
+            "struct_specifier" | "class_specifier" | "union_specifier" | "enum_specifier" => {
+                self.base_type(node, source);
+            }
+            "if_statement" => self.branch(node, source, out),
+            "for_statement" | "while_statement" | "do_statement" => {
+                self.looping(node, source, out);
+            }
+            "for_range_loop" => self.range_loop(node, source, out),
+            "switch_statement" => self.switch(node, source, out),
+            "return_statement" => self.returning(node, source, out),
+            "break_statement" | "continue_statement" => {
+                let kind = if node.kind() == "break_statement" {
+                    StmtKind::Break
+                } else {
+                    StmtKind::Continue
+                };
+                let site = self.site(node, source);
+                out.push(Stmt { kind, site });
+            }
+            "labeled_statement" => {
+                // A label by itself changes nothing; what jumps to it is reported where it jumps.
+                for inner in parts(node).into_iter().skip(1) {
+                    self.statement(inner, source, out);
+                }
+            }
+            "goto_statement" => self.lose_statement(node, source, "goto", out),
+            "asm_statement" | "gnu_asm_expression" => {
+                let value = self.expr(node, source);
+                let site = value.site;
+                out.push(Stmt {
+                    kind: StmtKind::Expr(value),
+                    site,
+                });
+            }
+            _ => self.lose_statement(node, source, "statement not understood", out),
+        }
+    }
+
+    fn lose_statement(&mut self, node: Node, source: Source, reason: &str, out: &mut Vec<Stmt>) {
+        let site = self.site(node, source);
+        let lost = self.unknown_statement(site, reason);
+        out.push(lost);
+    }
+
+    fn expression_statement(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        let Some(inner) = parts(node).into_iter().next() else {
+            return;
+        };
+        if inner.has_error() {
+            self.lose_statement(node, source, "syntax error", out);
+            // What can be read of it still counts.
+            if inner.kind() == "ERROR" {
+                return;
+            }
+        }
+        if self.misread_declaration(inner, source, out) {
+            return;
+        }
+        let site = self.site(inner, source);
+        let kind = if self.is_barrier(inner, source) {
+            StmtKind::Barrier
+        } else {
+            StmtKind::Expr(self.expr(inner, source))
+        };
+        out.push(Stmt { kind, site });
+    }
+
+    fn returning(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        let site = self.site(node, source);
+        let value = parts(node).into_iter().next().map(|value| {
+            let value_node = value;
+            let mut read = self.expr(value, source);
+            if value_node.kind() == "initializer_list"
+                && let Result::Var(result) = self.current().result
+            {
+                let ty = self.vars[result.0 as usize].ty.clone();
+                let ExprKind::List(all) = read.kind else {
+                    unreachable!("a list was read")
+                };
+                read = self.constructed(&ty, all, site);
+            }
+            read
+        });
+        let leave = Stmt {
+            kind: StmtKind::Return(None),
+            site,
+        };
+        let result = match (&self.current().result, value) {
+            (Result::Kernel, value) => {
+                out.push(Stmt {
+                    kind: StmtKind::Return(value),
+                    site,
+                });
+                return;
+            }
+            (_, None) => {
+                out.push(leave);
+                return;
+            }
+            (Result::None, Some(value)) => {
+                out.push(Stmt {
+                    kind: StmtKind::Expr(value),
+                    site,
+                });
+                out.push(leave);
+                return;
+            }
+            (Result::Open, Some(value)) => {
+                if matches!(value.ty, Type::Callable(_) | Type::Library(_)) {
+                    self.frame().result = Result::Alias(Box::new(value));
+                    out.push(leave);
+                    return;
+                }
+                let ty = match &value.ty {
+                    Type::Array(element, _) => {
+                        Type::Pointer(Arc::clone(element), AddressSpace::Global)
+                    }
+                    ty => ty.clone(),
+                };
+                let id = self.temporary("result", ty, site);
+                self.frame().result = Result::Var(id);
+                (id, value)
+            }
+            (Result::Var(id), Some(value)) => (*id, value),
+            (Result::Alias(_), Some(_)) => {
+                out.push(leave);
+                return;
+            }
+        };
+        let (id, value) = result;
+        self.assign_to(id, value, site, out);
+        out.push(leave);
+    }
+
+    /// `variable = value;`
+    pub(super) fn assign_to(&mut self, id: VarId, value: Expr, site: Site, out: &mut Vec<Stmt>) {
+        let target = self.var(id, site);
+        let expression = match self.split_assignment(&target, value) {
+            Ok(assigned) => assigned,
+            Err(value) => {
+                let ty = target.ty.clone();
+                Expr {
+                    kind: ExprKind::Assign(None, Box::new(target), Box::new(value)),
+                    ty,
+                    site,
+                }
+            }
+        };
+        out.push(Stmt {
+            kind: StmtKind::Expr(expression),
+            site,
+        });
+    }
+
+    // ---- branches ------------------------------------------------------------------------------
+
+    fn branch(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        let mut cursor = node.walk();
+        let constexpr = node
+            .children(&mut cursor)
+            .any(|child| child.kind() == "constexpr");
+        self.frame().scopes.push(super::Scope::new());
+        let condition = node.child_by_field_name("condition");
+        let Some(condition) = self.condition(condition, source, out) else {
+            self.frame().scopes.pop();
+            self.lose_statement(node, source, "condition not understood", out);
+            return;
+        };
+        let consequence = node.child_by_field_name("consequence");
+        let alternative = node.child_by_field_name("alternative").and_then(|other| {
+            if other.kind() == "else_clause" {
+                parts(other).into_iter().next()
+            } else {
+                Some(other)
+            }
+        });
+        if constexpr && let Some(value) = constant(&condition) {
+            let taken = if value != 0 { consequence } else { alternative };
+            if let Some(taken) = taken {
+                let body = self.block(taken, source);
+                let site = condition.site;
+                out.push(Stmt {
+                    kind: StmtKind::Block(body),
+                    site,
+                });
+            }
+            self.frame().scopes.pop();
+            return;
+        }
+        let mut side = |side: Option<Node>| {
+            side.map(|side| self.block(side, source))
+                .unwrap_or_default()
+        };
+        let (taken, other) = (side(consequence), side(alternative));
+        self.frame().scopes.pop();
+        let site = condition.site;
+        out.push(Stmt {
+            kind: StmtKind::If(condition, taken, other),
+            site,
+        });
+    }
+
+    fn condition(
+        &mut self,
+        node: Option<Node>,
+        source: Source,
+        init: &mut Vec<Stmt>,
+    ) -> Option<Expr> {
+        let node = node.filter(|node| !node.has_error())?;
+        if node.kind() != "condition_clause" {
+            return Some(self.expr(node, source));
+        }
+        if let Some(before) = node.child_by_field_name("initializer") {
+            let before = if before.kind() == "init_statement" {
+                parts(before).into_iter().next().unwrap_or(before)
+            } else {
+                before
+            };
+            self.statement(before, source, init);
+        }
+        let value = node
+            .child_by_field_name("value")
+            .or_else(|| parts(node).into_iter().next_back())?;
+        if value.kind() == "declaration" {
+            // `if (T x = value)`: the variable is the condition.
+            self.declaration(value, source, init);
+            let declarator = value.child_by_field_name("declarator")?;
+            let declared = self.declarator(declarator, Type::INT, AddressSpace::Global, source);
+            let site = self.site(value, source);
+            return Some(self.name(&declared.name, site));
+        }
+        Some(self.expr(value, source))
+    }
+
+    /// A switch is a chain of ifs; where a case falls through, it goes on with the next one's statements.
+    fn switch(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        let site = self.site(node, source);
+        self.frame().scopes.push(super::Scope::new());
+        let value = self.condition(node.child_by_field_name("condition"), source, out);
+        let (Some(value), Some(body)) = (value, node.child_by_field_name("body")) else {
+            self.frame().scopes.pop();
+            self.lose_statement(node, source, "switch not understood", out);
+            return;
+        };
+        let value = self.held(value, out);
+        struct Arm {
+            tests: Vec<Expr>,
+            default: bool,
+            statements: Vec<Stmt>,
+        }
+        let mut arms: Vec<Arm> = Vec::new();
+        for case in parts(body) {
+            if case.kind() != "case_statement" {
+                continue;
+            }
+            let label = case.child_by_field_name("value");
+            let mut arm = Arm {
+                tests: Vec::new(),
+                default: label.is_none(),
+                statements: Vec::new(),
+            };
+            if let Some(label) = label {
+                let label = self.expr(label, source);
+                let mut test = operation(BinaryOp::Eq, value.clone(), label, value.site);
+                test.site = value.site;
+                arm.tests.push(test);
+            }
+            let inner: Vec<Node> = parts(case)
+                .into_iter()
+                .filter(|child| Some(child.id()) != label.map(|label| label.id()))
+                .collect();
+            self.statements(&inner, source, &mut arm.statements);
+            arms.push(arm);
+        }
+        self.frame().scopes.pop();
+        // What each case executes, with those it falls into.
+        let bodies: Vec<Vec<Stmt>> = (0..arms.len())
+            .map(|at| {
+                let mut body = Vec::new();
+                for arm in &arms[at..] {
+                    body.extend(arm.statements.iter().cloned());
+                    if ends_here(&arm.statements) {
+                        break;
+                    }
+                }
+                if matches!(body.last().map(|last| &last.kind), Some(StmtKind::Break)) {
+                    body.pop();
+                } else if let Some(StmtKind::Block(inner)) =
+                    body.last_mut().map(|last| &mut last.kind)
+                    && matches!(inner.last().map(|last| &last.kind), Some(StmtKind::Break))
+                {
+                    inner.pop();
+                }
+                body
+            })
+            .collect();
+        // Labels without statements of their own share the next one's.
+        let mut groups: Vec<(Vec<Expr>, bool, Vec<Stmt>)> = Vec::new();
+        let mut pending: (Vec<Expr>, bool) = (Vec::new(), false);
+        for (arm, body) in arms.iter().zip(bodies) {
+            pending.0.extend(arm.tests.iter().cloned());
+            pending.1 |= arm.default;
+            if arm.statements.is_empty() {
+                continue;
+            }
+            let (tests, default) = std::mem::take(&mut pending);
+            groups.push((tests, default, body));
+        }
+        let mut chain = Vec::new();
+        if let Some(at) = groups.iter().position(|(_, default, _)| *default) {
+            chain = groups.remove(at).2;
+        }
+        for (tests, _, body) in groups.into_iter().rev() {
+            let Some(test) = tests.into_iter().reduce(|a, b| {
+                let site = a.site;
+                operation(BinaryOp::LogicalOr, a, b, site)
+            }) else {
+                continue;
+            };
+            let site = test.site;
+            chain = vec![Stmt {
+                kind: StmtKind::If(test, body, chain),
+                site,
+            }];
+        }
+        if !leaves_early(&chain) {
+            out.extend(chain);
+            return;
+        }
+        if continues(&chain) {
+            let lost = self.unknown_statement(site, "break and continue mixed in a switch");
+            out.push(lost);
+            return;
+        }
+        // A break in the middle of a case leaves the switch: a loop that runs once.
+        out.push(Stmt {
+            kind: StmtKind::Loop {
+                kind: LoopKind::Do,
+                init: Vec::new(),
+                condition: Some(Expr {
+                    kind: ExprKind::Int(0),
+                    ty: Type::INT,
+                    site,
+                }),
+                step: None,
+                body: chain,
+                unroll: None,
+            },
+            site,
+        });
+    }
+
+    /// The value in a variable, unless reading it twice costs nothing.
+    fn held(&mut self, value: Expr, out: &mut Vec<Stmt>) -> Expr {
+        if matches!(
+            value.kind,
+            ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Builtin(_)
+        ) {
+            return value;
+        }
+        let site = value.site;
+        let id = self.temporary("switch", value.ty.clone(), site);
+        out.push(Stmt {
+            kind: StmtKind::Declare(id, Some(value)),
+            site,
+        });
+        self.var(id, site)
+    }
+
+    // ---- loops ---------------------------------------------------------------------------------
+
+    fn looping(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        let site = self.site(node, source);
+        self.frame().scopes.push(super::Scope::new());
+        let mut init = Vec::new();
+        let (mut condition, mut step) = (None, None);
+        let mut broken = false;
+        if node.kind() == "for_statement" {
+            if let Some(initializer) = node.child_by_field_name("initializer") {
+                if initializer.kind() == "declaration" {
+                    self.declaration(initializer, source, &mut init);
+                } else {
+                    let expression = self.expr(initializer, source);
+                    let site = expression.site;
+                    init.push(Stmt {
+                        kind: StmtKind::Expr(expression),
+                        site,
+                    });
+                }
+            }
+            if let Some(test) = node.child_by_field_name("condition") {
+                broken |= test.has_error();
+                condition = Some(self.expr(test, source));
+            }
+            step = node
+                .child_by_field_name("update")
+                .map(|update| self.expr(update, source));
+        } else {
+            let test = node.child_by_field_name("condition");
+            condition = self.condition(test, source, &mut init);
+            broken |= condition.is_none();
+        }
+        let body = node
+            .child_by_field_name("body")
+            .map(|body| self.block(body, source))
+            .unwrap_or_default();
+        self.frame().scopes.pop();
+        if broken {
+            self.lost(site, "loop condition not understood");
+        }
+        let kind = if node.kind() == "do_statement" {
+            LoopKind::Do
+        } else {
+            LoopKind::For
+        };
+        let head = condition.as_ref().map_or(site, |condition| condition.site);
+        out.push(Stmt {
+            kind: StmtKind::Loop {
+                kind,
+                init,
+                condition,
+                step,
+                body,
+                unroll: None,
+            },
+            site: head,
+        });
+    }
+
+    /// `for (T x : array)`.
+    fn range_loop(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        let site = self.site(node, source);
+        let (Some(ty), Some(declarator), Some(range), Some(body)) = (
+            node.child_by_field_name("type"),
+            node.child_by_field_name("declarator"),
+            node.child_by_field_name("right"),
+            node.child_by_field_name("body"),
+        ) else {
+            self.lose_statement(node, source, "range-based for", out);
+            return;
+        };
+        let range = self.expr(range, source);
+        let (Type::Array(of, Some(extent)), true) = (range.ty.clone(), is_place(&range)) else {
+            self.lose_statement(node, source, "range-based for", out);
+            return;
+        };
+        self.frame().scopes.push(super::Scope::new());
+        let counter = self.fresh("index", Type::INT, Storage::Local, site);
+        let index = self.var(counter, site);
+        let int = |value: i64| Expr {
+            kind: ExprKind::Int(value),
+            ty: Type::INT,
+            site,
+        };
+        let item = element(range, index.clone(), site);
+        let base = self.base_type(ty, source);
+        let declared = self.declarator(declarator, base, AddressSpace::Global, source);
+        let mut statements = Vec::new();
+        if declared.reference {
+            self.bind(&declared.name, Named::Alias(Box::new(item)));
+        } else {
+            let ty = match declared.ty {
+                Type::Unknown(_) => (*of).clone(),
+                ty => ty,
+            };
+            let id = self.new_var(&declared.name, ty, Storage::Local, site);
+            self.split_variable(id);
+            self.assign_to(id, item, site, &mut statements);
+        }
+        statements.extend(self.block(body, source));
+        self.frame().scopes.pop();
+        out.push(Stmt {
+            kind: StmtKind::Loop {
+                kind: LoopKind::For,
+                init: vec![Stmt {
+                    kind: StmtKind::Declare(counter, Some(int(0))),
+                    site,
+                }],
+                condition: Some(operation(
+                    BinaryOp::Lt,
+                    index.clone(),
+                    int(extent as i64),
+                    site,
+                )),
+                step: Some(Expr {
+                    kind: ExprKind::Step(1, false, Box::new(index)),
+                    ty: Type::INT,
+                    site,
+                }),
+                body: statements,
+                unroll: None,
+            },
+            site,
+        });
+    }
+
+    // ---- declarations --------------------------------------------------------------------------
+
+    fn declaration(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        if node.has_error() {
+            self.lose_statement(node, source, "syntax error", out);
+        }
+        let Some(type_node) = node.child_by_field_name("type") else {
+            return;
+        };
+        let base = self.base_type(type_node, source);
+        let space = space_of(node, source);
+        let shared = has_word(node, source, "__shared__");
+        let external = has_word(node, source, "extern");
+        let fixed = has_word(node, source, "const") || has_word(node, source, "constexpr");
+        let mut cursor = node.walk();
+        let declarators: Vec<Node> = node
+            .children_by_field_name("declarator", &mut cursor)
+            .collect();
+        for declarator in declarators {
+            let to = space.unwrap_or(self.default_space());
+            if declarator.kind() == "structured_binding_declarator"
+                || child_of_kind(declarator, "structured_binding_declarator").is_some()
+            {
+                self.structured_binding(declarator, source, out);
+                continue;
+            }
+            // `T x(a, b)` may read as the declaration of a function.
+            let prototype = (declarator.kind() == "function_declarator").then_some(declarator);
+            let inner = prototype
+                .and_then(|prototype| prototype.child_by_field_name("declarator"))
+                .unwrap_or(declarator);
+            let declared = self.declarator(inner, base.clone(), to, source);
+            let mut ty = declared.ty;
+            let name_node = match declarator.kind() {
+                "init_declarator" => declarator.child_by_field_name("declarator"),
+                _ => Some(inner),
+            };
+            let site = self.site(name_node.unwrap_or(declarator), source);
+            // A local array in OpenCL; a pointer to local memory is not one.
+            let local_array =
+                space == Some(AddressSpace::Shared) && !matches!(ty, Type::Pointer(..));
+            let storage = if (shared || local_array) && external {
+                Storage::DynamicShared
+            } else if shared || local_array {
+                Storage::Shared
+            } else {
+                Storage::Local
+            };
+            let value = declarator.child_by_field_name("value");
+            let mut arguments: Option<Vec<Expr>> = None;
+            let mut init = None;
+            match value {
+                Some(value) if value.kind() == "argument_list" => {
+                    arguments = Some(self.arguments(value, source));
+                }
+                Some(value) if value.kind() == "initializer_list" => {
+                    let all = self.initializers(value, source);
+                    if let Type::Array(element, None) = &ty {
+                        ty = Type::Array(Arc::clone(element), Some(all.len() as u64));
+                    }
+                    if let Type::Array(..) = ty {
+                        init = Some(list(&ty, all, site));
+                    } else {
+                        arguments = Some(all);
+                    }
+                }
+                Some(value) => init = Some(self.expr(value, source)),
+                None => {
+                    if let Some(list) =
+                        prototype.and_then(|prototype| prototype.child_by_field_name("parameters"))
+                    {
+                        let nodes: Vec<Node> = parts(list)
+                            .into_iter()
+                            .filter_map(|part| part.child_by_field_name("type"))
+                            .collect();
+                        arguments = Some(
+                            nodes
+                                .into_iter()
+                                .map(|node| self.expr(node, source))
+                                .collect(),
+                        );
+                    }
+                }
+            }
+            if let Some(all) = arguments {
+                init = Some(self.constructed(&ty, all, site));
+            } else if init.is_none()
+                && storage == Storage::Local
+                && let Type::Struct(_) = ty
+            {
+                init = self.default_constructed(&ty, site);
+            }
+            if matches!(&ty, Type::Unknown(name) if name == "auto")
+                && let Some(init) = &init
+            {
+                ty = match (&init.ty, declared.reference) {
+                    (Type::Array(element, _), false) => {
+                        Type::Pointer(Arc::clone(element), AddressSpace::Global)
+                    }
+                    (ty, _) => ty.clone(),
+                };
+            } else if let Type::Pointer(inner, space) = &ty
+                && matches!(&**inner, Type::Unknown(name) if name == "auto")
+                && let Some(init) = &init
+                && let Some(element) = init.ty.element()
+            {
+                ty = Type::Pointer(Arc::new(element.clone()), *space);
+            }
+            // Objects of the toolkit and lambdas are what they are: nothing is stored.
+            if let Type::Callable(_) | Type::Library(_) = ty {
+                if let Some(init) = &init
+                    && matches!(init.kind, ExprKind::Inline(..) | ExprKind::Call(..))
+                {
+                    out.push(Stmt {
+                        kind: StmtKind::Expr(init.clone()),
+                        site,
+                    });
+                }
+                let meaning = match init {
+                    Some(init) if matches!(init.ty, Type::Callable(_) | Type::Library(_)) => Expr {
+                        kind: ExprKind::List(Vec::new()),
+                        ..init
+                    },
+                    _ => list(&ty, Vec::new(), site),
+                };
+                self.bind(&declared.name, Named::Alias(Box::new(meaning)));
+                continue;
+            }
+            if declared.reference
+                && let Some(init) = &init
+                && is_place(init)
+            {
+                let place = self.frozen(init.clone(), out);
+                self.bind(&declared.name, Named::Alias(Box::new(place)));
+                continue;
+            }
+            if fixed
+                && storage == Storage::Local
+                && let Type::Int { bits, signed } = ty
+                && let Some(value) = init.as_ref().and_then(constant)
+            {
+                let value = super::literals::wrapped(value, bits, signed);
+                self.bind_constant(&declared.name, value, ty);
+                continue;
+            }
+            let id = self.new_var(&declared.name, ty, storage, site);
+            self.vars[id.0 as usize].extent_sites = declared.extents;
+            if storage == Storage::Local {
+                self.split_variable(id);
+            }
+            if self.split.contains_key(&id) {
+                if let Some(init) = init {
+                    self.assign_to(id, init, site, out);
+                }
+                continue;
+            }
+            out.push(Stmt {
+                kind: StmtKind::Declare(id, init),
+                site,
+            });
+        }
+    }
+
+    /// `Type<32> name = value;` reads as comparisons where the argument could be a value.
+    fn misread_declaration(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) -> bool {
+        if !matches!(
+            node.kind(),
+            "assignment_expression" | "binary_expression" | "comma_expression"
+        ) {
+            return false;
+        }
+        let text = text_of(node, source);
+        let Some(open) = text.find('<') else {
+            return false;
+        };
+        let name = text[..open].trim();
+        let plain = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        if name.is_empty() || !name.chars().all(plain) {
+            return false;
+        }
+        let last = name.rsplit("::").next().unwrap_or(name);
+        if self.named(last).is_some() {
+            return false;
+        }
+        let mut depth = 0;
+        let Some(close) = text[open..].char_indices().find_map(|(at, c)| {
+            match c {
+                '<' => depth += 1,
+                '>' => depth -= 1,
+                _ => {}
+            }
+            (depth == 0).then_some(open + at)
+        }) else {
+            return false;
+        };
+        let rest = text[close + 1..].trim_start();
+        let end = rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(rest.len());
+        let (variable, tail) = rest.split_at(end);
+        if variable.is_empty()
+            || !tail.trim_start().starts_with(['=', '(', '{']) && !tail.is_empty()
+        {
+            return false;
+        }
+        // What stands in front must be a type.
+        let fragment = warplens_syntax::Expanded::fragment(
+            &format!("using w = {};", &text[..=close]),
+            self.unit.language,
+        );
+        let alias =
+            crate::unit::node_ending(&fragment, &(0..fragment.text.len()), &["alias_declaration"]);
+        let Some(ty) = alias.and_then(|alias| alias.child_by_field_name("type")) else {
+            return false;
+        };
+        let inner = Source {
+            parsed: &fragment,
+            header: false,
+            at: None,
+        };
+        let ty = self.unevaluated(|lowering| lowering.base_type(ty, inner));
+        if matches!(ty, Type::Unknown(_)) {
+            return false;
+        }
+        let mut value = None;
+        let mut at = Some(node);
+        while let Some(node) = at {
+            match node.kind() {
+                "comma_expression" => at = node.child_by_field_name("right"),
+                "assignment_expression" => {
+                    value = node.child_by_field_name("right");
+                    break;
+                }
+                "binary_expression" => at = node.child_by_field_name("right"),
+                "call_expression" => {
+                    value = node.child_by_field_name("arguments");
+                    break;
+                }
+                _ => break,
+            }
+        }
+        let site = self.site(node, source);
+        let variable = variable.to_owned();
+        let init = match value {
+            Some(list) if list.kind() == "argument_list" => {
+                let arguments = self.arguments(list, source);
+                Some(self.constructed(&ty, arguments, site))
+            }
+            Some(value) => Some(self.expr(value, source)),
+            None => self.default_constructed(&ty, site),
+        };
+        if let Type::Callable(_) | Type::Library(_) = ty {
+            let meaning = match init {
+                Some(init) if matches!(init.ty, Type::Callable(_) | Type::Library(_)) => init,
+                _ => list(&ty, Vec::new(), site),
+            };
+            self.bind(&variable, Named::Alias(Box::new(meaning)));
+            return true;
+        }
+        let id = self.new_var(&variable, ty, Storage::Local, site);
+        self.split_variable(id);
+        match init {
+            Some(init) => self.assign_to(id, init, site, out),
+            None => out.push(Stmt {
+                kind: StmtKind::Declare(id, None),
+                site,
+            }),
+        }
+        true
+    }
+
+    /// `auto [a, b] = value;`
+    fn structured_binding(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        let site = self.site(node, source);
+        let names = if node.kind() == "structured_binding_declarator" {
+            Some(node)
+        } else {
+            child_of_kind(node, "structured_binding_declarator")
+        };
+        let value = node.child_by_field_name("value");
+        let (Some(names), Some(value)) = (names, value) else {
+            self.lose_statement(node, source, "structured binding", out);
+            return;
+        };
+        let value = self.expr(value, source);
+        let fields: Vec<String> = match &value.ty {
+            Type::Struct(structure) => structure.fields.iter().map(|f| f.name.clone()).collect(),
+            Type::Vector(..) => ["x", "y", "z", "w"].map(str::to_owned).to_vec(),
+            _ => Vec::new(),
+        };
+        let names: Vec<String> = parts(names)
+            .into_iter()
+            .map(|name| text_of(name, source).to_owned())
+            .collect();
+        if names.len() > fields.len() {
+            self.lose_statement(node, source, "structured binding", out);
+            return;
+        }
+        let id = self.temporary("binding", value.ty.clone(), site);
+        self.assign_to(id, value, site, out);
+        let whole = self.var(id, site);
+        for (name, field) in names.iter().zip(&fields) {
+            if let Some(part) = self.member(&whole, field, site) {
+                self.bind(name, Named::Alias(Box::new(part)));
+            }
+        }
+    }
+
+    /// A place whose address does not change any more: what its subscripts hang on is kept.
+    pub(super) fn frozen(&mut self, place: Expr, out: &mut Vec<Stmt>) -> Expr {
+        let Expr { kind, ty, site } = place;
+        let kind = match kind {
+            ExprKind::Index(base, index) => {
+                let base = if matches!(base.ty, Type::Array(..) | Type::Vector(..)) {
+                    self.frozen(*base, out)
+                } else {
+                    self.kept(*base, out)
+                };
+                let index = self.kept(*index, out);
+                ExprKind::Index(Box::new(base), Box::new(index))
+            }
+            ExprKind::Field(base, offset) => {
+                ExprKind::Field(Box::new(self.frozen(*base, out)), offset)
+            }
+            ExprKind::Deref(pointer) => {
+                let pointer = self.kept(*pointer, out);
+                return Expr {
+                    ty,
+                    ..deref(pointer, site)
+                };
+            }
+            ExprKind::Cast(written, inner) => {
+                ExprKind::Cast(written, Box::new(self.frozen(*inner, out)))
+            }
+            kind => kind,
+        };
+        Expr { kind, ty, site }
+    }
+
+    /// A value that later changes of its variables do not reach.
+    fn kept(&mut self, value: Expr, out: &mut Vec<Stmt>) -> Expr {
+        match &value.kind {
+            ExprKind::Int(_) | ExprKind::Builtin(_) | ExprKind::Float => return value,
+            // Parameters are seldom written; where one is, its value is taken now.
+            ExprKind::Var(id) if matches!(self.vars[id.0 as usize].ty, Type::Array(..)) => {
+                return value;
+            }
+            ExprKind::AddressOf(place) => {
+                let place = self.frozen((**place).clone(), out);
+                let site = value.site;
+                return Expr {
+                    ty: value.ty,
+                    ..address_of(place, AddressSpace::Global, site)
+                };
+            }
+            _ => {}
+        }
+        let site = value.site;
+        let ty = match &value.ty {
+            Type::Array(element, _) => Type::Pointer(Arc::clone(element), AddressSpace::Global),
+            ty => ty.clone(),
+        };
+        let id = self.fresh("at", ty, Storage::Local, site);
+        out.push(Stmt {
+            kind: StmtKind::Declare(id, Some(value)),
+            site,
+        });
+        self.var(id, site)
+    }
+}
+
+/// True for an expression that names a place.
+pub(super) fn is_place(expression: &Expr) -> bool {
+    match &expression.kind {
+        ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) => true,
+        ExprKind::Field(base, _) => is_place(base),
+        _ => false,
+    }
+}
+
+/// True where control does not run on past the statements.
+fn ends_here(statements: &[Stmt]) -> bool {
+    match statements.last().map(|last| &last.kind) {
+        Some(StmtKind::Break | StmtKind::Return(_) | StmtKind::Continue) => true,
+        Some(StmtKind::Block(inner)) => ends_here(inner),
+        Some(StmtKind::If(_, then, otherwise)) => ends_here(then) && ends_here(otherwise),
+        _ => false,
+    }
+}
+
+/// A `break` that would leave a loop around the statements.
+fn leaves_early(statements: &[Stmt]) -> bool {
+    statements.iter().any(|statement| match &statement.kind {
+        StmtKind::Break => true,
+        StmtKind::If(_, then, otherwise) => leaves_early(then) || leaves_early(otherwise),
+        StmtKind::Block(inner) => leaves_early(inner),
+        _ => false,
+    })
+}
+
+fn continues(statements: &[Stmt]) -> bool {
+    statements.iter().any(|statement| match &statement.kind {
+        StmtKind::Continue => true,
+        StmtKind::If(_, then, otherwise) => continues(then) || continues(otherwise),
+        StmtKind::Block(inner) => continues(inner),
+        _ => false,
+    })
+}

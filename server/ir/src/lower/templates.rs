@@ -1,0 +1,540 @@
+//! Template parameters: what binds them, and what they bind.
+
+use std::sync::Arc;
+
+use warplens_syntax::Node;
+
+use super::{Lowering, Source, library, parts, text_of};
+use crate::types::{Bindings, Bound};
+use crate::unit::Definition;
+use crate::{AddressSpace, Type};
+
+/// One parameter of a template.
+pub(super) struct Parameter<'t> {
+    pub(super) name: String,
+    pub(super) is_type: bool,
+    pub(super) pack: bool,
+    pub(super) default: Option<Node<'t>>,
+}
+
+pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Parameter<'t>> {
+    let Some(list) = template.child_by_field_name("parameters") else {
+        return Vec::new();
+    };
+    parts(list)
+        .into_iter()
+        .map(|param| {
+            let kind = param.kind();
+            let is_type = kind.contains("type_parameter") || kind.contains("template_template");
+            let name = param
+                .child_by_field_name("name")
+                .or_else(|| param.child_by_field_name("declarator"))
+                .or_else(|| {
+                    parts(param)
+                        .into_iter()
+                        .rfind(|part| matches!(part.kind(), "type_identifier" | "identifier"))
+                })
+                .map_or("", |name| text_of(name, source));
+            Parameter {
+                name: name.trim_start_matches(['.', ' ', '&', '*']).to_owned(),
+                is_type,
+                pack: kind.contains("variadic") || name.starts_with("..."),
+                default: param
+                    .child_by_field_name("default_value")
+                    .or_else(|| param.child_by_field_name("default_type")),
+            }
+        })
+        .collect()
+}
+
+impl Lowering<'_> {
+    /// What the arguments of a template stand for.
+    pub(crate) fn template_arguments(&mut self, list: Node, source: Source) -> Vec<Bound> {
+        let mut found = Vec::new();
+        for argument in parts(list) {
+            match self.template_argument(argument, source) {
+                Some(Bound::Pack(all)) => found.extend(all),
+                Some(bound) => found.push(bound),
+                None => found.push(Bound::Type(Type::Unknown(
+                    text_of(argument, source).to_owned(),
+                ))),
+            }
+        }
+        found
+    }
+
+    fn template_argument(&mut self, argument: Node, source: Source) -> Option<Bound> {
+        if argument.kind() == "parameter_pack_expansion" {
+            let pattern = argument
+                .child_by_field_name("pattern")
+                .or_else(|| argument.named_child(0))?;
+            return self.template_argument(pattern, source);
+        }
+        if argument.kind() == "type_descriptor" {
+            let text = text_of(argument, source).trim();
+            // A lone name may be a number as well: `Tile<N>` reads as a type.
+            if let Some((_, bound)) = self
+                .current()
+                .bindings
+                .iter()
+                .rev()
+                .find(|(name, _)| name == text)
+            {
+                return Some(bound.clone());
+            }
+            let ty = self.base_type(argument, source);
+            if let Type::Unknown(_) = ty {
+                let inner = argument.child_by_field_name("type")?;
+                if let Some(value) = self.constant_node(inner, source) {
+                    return Some(Bound::Value(value));
+                }
+                if let Some(bound) = self.named_argument(text) {
+                    return Some(bound);
+                }
+            }
+            return Some(Bound::Type(ty));
+        }
+        if let Some(value) = self.constant_node(argument, source) {
+            return Some(Bound::Value(value));
+        }
+        let text = text_of(argument, source).trim_start_matches('&').trim();
+        if let Some((_, bound)) = self
+            .current()
+            .bindings
+            .iter()
+            .rev()
+            .find(|(name, _)| name == text)
+        {
+            return Some(bound.clone());
+        }
+        if let Some(bound) = self.named_argument(text) {
+            return Some(bound);
+        }
+        // `Op<T>` where a type stands among values.
+        match argument.kind() {
+            "template_function" | "qualified_identifier" | "call_expression" => None,
+            _ => self.type_named(text).map(Bound::Type),
+        }
+    }
+
+    /// A class template or a function, by name.
+    fn named_argument(&self, text: &str) -> Option<Bound> {
+        let last = text.rsplit("::").next().unwrap_or(text).trim();
+        let known = !self.unit.templates(last).is_empty() || !self.unit.functions(last).is_empty();
+        known.then(|| Bound::Template(last.to_owned()))
+    }
+
+    /// `name<arguments>` as a type.
+    pub(super) fn template_type(&mut self, node: Node, source: Source) -> Type {
+        let unknown = || Type::Unknown(text_of(node, source).to_owned());
+        let (Some(name), Some(list)) = (
+            node.child_by_field_name("name"),
+            node.child_by_field_name("arguments"),
+        ) else {
+            return unknown();
+        };
+        let mut name = text_of(name, source)
+            .rsplit("::")
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        if let Some((_, Bound::Template(of))) = self
+            .current()
+            .bindings
+            .iter()
+            .rev()
+            .find(|(of, _)| *of == name)
+        {
+            name.clone_from(of);
+        }
+        let arguments = self.template_arguments(list, source);
+        self.instance(&name, &arguments)
+            .or_else(|| library::template_type(&name, &arguments))
+            .unwrap_or_else(unknown)
+    }
+
+    /// An instance of a class template of the unit.
+    pub(super) fn instance(&mut self, name: &str, arguments: &[Bound]) -> Option<Type> {
+        let spelled = format!(
+            "{name}<{}>",
+            arguments.iter().map(spell).collect::<Vec<_>>().join(", ")
+        );
+        if let Some(known) = self.instances.get(&spelled) {
+            return Some(known.clone());
+        }
+        let candidates = self.unit.templates(name);
+        if candidates.is_empty() || self.depth > super::DEEPEST_CALLS {
+            return None;
+        }
+        // While it is being laid out it may name itself.
+        self.instances
+            .insert(spelled.clone(), Type::Unknown(spelled.clone()));
+        self.depth += 1;
+        let mut best: Option<(usize, Bindings, Definition)> = None;
+        for candidate in candidates {
+            if let Some((score, bindings)) = self.matches(&candidate, arguments)
+                && best.as_ref().is_none_or(|(of, ..)| score > *of)
+            {
+                best = Some((score, bindings, candidate));
+            }
+        }
+        let found = best
+            .and_then(|(_, bindings, definition)| self.laid_out(&definition, &spelled, bindings));
+        self.depth -= 1;
+        match &found {
+            Some(ty) => self.instances.insert(spelled, ty.clone()),
+            None => self.instances.remove(&spelled),
+        };
+        found
+    }
+
+    /// How well a template or a specialisation fits, and what it binds.
+    fn matches(
+        &mut self,
+        candidate: &Definition,
+        arguments: &[Bound],
+    ) -> Option<(usize, Bindings)> {
+        let template = candidate.node(&["template_declaration"])?;
+        let source = Source {
+            parsed: &candidate.text,
+            header: candidate.header,
+            at: None,
+        };
+        let parameters = parameters(template, source);
+        let inner = parts(template).into_iter().rfind(|part| {
+            matches!(
+                part.kind(),
+                "struct_specifier"
+                    | "class_specifier"
+                    | "union_specifier"
+                    | "alias_declaration"
+                    | "declaration"
+            )
+        })?;
+        let inner = match inner.kind() {
+            "declaration" => inner.child_by_field_name("type")?,
+            _ => inner,
+        };
+        let name = inner.child_by_field_name("name")?;
+        if name.kind() != "template_type" {
+            let bindings = self.bind_parameters(&parameters, arguments, source);
+            return Some((1, bindings));
+        }
+        // A specialisation: its arguments are patterns.
+        let patterns = parts(name.child_by_field_name("arguments")?);
+        if patterns.len() != arguments.len() {
+            return None;
+        }
+        let mut bindings: Bindings = Vec::new();
+        let mut score = 2;
+        for (pattern, argument) in patterns.into_iter().zip(arguments) {
+            let text = text_of(pattern, source).trim();
+            if let Some(parameter) = parameters.iter().find(|parameter| parameter.name == text) {
+                bindings.push((parameter.name.clone(), argument.clone()));
+                continue;
+            }
+            if let Bound::Type(ty) = argument
+                && let Some(descriptor) = Some(pattern).filter(|p| p.kind() == "type_descriptor")
+                && self.deduce(descriptor, ty, &parameters, source, &mut bindings)
+            {
+                score += 1;
+                continue;
+            }
+            match self.template_argument(pattern, source) {
+                Some(ref bound) if bound == argument => score += 2,
+                _ => return None,
+            }
+        }
+        Some((score, bindings))
+    }
+
+    fn laid_out(
+        &mut self,
+        definition: &Definition,
+        name: &str,
+        bindings: Bindings,
+    ) -> Option<Type> {
+        let template = definition.node(&["template_declaration"])?;
+        let source = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+        };
+        let inner = parts(template).into_iter().next_back()?;
+        let inner = match inner.kind() {
+            "declaration" => inner.child_by_field_name("type")?,
+            _ => inner,
+        };
+        self.frames.push(super::Frame {
+            scopes: vec![super::Scope::new()],
+            bindings: bindings.clone(),
+            this: None,
+            result: super::Result::None,
+            function: 0,
+        });
+        self.unevaluated += 1;
+        let found = if inner.kind() == "alias_declaration" {
+            inner
+                .child_by_field_name("type")
+                .map(|ty| self.base_type(ty, source))
+        } else {
+            self.structure(inner, source, Some((name, &bindings)))
+        };
+        self.unevaluated -= 1;
+        self.frames.pop();
+        found
+    }
+
+    /// Parameters bound by position, then by their defaults.
+    pub(super) fn bind_parameters(
+        &mut self,
+        parameters: &[Parameter],
+        arguments: &[Bound],
+        source: Source,
+    ) -> Bindings {
+        let mut bindings: Bindings = Vec::new();
+        for (position, parameter) in parameters.iter().enumerate() {
+            if parameter.pack {
+                let rest = arguments.get(position..).unwrap_or(&[]).to_vec();
+                bindings.push((parameter.name.clone(), Bound::Pack(rest)));
+                break;
+            }
+            if let Some(bound) = arguments.get(position) {
+                bindings.push((parameter.name.clone(), bound.clone()));
+            } else if let Some(bound) = self.default(parameter, &bindings, source) {
+                bindings.push((parameter.name.clone(), bound));
+            }
+        }
+        bindings
+    }
+
+    /// The default of a parameter, which may name those before it.
+    pub(super) fn default(
+        &mut self,
+        parameter: &Parameter,
+        before: &Bindings,
+        source: Source,
+    ) -> Option<Bound> {
+        let default = parameter.default?;
+        self.frames.push(super::Frame {
+            scopes: vec![super::Scope::new()],
+            bindings: before.clone(),
+            this: None,
+            result: super::Result::None,
+            function: 0,
+        });
+        let found = if parameter.is_type {
+            Some(Bound::Type(self.base_type(default, source)))
+        } else {
+            self.constant_node(default, source).map(Bound::Value)
+        };
+        self.frames.pop();
+        found
+    }
+
+    /// Binds what a declared type says of an argument's type: `T *`, `const T &`, `Vec<T, N>`, `T[N]`.
+    pub(super) fn deduce(
+        &mut self,
+        declared: Node,
+        argument: &Type,
+        parameters: &[Parameter],
+        source: Source,
+        bindings: &mut Bindings,
+    ) -> bool {
+        let mut ty = argument.clone();
+        let mut declarator = declared.child_by_field_name("declarator");
+        while let Some(node) = declarator {
+            match node.kind() {
+                "pointer_declarator" | "abstract_pointer_declarator" => match ty.element() {
+                    Some(element) => ty = element.clone(),
+                    None => return false,
+                },
+                "array_declarator" | "abstract_array_declarator" => {
+                    if let (Type::Array(_, Some(extent)), Some(size)) =
+                        (&ty, node.child_by_field_name("size"))
+                    {
+                        let name = text_of(size, source);
+                        if parameters.iter().any(|parameter| parameter.name == name) {
+                            bind(bindings, name, Bound::Value(*extent as i64));
+                        }
+                    }
+                    match ty.element() {
+                        Some(element) => ty = element.clone(),
+                        None => return false,
+                    }
+                }
+                _ => {}
+            }
+            declarator = node.child_by_field_name("declarator").or_else(|| {
+                matches!(
+                    node.kind(),
+                    "reference_declarator"
+                        | "abstract_reference_declarator"
+                        | "parenthesized_declarator"
+                        | "abstract_parenthesized_declarator"
+                )
+                .then(|| node.named_child(0))
+                .flatten()
+            });
+        }
+        let Some(base) = declared.child_by_field_name("type") else {
+            return false;
+        };
+        self.deduce_base(base, &ty, parameters, source, bindings)
+    }
+
+    fn deduce_base(
+        &mut self,
+        base: Node,
+        ty: &Type,
+        parameters: &[Parameter],
+        source: Source,
+        bindings: &mut Bindings,
+    ) -> bool {
+        match base.kind() {
+            "template_type" => {
+                let (Some(list), Type::Struct(structure)) =
+                    (base.child_by_field_name("arguments"), ty)
+                else {
+                    return false;
+                };
+                let Some(class) = structure.class.clone() else {
+                    return false;
+                };
+                let name = base
+                    .child_by_field_name("name")
+                    .map_or("", |name| text_of(name, source));
+                if class.name != name {
+                    return false;
+                }
+                for (pattern, (_, bound)) in parts(list).into_iter().zip(&class.bindings) {
+                    let text = text_of(pattern, source).trim();
+                    if parameters.iter().any(|parameter| parameter.name == text) {
+                        bind(bindings, text, bound.clone());
+                    } else if let Bound::Type(inner) = bound {
+                        self.deduce(pattern, inner, parameters, source, bindings);
+                    }
+                }
+                true
+            }
+            "type_identifier" => {
+                let name = text_of(base, source);
+                if parameters
+                    .iter()
+                    .any(|parameter| parameter.is_type && parameter.name == name)
+                {
+                    // An array parameter is a pointer.
+                    bind(bindings, name, Bound::Type(ty.clone()));
+                    return true;
+                }
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Types that the standard library computes: `conditional<c, A, B>::type`.
+    pub(super) fn trait_type(&mut self, scope: Node, name: Node, source: Source) -> Option<Type> {
+        if text_of(name, source) != "type" || scope.kind() != "template_type" {
+            return None;
+        }
+        let of = scope
+            .child_by_field_name("name")
+            .map_or("", |of| text_of(of, source));
+        let arguments = self.template_arguments(scope.child_by_field_name("arguments")?, source);
+        library::trait_type(of, &arguments)
+    }
+}
+
+fn bind(bindings: &mut Bindings, name: &str, bound: Bound) {
+    // A type that was not read binds nothing.
+    if matches!(&bound, Bound::Type(ty) if is_open(ty)) {
+        return;
+    }
+    if !bindings.iter().any(|(of, _)| of == name) {
+        bindings.push((name.to_owned(), bound));
+    }
+}
+
+/// True where a type, or what it points to, is not known.
+pub(super) fn is_open(ty: &Type) -> bool {
+    match ty {
+        Type::Unknown(_) => true,
+        Type::Pointer(inner, _) | Type::Array(inner, _) => is_open(inner),
+        _ => false,
+    }
+}
+
+/// A template argument as text, to tell instances apart.
+fn spell(bound: &Bound) -> String {
+    match bound {
+        Bound::Type(ty) => spell_type(ty),
+        Bound::Value(value) => value.to_string(),
+        Bound::Template(name) => name.clone(),
+        Bound::Pack(all) => all.iter().map(spell).collect::<Vec<_>>().join(", "),
+    }
+}
+
+pub(super) fn spell_type(ty: &Type) -> String {
+    match ty {
+        Type::Void => "void".to_owned(),
+        Type::Int { bits, signed } => format!("{}{bits}", if *signed { "i" } else { "u" }),
+        Type::Float { bits } => format!("f{bits}"),
+        Type::Pointer(inner, space) => {
+            let space = match space {
+                AddressSpace::Global => "*",
+                AddressSpace::Shared => "*s",
+                AddressSpace::Constant => "*c",
+                AddressSpace::Private => "*p",
+            };
+            format!("{}{space}", spell_type(inner))
+        }
+        Type::Array(inner, extent) => format!("{}[{extent:?}]", spell_type(inner)),
+        Type::Struct(structure) => structure.name.clone(),
+        Type::Vector(inner, lanes) => format!("{}x{lanes}", spell_type(inner)),
+        Type::Callable(callee) => format!("lambda {:x}", Arc::as_ptr(&callee.0) as usize),
+        Type::Library(name) => name.to_string(),
+        Type::Unknown(name) => name.clone(),
+    }
+}
+
+impl Bound {
+    /// As a user would write it.
+    pub fn spelled(&self) -> String {
+        match self {
+            Bound::Type(ty) => written(ty),
+            Bound::Value(value) => value.to_string(),
+            Bound::Template(name) => name.clone(),
+            Bound::Pack(all) => {
+                let all: Vec<String> = all.iter().map(Bound::spelled).collect();
+                all.join(", ")
+            }
+        }
+    }
+}
+
+/// A type as a user would write it.
+fn written(ty: &Type) -> String {
+    match ty {
+        Type::Int { bits, signed } => match (bits, signed) {
+            (8, false) => "bool",
+            (8, true) => "char",
+            (16, true) => "short",
+            (16, false) => "unsigned short",
+            (32, true) => "int",
+            (32, false) => "unsigned int",
+            (_, true) => "long long",
+            (_, false) => "size_t",
+        }
+        .to_owned(),
+        Type::Float { bits } => match bits {
+            32 => "float",
+            64 => "double",
+            _ => "half",
+        }
+        .to_owned(),
+        Type::Pointer(inner, _) => format!("{} *", written(inner)),
+        Type::Vector(inner, lanes) => format!("{}{lanes}", written(inner)),
+        ty => spell_type(ty),
+    }
+}

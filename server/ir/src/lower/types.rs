@@ -1,0 +1,465 @@
+//! Types as declarations write them.
+
+use std::sync::Arc;
+
+use warplens_syntax::Node;
+
+use super::constants::constant;
+use super::{Lowering, Named, Source, library, literals, parts, text_of};
+use crate::types::Bound;
+use crate::unit::{Constant, Found};
+use crate::{AddressSpace, Site, Type};
+
+/// What a declarator declares.
+pub(super) struct Declared {
+    pub(super) name: String,
+    pub(super) ty: Type,
+    /// Sites of array extents, outermost first.
+    pub(super) extents: Vec<Site>,
+    /// `&` or `&&`.
+    pub(super) reference: bool,
+}
+
+impl Lowering<'_> {
+    /// A type by name: local, a template parameter, a member of the class being read, the unit's, built in.
+    pub(super) fn type_named(&mut self, name: &str) -> Option<Type> {
+        let name = name.trim();
+        let name = name.strip_prefix("const ").unwrap_or(name).trim();
+        let last = name.rsplit("::").next().unwrap_or(name);
+        if last == name {
+            if let Some(Named::Type(ty)) = self.named(name) {
+                return Some(ty.clone());
+            }
+            if let Some((_, Bound::Type(ty))) = self
+                .current()
+                .bindings
+                .iter()
+                .rev()
+                .find(|(of, _)| of == name)
+            {
+                return Some(ty.clone());
+            }
+            if let Some(ty) = self.type_of_this_class(name) {
+                return Some(ty);
+            }
+        }
+        if let Some(ty) = self.unit.ty(last) {
+            return Some(ty.clone());
+        }
+        Type::named(last, self.opencl())
+            .or_else(|| literals::sized(name))
+            .or_else(|| library::type_named(last))
+    }
+
+    pub(super) fn base_type(&mut self, node: Node, source: Source) -> Type {
+        match node.kind() {
+            "struct_specifier" | "class_specifier" | "union_specifier" => {
+                if node.child_by_field_name("body").is_some()
+                    && let Some(ty) = self.structure(node, source, None)
+                {
+                    return ty;
+                }
+                match node.child_by_field_name("name") {
+                    Some(name) => self.base_type(name, source),
+                    None => Type::Unknown(String::new()),
+                }
+            }
+            "enum_specifier" => {
+                if node.child_by_field_name("body").is_some() {
+                    for (name, constant) in self.enumeration(node, source) {
+                        if let Constant::Int(value, ty) = constant {
+                            self.bind_constant(&name, value, ty);
+                        }
+                    }
+                }
+                self.enum_type(node, source)
+            }
+            "type_descriptor" => {
+                let base = match node.child_by_field_name("type") {
+                    Some(ty) => self.base_type(ty, source),
+                    None => Type::Unknown(String::new()),
+                };
+                let space = space_of(node, source).unwrap_or(self.default_space());
+                match node.child_by_field_name("declarator") {
+                    Some(declarator) => self.declarator(declarator, base, space, source).ty,
+                    None => base,
+                }
+            }
+            "template_type" => self.template_type(node, source),
+            "qualified_identifier" | "scoped_type_identifier" => self.qualified_type(node, source),
+            "dependent_type" => match node.named_child(0) {
+                Some(inner) => self.base_type(inner, source),
+                None => Type::Unknown(String::new()),
+            },
+            "decltype" => match node.named_child(0) {
+                Some(inner) if inner.kind() != "auto" => {
+                    self.unevaluated(|lowering| lowering.expr(inner, source).ty)
+                }
+                _ => Type::Unknown("auto".to_owned()),
+            },
+            "placeholder_type_specifier" | "auto" => Type::Unknown("auto".to_owned()),
+            _ => {
+                let name = text_of(node, source);
+                self.type_named(name)
+                    .or_else(|| self.type_from_the_build(name))
+                    .unwrap_or_else(|| Type::Unknown(name.to_owned()))
+            }
+        }
+    }
+
+    /// OpenCL: a type that only the build's options can define, taken for the likeliest.
+    fn type_from_the_build(&mut self, name: &str) -> Option<Type> {
+        if !self.opencl() {
+            return None;
+        }
+        let short = name.len() <= 3 && name.starts_with(|c: char| c.is_ascii_uppercase());
+        let ty = if name.ends_with("_t") || name.contains("dim") || name.contains("idx") {
+            Type::INT
+        } else if short || name.starts_with("real") || name.to_ascii_uppercase() == name {
+            Type::FLOAT
+        } else {
+            return None;
+        };
+        let taken = if ty.is_int() { "int" } else { "float" };
+        if !self.assumed.iter().any(|(known, _)| known == name) {
+            self.assumed.push((name.to_owned(), taken.to_owned()));
+        }
+        Some(ty)
+    }
+
+    fn qualified_type(&mut self, node: Node, source: Source) -> Type {
+        let name = node.child_by_field_name("name");
+        let scope = node.child_by_field_name("scope");
+        if let (Some(name), Some(scope)) = (name, scope) {
+            let is_class = scope.kind() == "template_type" || {
+                let text = text_of(scope, source);
+                match self.type_named(text) {
+                    Some(Type::Struct(structure)) => structure.class.is_some(),
+                    Some(Type::Library(of)) => of.starts_with("cub "),
+                    _ => false,
+                }
+            };
+            if is_class {
+                if let Some(ty) = self.trait_type(scope, name, source) {
+                    return ty;
+                }
+                let class = self.base_type(scope, source);
+                let member = text_of(name, source);
+                if let Type::Library(of) = &class
+                    && of.starts_with("cub ")
+                {
+                    return Type::Library("cub storage".into());
+                }
+                if name.kind() != "qualified_identifier"
+                    && let Some(ty) = self.type_of_class(&class, member)
+                {
+                    return ty;
+                }
+            }
+            return self.base_type(name, source);
+        }
+        match name {
+            Some(name) => self.base_type(name, source),
+            None => Type::Unknown(text_of(node, source).to_owned()),
+        }
+    }
+
+    pub(super) fn default_space(&self) -> AddressSpace {
+        if self.opencl() {
+            AddressSpace::Private
+        } else {
+            AddressSpace::Global
+        }
+    }
+
+    /// The declared name and its type.
+    pub(super) fn declarator(
+        &mut self,
+        node: Node,
+        base: Type,
+        space: AddressSpace,
+        source: Source,
+    ) -> Declared {
+        let plain = |ty: Type| Declared {
+            name: String::new(),
+            ty,
+            extents: Vec::new(),
+            reference: false,
+        };
+        match node.kind() {
+            "pointer_declarator" | "abstract_pointer_declarator" | "pointer_type_declarator" => {
+                let ty = Type::Pointer(Arc::new(base), space);
+                let next = space_of(node, source).unwrap_or(self.default_space());
+                match node.child_by_field_name("declarator") {
+                    Some(inner) => self.declarator(inner, ty, next, source),
+                    None => plain(ty),
+                }
+            }
+            "array_declarator" | "abstract_array_declarator" | "array_type_declarator" => {
+                let size = node.child_by_field_name("size");
+                let extent = size
+                    .and_then(|size| {
+                        let size = self.expr(size, source);
+                        constant(&size)
+                    })
+                    .and_then(|extent| u64::try_from(extent).ok());
+                let site = size.map(|size| self.site(size, source));
+                let ty = Type::Array(Arc::new(base), extent);
+                // The inner declarator is the outer dimension: a[2][3] is (a[2])[3].
+                let mut declared = match node.child_by_field_name("declarator") {
+                    Some(inner) => self.declarator(inner, ty, space, source),
+                    None => plain(ty),
+                };
+                declared.extents.extend(site);
+                declared
+            }
+            "reference_declarator" | "abstract_reference_declarator" => {
+                let inner = parts(node).into_iter().next_back();
+                let mut declared = match inner {
+                    Some(inner) if inner.kind() != "type_qualifier" => {
+                        self.declarator(inner, base, space, source)
+                    }
+                    _ => plain(base),
+                };
+                declared.reference = true;
+                declared
+            }
+            "parenthesized_declarator"
+            | "attributed_declarator"
+            | "variadic_declarator"
+            | "abstract_parenthesized_declarator"
+            | "parenthesized_type_declarator" => {
+                match parts(node).into_iter().find(|part| {
+                    part.kind().contains("declarator") || part.kind().ends_with("identifier")
+                }) {
+                    Some(inner) => self.declarator(inner, base, space, source),
+                    None => plain(base),
+                }
+            }
+            "init_declarator" | "bitfield_clause" => match node.child_by_field_name("declarator") {
+                Some(inner) => self.declarator(inner, base, space, source),
+                None => plain(base),
+            },
+            "function_declarator" | "abstract_function_declarator" | "block_pointer_declarator" => {
+                let ty = Type::Unknown("function".to_owned());
+                match node.child_by_field_name("declarator") {
+                    Some(inner) => {
+                        let found = self.declarator(inner, ty.clone(), space, source);
+                        Declared { ty, ..found }
+                    }
+                    None => plain(ty),
+                }
+            }
+            _ => Declared {
+                name: text_of(node, source).to_owned(),
+                ..plain(base)
+            },
+        }
+    }
+
+    /// `typedef … name;` and `using name = …;`.
+    pub(super) fn typedefs(&mut self, node: Node, source: Source) -> Vec<(String, Type)> {
+        let Some(ty) = node.child_by_field_name("type") else {
+            return Vec::new();
+        };
+        let base = self.base_type(ty, source);
+        if node.kind() == "alias_declaration" {
+            let name = node
+                .child_by_field_name("name")
+                .map_or("", |name| text_of(name, source));
+            return vec![(name.to_owned(), base)];
+        }
+        let space = space_of(node, source).unwrap_or(self.default_space());
+        let mut cursor = node.walk();
+        let declarators: Vec<Node> = node
+            .children_by_field_name("declarator", &mut cursor)
+            .collect();
+        declarators
+            .into_iter()
+            .map(|declarator| {
+                let declared = self.declarator(declarator, base.clone(), space, source);
+                let ty = match declared.ty {
+                    Type::Struct(structure) if structure.name.is_empty() => {
+                        Type::Struct(Arc::new(crate::Struct {
+                            name: declared.name.clone(),
+                            ..(*structure).clone()
+                        }))
+                    }
+                    ty => ty,
+                };
+                (declared.name, ty)
+            })
+            .collect()
+    }
+
+    // ---- file scope ----------------------------------------------------------------------------
+
+    fn at_file_scope<T>(&mut self, read: impl FnOnce(&mut Self, Source) -> T) -> Option<T> {
+        let (parsed, header) = self.own.clone()?;
+        let source = Source {
+            parsed: &parsed,
+            header,
+            at: None,
+        };
+        Some(read(self, source))
+    }
+
+    /// A structure or enumeration.
+    pub(crate) fn declared_type(mut self, node: Node) -> Found {
+        let mut found = Found::default();
+        self.at_file_scope(|lowering, source| {
+            if node.kind() == "enum_specifier" {
+                found.constants = lowering.enumeration(node, source);
+                let ty = lowering.enum_type(node, source);
+                if let Some(name) = node.child_by_field_name("name") {
+                    let name = text_of(name, source).to_owned();
+                    found.types.push((name, ty));
+                }
+            } else {
+                lowering.structure(node, source, None);
+            }
+        });
+        found.types.append(&mut self.declared);
+        found.assumed = self.assumed;
+        found
+    }
+
+    /// `typedef` and `using`.
+    pub(crate) fn typedefs_at_file_scope(mut self, node: Node) -> Found {
+        let mut found = Found::default();
+        self.at_file_scope(|lowering, source| {
+            if let Some(ty) = node.child_by_field_name("type")
+                && ty.kind() == "enum_specifier"
+            {
+                found.constants = lowering.enumeration(ty, source);
+            }
+            found.types = lowering.typedefs(node, source);
+        });
+        let mut declared = std::mem::take(&mut self.declared);
+        declared.append(&mut found.types);
+        found.types = declared;
+        found.assumed = std::mem::take(&mut self.assumed);
+        found
+    }
+
+    /// Constants and device variables of a declaration.
+    pub(crate) fn file_variables(mut self, node: Node) -> Found {
+        let mut found = Found::default();
+        self.at_file_scope(|lowering, source| {
+            let Some(type_node) = node.child_by_field_name("type") else {
+                return;
+            };
+            if type_node.kind() == "enum_specifier" {
+                found.constants = lowering.enumeration(type_node, source);
+            }
+            let base = lowering.base_type(type_node, source);
+            let head = text_of(node, source);
+            let head = &head[..head.find(['=', ';', '[', '{']).unwrap_or(head.len())];
+            let words = |word: &str| {
+                head.split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .any(|w| w == word)
+            };
+            let opencl_space = space_of(node, source);
+            let constant_data = words("const") || words("constexpr");
+            let space = if words("__shared__") {
+                Some(AddressSpace::Shared)
+            } else if words("__constant__") || opencl_space == Some(AddressSpace::Constant) {
+                Some(AddressSpace::Constant)
+            } else if words("__device__")
+                || words("__managed__")
+                || opencl_space == Some(AddressSpace::Global)
+            {
+                Some(AddressSpace::Global)
+            } else {
+                None
+            };
+            let mut cursor = node.walk();
+            let declarators: Vec<Node> = node
+                .children_by_field_name("declarator", &mut cursor)
+                .collect();
+            for declarator in declarators {
+                if declarator.kind() == "function_declarator" {
+                    // `constexpr int n(a * b);` reads as the declaration of a function.
+                    if constant_data
+                        && base.is_int()
+                        && let Some(list) = declarator.child_by_field_name("parameters")
+                        && let Some(name) = declarator.child_by_field_name("declarator")
+                        && let Some(value) = lowering.constant_text_in(text_of(list, source))
+                    {
+                        let name = text_of(name, source).to_owned();
+                        lowering.bind_constant(&name, value, base.clone());
+                        found
+                            .constants
+                            .push((name, Constant::Int(value, base.clone())));
+                    }
+                    continue;
+                }
+                let declared =
+                    lowering.declarator(declarator, base.clone(), AddressSpace::Global, source);
+                let (name, mut ty) = (declared.name, declared.ty);
+                let value = declarator.child_by_field_name("value");
+                if let (Type::Array(element, None), Some(value)) = (&ty, value)
+                    && value.kind() == "initializer_list"
+                {
+                    ty = Type::Array(Arc::clone(element), Some(parts(value).len() as u64));
+                }
+                let scalar = ty.is_int() || matches!(&ty, Type::Unknown(name) if name == "auto");
+                if constant_data && scalar && value.is_some() {
+                    let value = value.and_then(|value| {
+                        let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
+                        let value = constant(&read)?;
+                        Some((value, if ty.is_int() { ty.clone() } else { read.ty }))
+                    });
+                    if let Some((value, ty)) = value {
+                        lowering.bind_constant(&name, value, ty.clone());
+                        found.constants.push((name, Constant::Int(value, ty)));
+                        continue;
+                    }
+                }
+                if constant_data && ty.is_float() && space.is_none() {
+                    found.constants.push((name, Constant::Data(ty)));
+                } else if let Some(space) = space {
+                    found.globals.push((name, (ty, space)));
+                } else if constant_data && !matches!(ty, Type::Pointer(..)) {
+                    // A table that device code may read: the compiler puts it into constant memory.
+                    found.globals.push((name, (ty, AddressSpace::Constant)));
+                } else if let Type::Library(_) = ty {
+                    // Texture references.
+                    found.globals.push((name, (ty, AddressSpace::Global)));
+                }
+            }
+        });
+        let mut declared = std::mem::take(&mut self.declared);
+        declared.append(&mut found.types);
+        found.types = declared;
+        found.assumed = std::mem::take(&mut self.assumed);
+        found
+    }
+
+    /// A name that stands for a number from here on.
+    pub(super) fn bind_constant(&mut self, name: &str, value: i64, ty: Type) {
+        let expression = crate::Expr {
+            kind: crate::ExprKind::Int(value),
+            ty,
+            site: Site::default(),
+        };
+        self.bind(name, Named::Alias(Box::new(expression)));
+    }
+}
+
+/// The address space that a declaration names in OpenCL: by nodes of the grammar, or by blanked words.
+pub(super) fn space_of(node: Node, source: Source) -> Option<AddressSpace> {
+    let mut cursor = node.walk();
+    for child in node.children(&mut cursor) {
+        if child.kind() == "address_space_qualifier" {
+            return match text_of(child, source).trim_matches('_') {
+                "global" => Some(AddressSpace::Global),
+                "local" => Some(AddressSpace::Shared),
+                "constant" => Some(AddressSpace::Constant),
+                "private" => Some(AddressSpace::Private),
+                _ => None,
+            };
+        }
+    }
+    None
+}

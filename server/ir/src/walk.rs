@@ -1,0 +1,62 @@
+//! Every expression of a stretch of statements.
+
+use crate::kernel::{Expr, ExprKind, Stmt, StmtKind};
+
+/// Visits every expression, outer ones before inner ones.
+pub(crate) fn expressions(statements: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
+    for statement in statements {
+        match &statement.kind {
+            StmtKind::Declare(_, value) | StmtKind::Return(value) => {
+                value.iter().for_each(|value| inside(value, visit));
+            }
+            StmtKind::Expr(value) => inside(value, visit),
+            StmtKind::If(condition, then, otherwise) => {
+                inside(condition, visit);
+                expressions(then, visit);
+                expressions(otherwise, visit);
+            }
+            StmtKind::Loop {
+                init,
+                condition,
+                step,
+                body,
+                ..
+            } => {
+                expressions(init, visit);
+                condition
+                    .iter()
+                    .chain(step.iter())
+                    .for_each(|value| inside(value, visit));
+                expressions(body, visit);
+            }
+            StmtKind::Block(inner) => expressions(inner, visit),
+            StmtKind::Break | StmtKind::Continue | StmtKind::Barrier | StmtKind::Unknown(_) => {}
+        }
+    }
+}
+
+fn inside(expression: &Expr, visit: &mut dyn FnMut(&Expr)) {
+    visit(expression);
+    match &expression.kind {
+        ExprKind::Unary(_, a)
+        | ExprKind::Cast(_, a)
+        | ExprKind::Deref(a)
+        | ExprKind::Field(a, _)
+        | ExprKind::AddressOf(a)
+        | ExprKind::Step(_, _, a) => inside(a, visit),
+        ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) | ExprKind::Assign(_, a, b) => {
+            inside(a, visit);
+            inside(b, visit);
+        }
+        ExprKind::Select(a, b, c) => {
+            inside(a, visit);
+            inside(b, visit);
+            inside(c, visit);
+        }
+        ExprKind::Call(_, parts) | ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {
+            parts.iter().for_each(|part| inside(part, visit));
+        }
+        ExprKind::Inline(statements, _) => expressions(statements, visit),
+        ExprKind::Int(_) | ExprKind::Float | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
+    }
+}

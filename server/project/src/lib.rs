@@ -1,0 +1,19 @@
+//! What surrounds a source file: the command line that compiles it, the other files, and the search for
+//! the files it includes.
+//!
+//! Files, folders and command lines are all this crate knows; what stands in a file is no business of its.
+//! Nothing is executed, and no answer depends on the environment of the process.
+
+mod command;
+mod compile_commands;
+mod files;
+mod include_search;
+mod paths;
+mod system_headers;
+
+pub use command::{Command, CommandLanguage, Define, split_command};
+pub use compile_commands::{CompileCommands, DatabaseProblem, DatabaseState, FileCommand};
+pub use files::{DiskFiles, Files, NoFiles, OpenFiles, SourceFile};
+pub use include_search::{HeaderIndex, IncludeSearch};
+pub use paths::normalise;
+pub use system_headers::is_system_header;

@@ -1,0 +1,159 @@
+//! A text as the grammar saw it after preprocessing, with its tree and the way back to the source.
+
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use tree_sitter::Tree;
+
+use rustc_hash::FxHasher;
+
+use crate::preprocess::{Preprocessed, Problem, SourceMap, Undecided, Word};
+use crate::{Language, parser};
+
+/// One preprocessed text with its tree: a buffer or a header.
+#[derive(Debug)]
+pub struct Expanded {
+    /// The file.
+    pub path: Arc<Path>,
+    /// Its language.
+    pub language: Language,
+    /// The text as the user wrote it.
+    pub source: Arc<str>,
+    /// The text as the grammar saw it: macros expanded, directives and inactive branches blank.
+    pub text: String,
+    /// From the text back to the source.
+    pub map: SourceMap,
+    /// The tree of the text.
+    pub tree: Tree,
+    /// Words that the grammar does not know, blanked in the text, in order.
+    pub words: Vec<Word>,
+    /// The headers it includes, in order.
+    pub includes: Vec<Arc<Expanded>>,
+    /// Programs in its string literals.
+    pub embedded: Vec<Arc<Expanded>>,
+    /// The same text with a branch taken that nothing decided and that holds kernels: the branch's bytes.
+    pub alternatives: Vec<(Range<usize>, Arc<Expanded>)>,
+    /// Definitions assumed because without them no branch of a conditional would be taken.
+    pub assumed: Vec<(String, String)>,
+    /// Every file it hangs on besides its own.
+    pub reads: Vec<std::path::PathBuf>,
+    /// Includes that were not found, as spelled.
+    pub missing: Vec<String>,
+    /// Conditionals that nothing decided.
+    pub undecided: Vec<Undecided>,
+    /// What was wrong with its directives.
+    pub problems: Vec<Problem>,
+    /// A hash of the text and of all it includes.
+    pub hash: u64,
+    /// Where each line of the source begins.
+    pub(crate) lines: Vec<u32>,
+}
+
+/// A place in the source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Bytes.
+    pub range: Range<usize>,
+    /// 0-based line of the first byte.
+    pub line: u32,
+    /// 0-based byte column of the first byte.
+    pub column: u32,
+}
+
+impl Expanded {
+    /// Parses what the preprocessor made of a text. `previous` is an earlier version of it.
+    pub fn new(
+        path: Arc<Path>,
+        language: Language,
+        source: Arc<str>,
+        done: Preprocessed,
+        includes: Vec<Arc<Expanded>>,
+        previous: Option<&Expanded>,
+    ) -> Expanded {
+        let old = previous
+            .filter(|previous| previous.language == language)
+            .map(|previous| (previous.text.as_str(), &previous.tree));
+        let tree = parser::parse(&done.text, language, old);
+        let mut hasher = FxHasher::default();
+        done.text.hash(&mut hasher);
+        for word in &done.words {
+            (word.name, &word.argument).hash(&mut hasher);
+        }
+        for include in &includes {
+            include.hash.hash(&mut hasher);
+        }
+        let lines = line_starts(&source);
+        Expanded {
+            path,
+            language,
+            source,
+            text: done.text,
+            map: done.map,
+            tree,
+            words: done.words,
+            includes,
+            embedded: Vec::new(),
+            alternatives: Vec::new(),
+            assumed: Vec::new(),
+            reads: Vec::new(),
+            missing: Vec::new(),
+            undecided: done.undecided,
+            problems: done.problems,
+            hash: hasher.finish(),
+            lines,
+        }
+    }
+
+    /// A text of its own that needs no preprocessing: an expression from a directive, a type from an option.
+    pub fn fragment(text: &str, language: Language) -> Arc<Expanded> {
+        let done = Preprocessed {
+            text: text.to_owned(),
+            map: SourceMap::identity(text.len()),
+            ..Preprocessed::default()
+        };
+        let path = Arc::from(Path::new(""));
+        Arc::new(Expanded::new(
+            path,
+            language,
+            text.into(),
+            done,
+            Vec::new(),
+            None,
+        ))
+    }
+
+    /// Where a range of the text came from.
+    pub fn place(&self, range: Range<usize>) -> Place {
+        let range = self.map.source_range(range);
+        let (line, column) = self.position(range.start);
+        Place {
+            range,
+            line,
+            column,
+        }
+    }
+
+    /// 0-based line and byte column of a byte of the source.
+    pub fn position(&self, at: usize) -> (u32, u32) {
+        let line = self
+            .lines
+            .partition_point(|&start| start as usize <= at)
+            .saturating_sub(1);
+        let start = self.lines.get(line).copied().unwrap_or(0);
+        (line as u32, (at as u32).saturating_sub(start))
+    }
+}
+
+/// Where each line begins.
+pub(crate) fn line_starts(text: &str) -> Vec<u32> {
+    std::iter::once(0)
+        .chain(
+            text.bytes()
+                .enumerate()
+                .filter(|(_, byte)| *byte == b'\n')
+                .map(|(at, _)| at as u32 + 1),
+        )
+        .collect()
+}

@@ -1,0 +1,76 @@
+//! Trees of texts, from the trees of earlier texts where there are any.
+
+use std::cell::RefCell;
+
+use tree_sitter::{InputEdit, Parser, Point, Tree};
+
+use crate::Language;
+
+thread_local! {
+    static CUDA: RefCell<Option<Parser>> = const { RefCell::new(None) };
+    static OPENCL: RefCell<Option<Parser>> = const { RefCell::new(None) };
+}
+
+/// The tree of a text. `old` is an earlier text with its tree.
+pub(crate) fn parse(text: &str, language: Language, old: Option<(&str, &Tree)>) -> Tree {
+    let old_tree = old.map(|(old, tree)| {
+        let mut tree = tree.clone();
+        if let Some(edit) = difference(old, text) {
+            tree.edit(&edit);
+        }
+        tree
+    });
+    let parser = match language {
+        Language::OpenCl => &OPENCL,
+        Language::Cuda | Language::Hip => &CUDA,
+    };
+    parser.with_borrow_mut(|parser| {
+        parser
+            .get_or_insert_with(|| {
+                let mut parser = Parser::new();
+                let grammar = match language {
+                    Language::OpenCl => warplens_grammar_opencl::LANGUAGE,
+                    Language::Cuda | Language::Hip => tree_sitter_cuda::LANGUAGE,
+                };
+                parser
+                    .set_language(&grammar.into())
+                    .expect("tree-sitter and the grammars are pinned to one ABI");
+                parser
+            })
+            .parse(text, old_tree.as_ref())
+            .expect("no timeout or cancellation is set")
+    })
+}
+
+/// The one edit that turns `old` into `new`: what differs between their common prefix and suffix.
+/// Preprocessing may change text far from what the user typed, so the edit is found on what the grammar sees.
+fn difference(old: &str, new: &str) -> Option<InputEdit> {
+    let (a, b) = (old.as_bytes(), new.as_bytes());
+    let prefix = common(a.iter(), b.iter());
+    if prefix == a.len() && prefix == b.len() {
+        return None;
+    }
+    let suffix = common(a[prefix..].iter().rev(), b[prefix..].iter().rev());
+    let (old_end, new_end) = (a.len() - suffix, b.len() - suffix);
+    let start_position = advance(Point::new(0, 0), &a[..prefix]);
+    Some(InputEdit {
+        start_byte: prefix,
+        old_end_byte: old_end,
+        new_end_byte: new_end,
+        start_position,
+        old_end_position: advance(start_position, &a[prefix..old_end]),
+        new_end_position: advance(start_position, &b[prefix..new_end]),
+    })
+}
+
+fn common<'a>(a: impl Iterator<Item = &'a u8>, b: impl Iterator<Item = &'a u8>) -> usize {
+    a.zip(b).take_while(|(x, y)| x == y).count()
+}
+
+fn advance(from: Point, bytes: &[u8]) -> Point {
+    let newlines = bytes.split(|&byte| byte == b'\n').count() - 1;
+    match bytes.iter().rposition(|&byte| byte == b'\n') {
+        Some(last) => Point::new(from.row + newlines, bytes.len() - last - 1),
+        None => Point::new(from.row, from.column + bytes.len()),
+    }
+}
