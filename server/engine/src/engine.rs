@@ -12,7 +12,8 @@ use warplens_analysis::facts::Launch;
 use warplens_analysis::{Request, analyze};
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_ir::{
-    Item, ItemKind, Kernel, LaunchSite, TemplateArguments, Unit, launch_sites, lower, outline,
+    Item, ItemKind, Kernel, LaunchSite, TemplateArguments, Unit, launch_sites, lower, may_launch,
+    outline,
 };
 use warplens_models::{Factor, Input, ModelId};
 use warplens_rules::{Place, Removal};
@@ -44,7 +45,8 @@ pub struct Engine {
     profiles: Profiles,
     project: Project,
     units: Kept<u64, Unit>,
-    sites: Kept<u64, Vec<LaunchSite>>,
+    /// Launches of a text, each with the item that holds it; ranges count from that item's first byte.
+    sites: Kept<u64, Vec<(usize, LaunchSite)>>,
     /// Launches by file, for kernels that are launched from another one.
     launches: Mutex<FxHashMap<PathBuf, Arc<Vec<LaunchSite>>>>,
     kernels: Kept<u64, Lowered>,
@@ -275,30 +277,48 @@ impl Engine {
 
     /// The launches in a text; ranges in its source.
     fn launches_in(&self, program: &Program) -> Vec<LaunchSite> {
-        let mut sites = Vec::new();
+        if !may_launch(&program.text.text) {
+            return Vec::new();
+        }
+        // A kernel matters to launches by its name, unless it launches itself.
+        let mut hasher = FxHasher::default();
+        (program.unit_key, program.text.missing.is_empty()).hash(&mut hasher);
         for item in &program.items {
             let text = &program.text.text[item.range.clone()];
-            let launches = match item.kind {
-                ItemKind::Function(_) => may_launch(text),
-                ItemKind::Declaration => {
-                    text.starts_with("template") && text.contains("__global__")
-                }
-                ItemKind::Kernel(_) => false,
-            };
-            if !launches {
-                continue;
+            match &item.kind {
+                ItemKind::Kernel(name) if !may_launch(text) => name.hash(&mut hasher),
+                // The source as well: ranges are kept in it.
+                _ => (text, &program.text.source[item.source.clone()]).hash(&mut hasher),
             }
-            let key = hash(&[&program.unit_key, &text]);
-            let found = self
-                .sites
-                .get_or(key, || launch_sites(&program.text, item, &program.unit));
-            sites.extend(found.iter().cloned().map(|mut site| {
-                let start = item.source.start;
+        }
+        let key = hasher.finish();
+        // Kept relative to the item that holds them, so that they survive edits elsewhere.
+        let found = self.sites.get_or(key, || {
+            launch_sites(&program.text, &program.items, &program.unit)
+                .into_iter()
+                .map(|mut site| {
+                    let (item, start) = program
+                        .items
+                        .iter()
+                        .enumerate()
+                        .map(|(at, item)| (at, item.source.start))
+                        .filter(|(_, start)| *start <= site.range.start)
+                        .max_by_key(|(_, start)| *start)
+                        .unwrap_or((0, 0));
+                    site.range = site.range.start - start..site.range.end - start;
+                    (item, site)
+                })
+                .collect()
+        });
+        found
+            .iter()
+            .cloned()
+            .map(|(item, mut site)| {
+                let start = program.items.get(item).map_or(0, |item| item.source.start);
                 site.range = site.range.start + start..site.range.end + start;
                 site
-            }));
-        }
-        sites
+            })
+            .collect()
     }
 
     /// The launches of a kernel, different ones, those of its own file first; with whether it is.
@@ -787,20 +807,9 @@ fn losses(analysis: &FileAnalysis) -> usize {
     lost.sum()
 }
 
-/// True where a function may hold a launch, by its text.
-fn may_launch(text: &str) -> bool {
-    text.contains("<<<") || text.contains("LaunchKernel") || text.contains("NDRangeKernel")
-}
-
 /// Adds a launch, unless one like it is there.
 fn add_variant(found: &mut Vec<(LaunchSite, bool)>, site: &LaunchSite, here: bool) {
-    let nowhere = |site: &LaunchSite| LaunchSite {
-        range: 0..0,
-        ..site.clone()
-    };
-    let known = found
-        .iter()
-        .any(|(other, _)| nowhere(other) == nowhere(site));
+    let known = found.iter().any(|(other, _)| other.same_launch(site));
     if found.len() < MOST_VARIANTS && !known {
         found.push((site.clone(), here));
     }

@@ -97,7 +97,7 @@ impl Given {
                 LaunchValues {
                     grid: site.grid,
                     block: site.block,
-                    global: None,
+                    global: site.global,
                     dynamic_shared_bytes: site.dynamic_shared_bytes,
                     args,
                 },

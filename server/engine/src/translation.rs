@@ -66,6 +66,8 @@ struct Header {
     missing: Vec<String>,
     /// Bytes of it and of all it includes.
     bytes: usize,
+    /// Definitions assumed in it and in all it includes.
+    assumed: Vec<(String, String)>,
     /// The generation of the files for which all that was last seen to hold.
     seen: std::sync::atomic::AtomicU64,
 }
@@ -218,7 +220,12 @@ impl Project {
             found.extend(files.into_iter().filter(|file| {
                 self.files.read(file).is_some_and(|file| {
                     let text = &file.text;
-                    !may_hold_kernels(text)
+                    // Parts of one program are put together by the host.
+                    let part = file
+                        .path
+                        .file_stem()
+                        .is_some_and(|stem| stem.to_string_lossy().contains("_part"));
+                    (part || !may_hold_kernels(text))
                         && !["namespace", "template", "class ", "std::"]
                             .iter()
                             .any(|word| text.contains(word))
@@ -333,6 +340,7 @@ impl Project {
                 reads: Vec::new(),
                 missing: Vec::new(),
                 bytes: 0,
+                assumed: Vec::new(),
             };
             let forced = command
                 .as_ref()
@@ -378,6 +386,9 @@ impl Project {
                 previous,
             );
             text.assumed = assumed;
+            text.assumed.append(&mut reader.assumed);
+            text.assumed.sort();
+            text.assumed.dedup();
             for (range, assume) in alternatives {
                 let mut macros = macros.clone();
                 for (name, value) in &assume {
@@ -472,6 +483,8 @@ struct Reader<'a> {
     missing: Vec<String>,
     /// Bytes of headers read so far.
     bytes: usize,
+    /// Definitions assumed in headers.
+    assumed: Vec<(String, String)>,
 }
 
 impl Reader<'_> {
@@ -527,6 +540,7 @@ impl Reader<'_> {
             reads: vec![(path.to_path_buf(), file.hash)],
             missing: Vec::new(),
             bytes: self.bytes + file.text.len(),
+            assumed: Vec::new(),
         };
         inner.stack.push(path.to_path_buf());
         let mut start = macros.clone();
@@ -536,7 +550,19 @@ impl Reader<'_> {
         let unwrapped = (self.language == Language::OpenCl)
             .then(|| unwrapped(&file.text))
             .flatten();
-        let done = inner.run(unwrapped.as_deref().unwrap_or(&file.text), start);
+        let read = unwrapped.as_deref().unwrap_or(&file.text);
+        let mut done = inner.run(read, start.clone());
+        let assumed = first_of_several(read, &done.undecided);
+        if !assumed.is_empty() {
+            for (name, value) in &assumed {
+                start.define(name, value);
+            }
+            inner.start_again();
+            inner.bytes = self.bytes + file.text.len();
+            inner.reads.push((path.to_path_buf(), file.hash));
+            done = inner.run(read, start);
+        }
+        inner.assumed.extend(assumed);
         let after = done.macros.clone();
         let text = Expanded::new(
             path.into(),
@@ -552,6 +578,7 @@ impl Reader<'_> {
             reads: inner.reads,
             missing: inner.missing,
             bytes: inner.bytes - self.bytes,
+            assumed: inner.assumed,
             seen: std::sync::atomic::AtomicU64::new(self.generation),
         });
         let mut headers = self
@@ -680,6 +707,7 @@ impl Includes for Reader<'_> {
         }
         let header = self.header(&path, &file, macros);
         self.bytes += header.bytes;
+        self.assumed.extend(header.assumed.iter().cloned());
         self.reads.extend(header.reads.iter().cloned());
         self.missing.extend(header.missing.iter().cloned());
         self.includes.push(Arc::clone(&header.text));

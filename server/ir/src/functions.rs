@@ -160,6 +160,7 @@ pub fn known(name: &str, opencl: bool) -> Option<Function> {
         | "__builtin_amdgcn_s_sleep"
         | "__fence" => Ignored,
         _ if is_atomic(name, opencl) => Atomic,
+        _ if name.starts_with("dot_acc_sat_") || name.starts_with("dot_4x8packed") => Math(Int(1)),
         _ if is_exchange(name) => WarpExchange,
         _ if is_conversion(name, opencl) => Math(Convert),
         _ if name.starts_with("curand") || name.starts_with("hiprand") => Math(Special),

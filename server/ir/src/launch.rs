@@ -1,27 +1,44 @@
 //! Where kernels are launched in a file, and with what.
+//!
+//! Host functions are walked as a program would run them, with what their text decides: `walk` has the
+//! statements, `evaluate` the expressions, `calls` the functions they call, `apis` the launches, `value` what a
+//! variable holds. Where a condition is not known both sides are walked, and what differs afterwards is not
+//! known. Work is bounded: what goes beyond is unknown, never guessed.
+
+mod apis;
+mod calls;
+mod evaluate;
+mod index;
+mod state;
+mod value;
+mod walk;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-use warplens_syntax::{Expanded, Node};
+use warplens_syntax::Expanded;
 
-use crate::lower::{Lowering, Source};
 use crate::types::Bound;
-use crate::unit::node_ending;
 use crate::{Item, Type, Unit};
 
-/// One `kernel<<<grid, block, shared>>>(arguments)`; what is not a constant is absent.
+/// One launch of a kernel, or an explicit instantiation of it; what is not a constant is absent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaunchSite {
     /// The kernel's plain name.
     pub kernel: String,
-    /// Bytes of the launch in the source, from the kernel's name to `>>>`, counted from the function's first.
+    /// Bytes of the launch in the source of the file, from the kernel's name to `>>>`, or the call of the
+    /// function that launches. For a launch in a header: the call in this file that leads there.
     pub range: Range<usize>,
+    /// The function that holds the launch; empty for an instantiation.
+    pub inside: String,
+    /// The functions whose calls lead there, outermost first; empty where the function is walked for itself.
+    pub through: Vec<String>,
     /// Blocks.
     pub grid: Option<[u64; 3]>,
     /// Threads of a block.
     pub block: Option<[u64; 3]>,
+    /// Threads of the whole launch, where the launch says these (OpenCL).
+    pub global: Option<[u64; 3]>,
     /// Dynamic shared memory in bytes.
     pub dynamic_shared_bytes: Option<u64>,
     /// Integer arguments by position.
@@ -38,17 +55,18 @@ impl LaunchSite {
         LaunchSite {
             kernel: kernel.to_owned(),
             range: 0..0,
+            inside: String::new(),
+            through: Vec::new(),
             grid: None,
             block: None,
+            global: None,
             dynamic_shared_bytes: None,
             arguments: Vec::new(),
             template_args: Vec::new(),
             argument_types: Vec::new(),
         }
     }
-}
 
-impl LaunchSite {
     /// The same without types that are classes or lambdas of the file: those hold on to its text.
     pub fn without_classes(&self) -> LaunchSite {
         let light = |ty: &Option<Type>| ty.clone().filter(|ty| !ty.holds_text());
@@ -66,224 +84,105 @@ impl LaunchSite {
             ..self.clone()
         }
     }
+
+    /// True where the other one launches the same kernel with the same values, wherever it stands.
+    pub fn same_launch(&self, other: &LaunchSite) -> bool {
+        self.kernel == other.kernel
+            && self.grid == other.grid
+            && self.block == other.block
+            && self.global == other.global
+            && self.dynamic_shared_bytes == other.dynamic_shared_bytes
+            && self.arguments == other.arguments
+            && self.template_args == other.template_args
+            && self.argument_types == other.argument_types
+    }
 }
 
-/// Every launch in one function of a file; ranges count from the function's first byte.
-pub fn launch_sites(parsed: &Arc<Expanded>, item: &Item, unit: &Unit) -> Vec<LaunchSite> {
-    let mut found = Vec::new();
-    if let Some(node) = node_ending(parsed, &item.range, &["function_definition"]) {
-        let mut host = Host {
-            parsed,
-            lowering: Lowering::for_unit(unit, parsed, false),
-            dims: FxHashMap::default(),
-        };
-        host.walk(node, &mut found);
-    }
-    for site in &mut found {
-        let start = item.source.start;
-        site.range = site.range.start.saturating_sub(start)..site.range.end.saturating_sub(start);
-    }
-    found
+/// True where a text may launch a kernel or instantiate one, by its words.
+pub fn may_launch(text: &str) -> bool {
+    index::WORDS.iter().any(|word| text.contains(word))
+        || (text.contains("template") && text.contains("__global__"))
 }
 
-struct Host<'a> {
-    parsed: &'a Arc<Expanded>,
-    /// Knows the file's constants and the function's, as far as the walk has come.
-    lowering: Lowering<'a>,
-    dims: FxHashMap<String, [u64; 3]>,
+/// Every launch in a file, in the order of the source; different launches by one statement follow each other.
+/// `items` is the outline of `parsed`, `unit` what it and its headers declare.
+pub fn launch_sites(parsed: &Arc<Expanded>, items: &[Item], unit: &Unit) -> Vec<LaunchSite> {
+    if !may_launch(&parsed.text) {
+        return Vec::new();
+    }
+    let mut host = state::Host::new(parsed, items, unit);
+    host.instantiations();
+    host.run();
+    finished(host.sites)
 }
 
-impl<'a> Host<'a> {
-    fn text(&self, node: Node) -> &'a str {
-        &self.parsed.text[node.byte_range()]
-    }
+/// A launch as it was met.
+#[derive(Debug)]
+struct Met {
+    site: LaunchSite,
+    /// Where the program does not come with the values that are known: counts only for a kernel that is not
+    /// launched anywhere else.
+    beside: bool,
+}
 
-    fn source(&self) -> Source<'a> {
-        Source::own(self.parsed)
-    }
+/// Variants of one statement that are told apart.
+const MOST_VARIANTS: usize = 32;
 
-    fn walk(&mut self, node: Node, out: &mut Vec<LaunchSite>) {
-        match node.kind() {
-            "declaration" => self.declaration(node),
-            "parameter_declaration" => self.parameter(node),
-            "assignment_expression" | "update_expression" => self.forget(node),
-            "call_expression" => {
-                let mut cursor = node.walk();
-                let config = node
-                    .children(&mut cursor)
-                    .find(|child| child.kind() == "kernel_call_syntax");
-                if let Some(config) = config {
-                    self.launch(node, config, out);
-                }
-            }
-            _ => {}
+fn finished(met: Vec<Met>) -> Vec<LaunchSite> {
+    let mut sites: Vec<LaunchSite> = Vec::new();
+    let live: std::collections::HashSet<String> = met
+        .iter()
+        .filter(|met| !met.beside && !met.site.inside.is_empty())
+        .map(|met| met.site.kernel.clone())
+        .collect();
+    for met in met {
+        if met.beside && live.contains(&met.site.kernel) {
+            continue;
         }
-        let mut cursor = node.walk();
-        let children: Vec<Node> = node.named_children(&mut cursor).collect();
-        for child in children {
-            self.walk(child, out);
+        let same_place = |site: &&LaunchSite| site.range == met.site.range;
+        if sites
+            .iter()
+            .filter(same_place)
+            .any(|site| says_all_of(site, &met.site))
+            || sites.iter().filter(same_place).count() >= MOST_VARIANTS
+        {
+            continue;
         }
+        sites.retain(|site| site.range != met.site.range || !says_all_of(&met.site, site));
+        sites.push(met.site);
     }
+    sites.sort_by_key(|site| site.range.start);
+    sites
+}
 
-    fn number(&mut self, node: Node) -> Option<i64> {
-        let source = self.source();
-        let node = match node.kind() {
-            // `dim3 block(TILE, TILE)` reads as a function of two types.
-            "parameter_declaration" => node.child_by_field_name("type")?,
-            _ => node,
-        };
-        self.lowering.constant_node(node, source)
+/// True where the first says everything that the second does.
+fn says_all_of(more: &LaunchSite, less: &LaunchSite) -> bool {
+    fn value<T: PartialEq>(more: Option<&T>, less: Option<&T>) -> bool {
+        less.is_none() || more == less
     }
+    fn values<T: PartialEq>(more: &[Option<T>], less: &[Option<T>]) -> bool {
+        less.iter()
+            .enumerate()
+            .all(|(at, less)| value(more.get(at).and_then(Option::as_ref), less.as_ref()))
+    }
+    more.kernel == less.kernel
+        && value(more.block.as_ref(), less.block.as_ref())
+        && value(more.grid.as_ref(), less.grid.as_ref())
+        && value(more.global.as_ref(), less.global.as_ref())
+        && value(
+            more.dynamic_shared_bytes.as_ref(),
+            less.dynamic_shared_bytes.as_ref(),
+        )
+        && values(&more.arguments, &less.arguments)
+        && values(&more.template_args, &less.template_args)
+        && values(&more.argument_types, &less.argument_types)
+}
 
-    fn extent(&mut self, node: Node) -> Option<u64> {
-        self.number(node)
-            .and_then(|value| u64::try_from(value).ok())
-    }
-
-    fn parameter(&mut self, node: Node) {
-        let source = self.source();
-        self.lowering.declare_host(node, source);
-    }
-
-    fn declaration(&mut self, node: Node) {
-        let source = self.source();
-        let dim3 = node
-            .child_by_field_name("type")
-            .is_some_and(|ty| self.text(ty) == "dim3");
-        if !dim3 {
-            self.lowering.declare_host(node, source);
-            return;
-        }
-        let mut cursor = node.walk();
-        let declarators: Vec<Node> = node
-            .children_by_field_name("declarator", &mut cursor)
-            .collect();
-        for declarator in declarators {
-            let Some(name) = declarator.child_by_field_name("declarator") else {
-                continue;
-            };
-            let name = self.text(name).to_owned();
-            let value = declarator
-                .child_by_field_name("value")
-                .or_else(|| declarator.child_by_field_name("parameters"));
-            let Some(value) = value else { continue };
-            if let Some(extents) = self.dimensions(value) {
-                self.dims.insert(name, extents);
-            }
-        }
-    }
-
-    /// A variable that changes is not a constant any more.
-    fn forget(&mut self, node: Node) {
-        let target = node
-            .child_by_field_name("left")
-            .or_else(|| node.child_by_field_name("argument"));
-        if let Some(target) = target {
-            let name = self.text(target).to_owned();
-            let name = name.split(['.', '[']).next().unwrap_or(&name).to_owned();
-            self.lowering.forget_host(&name);
-            self.dims.remove(&name);
-        }
-    }
-
-    /// `n`, `dim3(x, y)`, `{x, y}`, a variable: three extents.
-    fn dimensions(&mut self, node: Node) -> Option<[u64; 3]> {
-        match node.kind() {
-            "identifier" => {
-                if let Some(&extents) = self.dims.get(self.text(node)) {
-                    return Some(extents);
-                }
-            }
-            "call_expression" => {
-                let function = node.child_by_field_name("function")?;
-                if self.text(function) == "dim3" {
-                    return self.dimensions(node.child_by_field_name("arguments")?);
-                }
-            }
-            "argument_list" | "initializer_list" | "parameter_list" => {
-                let mut cursor = node.walk();
-                let parts: Vec<Node> = node.named_children(&mut cursor).collect();
-                let mut extents = [1; 3];
-                if parts.len() > 3 {
-                    return None;
-                }
-                for (axis, part) in parts.into_iter().enumerate() {
-                    extents[axis] = self.extent(part)?;
-                }
-                return Some(extents);
-            }
-            _ => {}
-        }
-        self.extent(node).map(|x| [x, 1, 1])
-    }
-
-    fn launch(&mut self, call: Node, config: Node, out: &mut Vec<LaunchSite>) {
-        let Some(function) = call.child_by_field_name("function") else {
-            return;
-        };
-        let source = self.source();
-        let mut name_node = function;
-        let mut template_args = Vec::new();
-        loop {
-            if let Some(arguments) = name_node.child_by_field_name("arguments") {
-                template_args = self
-                    .lowering
-                    .template_arguments(arguments, source)
-                    .into_iter()
-                    .map(|bound| match bound {
-                        Bound::Type(Type::Unknown(_)) => None,
-                        bound => Some(bound),
-                    })
-                    .collect();
-            }
-            match name_node.kind() {
-                "template_function" | "qualified_identifier" | "dependent_name" => {
-                    match name_node.child_by_field_name("name") {
-                        Some(inner) => name_node = inner,
-                        None => break,
-                    }
-                }
-                _ => break,
-            }
-        }
-        let kernel = self.text(name_node).trim().to_owned();
-        let parts = |node: Node<'a>| -> Vec<Node<'a>> {
-            let mut cursor = node.walk();
-            node.named_children(&mut cursor)
-                .filter(|part| part.kind() != "comment")
-                .collect()
-        };
-        let _ = parts;
-        let mut cursor = config.walk();
-        let config_parts: Vec<Node> = config
-            .named_children(&mut cursor)
-            .filter(|part| part.kind() != "comment")
-            .collect();
-        let (mut arguments, mut argument_types) = (Vec::new(), Vec::new());
-        if let Some(list) = call.child_by_field_name("arguments") {
-            let mut cursor = list.walk();
-            let children: Vec<Node> = list
-                .named_children(&mut cursor)
-                .filter(|part| part.kind() != "comment")
-                .collect();
-            for argument in children {
-                arguments.push(self.number(argument));
-                argument_types.push(self.lowering.type_of_host(argument, source));
-            }
-        }
-        let grid = config_parts.first().and_then(|&part| self.dimensions(part));
-        let block = config_parts.get(1).and_then(|&part| self.dimensions(part));
-        let dynamic_shared_bytes = config_parts.get(2).and_then(|&part| self.extent(part));
-        let place = self.parsed.place(call.start_byte()..config.end_byte());
-        out.push(LaunchSite {
-            kernel,
-            range: place.range,
-            grid,
-            block,
-            dynamic_shared_bytes,
-            arguments,
-            template_args,
-            argument_types,
-        });
-    }
+/// What a name of host code stands for where the lowering reads an expression or a type.
+#[derive(Debug, Clone)]
+pub(crate) enum HostName {
+    /// A variable: its type, and the integer it holds where that is known.
+    Variable(Type, Option<i64>),
+    /// A type.
+    Type(Type),
 }

@@ -18,7 +18,7 @@ pub use kernel::{
     AssignOp, BinaryOp, Builtin, Expr, ExprKind, Kernel, LoopKind, Stmt, StmtKind, Storage,
     UnaryOp, Var, VarId,
 };
-pub use launch::{LaunchSite, launch_sites};
+pub use launch::{LaunchSite, launch_sites, may_launch};
 pub use lower::{TemplateArguments, lower};
 pub use outline::{Item, ItemKind, outline};
 pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};

@@ -339,7 +339,7 @@ impl Type {
         let lanes: u8 = digits.parse().ok()?;
         let base = &name[..name.len() - digits.len()];
         let allowed = if opencl {
-            matches!(lanes, 2 | 3 | 4 | 8 | 16)
+            matches!(lanes, 2 | 3 | 4 | 8 | 16 | 32)
         } else {
             (1..=4).contains(&lanes)
         };

@@ -7,7 +7,9 @@ pub(crate) fn expressions(statements: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
     for statement in statements {
         match &statement.kind {
             StmtKind::Declare(_, value) | StmtKind::Return(value) => {
-                value.iter().for_each(|value| inside(value, visit));
+                if let Some(value) = value {
+                    inside(value, visit);
+                }
             }
             StmtKind::Expr(value) => inside(value, visit),
             StmtKind::If(condition, then, otherwise) => {
@@ -54,7 +56,9 @@ fn inside(expression: &Expr, visit: &mut dyn FnMut(&Expr)) {
             inside(c, visit);
         }
         ExprKind::Call(_, parts) | ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {
-            parts.iter().for_each(|part| inside(part, visit));
+            for part in parts {
+                inside(part, visit);
+            }
         }
         ExprKind::Inline(statements, _) => expressions(statements, visit),
         ExprKind::Int(_) | ExprKind::Float | ExprKind::Var(_) | ExprKind::Builtin(_) => {}

@@ -253,11 +253,11 @@ impl Lowering<'_> {
                 Some(_) => return self.called_value(function, list, source, site),
                 None => {}
             }
-            if let Some(this) = self.current().this.clone() {
-                if let Some(member) = self.member(&this, &written.name, site) {
-                    let arguments = self.arguments(list, source);
-                    return self.call_of_value(member, arguments, site);
-                }
+            if let Some(this) = self.current().this.clone()
+                && let Some(member) = self.member(&this, &written.name, site)
+            {
+                let arguments = self.arguments(list, source);
+                return self.call_of_value(member, arguments, site);
             }
         }
         if let Some(expression) = self.work_item(&written.name, list, source, site) {
@@ -332,13 +332,12 @@ impl Lowering<'_> {
         }
         let is_type = match function.kind() {
             "template_function" | "template_type" => {
-                let ty = if self.unit.functions(&written.name).is_empty() {
+                if self.unit.functions(&written.name).is_empty() {
                     self.instance(&written.name, &written.explicit)
                         .or_else(|| super::library::template_type(&written.name, &written.explicit))
                 } else {
                     None
-                };
-                ty
+                }
             }
             "qualified_identifier" if !written.explicit.is_empty() => self
                 .instance(&written.name, &written.explicit)

@@ -99,9 +99,10 @@ impl Lowering<'_> {
         structure.class = Some(Arc::new(Class {
             name: plain.clone(),
             definition: Definition::new(source.parsed, node.byte_range(), source.header),
-            bindings: bound
-                .map(|(_, bindings)| bindings.clone())
-                .unwrap_or_else(|| self.current().bindings.clone()),
+            bindings: bound.map_or_else(
+                || self.current().bindings.clone(),
+                |(_, bindings)| bindings.clone(),
+            ),
             bases,
         }));
         let ty = Type::Struct(Arc::new(structure));

@@ -375,7 +375,7 @@ impl Lowering<'_> {
             return make(ExprKind::List(Vec::new()), ty);
         }
         if is_macro_name(name) {
-            return self.from_the_build(name, site);
+            return self.given_by_the_build(name, site);
         }
         let reason = "name not declared in what was read";
         self.opaque(site, reason, Vec::new())
@@ -383,7 +383,7 @@ impl Lowering<'_> {
 
     /// A name that only the command line of the build can define: one value for the whole launch, which one is
     /// not known.
-    fn from_the_build(&mut self, name: &str, site: Site) -> Expr {
+    fn given_by_the_build(&mut self, name: &str, site: Site) -> Expr {
         let value = "not defined in what was read; not known".to_owned();
         if self.unevaluated == 0 && !self.assumed.iter().any(|(known, _)| known == name) {
             self.assumed.push((name.to_owned(), value));

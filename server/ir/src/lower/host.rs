@@ -1,79 +1,196 @@
-//! Host code, as far as launches need it: types of variables, and the numbers they hold.
+//! Host code, as far as launches need it: types of variables, and numbers that only the file's declarations
+//! decide.
 
 use std::sync::Arc;
 
 use warplens_syntax::{Expanded, Node};
 
 use super::constants::constant;
-use super::{Lowering, Named, Source, parts};
+use super::templates::{Parameter, parameters};
+use super::{Frame, Lowering, MOST_EXPRESSIONS, Named, Result, Scope, Source, literals};
 use crate::kernel::{Expr, ExprKind};
+use crate::launch::HostName;
+use crate::types::{Bindings, Bound};
+use crate::unit::Constant;
 use crate::{AddressSpace, Site, Type};
 
+/// One reading expands to this many expressions at most.
+const MOST_OF_ONE: u32 = 4_000;
+
 impl<'a> Source<'a> {
-    /// The text that is read first.
-    pub(crate) fn own(parsed: &'a Arc<Expanded>) -> Source<'a> {
+    /// A text that is read for its launches.
+    pub(crate) fn host(parsed: &'a Arc<Expanded>, header: bool) -> Source<'a> {
         Source {
             parsed,
-            header: false,
+            header,
             at: None,
         }
+    }
+
+    /// True in a header.
+    pub(crate) fn is_header(self) -> bool {
+        self.header
     }
 }
 
 impl Lowering<'_> {
-    /// Declares the variables of a declaration or a parameter: with their value where it is a number.
-    pub(crate) fn declare_host(&mut self, node: Node, source: Source) {
-        let Some(ty) = node.child_by_field_name("type") else {
-            return;
-        };
-        let base = self.base_type(ty, source);
-        let mut cursor = node.walk();
-        let declarators: Vec<Node> = node
-            .children_by_field_name("declarator", &mut cursor)
-            .collect();
-        for declarator in declarators {
-            if declarator.kind() == "function_declarator" {
-                continue;
+    /// Reads something of host code under these names and template parameters, and those of the file.
+    pub(crate) fn in_host<T>(
+        &mut self,
+        names: Vec<(String, HostName)>,
+        bindings: &Bindings,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let mut scope = Scope::new();
+        for (name, meaning) in names {
+            let meaning = match meaning {
+                HostName::Type(ty) => Named::Type(ty),
+                HostName::Variable(ty, value) => Named::Alias(Box::new(Expr {
+                    kind: value.map_or_else(
+                        || ExprKind::Opaque(String::new(), Vec::new()),
+                        ExprKind::Int,
+                    ),
+                    ty,
+                    site: Site::default(),
+                })),
+            };
+            scope.insert(name, meaning);
+        }
+        self.frames.push(Frame {
+            scopes: vec![scope],
+            bindings: bindings.clone(),
+            this: None,
+            result: Result::None,
+            function: 0,
+        });
+        self.expressions = MOST_EXPRESSIONS - MOST_OF_ONE;
+        let result = self.unevaluated(read);
+        self.frames.pop();
+        // Variables of what was read are gone, and so is what was known of them.
+        self.split.clear();
+        result
+    }
+
+    /// Expressions read since the last [`Lowering::in_host`] began.
+    pub(crate) fn host_work(&self) -> u32 {
+        (self.expressions + MOST_OF_ONE).saturating_sub(MOST_EXPRESSIONS)
+    }
+
+    /// The type of an expression, and its value where it is an integer that the text decides.
+    pub(crate) fn host_expression(&mut self, node: Node, source: Source) -> (Type, Option<i64>) {
+        let expression = self.expr(node, source);
+        let value = constant(&expression);
+        (expression.ty, value)
+    }
+
+    /// A type as a declaration writes it.
+    pub(crate) fn host_type(&mut self, node: Node, source: Source) -> Type {
+        self.base_type(node, source)
+    }
+
+    /// The type that a declarator makes of the declared one.
+    pub(crate) fn host_declarator(&mut self, node: Node, base: Type, source: Source) -> Type {
+        self.declarator(node, base, AddressSpace::Global, source).ty
+    }
+
+    /// A type by name.
+    pub(crate) fn host_type_named(&mut self, name: &str) -> Option<Type> {
+        self.type_named(name)
+    }
+
+    /// The constants of an enumeration that a function defines, and the names of its types.
+    pub(crate) fn host_local_types(
+        &mut self,
+        node: Node,
+        source: Source,
+    ) -> Vec<(String, HostName)> {
+        let mut found = Vec::new();
+        if node.kind() == "enum_specifier" {
+            for (name, constant) in self.enumeration(node, source) {
+                if let Constant::Int(value, ty) = constant {
+                    found.push((name, HostName::Variable(ty, Some(value))));
+                }
             }
-            let declared = self.declarator(declarator, base.clone(), AddressSpace::Global, source);
-            let value = declarator
-                .child_by_field_name("value")
-                .map(|value| match value.kind() {
-                    "argument_list" | "initializer_list" if parts(value).len() == 1 => {
-                        parts(value)[0]
+            return found;
+        }
+        for (name, ty) in self.typedefs(node, source) {
+            found.push((name, HostName::Type(ty)));
+        }
+        found
+    }
+
+    /// What a call binds of a function template: explicit arguments first, then what the types of the
+    /// arguments say, then defaults. `declared` are the parameters' declarations.
+    pub(crate) fn host_bindings(
+        &mut self,
+        template: Node,
+        explicit: &[Option<Bound>],
+        declared: &[Node],
+        arguments: &[Option<Type>],
+        source: Source,
+    ) -> Bindings {
+        let own: Vec<Parameter> = parameters(template, source);
+        let mut bindings = Bindings::new();
+        for (position, parameter) in own.iter().enumerate() {
+            if parameter.pack {
+                let rest: Option<Vec<Bound>> = explicit
+                    .get(position..)
+                    .unwrap_or(&[])
+                    .iter()
+                    .cloned()
+                    .collect();
+                if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+                    bindings.push((parameter.name.clone(), Bound::Pack(rest)));
+                }
+                break;
+            }
+            if let Some(Some(bound)) = explicit.get(position) {
+                bindings.push((parameter.name.clone(), bound.clone()));
+            }
+        }
+        for (declaration, ty) in declared.iter().zip(arguments) {
+            if let Some(ty) = ty {
+                let ty = match ty {
+                    // By value an array is a pointer.
+                    Type::Array(element, _) => {
+                        Type::Pointer(Arc::clone(element), AddressSpace::Global)
                     }
-                    _ => value,
-                })
-                .map(|value| self.unevaluated(|lowering| lowering.expr(value, source)));
-            let ty = match (&declared.ty, &value) {
-                (Type::Unknown(name), Some(value)) if name == "auto" => value.ty.clone(),
-                (ty, _) => ty.clone(),
-            };
-            let kind = match value.as_ref().and_then(constant) {
-                Some(number) => ExprKind::Int(number),
-                None => ExprKind::Opaque(String::new(), Vec::new()),
-            };
-            let meaning = Expr {
-                kind,
-                ty,
-                site: Site::default(),
-            };
-            self.bind(&declared.name, Named::Alias(Box::new(meaning)));
-        }
-    }
-
-    /// What a variable holds is not known any more.
-    pub(crate) fn forget_host(&mut self, name: &str) {
-        for scope in &mut self.frame().scopes {
-            if let Some(Named::Alias(meaning)) = scope.get_mut(name) {
-                meaning.kind = ExprKind::Opaque(String::new(), Vec::new());
+                    ty => ty.clone(),
+                };
+                self.deduce(*declaration, &ty, &own, source, &mut bindings);
             }
         }
+        for (position, parameter) in own.iter().enumerate() {
+            let bound = bindings.iter().any(|(name, _)| *name == parameter.name);
+            // What the call gives and nobody understood must not become the default.
+            let given = explicit.get(position).is_some();
+            if !bound
+                && !given
+                && !parameter.pack
+                && let Some(bound) = self.default(parameter, &bindings, source)
+                && !matches!(bound, Bound::Type(Type::Unknown(_)))
+            {
+                bindings.push((parameter.name.clone(), bound));
+            }
+        }
+        bindings
     }
 
-    /// The type of an argument.
-    pub(crate) fn type_of_host(&mut self, node: Node, source: Source) -> Option<Type> {
-        let ty = self.unevaluated(|lowering| lowering.expr(node, source)).ty;
-        (!matches!(ty, Type::Unknown(_) | Type::Void)).then_some(ty)
+    /// An integer literal as written, and its type; no value for floating point.
+    pub(crate) fn host_number(text: &str) -> (Option<i64>, Type) {
+        match literals::number(text, false) {
+            (ExprKind::Int(value), ty) => (Some(value), ty),
+            (_, ty) => (None, ty),
+        }
+    }
+
+    /// A character literal's value.
+    pub(crate) fn host_character(text: &str) -> i64 {
+        literals::character(text)
+    }
+
+    /// A number in so many bits.
+    pub(crate) fn host_wrapped(value: i64, bits: u8, signed: bool) -> i64 {
+        literals::wrapped(value, bits, signed)
     }
 }

@@ -82,7 +82,7 @@ impl Lowering<'_> {
             .map(|template| parameters(template, source))
             .unwrap_or_default();
         let mut bindings = candidate.bindings.clone();
-        let mut score = if template.is_some() { 0 } else { 1 };
+        let mut score = i32::from(template.is_none());
         if !explicit.is_empty() && template.is_none() {
             return None;
         }

@@ -235,15 +235,15 @@ pub(super) fn trait_value(
             ty => ty.is_float(),
         }),
         "is_unsigned" => truth(matches!(first?, Type::Int { signed: false, .. })),
-        "numeric_limits" => limit(&first?, tail.trim_end_matches("()")),
+        "numeric_limits" => Some(limit(&first?, tail.trim_end_matches("()"))),
         _ => None,
     }
 }
 
-fn limit(ty: &Type, which: &str) -> Option<(ExprKind, Type)> {
+fn limit(ty: &Type, which: &str) -> (ExprKind, Type) {
     let (bits, signed) = match ty {
         Type::Int { bits, signed } => (*bits, *signed),
-        _ => return Some((ExprKind::Float, ty.clone())),
+        _ => return (ExprKind::Float, ty.clone()),
     };
     let value = match (which, signed) {
         ("max", true) => i64::MAX >> (64 - bits),
@@ -253,7 +253,7 @@ fn limit(ty: &Type, which: &str) -> Option<(ExprKind, Type)> {
         ("digits", _) => i64::from(bits) - i64::from(signed),
         _ => 0,
     };
-    Some((ExprKind::Int(value), ty.clone()))
+    (ExprKind::Int(value), ty.clone())
 }
 
 /// Names that stand for values.

@@ -99,6 +99,9 @@ enum Result {
     Alias(Box<Expr>),
 }
 
+/// What members of classes were found to be.
+type Members<T> = FxHashMap<(usize, String), (Arc<Class>, Option<T>)>;
+
 pub(crate) struct Lowering<'u> {
     unit: &'u Unit,
     /// The text that is read first.
@@ -127,8 +130,8 @@ pub(crate) struct Lowering<'u> {
     unevaluated: u32,
     /// Member types and constants looked up so far, by class and name. The class is held so that no other
     /// takes its address.
-    member_types: FxHashMap<(usize, String), (Arc<Class>, Option<Type>)>,
-    member_constants: FxHashMap<(usize, String), (Arc<Class>, Option<(i64, Type)>)>,
+    member_types: Members<Type>,
+    member_constants: Members<(i64, Type)>,
     /// Members being looked up, by class and name: a lookup inside itself finds nothing.
     looking: Vec<(u64, String)>,
 }

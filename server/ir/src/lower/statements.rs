@@ -355,11 +355,6 @@ impl Lowering<'_> {
             return;
         };
         let value = self.held(value, out);
-        struct Arm {
-            tests: Vec<Expr>,
-            default: bool,
-            statements: Vec<Stmt>,
-        }
         let mut arms: Vec<Arm> = Vec::new();
         for case in parts(body) {
             if case.kind() != "case_statement" {
@@ -975,6 +970,13 @@ impl Lowering<'_> {
         });
         self.var(id, site)
     }
+}
+
+/// One case of a switch.
+struct Arm {
+    tests: Vec<Expr>,
+    default: bool,
+    statements: Vec<Stmt>,
 }
 
 /// True for an expression that names a place.

@@ -179,7 +179,7 @@ impl Lowering<'_> {
             }
         }
         let found = best
-            .and_then(|(_, bindings, definition)| self.laid_out(&definition, &spelled, bindings));
+            .and_then(|(_, bindings, definition)| self.laid_out(&definition, &spelled, &bindings));
         self.depth -= 1;
         match &found {
             Some(ty) => self.instances.insert(spelled, ty.clone()),
@@ -252,7 +252,7 @@ impl Lowering<'_> {
         &mut self,
         definition: &Definition,
         name: &str,
-        bindings: Bindings,
+        bindings: &Bindings,
     ) -> Option<Type> {
         let template = definition.node(&["template_declaration"])?;
         let source = Source {
@@ -278,7 +278,7 @@ impl Lowering<'_> {
                 .child_by_field_name("type")
                 .map(|ty| self.base_type(ty, source))
         } else {
-            self.structure(inner, source, Some((name, &bindings)))
+            self.structure(inner, source, Some((name, bindings)))
         };
         self.unevaluated -= 1;
         self.frames.pop();

@@ -1,0 +1,592 @@
+//! The ways to launch a kernel: `<<<…>>>`, the functions of CUDA and HIP, OpenCL in C and C++.
+
+use std::rc::Rc;
+
+use warplens_syntax::Node;
+
+use super::calls::Argument;
+use super::evaluate::name_of_function;
+use super::state::Host;
+use super::value::{KernelName, Place, Step, Value};
+use super::walk::{parts, text};
+use super::{LaunchSite, Met};
+use crate::Type;
+use crate::lower::Source;
+use crate::types::Bound;
+
+/// What a launch is given, before the kernel is known.
+#[derive(Default)]
+struct Config {
+    grid: Option<[u64; 3]>,
+    block: Option<[u64; 3]>,
+    global: Option<[u64; 3]>,
+    shared: Option<u64>,
+    arguments: Vec<Option<i64>>,
+    types: Vec<Option<Type>>,
+}
+
+impl Host<'_> {
+    /// `kernel<<<grid, block, shared, stream>>>(…)`.
+    pub(super) fn launch(
+        &mut self,
+        call: Node,
+        function: Node,
+        config: Node,
+        list: Node,
+        source: Source,
+    ) {
+        let values: Vec<Value> = parts(config)
+            .into_iter()
+            .map(|part| self.eval(part, source))
+            .collect();
+        let arguments = self.arguments(list, source);
+        let kernels = self.launched(function, source);
+        let value = |at: usize| values.get(at).unwrap_or(&Value::Unknown);
+        let mut config_known = Config {
+            grid: value(0).dimensions(),
+            block: value(1).dimensions(),
+            shared: match values.get(2) {
+                Some(shared) => bytes(shared),
+                None => Some(0),
+            },
+            ..Config::default()
+        };
+        self.give(&mut config_known, &arguments, source);
+        let place = call.start_byte()..config.end_byte();
+        self.met(&kernels, &config_known, place, source);
+    }
+
+    /// The kernels that an expression stands for where a kernel must stand.
+    fn launched(&mut self, function: Node, source: Source) -> Vec<KernelName> {
+        let mut node = function;
+        while matches!(
+            node.kind(),
+            "parenthesized_expression" | "cast_expression" | "pointer_expression"
+        ) {
+            let inner = match node.kind() {
+                "parenthesized_expression" => parts(node).into_iter().next(),
+                "cast_expression" => node.child_by_field_name("value"),
+                _ => node.child_by_field_name("argument"),
+            };
+            match inner {
+                Some(inner) => node = inner,
+                None => return Vec::new(),
+            }
+        }
+        let (name_node, list) = name_of_function(node);
+        let name = text(name_node, source).trim().to_owned();
+        let variable = matches!(
+            node.kind(),
+            "identifier" | "subscript_expression" | "field_expression" | "call_expression"
+        );
+        if variable {
+            let known = node.kind() != "identifier" || self.place_named(&name).is_some();
+            if known {
+                return match self.eval(node, source) {
+                    Value::Kernels(all) => (*all).clone(),
+                    _ => Vec::new(),
+                };
+            }
+        }
+        if let Some(bound) = self.binding(&name) {
+            return match bound {
+                // A template parameter that is a kernel.
+                Bound::Template(_) => self
+                    .bound_kernel(&name)
+                    .map(|name| KernelName {
+                        name,
+                        template_args: Vec::new(),
+                    })
+                    .into_iter()
+                    .collect(),
+                _ => Vec::new(),
+            };
+        }
+        if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            return Vec::new();
+        }
+        let template_args = match list {
+            Some(list) => self.template_arguments(list, source),
+            None => Vec::new(),
+        };
+        vec![KernelName {
+            name,
+            template_args,
+        }]
+    }
+
+    fn give(&mut self, config: &mut Config, arguments: &[Argument], source: Source) {
+        for argument in arguments {
+            config.arguments.push(match &argument.value {
+                Value::Int(value, ..) => Some(*value),
+                _ => None,
+            });
+            let ty = self.argument_type(argument, source);
+            config.types.push(ty);
+        }
+    }
+
+    /// The same for an array of the arguments' addresses.
+    fn give_array(&mut self, config: &mut Config, array: &Value) {
+        let array = self.elements(array);
+        for element in array {
+            match element {
+                Value::Address(place) => {
+                    let value = self.read(&place);
+                    config.arguments.push(match value {
+                        Value::Int(value, ..) => Some(value),
+                        _ => None,
+                    });
+                    let ty = &self.slots[place.slot].ty;
+                    let known =
+                        place.path.is_empty() && !matches!(ty, Type::Unknown(_) | Type::Void);
+                    config.types.push(known.then(|| ty.clone()));
+                }
+                _ => {
+                    config.arguments.push(None);
+                    config.types.push(None);
+                }
+            }
+        }
+    }
+
+    /// The elements that a value stands for: an array, or a pointer to one or to a single variable.
+    fn elements(&self, value: &Value) -> Vec<Value> {
+        match value {
+            Value::Array(values) => (**values).clone(),
+            Value::Address(place) => match self.read(place) {
+                Value::Array(values) => (*values).clone(),
+                Value::Dims(extents) => extents
+                    .iter()
+                    .map(|extent| {
+                        extent.map_or(Value::Unknown, |extent| {
+                            Value::Int(extent as i64, 64, false)
+                        })
+                    })
+                    .collect(),
+                single => vec![single],
+            },
+            single => vec![single.clone()],
+        }
+    }
+
+    fn met(
+        &mut self,
+        kernels: &[KernelName],
+        config: &Config,
+        place: std::ops::Range<usize>,
+        source: Source,
+    ) {
+        let Some(frame) = self.frames.last() else {
+            return;
+        };
+        let inside = frame.name.clone();
+        let range = match (&frame.own_call, source.is_header()) {
+            (Some(call), _) => call.clone(),
+            (None, true) => return,
+            (None, false) => self.parsed.place(place).range,
+        };
+        let through = self.callers();
+        let beside = self.beside > 0;
+        for kernel in kernels {
+            self.sites.push(Met {
+                site: LaunchSite {
+                    kernel: kernel.name.clone(),
+                    range: range.clone(),
+                    inside: inside.clone(),
+                    through: through.clone(),
+                    // What was computed from a value that does not lead here is not known.
+                    grid: config.grid.filter(|_| !beside),
+                    block: config.block,
+                    global: config.global.filter(|_| !beside),
+                    dynamic_shared_bytes: config.shared,
+                    arguments: if beside {
+                        Vec::new()
+                    } else {
+                        config.arguments.clone()
+                    },
+                    template_args: kernel.template_args.clone(),
+                    argument_types: config.types.clone(),
+                },
+                beside,
+            });
+        }
+    }
+
+    pub(super) fn instantiation(
+        &mut self,
+        node: Node,
+        name: &str,
+        template_args: Vec<Option<Bound>>,
+        source: Source,
+    ) {
+        self.sites.push(Met {
+            site: LaunchSite {
+                range: source.parsed.place(node.byte_range()).range,
+                template_args,
+                ..LaunchSite::unknown(name)
+            },
+            beside: false,
+        });
+    }
+
+    // ---- functions -----------------------------------------------------------------------------
+
+    /// A call of a toolkit's function that launches, or that says something about launches.
+    pub(super) fn api_call(
+        &mut self,
+        node: Node,
+        name: &str,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        let value = |at: usize| {
+            arguments
+                .get(at)
+                .map_or(Value::Unknown, |argument| argument.value.clone())
+        };
+        let place = node.byte_range();
+        let error = Some(Value::Unknown);
+        match name {
+            "cudaLaunchKernel"
+            | "cudaLaunchCooperativeKernel"
+            | "hipLaunchCooperativeKernel"
+            | "cudaLaunchKernel_ptsz"
+            | "hipLaunchKernel"
+            | "cudaLaunchCooperativeKernel_ptsz"
+                if arguments.len() <= 6 =>
+            {
+                let kernels = self.kernels_of(arguments.first()?, source);
+                let mut config = Config {
+                    grid: value(1).dimensions(),
+                    block: value(2).dimensions(),
+                    shared: arguments.get(4).map_or(Some(0), |_| bytes(&value(4))),
+                    ..Config::default()
+                };
+                self.give_array(&mut config, &value(3));
+                self.met(&kernels, &config, place, source);
+                error
+            }
+            "hipLaunchKernelGGL" | "hipLaunchKernel" | "hipExtLaunchKernelGGL" => {
+                let kernels = self.kernels_of(arguments.first()?, source);
+                let mut config = Config {
+                    grid: value(1).dimensions(),
+                    block: value(2).dimensions(),
+                    shared: bytes(&value(3)),
+                    ..Config::default()
+                };
+                let first = if name == "hipExtLaunchKernelGGL" {
+                    8
+                } else {
+                    5
+                };
+                self.give(&mut config, arguments.get(first..).unwrap_or(&[]), source);
+                self.met(&kernels, &config, place, source);
+                error
+            }
+            "cudaLaunchKernelEx"
+            | "hipLaunchKernelEx"
+            | "cudaLaunchKernelExC"
+            | "hipLaunchKernelExC" => {
+                let kernels = self.kernels_of(arguments.get(1)?, source);
+                let record = match value(0) {
+                    Value::Address(place) => self.read(&place),
+                    other => other,
+                };
+                let field = |name: &str| record.at(&Step::Field(name.to_owned()));
+                let mut config = Config {
+                    grid: field("gridDim").dimensions(),
+                    block: field("blockDim").dimensions(),
+                    shared: bytes(&field("dynamicSmemBytes")),
+                    ..Config::default()
+                };
+                if name.ends_with('C') {
+                    self.give_array(&mut config, &value(2));
+                } else {
+                    self.give(&mut config, arguments.get(2..).unwrap_or(&[]), source);
+                }
+                self.met(&kernels, &config, place, source);
+                error
+            }
+            "cudaGraphAddKernelNode"
+            | "hipGraphAddKernelNode"
+            | "cudaGraphAddNode"
+            | "hipGraphAddNode" => {
+                let record = match value(4) {
+                    Value::Address(place) => self.read(&place),
+                    other => other,
+                };
+                let record = match record.at(&Step::Field("kernel".to_owned())) {
+                    kernel @ Value::Record(_) => kernel,
+                    _ => record,
+                };
+                let field = |name: &str| record.at(&Step::Field(name.to_owned()));
+                let Value::Kernels(kernels) = field("func") else {
+                    return None;
+                };
+                let mut config = Config {
+                    grid: field("gridDim").dimensions(),
+                    block: field("blockDim").dimensions(),
+                    shared: bytes(&field("sharedMemBytes")),
+                    ..Config::default()
+                };
+                self.give_array(&mut config, &field("kernelParams"));
+                self.met(&kernels, &config, place, source);
+                None
+            }
+            "cuLaunchKernel"
+            | "hipModuleLaunchKernel"
+            | "cuLaunchCooperativeKernel"
+            | "hipModuleLaunchCooperativeKernel" => {
+                let kernels = match value(0) {
+                    Value::Kernels(all) => (*all).clone(),
+                    _ => Vec::new(),
+                };
+                let three = |from: usize| {
+                    Value::list(vec![value(from), value(from + 1), value(from + 2)]).dimensions()
+                };
+                let mut config = Config {
+                    grid: three(1),
+                    block: three(4),
+                    shared: bytes(&value(7)),
+                    ..Config::default()
+                };
+                self.give_array(&mut config, &value(9));
+                self.met(&kernels, &config, place, source);
+                error
+            }
+            "cuModuleGetFunction" | "hipModuleGetFunction" | "cuLibraryGetKernel" => {
+                if let (Value::Address(to), Value::Text(name)) = (value(0), value(2)) {
+                    let kernel = Value::kernel(demangled(&name), Vec::new());
+                    self.write(&to, kernel);
+                    return error;
+                }
+                None
+            }
+            "clCreateKernel" => {
+                let Value::Text(name) = value(1) else {
+                    return None;
+                };
+                if let Value::Address(code) = value(2) {
+                    self.forget(code.slot);
+                }
+                Some(self.kernel_object(&name))
+            }
+            "clSetKernelArg" => {
+                if let (Value::Object(_, slot), Some(at)) = (value(0), value(1).as_int()) {
+                    let given = match value(3) {
+                        Value::Address(place) => self.read(&place),
+                        // Local memory: its size counts.
+                        Value::Int(0, ..) => local_bytes(&value(2)),
+                        _ => Value::Unknown,
+                    };
+                    self.set_argument(slot, at, given);
+                } else if let Value::Object(_, slot) = value(0) {
+                    self.forget(slot);
+                }
+                error
+            }
+            "clEnqueueNDRangeKernel" => {
+                let Value::Object(name, slot) = value(1) else {
+                    return error;
+                };
+                let dims = value(2).as_int();
+                let global = self.work_size(&value(4), dims);
+                let local = self.work_size(&value(5), dims);
+                self.enqueue(&name, slot, global, local, place, source);
+                error
+            }
+            _ => None,
+        }
+    }
+
+    /// A method of an object of the toolkit: OpenCL's C++ bindings.
+    pub(super) fn object_call(
+        &mut self,
+        node: Node,
+        object: &Value,
+        name: &str,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        let value = |at: usize| {
+            arguments
+                .get(at)
+                .map_or(Value::Unknown, |argument| argument.value.clone())
+        };
+        match (name, object) {
+            ("setArg", Value::Object(_, slot)) => {
+                match value(0).as_int() {
+                    Some(at) => {
+                        let given = match arguments.len() {
+                            3 if value(2).as_int() == Some(0) => local_bytes(&value(1)),
+                            2 => value(1),
+                            _ => Value::Unknown,
+                        };
+                        self.set_argument(*slot, at, given);
+                    }
+                    None => self.forget(*slot),
+                }
+                Some(Value::Unknown)
+            }
+            ("setArgs", Value::Object(_, slot)) => {
+                for (at, argument) in arguments.iter().enumerate() {
+                    self.set_argument(*slot, at as i64, argument.value.clone());
+                }
+                Some(Value::Unknown)
+            }
+            ("enqueueNDRangeKernel", _) => {
+                let Value::Object(kernel, slot) = value(0) else {
+                    return Some(Value::Unknown);
+                };
+                let extents = |value: Value| match value {
+                    Value::Dims([Some(x), Some(y), Some(z)]) => Some([x, y, z]),
+                    _ => None,
+                };
+                let (global, local) = (extents(value(2)), extents(value(3)));
+                self.enqueue(&kernel, slot, global, local, node.byte_range(), source);
+                Some(Value::Unknown)
+            }
+            _ => None,
+        }
+    }
+
+    /// A kernel object, its arguments not yet set.
+    pub(super) fn kernel_object(&mut self, name: &str) -> Value {
+        let slot = self.slot(Type::Unknown(String::new()), Value::list(Vec::new()), false);
+        Value::Object(name.into(), slot)
+    }
+
+    fn set_argument(&mut self, slot: usize, at: i64, value: Value) {
+        let Ok(at) = usize::try_from(at) else { return };
+        let place = Place {
+            slot,
+            path: vec![Step::Index(Some(at))],
+        };
+        if at < super::value::MOST_ELEMENTS {
+            self.write(&place, value);
+        }
+    }
+
+    fn work_size(&self, value: &Value, dims: Option<i64>) -> Option<[u64; 3]> {
+        if matches!(value, Value::Int(..) | Value::Unknown) {
+            return None;
+        }
+        let dims = usize::try_from(dims?)
+            .ok()
+            .filter(|dims| (1..=3).contains(dims))?;
+        let elements = self.elements(value);
+        let mut extents = [1; 3];
+        for (at, extent) in extents.iter_mut().enumerate().take(dims) {
+            *extent = elements
+                .get(at)?
+                .as_int()
+                .and_then(|extent| u64::try_from(extent).ok())
+                .filter(|&extent| extent > 0)?;
+        }
+        Some(extents)
+    }
+
+    fn enqueue(
+        &mut self,
+        name: &Rc<str>,
+        slot: usize,
+        global: Option<[u64; 3]>,
+        local: Option<[u64; 3]>,
+        place: std::ops::Range<usize>,
+        source: Source,
+    ) {
+        let grid = match (global, local) {
+            (Some(global), Some(local)) => Some([
+                global[0].div_ceil(local[0]),
+                global[1].div_ceil(local[1]),
+                global[2].div_ceil(local[2]),
+            ]),
+            _ => None,
+        };
+        let set = match &self.slots[slot].value {
+            Value::Array(values) => Some(Rc::clone(values)),
+            _ => None,
+        };
+        let (mut arguments, mut shared) = (Vec::new(), set.is_some().then_some(0));
+        for value in set.iter().flat_map(|values| values.iter()) {
+            arguments.push(match value {
+                Value::Int(value, ..) => Some(*value),
+                _ => None,
+            });
+            if let Value::Array(local) = value {
+                let size = local.first().and_then(bytes);
+                shared = shared.and_then(|sum: u64| sum.checked_add(size?));
+            }
+        }
+        let config = Config {
+            grid,
+            block: local,
+            global,
+            shared,
+            arguments,
+            types: Vec::new(),
+        };
+        let kernel = KernelName {
+            name: name.to_string(),
+            template_args: Vec::new(),
+        };
+        self.met(&[kernel], &config, place, source);
+    }
+
+    /// The kernels that an argument stands for: a name, in parentheses, cast, or a variable.
+    fn kernels_of(&mut self, argument: &Argument, source: Source) -> Vec<KernelName> {
+        if let Value::Kernels(all) = &argument.value {
+            return (**all).clone();
+        }
+        match argument.node {
+            Some(node) => self.launched(unwrapped(node, source), source),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// What stands inside `reinterpret_cast<…>(…)` and the like.
+fn unwrapped<'t>(node: Node<'t>, source: Source) -> Node<'t> {
+    let mut at = node;
+    for _ in 0..4 {
+        let inner = match at.kind() {
+            "call_expression"
+                if at
+                    .child_by_field_name("function")
+                    .is_some_and(|function| text(function, source).contains("_cast<")) =>
+            {
+                at.child_by_field_name("arguments")
+                    .and_then(|list| parts(list).into_iter().next())
+            }
+            _ => None,
+        };
+        match inner {
+            Some(inner) => at = inner,
+            None => break,
+        }
+    }
+    at
+}
+
+/// A size in bytes; a null pointer or a stream in its place is none.
+fn bytes(value: &Value) -> Option<u64> {
+    value.as_int().and_then(|value| u64::try_from(value).ok())
+}
+
+/// Local memory given as an argument: its size, kept apart from an integer that is passed.
+fn local_bytes(size: &Value) -> Value {
+    Value::list(vec![size.clone()])
+}
+
+/// The plain name of a mangled one.
+fn demangled(name: &str) -> &str {
+    let Some(rest) = name.strip_prefix("_Z") else {
+        return name;
+    };
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let Ok(length) = rest[..digits].parse::<usize>() else {
+        return name;
+    };
+    rest.get(digits..digits + length).unwrap_or(name)
+}

@@ -1,0 +1,793 @@
+//! Expressions of host functions.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use warplens_syntax::Node;
+
+use super::index::plain;
+use super::state::{DEEPEST, Host};
+use super::value::{Lambda, LambdaRef, Place, Record, Step, Value, binary};
+use super::walk::{parts, text};
+use crate::lower::{Lowering, Source};
+use crate::types::Bound;
+use crate::{AddressSpace, Type};
+
+impl Host<'_> {
+    /// The value of an expression; its effects happen.
+    pub(super) fn eval(&mut self, node: Node, source: Source) -> Value {
+        if self.depth > DEEPEST {
+            self.forget_everything();
+            return Value::Unknown;
+        }
+        if self.spent() {
+            return Value::Unknown;
+        }
+        self.depth += 1;
+        let value = self.expression(node, source);
+        self.depth -= 1;
+        value
+    }
+
+    fn expression(&mut self, node: Node, source: Source) -> Value {
+        let field = |name: &str| node.child_by_field_name(name);
+        match node.kind() {
+            "number_literal" | "user_defined_literal" => number(text(node, source)),
+            "true" => Value::TRUE,
+            "false" => Value::FALSE,
+            "null" | "nullptr" | "NULL" => Value::Int(0, 64, true),
+            "char_literal" => Value::Int(Lowering::host_character(text(node, source)), 8, true),
+            "string_literal" | "raw_string_literal" => Value::Text(string(node, source).into()),
+            "concatenated_string" => {
+                let all: String = parts(node)
+                    .into_iter()
+                    .map(|part| string(part, source))
+                    .collect();
+                Value::Text(all.into())
+            }
+            "identifier" | "type_identifier" => self.named_value(node, source),
+            "this" => match self.frames.last().and_then(|frame| frame.this.clone()) {
+                Some(this) => Value::Address(this),
+                None => Value::Unknown,
+            },
+            "parenthesized_expression" | "parameter_pack_expansion" | "condition_clause" => {
+                let mut value = Value::Unknown;
+                for part in parts(node) {
+                    value = self.eval(part, source);
+                }
+                value
+            }
+            "comma_expression" => {
+                if let Some(left) = field("left") {
+                    self.eval(left, source);
+                }
+                field("right").map_or(Value::Unknown, |right| self.eval(right, source))
+            }
+            "binary_expression" => self.binary(node, source),
+            "unary_expression" => {
+                let Some(argument) = field("argument") else {
+                    return Value::Unknown;
+                };
+                let value = self.eval(argument, source);
+                let operator = field("operator").map_or("", |operator| text(operator, source));
+                match operator {
+                    "-" => match value {
+                        Value::Float(value, bits) => Value::Float(-value, bits),
+                        value => binary("-", &Value::int(0), &value),
+                    },
+                    "+" => value,
+                    "!" | "not" => value
+                        .decided()
+                        .map_or(Value::Unknown, |value| Value::truth(!value)),
+                    "~" => binary("^", &value, &Value::int(-1)),
+                    _ => Value::Unknown,
+                }
+            }
+            "pointer_expression" => {
+                let Some(argument) = field("argument") else {
+                    return Value::Unknown;
+                };
+                let operator = field("operator").map_or("", |operator| text(operator, source));
+                if operator == "&" {
+                    if let Some(place) = self.place(argument, source) {
+                        return match self.read(&place) {
+                            // The address of a function is the function.
+                            _ if place.path.last() == Some(&Step::Index(Some(0))) => {
+                                let mut place = place;
+                                place.path.pop();
+                                Value::Address(place)
+                            }
+                            _ => Value::Address(place),
+                        };
+                    }
+                    return match self.eval(argument, source) {
+                        value @ Value::Kernels(_) => value,
+                        _ => Value::Unknown,
+                    };
+                }
+                match self.eval(argument, source) {
+                    Value::Address(place) => {
+                        let value = self.read(&place);
+                        match value {
+                            Value::Array(_) => value.at(&Step::Index(Some(0))),
+                            value => value,
+                        }
+                    }
+                    value @ (Value::Kernels(_) | Value::Lambda(_)) => value,
+                    _ => Value::Unknown,
+                }
+            }
+            "assignment_expression" => self.assignment(node, source),
+            "update_expression" => {
+                let Some(argument) = field("argument") else {
+                    return Value::Unknown;
+                };
+                let postfix = argument.start_byte() == node.start_byte();
+                let operator = if text(node, source).contains("++") {
+                    "+"
+                } else {
+                    "-"
+                };
+                let Some(place) = self.place(argument, source) else {
+                    self.eval(argument, source);
+                    return Value::Unknown;
+                };
+                let before = self.read(&place);
+                let after = binary(operator, &before, &Value::int(1));
+                self.write(&place, after.clone());
+                if postfix { before } else { after }
+            }
+            "conditional_expression" => {
+                let (Some(condition), Some(otherwise)) = (field("condition"), field("alternative"))
+                else {
+                    return Value::Unknown;
+                };
+                let value = self.eval(condition, source);
+                let then = field("consequence");
+                let (mut first, mut second) = (value.clone(), Value::Unknown);
+                let decided = value.decided();
+                self.either(
+                    decided,
+                    condition,
+                    source,
+                    |host| {
+                        if let Some(then) = then {
+                            first = host.eval(then, source);
+                        }
+                        true
+                    },
+                    |host| {
+                        second = host.eval(otherwise, source);
+                        true
+                    },
+                );
+                match decided {
+                    Some(true) => first,
+                    Some(false) => second,
+                    None => first.join(&second),
+                }
+            }
+            "cast_expression" => {
+                let Some(value) = field("value") else {
+                    return Value::Unknown;
+                };
+                let value = self.eval(value, source);
+                match field("type") {
+                    Some(ty) => self.cast(value, ty, source),
+                    None => Value::Unknown,
+                }
+            }
+            "initializer_list" => self.list(node, source),
+            "compound_literal_expression" => {
+                let class = field("type").map_or(String::new(), |ty| plain(text(ty, source)));
+                let Some(value) = field("value") else {
+                    return Value::Unknown;
+                };
+                if names_fields(value) {
+                    let value = self.list(value, source);
+                    return self.completed(&class, value, source);
+                }
+                let values: Vec<Value> = parts(value)
+                    .into_iter()
+                    .map(|part| self.eval(part, source))
+                    .collect();
+                if let (Some(ty), [value]) = (field("type"), values.as_slice())
+                    && matches!(value, Value::Int(..) | Value::Float(..))
+                    && class != "dim3"
+                {
+                    let value = value.clone();
+                    return self.cast(value, ty, source);
+                }
+                let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
+                self.constructed(&class, values, true, place.slot, source)
+            }
+            "subscript_expression" | "field_expression" => {
+                if let Some(place) = self.place(node, source) {
+                    let value = self.read(&place);
+                    // A field that is an array is a pointer to it.
+                    return match value {
+                        Value::Array(_) => Value::Address(place),
+                        value => value,
+                    };
+                }
+                if let Some(argument) = field("argument") {
+                    let value = self.eval(argument, source);
+                    let value = match value {
+                        Value::Address(place) => self.read(&place),
+                        value => value,
+                    };
+                    if let Some(name) = field("field") {
+                        return value.at(&Step::Field(text(name, source).to_owned()));
+                    }
+                }
+                Value::Unknown
+            }
+            "call_expression" => self.call(node, source),
+            "new_expression" => self.allocation(node, source),
+            "lambda_expression" => self.lambda(node, source),
+            "template_function" | "qualified_identifier" => {
+                if let Some(kernel) = self.kernel_named(node, source) {
+                    return kernel;
+                }
+                if node.kind() == "qualified_identifier" {
+                    let name = plain(text(node, source));
+                    if let Some(place) = self.static_member(node, &name, source) {
+                        return self.read(&place);
+                    }
+                }
+                self.constant(node, source)
+            }
+            "sizeof_expression" | "alignof_expression" => self.constant(node, source),
+            "type_descriptor" => match field("type") {
+                Some(inner) => self.eval(inner, source),
+                None => Value::Unknown,
+            },
+            "comment" | "asm_statement" | "gnu_asm_expression" => Value::Unknown,
+            "compound_statement" => {
+                // GNU's statement expression.
+                self.statement(node, source);
+                Value::Unknown
+            }
+            _ => {
+                for part in parts(node) {
+                    match part.kind() {
+                        kind if kind.ends_with("_statement") || kind == "declaration" => {
+                            self.statement(part, source);
+                        }
+                        _ => {
+                            self.eval(part, source);
+                        }
+                    }
+                }
+                Value::Unknown
+            }
+        }
+    }
+
+    /// What only the file's declarations decide.
+    pub(super) fn constant(&mut self, node: Node, source: Source) -> Value {
+        match self.lowered(&[node], source, |lowering| {
+            lowering.host_expression(node, source)
+        }) {
+            Some((ty, Some(value))) => Value::of(value, &ty),
+            _ => Value::Unknown,
+        }
+    }
+
+    fn named_value(&mut self, node: Node, source: Source) -> Value {
+        let name = text(node, source);
+        if let Some(place) = self.place_named(name) {
+            let slot = &self.slots[place.slot];
+            if slot.decays && place.path.is_empty() {
+                return Value::Address(place);
+            }
+            return self.read(&place);
+        }
+        if let Some(Bound::Value(value)) = self.binding(name) {
+            return Value::Int(*value, 32, true);
+        }
+        if self.binding(name).is_some() || self.local(name).is_some() {
+            return Value::Unknown;
+        }
+        if let Some(value) = self.unit_constant(name) {
+            return value;
+        }
+        if let Some(kernel) = self.kernel_named(node, source) {
+            return kernel;
+        }
+        self.constant(node, source)
+    }
+
+    /// A kernel of the file by its name, template arguments and namespaces included.
+    pub(super) fn kernel_named(&mut self, node: Node, source: Source) -> Option<Value> {
+        let (name, arguments) = name_of_function(node);
+        let name = text(name, source).trim();
+        if !self.index.kernels.contains(name) {
+            return None;
+        }
+        let arguments = match arguments {
+            Some(list) => self.template_arguments(list, source),
+            None => Vec::new(),
+        };
+        Some(Value::kernel(name, arguments))
+    }
+
+    /// Template arguments by position; what is not known is absent.
+    pub(super) fn template_arguments(&mut self, list: Node, source: Source) -> Vec<Option<Bound>> {
+        self.lowered(&[list], source, |lowering| {
+            lowering.template_arguments(list, source)
+        })
+        .unwrap_or_default()
+        .into_iter()
+        .map(|bound| match bound {
+            Bound::Type(Type::Unknown(_)) => None,
+            bound => Some(bound),
+        })
+        .collect()
+    }
+
+    fn static_member(&mut self, node: Node, name: &str, source: Source) -> Option<Place> {
+        let scope = node.child_by_field_name("scope")?;
+        let class = plain(text(scope, source));
+        let known = self.index.variables.get(name)?;
+        // The same name in several classes: the declarations decide.
+        if known.len() != 1
+            || (self.index.classes.contains_key(&class) && scope.kind() == "template_type")
+        {
+            return None;
+        }
+        self.global_place(name)
+    }
+
+    fn binary(&mut self, node: Node, source: Source) -> Value {
+        let field = |name: &str| node.child_by_field_name(name);
+        let (Some(left), Some(right)) = (field("left"), field("right")) else {
+            return Value::Unknown;
+        };
+        let operator = field("operator").map_or("", |operator| text(operator, source));
+        let a = self.eval(left, source);
+        match operator {
+            "&&" | "and" | "||" | "or" => {
+                let and = matches!(operator, "&&" | "and");
+                match a.decided() {
+                    Some(first) if first != and => {
+                        self.aside(|host| {
+                            host.eval(right, source);
+                        });
+                        Value::truth(first)
+                    }
+                    Some(_) => self
+                        .eval(right, source)
+                        .decided()
+                        .map_or(Value::Unknown, Value::truth),
+                    None => {
+                        let touched = self.touched_mark();
+                        let b = self.eval(right, source).decided();
+                        self.forget_touched(touched);
+                        match b {
+                            Some(second) if second != and => Value::truth(second),
+                            _ => Value::Unknown,
+                        }
+                    }
+                }
+            }
+            ">>" => {
+                let b = self.eval(right, source);
+                // Reading from a stream changes what stands on the right.
+                if a == Value::Unknown && stands_alone(node) {
+                    if let Some(place) = self.place(right, source) {
+                        self.forget(place.slot);
+                    }
+                    return Value::Unknown;
+                }
+                binary(operator, &a, &b)
+            }
+            _ => {
+                let b = self.eval(right, source);
+                match (&a, operator) {
+                    // A pointer moves within its array.
+                    (Value::Address(_), "+" | "-") if b != Value::int(0) => Value::Unknown,
+                    (Value::Address(_), "+" | "-") => a,
+                    _ => binary(operator, &a, &b),
+                }
+            }
+        }
+    }
+
+    fn assignment(&mut self, node: Node, source: Source) -> Value {
+        let field = |name: &str| node.child_by_field_name(name);
+        let (Some(left), Some(right)) = (field("left"), field("right")) else {
+            return Value::Unknown;
+        };
+        let operator = field("operator").map_or("=", |operator| text(operator, source));
+        let mut value = self.eval(right, source);
+        let Some(place) = self.place(left, source) else {
+            self.eval(left, source);
+            return Value::Unknown;
+        };
+        let before = self.read(&place);
+        if operator == "=" {
+            let dims = matches!(before, Value::Dims(_));
+            if dims {
+                value = match value {
+                    value @ (Value::Dims(_)
+                    | Value::Int(..)
+                    | Value::Float(..)
+                    | Value::Array(_)
+                    | Value::Record(_)) => Value::Dims(value.extents()),
+                    _ => Value::Dims([None; 3]),
+                };
+            } else if let (Value::Record(record), Value::Array(_)) = (&before, &value) {
+                let class = record.class.clone();
+                if let Value::Array(values) = &value {
+                    value = self.by_position(&class, values.as_ref().clone(), source);
+                }
+            }
+        } else {
+            let operator = operator.trim_end_matches('=');
+            value = binary(operator, &before, &value);
+        }
+        self.write(&place, value);
+        self.read(&place)
+    }
+
+    pub(super) fn cast(&mut self, value: Value, ty: Node, source: Source) -> Value {
+        match &value {
+            Value::Int(..) | Value::Float(..) => {}
+            // Pointers, kernels and the like stay what they are.
+            _ => return value,
+        }
+        let name = text(ty, source).trim();
+        let ty = match Type::named(name, false) {
+            Some(ty) => Some(ty),
+            None => self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source)),
+        };
+        match ty {
+            Some(ty @ (Type::Int { .. } | Type::Float { .. })) => value.converted(&ty),
+            Some(Type::Pointer(..)) => value,
+            Some(Type::Vector(..)) if name == "dim3" => Value::Dims(value.extents()),
+            // A type that nobody knows may round or cut off: an integer that is not negative stays.
+            Some(Type::Unknown(_)) if matches!(value, Value::Int(0.., ..)) => value,
+            _ => Value::Unknown,
+        }
+    }
+
+    fn list(&mut self, node: Node, source: Source) -> Value {
+        let all = parts(node);
+        if names_fields(node) {
+            let mut record = Record::default();
+            for part in all {
+                let (Some(designator), Some(value)) = (
+                    part.child_by_field_name("designator"),
+                    part.child_by_field_name("value"),
+                ) else {
+                    continue;
+                };
+                let name = text(designator, source).trim_start_matches('.').to_owned();
+                let value = self.eval(value, source);
+                record.fields.push((name, value));
+            }
+            return Value::Record(Rc::new(record));
+        }
+        let values = all
+            .into_iter()
+            .map(|part| self.eval(part, source))
+            .collect();
+        Value::list(values)
+    }
+
+    fn lambda(&mut self, node: Node, source: Source) -> Value {
+        let Some(frame) = self.frames.last() else {
+            return Value::Unknown;
+        };
+        let device = text(node, source);
+        let device = &device[..device.find('{').unwrap_or(device.len())];
+        if device.contains("__device__") {
+            return Value::Unknown;
+        }
+        let lambda = Rc::new(Lambda {
+            text: Arc::clone(source.parsed),
+            header: source.is_header(),
+            range: node.byte_range(),
+            scopes: frame.scopes.clone(),
+            bindings: frame.bindings.clone(),
+            this: frame.this.clone(),
+            class: frame.class.clone(),
+        });
+        // Nobody may ever call it where it can be seen.
+        if super::index::WORDS
+            .iter()
+            .any(|word| text(node, source).contains(word))
+        {
+            let lambda = Rc::clone(&lambda);
+            self.aside(|host| {
+                host.call_lambda(&lambda, None);
+            });
+        }
+        Value::Lambda(LambdaRef(lambda))
+    }
+
+    fn allocation(&mut self, node: Node, source: Source) -> Value {
+        let class = node
+            .child_by_field_name("type")
+            .map_or(String::new(), |ty| plain(text(ty, source)));
+        let list = node.child_by_field_name("arguments");
+        let values: Vec<Value> = list
+            .into_iter()
+            .flat_map(parts)
+            .map(|part| self.eval(part, source))
+            .collect();
+        let ty = self
+            .lowering
+            .host_type_named(&class)
+            .unwrap_or(Type::Unknown(String::new()));
+        if node.child_by_field_name("declarator").is_some() {
+            // `new T[n]`.
+            let value = match list.map(|list| list.kind()) {
+                Some("initializer_list") => Value::list(values),
+                _ => Value::Unknown,
+            };
+            let ty = Type::Array(Arc::new(ty), None);
+            return Value::Address(self.temporary(ty, value));
+        }
+        let place = self.temporary(ty, Value::Unknown);
+        let value = self.constructed(&class, values, false, place.slot, source);
+        self.slots[place.slot].value = value;
+        Value::Address(place)
+    }
+
+    // ---- places --------------------------------------------------------------------------------
+
+    /// Where the value of an expression is kept.
+    pub(super) fn place(&mut self, node: Node, source: Source) -> Option<Place> {
+        if self.depth > DEEPEST || self.spent() {
+            return None;
+        }
+        self.depth += 1;
+        let place = self.place_inner(node, source);
+        self.depth -= 1;
+        place
+    }
+
+    fn place_inner(&mut self, node: Node, source: Source) -> Option<Place> {
+        let field = |name: &str| node.child_by_field_name(name);
+        match node.kind() {
+            "identifier" => self.place_named(text(node, source)),
+            "parenthesized_expression" => {
+                let inner = parts(node).into_iter().next()?;
+                self.place(inner, source)
+            }
+            "qualified_identifier" => {
+                let name = plain(text(node, source));
+                self.static_member(node, &name, source)
+            }
+            "field_expression" => {
+                let argument = field("argument")?;
+                let name = text(field("field")?, source).to_owned();
+                let arrow =
+                    field("operator").is_some_and(|operator| text(operator, source) == "->");
+                let mut place = if arrow {
+                    match self.eval(argument, source) {
+                        Value::Address(place) => place,
+                        _ => return None,
+                    }
+                } else if argument.kind() == "this" {
+                    self.frames.last()?.this.clone()?
+                } else {
+                    self.place(argument, source)?
+                };
+                place.path.push(Step::Field(name));
+                Some(place)
+            }
+            "subscript_expression" => {
+                let argument = field("argument")?;
+                let indices = field("indices").or_else(|| field("index"))?;
+                let index = match indices.kind() {
+                    "subscript_argument_list" => parts(indices).into_iter().next()?,
+                    _ => indices,
+                };
+                let index = self.eval(index, source).as_int();
+                let index = index.and_then(|index| usize::try_from(index).ok());
+                let mut place = match self.place(argument, source) {
+                    Some(place) => match self.read(&place) {
+                        Value::Address(pointed) => pointed,
+                        _ => place,
+                    },
+                    None => match self.eval(argument, source) {
+                        Value::Address(place) => place,
+                        _ => return None,
+                    },
+                };
+                let pointed = self.read(&place);
+                let scalar = matches!(pointed, Value::Int(..) | Value::Float(..) | Value::Dims(_));
+                if scalar && !self.slots[place.slot].decays {
+                    // A pointer to one variable, or an object's own operator.
+                    return match pointed {
+                        Value::Dims(_) => {
+                            place.path.push(Step::Index(index));
+                            Some(place)
+                        }
+                        _ => (index == Some(0)).then_some(place),
+                    };
+                }
+                place.path.push(Step::Index(index));
+                Some(place)
+            }
+            "pointer_expression" => {
+                if field("operator").is_none_or(|operator| text(operator, source) != "*") {
+                    return None;
+                }
+                match self.eval(field("argument")?, source) {
+                    Value::Address(mut place) => {
+                        if matches!(self.read(&place), Value::Array(_)) {
+                            place.path.push(Step::Index(Some(0)));
+                        }
+                        Some(place)
+                    }
+                    _ => None,
+                }
+            }
+            "cast_expression" => self.place(field("value")?, source),
+            "update_expression" => {
+                self.eval(node, source);
+                self.place(field("argument")?, source)
+            }
+            "assignment_expression" => {
+                self.eval(node, source);
+                self.place(field("left")?, source)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn field_of_this(&mut self, name: &str) -> Option<Place> {
+        let frame = self.frames.last()?;
+        let this = frame.this.clone()?;
+        let known = match self.read(&this) {
+            Value::Record(record) => record.fields.iter().any(|(of, _)| of == name),
+            _ => false,
+        };
+        if !known {
+            return None;
+        }
+        let mut place = this;
+        place.path.push(Step::Field(name.to_owned()));
+        Some(place)
+    }
+
+    // ---- types ---------------------------------------------------------------------------------
+
+    /// The type of an expression that has that value; `Unknown` where it is not known.
+    pub(super) fn type_of(&mut self, node: Node, value: &Value, source: Source) -> Type {
+        match value {
+            Value::Float(_, bits) => return Type::Float { bits: *bits },
+            Value::Int(_, bits, signed) if node.kind() != "null" => {
+                // Literals and arithmetic know their types; enumerations are `int` too.
+                return Type::Int {
+                    bits: *bits,
+                    signed: *signed,
+                };
+            }
+            Value::Dims(_) => return Type::Vector(Arc::new(Type::UINT), 3),
+            _ => {}
+        }
+        if node.kind() == "call_expression"
+            && let Some(ty) = self.type_of_call(node, source)
+        {
+            return ty;
+        }
+        self.lowered(&[node], source, |lowering| {
+            lowering.host_expression(node, source).0
+        })
+        .unwrap_or(Type::Unknown(String::new()))
+    }
+
+    /// `raw_pointer_cast(v.data())`, `v.data()`, `static_cast<T>(…)`.
+    fn type_of_call(&mut self, node: Node, source: Source) -> Option<Type> {
+        let function = node.child_by_field_name("function")?;
+        let arguments = node.child_by_field_name("arguments")?;
+        match function.kind() {
+            "field_expression" => {
+                let name = text(function.child_by_field_name("field")?, source);
+                if !matches!(name, "data" | "get" | "begin" | "Data") {
+                    return None;
+                }
+                let object = function.child_by_field_name("argument")?;
+                let ty = self.type_of(object, &Value::Unknown, source);
+                match ty {
+                    Type::Array(element, _) | Type::Pointer(element, _) => {
+                        Some(Type::Pointer(element, AddressSpace::Global))
+                    }
+                    _ => None,
+                }
+            }
+            "template_function" => {
+                let (name, list) = name_of_function(function);
+                if !text(name, source).ends_with("_cast") {
+                    return None;
+                }
+                let ty = parts(list?).into_iter().next()?;
+                self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source))
+            }
+            _ => {
+                let name = plain(text(function, source));
+                if !matches!(
+                    name.as_str(),
+                    "raw_pointer_cast" | "move" | "forward" | "get"
+                ) {
+                    return None;
+                }
+                let argument = parts(arguments).into_iter().next()?;
+                Some(self.type_of(argument, &Value::Unknown, source))
+            }
+        }
+    }
+}
+
+/// `{.x = 1}`.
+pub(super) fn names_fields(node: Node) -> bool {
+    node.kind() == "initializer_list"
+        && node
+            .named_child(0)
+            .is_some_and(|first| first.kind() == "initializer_pair")
+}
+
+/// The node with a function's plain name, and its template arguments.
+pub(super) fn name_of_function(node: Node<'_>) -> (Node<'_>, Option<Node<'_>>) {
+    let mut at = node;
+    let mut arguments = None;
+    for _ in 0..12 {
+        arguments = at.child_by_field_name("arguments").or(arguments);
+        let inner = match at.kind() {
+            "template_function" | "template_method" | "qualified_identifier" | "template_type" => {
+                at.child_by_field_name("name")
+            }
+            "field_expression" => at.child_by_field_name("field"),
+            "dependent_name" | "parenthesized_expression" => parts(at).into_iter().next(),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => at = inner,
+            None => break,
+        }
+    }
+    (at, arguments)
+}
+
+/// True where nobody uses the value: a statement, a condition.
+fn stands_alone(node: Node) -> bool {
+    let mut at = node;
+    while let Some(parent) = at.parent() {
+        match parent.kind() {
+            "binary_expression" | "parenthesized_expression" => at = parent,
+            "expression_statement" | "condition_clause" | "unary_expression" => return true,
+            _ => return false,
+        }
+    }
+    false
+}
+
+fn number(text: &str) -> Value {
+    let (value, ty) = Lowering::host_number(text);
+    match (value, ty) {
+        (Some(value), ty @ Type::Int { .. }) => Value::of(value, &ty),
+        (_, Type::Float { bits }) => {
+            let digits: String = text.chars().filter(|&c| c != '\'').collect();
+            let digits = digits.trim_end_matches(['f', 'F', 'l', 'L', 'h', 'H']);
+            digits
+                .parse()
+                .map_or(Value::Unknown, |value| Value::Float(value, bits.max(32)))
+                .converted(&Type::Float { bits: bits.max(32) })
+        }
+        _ => Value::Unknown,
+    }
+}
+
+fn string(node: Node, source: Source) -> String {
+    let whole = text(node, source);
+    let whole = whole.trim_start_matches(['u', 'U', 'L', '8', 'R']);
+    whole
+        .trim_start_matches('"')
+        .trim_end_matches('"')
+        .to_owned()
+}
