@@ -885,7 +885,7 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// True where a function's only `return` is its last statement.
+/// True where nothing leaves a function but its end: no `return`, or one as its last statement.
 fn returns_once(statements: &[Stmt]) -> bool {
     fn count(statements: &[Stmt]) -> usize {
         statements
@@ -898,11 +898,14 @@ fn returns_once(statements: &[Stmt]) -> bool {
             })
             .sum()
     }
-    count(statements) <= 1
-        && matches!(
+    match count(statements) {
+        0 => true,
+        1 => matches!(
             statements.last().map(|last| &last.kind),
             Some(StmtKind::Return(_))
-        )
+        ),
+        _ => false,
+    }
 }
 
 /// For each array of structures the bytes of the structure that the kernel touches.

@@ -36,6 +36,8 @@ pub const DEFAULT_GPU: &str = "a100-sxm4-40gb";
 const MOST_ANALYSES: usize = 1024;
 const MOST_KERNELS: usize = 512;
 const MOST_UNITS: usize = 128;
+/// Branches inside one kernel that are offered.
+const MOST_BRANCHES: usize = 4;
 /// Launches of one kernel that are told apart.
 const MOST_VARIANTS: usize = 8;
 
@@ -456,11 +458,20 @@ impl Engine {
                 if ignored || !wanted(name) {
                     continue;
                 }
+                let mut branches: Vec<Vec<(String, String)>> = Vec::new();
                 let mut variants = self.launches_of(name, &parts.sites, path);
                 if variants.is_empty() {
                     variants.push((LaunchSite::unknown(name), false));
                 }
-                let names: Vec<String> = variants.iter().map(|(site, _)| describe(site)).collect();
+                let mut names: Vec<String> =
+                    variants.iter().map(|(site, _)| describe(site)).collect();
+                // Branches inside the kernel that nothing decided: the kernel with each of them taken.
+                let launches = variants.len();
+                for assume in undecided_within(&program.text, &item.source) {
+                    names.push(format!("with {}", spelled(&assume)));
+                    variants.push(variants[0].clone());
+                    branches.push(assume);
+                }
                 let chosen = match &overrides.variants {
                     Variants::All => 0..variants.len(),
                     Variants::Chosen(by_name) => {
@@ -470,6 +481,14 @@ impl Engine {
                 };
                 for at in chosen {
                     let (site, here) = &variants[at];
+                    let other = at.checked_sub(launches).and_then(|branch| {
+                        let assume = branches.get(branch)?;
+                        self.with_branch(document, path, settings, &profile, assume, item)
+                    });
+                    let (program, item) = match &other {
+                        Some((program, item)) => (program, item),
+                        None => (program, item),
+                    };
                     let lowered = match self.lowered(program, item, site, overrides) {
                         Ok(Some(lowered)) => lowered,
                         Ok(None) => continue,
@@ -531,6 +550,32 @@ impl Engine {
             reads: text.reads.clone(),
             missing_includes: text.missing.clone(),
         })
+    }
+
+    /// The file read with some definitions in addition, and the same kernel there.
+    fn with_branch(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+        assume: &[(String, String)],
+        kernel: &Item,
+    ) -> Option<(Program, Item)> {
+        let mut settings = settings.clone();
+        settings.defines.extend(assume.iter().cloned());
+        // A copy, so that the buffer's own expansion stays what the next keystroke starts from.
+        let copy = document.clone();
+        let translation = self
+            .project
+            .translate(&copy, path, &settings, profile, false);
+        let program = self.program(&translation.text, &translation.headers);
+        let item = program
+            .items
+            .iter()
+            .find(|item| item.kind == kernel.kind && item.source.start == kernel.source.start)?
+            .clone();
+        Some((program, item))
     }
 
     /// A kernel in IR with the key of all it hangs on; `Err` where lowering it failed.
@@ -797,6 +842,36 @@ fn lost(name: &str) -> String {
 fn is_device(text: &str) -> bool {
     let head = &text[..text.find('{').unwrap_or(text.len())];
     head.contains("__device__") || head.contains("constexpr")
+}
+
+/// Branches in these bytes of the source that nothing decided and that are left out: what takes each.
+fn undecided_within(text: &Expanded, kernel: &Range<usize>) -> Vec<Vec<(String, String)>> {
+    text.undecided
+        .iter()
+        .flat_map(|conditional| &conditional.branches)
+        .filter(|branch| !branch.taken && kernel.contains(&branch.range.start))
+        .filter_map(|branch| {
+            let assume: Option<Vec<(String, String)>> = branch
+                .assume
+                .iter()
+                .map(|(name, value)| Some((name.clone(), value.clone()?)))
+                .collect();
+            assume.filter(|assume| !assume.is_empty())
+        })
+        .take(MOST_BRANCHES)
+        .collect()
+}
+
+/// `A, B=3`.
+fn spelled(assume: &[(String, String)]) -> String {
+    let all: Vec<String> = assume
+        .iter()
+        .map(|(name, value)| match value.as_str() {
+            "" | "1" => name.clone(),
+            value => format!("{name}={value}"),
+        })
+        .collect();
+    all.join(", ")
 }
 
 fn losses(analysis: &FileAnalysis) -> usize {

@@ -58,7 +58,13 @@ impl Expr {
             Expr::Const(value) => format!("({value})"),
             Expr::Binary(op, a, b) => format!("({} {op} {})", a.text(var), b.text(var)),
             Expr::Select(c, a, b) => {
-                format!("({} ? {} : {})", c.text(var), a.text(var), b.text(var))
+                let (c, a, b) = (c.text(var), a.text(var), b.text(var));
+                // The same choice through an operator, a function and a member function.
+                match c.len() % 3 {
+                    0 => format!("({c} ? {a} : {b})"),
+                    1 => format!("pick({c}, {a}, {b})"),
+                    _ => format!("Pair{{{a}, {b}}}.of({c})"),
+                }
             }
         }
     }
@@ -446,7 +452,10 @@ proptest! {
         prop_assume!(machine.defined);
 
         let mut text = String::from(
-            "__global__ void k(const float *fin, float *fout, const double *din, double *dout, int n) {\n__shared__ float tile[1024];\n",
+            "__device__ int pick(int c, int a, int b) { if (c) return a; return b; }\n\
+             struct Pair { int first, second; __device__ int of(int c) const { int r; set(c, r); return r; }\n\
+             __device__ void set(int c, int &r) const { if (c) { r = first; } else r = second; } };\n\
+             __global__ void k(const float *fin, float *fout, const double *din, double *dout, int n) {\n__shared__ float tile[1024];\n",
         );
         source(&body, 0, "0", &mut text);
         text.push_str("}\n");
@@ -478,7 +487,7 @@ proptest! {
                 prop_assert!((cost - truth.cost / truth.requests).abs() < 1e-9, "cost of `{}`: {cost} {:?} in\n{}", &access.text, truth, &text);
             }
         }
-        let branches = found.results[0].branches.iter().filter(|branch| branch.kind != "select");
+        let branches = found.results[0].branches.iter().filter(|branch| branch.kind != "select" && branch.via.is_empty());
         for (at, branch) in branches.enumerate() {
             let truth = machine.splits.get(&at).cloned().unwrap_or_default();
             if !branch.exact || truth.evaluations == 0.0 {

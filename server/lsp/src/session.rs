@@ -504,7 +504,8 @@ impl Session {
             open.moved
                 .retain(|moved| moved.revision > analysed.revision);
         }
-        if open.revision != task.revision {
+        // Overtaken; or done already, by a worker of the same document before it was closed and opened again.
+        if open.revision != task.revision || *open.done.borrow() >= task.revision {
             return;
         }
         if let Some(analysed) = &analysed {

@@ -214,6 +214,19 @@ impl Lowering<'_> {
             self.assumed
                 .push((name.clone(), format!("defined as {value}")));
         }
+        for conditional in &source.parsed.undecided {
+            let inside = |range: &std::ops::Range<usize>| item.source.contains(&range.start);
+            if conditional
+                .branches
+                .iter()
+                .any(|branch| inside(&branch.range))
+            {
+                let name = conditional.names.join(", ");
+                if !self.assumed.iter().any(|(known, _)| *known == name) {
+                    self.assumed.push((name, "not defined".to_owned()));
+                }
+            }
+        }
         let body = self.block(body_node, source);
         self.mark_escapes(&body);
         let head = item.range.start..body_node.start_byte();
