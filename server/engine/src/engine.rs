@@ -406,8 +406,10 @@ impl Engine {
         wanted: &dyn Fn(&str) -> bool,
     ) -> Option<FileAnalysis> {
         let first = self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
-        // OpenCL that lacks what its host puts in front: the neighbours may have it.
-        if document.language() == Language::OpenCl && losses(&first) > 0 {
+        // OpenCL that lacks what its host puts in front: the neighbours may have it. A file that includes others
+        // says itself what it needs.
+        let alone = first.reads.is_empty();
+        if document.language() == Language::OpenCl && alone && losses(&first) > 0 {
             let second =
                 self.analyze_as(document, path, settings, overrides, cancel, wanted, true)?;
             if losses(&second) < losses(&first) {

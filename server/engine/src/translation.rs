@@ -22,6 +22,8 @@ use crate::settings::Settings;
 const DEEPEST: usize = 100;
 /// Files of a folder that are looked at as neighbours.
 const MOST_NEIGHBOURS: usize = 256;
+/// Bytes of neighbours that are read.
+const MOST_BESIDE: usize = 256 << 10;
 /// Branches that nothing decided of which each is looked at.
 const MOST_ALTERNATIVES: usize = 6;
 /// Bytes of headers kept, as preprocessed; the cache is emptied when there are more. A tree takes some twenty
@@ -206,6 +208,7 @@ impl Project {
         };
         let own = path.extension();
         let mut found = Vec::new();
+        let mut bytes = 0;
         for folder in [folder.parent(), Some(folder)].into_iter().flatten() {
             let Ok(entries) = std::fs::read_dir(folder) else {
                 continue;
@@ -220,15 +223,20 @@ impl Project {
             found.extend(files.into_iter().filter(|file| {
                 self.files.read(file).is_some_and(|file| {
                     let text = &file.text;
+                    if bytes + text.len() > MOST_BESIDE {
+                        return false;
+                    }
                     // Parts of one program are put together by the host.
                     let part = file
                         .path
                         .file_stem()
                         .is_some_and(|stem| stem.to_string_lossy().contains("_part"));
-                    (part || !may_hold_kernels(text))
-                        && !["namespace", "template", "class ", "std::"]
-                            .iter()
-                            .any(|word| text.contains(word))
+                    let plain = !["namespace", "template", "class ", "std::"]
+                        .iter()
+                        .any(|word| text.contains(word));
+                    let taken = plain && (part || !may_hold_kernels(text));
+                    bytes += if taken { text.len() } else { 0 };
+                    taken
                 })
             }));
         }
@@ -750,7 +758,17 @@ fn first_of_several(source: &str, undecided: &[Undecided]) -> Vec<(String, Strin
         let [first, rest @ ..] = conditional.branches.as_slice() else {
             continue;
         };
-        let none = conditional.branches.iter().all(|branch| !branch.taken);
+        // `#else #error …` is no branch to take.
+        let refuses = |range: &Range<usize>| {
+            source.get(range.clone()).is_some_and(|text| {
+                let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+                text.contains("#error") && lines.all(|line| line.starts_with(['#', '/', '*']))
+            })
+        };
+        let none = conditional
+            .branches
+            .iter()
+            .all(|branch| !branch.taken || refuses(&branch.range));
         if !none || (rest.is_empty() && !includes(&first.range)) {
             continue;
         }

@@ -378,6 +378,31 @@ fn references_and_several_returns_are_followed() {
 }
 
 #[test]
+fn fields_change_together_and_shared_arrays_of_functions_are_one() {
+    let file = analyse(
+        "__device__ float sum(float x) { __shared__ float part[256]; part[threadIdx.x] = x; return part[0]; }\n\
+         __global__ void k(float *a) {\n\
+           int2 v = make_int2(threadIdx.x, 32); v = make_int2(v.y, v.x);\n\
+           a[v.y * v.x] = sum(1.0f) + sum(2.0f);\n}\n",
+    );
+    assert!(costs(&file).contains(&("a[v.y * v.x]".to_owned(), Some(32.0))));
+    assert_eq!(file.kernels[0].analysis.facts.static_shared_bytes, 1024);
+}
+
+#[test]
+fn comparisons_that_look_like_templates_are_comparisons() {
+    let file = analyse(
+        "__global__ void k(float *a, int n, int m) {\n\
+           int i = threadIdx.x;\n\
+           if (i < n || m > (n + 1)) a[i * 2] = 0;\n\
+           for (int j = 0; j < n >> 3; j++) a[j * 32 + i] = 1;\n}\n",
+    );
+    let found = costs(&file);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found[1].1, Some(4.0));
+}
+
+#[test]
 fn files_of_any_bytes_are_answered() {
     for text in [
         "",

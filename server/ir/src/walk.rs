@@ -1,6 +1,6 @@
 //! Every expression of a stretch of statements.
 
-use crate::kernel::{Expr, ExprKind, Stmt, StmtKind};
+use crate::kernel::{Expr, ExprKind, Stmt, StmtKind, VarId};
 
 /// Visits every expression, outer ones before inner ones.
 pub(crate) fn expressions(statements: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
@@ -35,6 +35,15 @@ pub(crate) fn expressions(statements: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
             StmtKind::Break | StmtKind::Continue | StmtKind::Barrier | StmtKind::Unknown(_) => {}
         }
     }
+}
+
+/// True where an expression reads one of these variables.
+pub(crate) fn reads_any(expression: &Expr, variables: &[VarId]) -> bool {
+    let mut found = false;
+    inside(expression, &mut |part| {
+        found |= matches!(part.kind, ExprKind::Var(id) if variables.contains(&id));
+    });
+    found
 }
 
 fn inside(expression: &Expr, visit: &mut dyn FnMut(&Expr)) {

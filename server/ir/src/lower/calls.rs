@@ -38,6 +38,9 @@ impl Lowering<'_> {
                 site,
             };
         }
+        if let Some(again) = self.misread_template(node, function, source, site) {
+            return again;
+        }
         if list.kind() == "initializer_list" {
             // `float4{…}` where the grammar reads a call.
             let ty = self.base_type(function, source);

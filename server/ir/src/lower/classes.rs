@@ -487,6 +487,7 @@ impl Lowering<'_> {
             parsed: &definition.text,
             header: definition.header,
             at: None,
+            fixed: None,
         };
         self.depth += 1;
         self.unevaluated += 1;

@@ -211,7 +211,7 @@ impl Lowering<'_> {
             "lambda_expression" => {
                 let callable = Callable {
                     definition: Definition::new(source.parsed, node.byte_range(), source.header),
-                    scopes: self.current().scopes.clone(),
+                    scopes: self.captured(node, source),
                     bindings: self.current().bindings.clone(),
                 };
                 make(
@@ -297,6 +297,9 @@ impl Lowering<'_> {
     }
 
     pub(super) fn cast(&mut self, value: Expr, ty: Type, site: Site) -> Expr {
+        if value.ty == ty && matches!(ty, Type::Pointer(..)) {
+            return Expr { site, ..value };
+        }
         match (&ty, &value.kind) {
             (Type::Void, _) => Expr { site, ..value },
             (Type::Int { bits, signed }, ExprKind::Int(number)) => Expr {
@@ -379,6 +382,42 @@ impl Lowering<'_> {
         }
         let reason = "name not declared in what was read";
         self.opaque(site, reason, Vec::new())
+    }
+
+    /// The names in scope as a lambda captures them: what it copies and what the function around it changes is
+    /// not followed.
+    fn captured(&self, lambda: Node, source: Source) -> Vec<super::Scope> {
+        let mut scopes = self.current().scopes.clone();
+        let captures = lambda
+            .child_by_field_name("captures")
+            .map_or("", |captures| text_of(captures, source));
+        let mut around = lambda.parent();
+        while let Some(node) = around
+            && !matches!(node.kind(), "function_definition" | "lambda_expression")
+        {
+            around = node.parent();
+        }
+        let Some(body) = around.and_then(|around| around.child_by_field_name("body")) else {
+            return scopes;
+        };
+        for (name, meaning) in scopes.iter_mut().flatten() {
+            let Named::Var(id) = meaning else { continue };
+            let copied = if captures.contains(&format!("&{name}")) {
+                false
+            } else {
+                captures.contains('=') || captures.contains(name.as_str())
+            };
+            let ty = &self.vars[id.0 as usize].ty;
+            if copied && !matches!(ty, Type::Array(..)) && super::inline::writes(body, name, source)
+            {
+                *meaning = Named::Alias(Box::new(Expr {
+                    kind: ExprKind::Opaque(String::new(), Vec::new()),
+                    ty: ty.clone(),
+                    site: Site::default(),
+                }));
+            }
+        }
+        scopes
     }
 
     /// A name that only the command line of the build can define: one value for the whole launch, which one is
@@ -548,6 +587,7 @@ impl Lowering<'_> {
             parsed: &definition.text,
             header: definition.header,
             at: None,
+            fixed: None,
         };
         let arguments = match node.child_by_field_name("arguments") {
             Some(list) => self.template_arguments(list, source),
@@ -647,7 +687,54 @@ impl Lowering<'_> {
         })
     }
 
+    /// `a < b || c > (d)` reads as the call of a template `a<b || c>`. Where `a` is a variable here, it is read
+    /// again with `a` in parentheses, which no template's name can be.
+    pub(super) fn misread_template(
+        &mut self,
+        whole: Node,
+        template: Node,
+        source: Source,
+        site: Site,
+    ) -> Option<Expr> {
+        if template.kind() != "template_function" {
+            return None;
+        }
+        let name = text_of(template.child_by_field_name("name")?, source);
+        let value = match self.named(name)? {
+            Named::Var(_) => true,
+            Named::Alias(meaning) => !matches!(meaning.ty, Type::Callable(_) | Type::Library(_)),
+            Named::Type(_) => false,
+        };
+        if !value || self.depth > DEEPEST / 2 {
+            return None;
+        }
+        let text = text_of(whole, source);
+        let rest = text.strip_prefix(name)?;
+        let fragment = warplens_syntax::Expanded::fragment(
+            &format!("int w=(({name}){rest});"),
+            self.unit.language,
+        );
+        let declaration =
+            crate::unit::node_ending(&fragment, &(0..fragment.text.len()), &["declaration"])?;
+        let value = declaration
+            .child_by_field_name("declarator")?
+            .child_by_field_name("value")
+            .filter(|value| !value.has_error())?;
+        let again = Source {
+            parsed: &fragment,
+            header: false,
+            at: None,
+            fixed: Some(site),
+        };
+        Some(self.expr(value, again))
+    }
+
     fn binary(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        if let Some(left) = node.child_by_field_name("left")
+            && let Some(again) = self.misread_template(node, left, source, site)
+        {
+            return again;
+        }
         let (Some(left), Some(right)) = (
             node.child_by_field_name("left"),
             node.child_by_field_name("right"),
@@ -702,14 +789,10 @@ impl Lowering<'_> {
             right.ty = left.ty.clone();
         }
         if operator == "=" {
-            match self.split_assignment(&left, right) {
-                Ok(assigned) => return assigned,
-                Err(value) => right = value,
-            }
+            return self.assigned(left, right, site);
         }
         let op = binary_op(operator.trim_end_matches('='));
         let ty = left.ty.clone();
-        let op = if operator == "=" { None } else { op };
         Expr {
             kind: ExprKind::Assign(op, Box::new(left), Box::new(right)),
             ty,

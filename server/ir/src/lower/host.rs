@@ -24,6 +24,7 @@ impl<'a> Source<'a> {
             parsed,
             header,
             at: None,
+            fixed: None,
         }
     }
 

@@ -62,6 +62,7 @@ impl Lowering<'_> {
             parsed: &definition.text,
             header: definition.header,
             at: None,
+            fixed: None,
         };
         function.child_by_field_name("body")?;
         let params = parameter_nodes(function, source)?;
@@ -503,17 +504,7 @@ impl Lowering<'_> {
                 let ty = target.ty.clone();
                 self.constructed(&ty, values, site)
             };
-            let assigned = match self.split_assignment(&target, value) {
-                Ok(assigned) => assigned,
-                Err(value) => {
-                    let ty = target.ty.clone();
-                    Expr {
-                        kind: ExprKind::Assign(None, Box::new(target), Box::new(value)),
-                        ty,
-                        site,
-                    }
-                }
-            };
+            let assigned = self.assigned(target, value, site);
             out.push(Stmt {
                 kind: StmtKind::Expr(assigned),
                 site,
@@ -680,6 +671,7 @@ impl Lowering<'_> {
             parsed: &definition.text,
             header: definition.header,
             at: None,
+            fixed: None,
         };
         let Some(params) = parameter_nodes(function, source) else {
             return false;
@@ -806,7 +798,7 @@ fn only_return(body: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// True where something gives that name another value: an assignment, an increment.
-fn writes(node: Node, name: &str, source: Source) -> bool {
+pub(super) fn writes(node: Node, name: &str, source: Source) -> bool {
     let target = match node.kind() {
         "assignment_expression" => node.child_by_field_name("left"),
         "update_expression" => node.child_by_field_name("argument"),

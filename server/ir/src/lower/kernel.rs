@@ -54,6 +54,7 @@ pub fn lower(
         parsed,
         header: false,
         at: None,
+        fixed: None,
     };
     lowering.bind_template(node, source, template);
     lowering.kernel(node, source, name, item)
@@ -161,6 +162,7 @@ impl Lowering<'_> {
             parsed: &fragment,
             header: false,
             at: None,
+            fixed: None,
         };
         let base = self.base_type(node.child_by_field_name("type")?, source);
         let declarator = node.child_by_field_name("declarator")?;
@@ -194,6 +196,7 @@ impl Lowering<'_> {
             parsed: &fragment,
             header: false,
             at: None,
+            fixed: None,
         };
         self.constant_node(value, source)
     }

@@ -919,17 +919,7 @@ impl Lowering<'_> {
         let kept = self.temporary("swapped", a.ty.clone(), site);
         self.assign_to(kept, a.clone(), site, &mut statements);
         for (to, from) in [(a, b.clone()), (b, self.var(kept, site))] {
-            let assigned = match self.split_assignment(&to, from) {
-                Ok(assigned) => assigned,
-                Err(from) => {
-                    let ty = to.ty.clone();
-                    Expr {
-                        kind: ExprKind::Assign(None, Box::new(to), Box::new(from)),
-                        ty,
-                        site,
-                    }
-                }
-            };
+            let assigned = self.assigned(to, from, site);
             statements.push(Stmt {
                 kind: StmtKind::Expr(assigned),
                 site,

@@ -48,6 +48,8 @@ pub(crate) struct Source<'a> {
     header: bool,
     /// Where everything stands as the kernel sees it; `None` in the kernel's own text.
     at: Option<Call>,
+    /// The one place that everything in a text of our own stands for.
+    fixed: Option<Site>,
 }
 
 /// The call that led into a function.
@@ -132,6 +134,8 @@ pub(crate) struct Lowering<'u> {
     /// takes its address.
     member_types: Members<Type>,
     member_constants: Members<(i64, Type)>,
+    /// Shared arrays of called functions, by function and name.
+    shared_in_functions: FxHashMap<(u64, String), VarId>,
     /// Members being looked up, by class and name: a lookup inside itself finds nothing.
     looking: Vec<(u64, String)>,
 }
@@ -166,6 +170,7 @@ impl<'u> Lowering<'u> {
             unevaluated: 0,
             member_types: FxHashMap::default(),
             member_constants: FxHashMap::default(),
+            shared_in_functions: FxHashMap::default(),
             looking: Vec::new(),
         }
     }
@@ -193,6 +198,9 @@ impl<'u> Lowering<'u> {
     // ---- places --------------------------------------------------------------------------------
 
     fn site(&mut self, node: Node, source: Source) -> Site {
+        if let Some(site) = source.fixed {
+            return site;
+        }
         let Some(call) = source.at else {
             let place = source.parsed.place(node.byte_range());
             return Site {
@@ -365,6 +373,7 @@ impl Definition {
             parsed: &self.text,
             header: self.header,
             at: Some(at),
+            fixed: None,
         }
     }
 }

@@ -81,8 +81,24 @@ impl Lowering<'_> {
         (!leaves.is_empty()).then_some(leaves)
     }
 
-    /// `target = value` where the target is split: an expression that assigns each field.
-    pub(super) fn split_assignment(&mut self, target: &Expr, value: Expr) -> Result<Expr, Expr> {
+    /// `target = value`.
+    pub(super) fn assigned(&mut self, target: Expr, value: Expr, site: Site) -> Expr {
+        match self.split_assignment(&target, value) {
+            Ok(assigned) => assigned,
+            Err(value) => {
+                let ty = target.ty.clone();
+                Expr {
+                    kind: ExprKind::Assign(None, Box::new(target), Box::new(value)),
+                    ty,
+                    site,
+                }
+            }
+        }
+    }
+
+    /// `target = value` where the target is split: an expression that assigns each field. Otherwise the value
+    /// comes back.
+    fn split_assignment(&mut self, target: &Expr, value: Expr) -> Result<Expr, Expr> {
         let Some(leaves) = self.scalars(target) else {
             return Err(value);
         };
@@ -126,20 +142,35 @@ impl Lowering<'_> {
                 values
             }
         };
+        let assign = |to: Expr, from: Expr| Expr {
+            ty: to.ty.clone(),
+            kind: ExprKind::Assign(None, Box::new(to), Box::new(from)),
+            site,
+        };
+        // `v = make_int2(v.y, v.x)`: every value is taken before any field changes.
+        let own: Vec<VarId> = leaves.iter().map(|&(_, leaf)| leaf).collect();
+        let crossed = sources
+            .iter()
+            .flatten()
+            .any(|source| crate::walk::reads_any(source, &own));
+        let mut after = Vec::new();
         for ((_, leaf), from) in leaves.iter().zip(sources) {
-            let ty = self.vars[leaf.0 as usize].ty.clone();
+            let to = self.var(*leaf, site);
             let from = from.unwrap_or(Expr {
                 kind: ExprKind::Opaque(String::new(), Vec::new()),
-                ty: ty.clone(),
+                ty: to.ty.clone(),
                 site,
             });
-            let to = self.var(*leaf, site);
-            all.push(Expr {
-                kind: ExprKind::Assign(None, Box::new(to), Box::new(from)),
-                ty,
-                site,
-            });
+            if crossed {
+                let kept = self.fresh("field", to.ty.clone(), Storage::Local, site);
+                let kept = self.var(kept, site);
+                all.push(assign(kept.clone(), from));
+                after.push(assign(to, kept));
+            } else {
+                all.push(assign(to, from));
+            }
         }
+        all.append(&mut after);
         Ok(Expr {
             kind: ExprKind::List(all),
             ty: Type::Void,

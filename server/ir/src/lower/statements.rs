@@ -247,17 +247,7 @@ impl Lowering<'_> {
     /// `variable = value;`
     pub(super) fn assign_to(&mut self, id: VarId, value: Expr, site: Site, out: &mut Vec<Stmt>) {
         let target = self.var(id, site);
-        let expression = match self.split_assignment(&target, value) {
-            Ok(assigned) => assigned,
-            Err(value) => {
-                let ty = target.ty.clone();
-                Expr {
-                    kind: ExprKind::Assign(None, Box::new(target), Box::new(value)),
-                    ty,
-                    site,
-                }
-            }
-        };
+        let expression = self.assigned(target, value, site);
         out.push(Stmt {
             kind: StmtKind::Expr(expression),
             site,
@@ -746,7 +736,23 @@ impl Lowering<'_> {
                 self.bind_constant(&declared.name, value, ty);
                 continue;
             }
+            let function = self.current().function;
+            let shared = storage != Storage::Local && function != 0;
+            let known = self
+                .shared_in_functions
+                .get(&(function, declared.name.clone()));
+            if let (true, Some(&known)) = (shared, known)
+                && self.vars[known.0 as usize].ty == ty
+            {
+                // A function's shared array is one array, however often the function is called.
+                self.bind(&declared.name, Named::Var(known));
+                continue;
+            }
             let id = self.new_var(&declared.name, ty, storage, site);
+            if shared {
+                self.shared_in_functions
+                    .insert((function, declared.name.clone()), id);
+            }
             self.vars[id.0 as usize].extent_sites = declared.extents;
             if storage == Storage::Local {
                 self.split_variable(id);
@@ -820,6 +826,7 @@ impl Lowering<'_> {
             parsed: &fragment,
             header: false,
             at: None,
+            fixed: None,
         };
         let ty = self.unevaluated(|lowering| lowering.base_type(ty, inner));
         if matches!(ty, Type::Unknown(_)) {

@@ -199,6 +199,7 @@ impl Lowering<'_> {
             parsed: &candidate.text,
             header: candidate.header,
             at: None,
+            fixed: None,
         };
         let parameters = parameters(template, source);
         let inner = parts(template).into_iter().rfind(|part| {
@@ -259,6 +260,7 @@ impl Lowering<'_> {
             parsed: &definition.text,
             header: definition.header,
             at: None,
+            fixed: None,
         };
         let inner = parts(template).into_iter().next_back()?;
         let inner = match inner.kind() {

@@ -300,6 +300,7 @@ impl Lowering<'_> {
             parsed: &parsed,
             header,
             at: None,
+            fixed: None,
         };
         Some(read(self, source))
     }
