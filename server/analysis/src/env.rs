@@ -38,7 +38,14 @@ impl Env {
         self.values[id.0 as usize].as_ref()
     }
 
-    pub(crate) fn set(&mut self, id: VarId, value: Option<Value>) {
+    pub(crate) fn set(&mut self, id: VarId, mut value: Option<Value>) {
+        // `x = x + x` again and again must not double what it waits for.
+        if let Some(value) = &mut value
+            && value.loads.len() > 1
+        {
+            value.loads.sort_unstable();
+            value.loads.dedup();
+        }
         let old = std::mem::replace(&mut self.values[id.0 as usize], value);
         if self.marks > 0 {
             self.log.push((id, old));
