@@ -120,7 +120,7 @@ fn the_corpus_is_found_and_clean() {
     );
 }
 
-/// Our kernels; with CLEAN_DIRS, other people's.
+/// Our kernels; with `CLEAN_DIRS`, other people's.
 #[test]
 fn clean_kernels_lose_nothing_silently() {
     let folders = std::env::var("CLEAN_DIRS")
