@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Compiles every kernel of this folder with nvcc and links it, so that none of them rots.
 #
-#   tests/kernels/compile.sh [--run] [NVCC]
+#   tests/kernels/compile.sh [--run] [--into DIR] [NVCC]
 #
 # NVCC: path of an nvcc. Without it: $NVCC, then nvcc on the PATH, then the compiler from the Python
 # package index, installed once into .test-tools/cuda (needs python3, no GPU, no root).
 # --run: also runs the programs and fails where a result is wrong (needs an NVIDIA GPU).
+# --into: leaves the programs in DIR, each with ptxas's account of its kernels in NAME.ptxas, and skips
+# the OpenCL twins.
 # ARCH (default sm_80) is the target. The OpenCL twins are checked as well where clang is installed.
 # Prints "N passed, N failed"; the exit status is 0 when nothing failed.
 set -u
@@ -13,11 +15,18 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 arch=${ARCH:-sm_80}
 run=false
+into=
 nvcc=${NVCC:-}
-for argument in "$@"; do
+while [ $# -gt 0 ]; do
+  argument=$1
+  shift
   case $argument in
     --run) run=true ;;
-    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    --into)
+      into=${1:?--into needs a folder}
+      shift
+      ;;
+    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
     -*) echo "compile.sh: unknown option $argument" >&2; exit 2 ;;
     *) nvcc=$argument ;;
   esac
@@ -78,6 +87,9 @@ for source in "$here"/*.cu; do
     fail "$name.cu: registers spill on $arch"
     continue
   fi
+  if [ -n "$into" ]; then
+    cp "$work/$name" "$into/$name" && cp "$work/log" "$into/$name.ptxas"
+  fi
   if $run && ! "$work/$name" >"$work/log" 2>&1; then
     fail "$name.cu: wrong when run"
     continue
@@ -87,7 +99,9 @@ for source in "$here"/*.cu; do
 done
 
 clang=$(command -v clang || command -v clang-19 || true)
-if [ -n "$clang" ]; then
+if [ -n "$into" ]; then
+  :
+elif [ -n "$clang" ]; then
   for source in "$here"/*.cl; do
     name=$(basename "$source" .cl)
     if ! "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -Wall -Wextra -Werror \

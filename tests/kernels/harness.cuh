@@ -1,8 +1,9 @@
 // What every program in this folder needs around its kernels: options, device buffers, timing with
 // events, and a comparison with the host's answer. No kernels live here.
 //
-// Usage of each program:  PROGRAM [--n N] [--block THREADS] [--repeat R] [--kernel NAME]
+// Usage of each program:  PROGRAM [--n N] [--block THREADS] [--repeat R] [--kernel NAME] [--json yes]
 // Output, one line for each kernel that ran:  kernel n block milliseconds ok|WRONG
+// With --json yes the line is an object with the whole launch and the spread of the times.
 // Exit status: 0 all right, 1 a result was wrong, 2 bad usage, no device or a CUDA error.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #define CUDA_CHECK(call)                                                                       \
@@ -87,6 +89,15 @@ inline double max_error(const std::vector<float>& got, const std::vector<float>&
   return worst;
 }
 
+// What a kernel is launched with, as the output names it.
+struct Launch {
+  dim3 grid;
+  dim3 block;
+  size_t dynamic_shared = 0;
+  // Integer arguments by the names of the kernel's parameters: {"n", n}.
+  std::vector<std::pair<std::string, long long>> arguments = {};
+};
+
 class Program {
  public:
   // `fixed_block`: the kernels are written for one block shape, so --block is refused.
@@ -100,6 +111,8 @@ class Program {
         only_ = value;
       } else if (option == "--n") {
         n = number(argv[0], option, value);
+      } else if (option == "--json") {
+        json_ = std::strcmp(value, "yes") == 0;
       } else if (option == "--repeat") {
         repeat_ = number(argv[0], option, value);
       } else if (option == "--block" && !fixed_block) {
@@ -128,8 +141,8 @@ class Program {
 
   // Runs one kernel: once through `prepare` and `launch` for `error` to judge, then `repeat` times
   // for the clock (median). `launch` must leave its inputs as they are or not depend on them.
-  template <typename Prepare, typename Launch, typename Error>
-  void run(const char* kernel, const dim3& threads, Prepare prepare, Launch launch, Error error,
+  template <typename Prepare, typename Start, typename Error>
+  void run(const char* kernel, const Launch& with, Prepare prepare, Start launch, Error error,
            double tolerance = 1e-5) {
     if (!only_.empty() && only_ != kernel) return;
     prepare();
@@ -147,9 +160,14 @@ class Program {
       CUDA_CHECK(cudaEventSynchronize(stop_));
       CUDA_CHECK(cudaEventElapsedTime(&ms, start_, stop_));
     }
-    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-    std::printf("%s %d %s %.6f %s\n", kernel, n, shape(threads).c_str(), times[times.size() / 2],
-                right ? "ok" : "WRONG");
+    std::sort(times.begin(), times.end());
+    if (json_) {
+      print_json(kernel, with, times, right);
+    } else {
+      std::printf("%s %d %s %.6f %s\n", kernel, n, shape(with.block).c_str(),
+                  times[times.size() / 2], right ? "ok" : "WRONG");
+    }
+    std::fflush(stdout);
     if (!right) {
       std::fprintf(stderr, "%s: largest relative error %g, allowed %g\n", kernel, off, tolerance);
       failed_ = true;
@@ -169,8 +187,26 @@ class Program {
   int block;
 
  private:
+  // `times` in milliseconds, sorted; low and high leave a tenth of them out on either side.
+  void print_json(const char* kernel, const Launch& with, const std::vector<float>& times,
+                  bool right) const {
+    const auto at = [&](size_t tenths) { return times[(times.size() - 1) * tenths / 10]; };
+    std::printf("{\"kernel\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],"
+                "\"dynamic_shared_bytes\":%zu,\"args\":{",
+                kernel, with.grid.x, with.grid.y, with.grid.z, with.block.x, with.block.y,
+                with.block.z, with.dynamic_shared);
+    const char* comma = "";
+    for (const auto& argument : with.arguments) {
+      std::printf("%s\"%s\":%lld", comma, argument.first.c_str(), argument.second);
+      comma = ",";
+    }
+    std::printf("},\"ms\":{\"median\":%.6f,\"low\":%.6f,\"high\":%.6f,\"least\":%.6f},"
+                "\"repeat\":%zu,\"right\":%s}\n",
+                at(5), at(1), at(9), times.front(), times.size(), right ? "true" : "false");
+  }
   [[noreturn]] static void usage(const char* program, const std::string& why) {
-    std::fprintf(stderr, "%s: %s\nusage: %s [--n N] [--block THREADS] [--repeat R] [--kernel NAME]\n",
+    std::fprintf(stderr, "%s: %s\nusage: %s [--n N] [--block THREADS] [--repeat R] [--kernel NAME] "
+                 "[--json yes]\n",
                  program, why.c_str(), program);
     std::exit(2);
   }
@@ -186,6 +222,7 @@ class Program {
   int repeat_ = 20;
   int ran_ = 0;
   bool failed_ = false;
+  bool json_ = false;
   std::string only_;
   cudaEvent_t start_;
   cudaEvent_t stop_;

@@ -70,10 +70,10 @@ int main(int argc, char** argv) {
   const dim3 block(TILE, TILE);
   const dim3 grid((n + TILE - 1) / TILE, (n + TILE - 1) / TILE);
   program.run(
-      "matmul_global", block, prepare,
+      "matmul_global", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { matmul_global<<<grid, block>>>(a.get(), b.get(), c.get(), n); }, error, 1e-4);
   program.run(
-      "matmul_tiled", block, prepare,
+      "matmul_tiled", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { matmul_tiled<<<grid, block>>>(a.get(), b.get(), c.get(), n); }, error, 1e-4);
   return program.exit_status();
 }

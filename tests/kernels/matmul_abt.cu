@@ -90,13 +90,13 @@ int main(int argc, char** argv) {
   const dim3 block(TILE, TILE);
   const dim3 grid((n + TILE - 1) / TILE, (n + TILE - 1) / TILE);
   program.run(
-      "matmul_abt_global", block, prepare,
+      "matmul_abt_global", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { matmul_abt_global<<<grid, block>>>(a.get(), b.get(), c.get(), n); }, error, 1e-4);
   program.run(
-      "matmul_abt_conflict", block, prepare,
+      "matmul_abt_conflict", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { matmul_abt_conflict<<<grid, block>>>(a.get(), b.get(), c.get(), n); }, error, 1e-4);
   program.run(
-      "matmul_abt_padded", block, prepare,
+      "matmul_abt_padded", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { matmul_abt_padded<<<grid, block>>>(a.get(), b.get(), c.get(), n); }, error, 1e-4);
   return program.exit_status();
 }

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   {
     harness::DeviceBuffer<Particle> device(particles);
     program.run(
-        "move_aos", block, [&] { device.upload(particles); },
+        "move_aos", {grid, block, 0, {{"n", n}}}, [&] { device.upload(particles); },
         [&] { move_aos<<<grid, block>>>(device.get(), n, dt); },
         [&] {
           const std::vector<Particle> moved = device.download();
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   const Particles soa = {field(0), field(1), field(2), field(3),
                          field(4), field(5), field(6), field(7)};
   program.run(
-      "move_soa", block, [&] { device.upload(by_field); },
+      "move_soa", {grid, block, 0, {{"n", n}}}, [&] { device.upload(by_field); },
       [&] { move_soa<<<grid, block>>>(soa, n, dt); },
       [&] { return harness::max_error(device.download(), want_by_field); });
   return program.exit_status();

@@ -85,13 +85,13 @@ int main(int argc, char** argv) {
   };
 
   program.run(
-      "reduce_interleaved", BLOCK, prepare,
+      "reduce_interleaved", {grid, BLOCK, 0, {{"n", n}}}, prepare,
       [&] { reduce_interleaved<<<grid, BLOCK>>>(in.get(), sums.get(), n); }, error);
   program.run(
-      "reduce_sequential", BLOCK, prepare,
+      "reduce_sequential", {grid, BLOCK, 0, {{"n", n}}}, prepare,
       [&] { reduce_sequential<<<grid, BLOCK>>>(in.get(), sums.get(), n); }, error);
   program.run(
-      "reduce_shuffle", BLOCK, prepare,
+      "reduce_shuffle", {grid_strided, BLOCK, 0, {{"n", n}}}, prepare,
       [&] { reduce_shuffle<<<grid_strided, BLOCK>>>(in.get(), sums.get(), n); }, error);
   return program.exit_status();
 }

@@ -111,13 +111,13 @@ int main(int argc, char** argv) {
   const size_t plain = 2 * block * sizeof(float);
   const size_t padded = PADDED(2 * block) * sizeof(float);
   program.run(
-      "scan_init", block, prepare, [&] { scan_init<<<grid, block, plain>>>(in.get(), out.get()); },
+      "scan_init", {grid, block, plain}, prepare, [&] { scan_init<<<grid, block, plain>>>(in.get(), out.get()); },
       error, 0.0);
   program.run(
-      "scan_div", block, prepare, [&] { scan_div<<<grid, block, plain>>>(in.get(), out.get()); },
+      "scan_div", {grid, block, plain}, prepare, [&] { scan_div<<<grid, block, plain>>>(in.get(), out.get()); },
       error, 0.0);
   program.run(
-      "scan_div_b", block, prepare,
+      "scan_div_b", {grid, block, padded}, prepare,
       [&] { scan_div_b<<<grid, block, padded>>>(in.get(), out.get()); }, error, 0.0);
   return program.exit_status();
 }

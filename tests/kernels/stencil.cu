@@ -68,10 +68,10 @@ int main(int argc, char** argv) {
   const dim3 block(BLOCK_X, BLOCK_Y);
   const dim3 grid((n + BLOCK_X - 1) / BLOCK_X, (n + BLOCK_Y - 1) / BLOCK_Y);
   program.run(
-      "stencil_global", block, prepare,
+      "stencil_global", {grid, block, 0, {{"nx", n}, {"ny", n}}}, prepare,
       [&] { stencil_global<<<grid, block>>>(in.get(), out.get(), n, n); }, error);
   program.run(
-      "stencil_tiled", block, prepare,
+      "stencil_tiled", {grid, block, 0, {{"nx", n}, {"ny", n}}}, prepare,
       [&] { stencil_tiled<<<grid, block>>>(in.get(), out.get(), n, n); }, error);
   return program.exit_status();
 }

@@ -72,15 +72,15 @@ int main(int argc, char** argv) {
   {
     dim3 grid((n + 31) / 32, (n + 7) / 8);
     program.run(
-        "transpose_naive", block, prepare,
+        "transpose_naive", {grid, block, 0, {{"n", n}}}, prepare,
         [&] { transpose_naive<<<grid, block>>>(in.get(), out.get(), n); }, error, 0.0);
   }
   dim3 grid((n + 31) / 32, (n + 31) / 32);
   program.run(
-      "transpose_tiled", block, prepare,
+      "transpose_tiled", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { transpose_tiled<<<grid, block>>>(in.get(), out.get(), n); }, error, 0.0);
   program.run(
-      "transpose_padded", block, prepare,
+      "transpose_padded", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { transpose_padded<<<grid, block>>>(in.get(), out.get(), n); }, error, 0.0);
   return program.exit_status();
 }

@@ -56,22 +56,22 @@ int main(int argc, char** argv) {
   auto prepare = [&] { c.clear(); };
 
   program.run(
-      "vector_add", block, prepare,
+      "vector_add", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { vector_add<<<grid, block>>>(a.get(), b.get(), c.get(), n); }, [&] { return error(1); });
   program.run(
-      "vector_add_strided<1>", block, prepare,
+      "vector_add_strided<1>", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { vector_add_strided<1><<<grid, block>>>(a.get(), b.get(), c.get(), n); },
       [&] { return error(1); });
   program.run(
-      "vector_add_strided<2>", block, prepare,
+      "vector_add_strided<2>", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { vector_add_strided<2><<<grid, block>>>(a.get(), b.get(), c.get(), n); },
       [&] { return error(2); });
   program.run(
-      "vector_add_strided<32>", block, prepare,
+      "vector_add_strided<32>", {grid, block, 0, {{"n", n}}}, prepare,
       [&] { vector_add_strided<32><<<grid, block>>>(a.get(), b.get(), c.get(), n); },
       [&] { return error(32); });
   program.run(
-      "vector_add_by", block, prepare,
+      "vector_add_by", {grid, block, 0, {{"n", n}, {"stride", 2}}}, prepare,
       [&] { vector_add_by<<<grid, block>>>(a.get(), b.get(), c.get(), n, 2); },
       [&] { return error(2); });
   return program.exit_status();

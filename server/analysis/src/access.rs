@@ -6,8 +6,9 @@ use warplens_hardware::{
 };
 use warplens_symbolic::{Arena, Domain, Id, Interval, Node, Query, Symbol, SymbolKind};
 
-use crate::context::{BUDGET, Budget, Context, Executions, assumed};
-use crate::facts::{Access, Certainty, Op, Pattern, Site, Space, Stride, StructField};
+use crate::cases::{Cases, Cost, Figure};
+use crate::context::{BUDGET, Budget, Context, Executions};
+use crate::facts::{Access, Certainty, Op, OtherCase, Pattern, Site, Space, Stride, StructField};
 
 /// An access before it is measured.
 #[derive(Debug, Clone)]
@@ -29,13 +30,17 @@ pub(crate) struct Measure<'a> {
     pub(crate) arena: &'a mut Arena,
     pub(crate) domain: &'a Domain,
     pub(crate) budget: &'a Budget,
+    pub(crate) cases: &'a mut Cases,
     pub(crate) profile: &'a Profile,
     pub(crate) threads: [Symbol; 3],
     /// True where the block's shape was assumed: then everything about warps is.
     pub(crate) block_assumed: bool,
-    /// True where the grid was assumed.
-    pub(crate) grid_assumed: bool,
+    /// What was taken for something to read the kernel at all: a type, a template parameter.
+    pub(crate) taken: &'a [&'a str],
 }
+
+/// Cases looked at for the other case of an access, at most.
+const OTHER_BUDGET: u32 = 1024;
 
 /// Sums over all requests.
 #[derive(Default)]
@@ -47,8 +52,8 @@ struct Sums {
     bytes: f64,
     passes: f64,
     ideal_passes: f64,
-    /// Smallest and largest cost seen: where they are equal nothing hangs on how often a case occurs.
-    least: Option<(u32, u32, u32)>,
+    /// The first cost seen; where all are equal nothing hangs on how often a case occurs.
+    seen: Option<Cost>,
     varied: bool,
     first: Option<Lanes>,
 }
@@ -94,6 +99,7 @@ impl Measure<'_> {
             certainty: Certainty::Unknown,
             why: None,
             constraints: Vec::new(),
+            other_case: None,
             loop_depth: context.loop_depth,
             shared_array: draft.shared,
         };
@@ -103,6 +109,17 @@ impl Measure<'_> {
             } else {
                 Pattern::Unknown
             };
+            // What is never executed makes no requests, wherever it points.
+            let nowhere = AccessDraft {
+                address: self.arena.constant(0),
+                ..draft.clone()
+            };
+            if executions.warps == 0.0
+                && self.holds(&nowhere, context, executions.exact, true) == Some(Vec::new())
+            {
+                access.certainty = Certainty::Exact;
+                return access;
+            }
             access.why = Some(if data {
                 "the index hangs on data in memory".to_owned()
             } else {
@@ -110,9 +127,16 @@ impl Measure<'_> {
             });
             return access;
         }
-        let (sums, complete) = self.sum(draft, context);
+        if draft.space == Space::Local && self.arena.as_const(draft.address).is_some() {
+            return Self::in_registers(access, context, executions);
+        }
+        let (sums, complete) = self.sum(draft, draft.address, context, BUDGET);
         if sums.requests == 0.0 {
-            access.certainty = self.certainty(draft, context, true, true);
+            access.certainty = if self.holds(draft, context, complete, true) == Some(Vec::new()) {
+                Certainty::Exact
+            } else {
+                Certainty::Assumed
+            };
             access.pattern = Self::pattern(&access, &sums);
             access.requests = Some(0.0);
             return access;
@@ -141,7 +165,14 @@ impl Measure<'_> {
             access.ideal_passes_per_request = Some(1.0);
         }
         access.pattern = Self::pattern(&access, &sums);
-        access.certainty = self.certainty(draft, context, complete, sums.varied);
+        access.certainty = Certainty::Assumed;
+        if let Some(constraints) = self.holds(draft, context, complete, sums.varied) {
+            access.certainty = Certainty::Exact;
+            if !constraints.is_empty() {
+                access.other_case = self.other_case(draft, context, &constraints, &sums);
+            }
+            access.constraints = constraints;
+        }
         access.why = match access.certainty {
             Certainty::Exact => None,
             _ if !complete => Some("a sample of the launch: too many distinct cases".to_owned()),
@@ -153,19 +184,47 @@ impl Measure<'_> {
         access
     }
 
-    fn sum(&mut self, draft: &AccessDraft, context: &Context) -> (Sums, bool) {
-        let modulus = match draft.space {
+    /// Of an array in registers every lane has the same element: nothing needs to be summed.
+    fn in_registers(access: Access, context: &Context, executions: Executions) -> Access {
+        let runs = executions.warps > 0.0;
+        let lanes =
+            executions.lanes * context.warp_factor / (executions.warps * context.lane_factor);
+        Access {
+            pattern: if runs {
+                Pattern::Broadcast
+            } else {
+                Pattern::Unknown
+            },
+            active_lanes_per_request: (runs && lanes.is_finite()).then_some(lanes),
+            certainty: Certainty::Assumed,
+            why: runs.then(|| "registers or local memory: the compiler decides".to_owned()),
+            ..access
+        }
+    }
+
+    fn period(&self, draft: &AccessDraft) -> i64 {
+        match draft.space {
             Space::Shared => bank_period(self.profile),
-            Space::Constant => 4,
+            Space::Constant => word(draft.bytes),
             _ => address_period(self.profile),
-        };
+        }
+        .max(1)
+    }
+
+    fn sum(
+        &self,
+        draft: &AccessDraft,
+        address: Id,
+        context: &Context,
+        budget: u32,
+    ) -> (Sums, bool) {
         let guards = context.guards();
-        let roots = [(draft.address, modulus.max(1))];
+        let roots = [(address, self.period(draft))];
         let query = Query {
             counters: &context.counters,
             guards: &guards,
             roots: &roots,
-            budget: BUDGET,
+            budget,
         };
         let mut sums = Sums::default();
         let lanes = self.domain.warp_size();
@@ -173,48 +232,18 @@ impl Measure<'_> {
         let complete = self.budget.visit(self.domain, arena, &query, &mut |case| {
             let addresses = &case.values[0][..lanes];
             let weight = case.weight;
-            let active = case.active;
-            let count = active.count_ones();
+            let cost = cost(profile, draft, addresses, case.active);
+            let [transactions, ideal, bytes, passes, ideal_passes, count] = cost.map(f64::from);
             sums.requests += weight;
-            sums.lanes += weight * f64::from(count);
-            let mut cost = (0, 0);
-            match draft.space {
-                Space::Shared => {
-                    let request = shared_request(profile, draft.bytes, addresses, active);
-                    sums.passes += weight * f64::from(request.passes);
-                    sums.ideal_passes += weight * f64::from(request.ideal);
-                    cost = (request.passes, request.ideal);
-                }
-                Space::Constant => {
-                    let passes = constant_passes(draft.bytes, addresses, active);
-                    sums.passes += weight * f64::from(passes);
-                    cost.0 = passes;
-                }
-                Space::Local => {}
-                Space::Global | Space::Texture => {
-                    let request = global_request(
-                        profile,
-                        hardware_op(draft.op),
-                        draft.bytes,
-                        addresses,
-                        active,
-                    );
-                    sums.transactions += weight * f64::from(request.transactions);
-                    sums.ideal += weight * f64::from(request.ideal);
-                    sums.bytes += weight * f64::from(request.bytes_moved);
-                    cost = (request.transactions, request.ideal);
-                }
-            }
-            if draft.op == Op::Atomic {
-                let passes = atomic_passes(draft.bytes, addresses, active);
-                if draft.space != Space::Shared {
-                    sums.passes += weight * f64::from(passes);
-                }
-            }
-            let seen = (cost.0, cost.1, count);
-            sums.varied |= *sums.least.get_or_insert(seen) != seen;
+            sums.lanes += weight * count;
+            sums.transactions += weight * transactions;
+            sums.ideal += weight * ideal;
+            sums.bytes += weight * bytes;
+            sums.passes += weight * passes;
+            sums.ideal_passes += weight * ideal_passes;
+            sums.varied |= *sums.seen.get_or_insert(cost) != cost;
             if sums.first.is_none() {
-                sums.first = Some(shape(addresses, active));
+                sums.first = Some(shape(addresses, case.active));
             }
         });
         (sums, complete)
@@ -240,22 +269,63 @@ impl Measure<'_> {
         }
     }
 
-    fn certainty(
-        &self,
+    /// The constraints under which the figures hold, whatever else was assumed; `None`: they hang on it.
+    fn holds(
+        &mut self,
         draft: &AccessDraft,
         context: &Context,
         complete: bool,
         varied: bool,
-    ) -> Certainty {
+    ) -> Option<Vec<String>> {
         let hangs = self.block_assumed
+            || !self.taken.is_empty()
             || context.why.is_some()
-            || assumed(self.arena, draft.address)
-            || (varied && (self.grid_assumed || context.hangs_on_assumption(self.arena)));
-        if !complete || hangs || draft.space == Space::Local {
-            Certainty::Assumed
-        } else {
-            Certainty::Exact
+            || draft.space == Space::Local;
+        if !complete || hangs {
+            return None;
         }
+        let period = self.period(draft);
+        let figure = Figure {
+            root: draft.address,
+            period,
+            // Words that two lanes share come once; on Kepler the two of one row.
+            unit: match draft.space {
+                Space::Shared if !self.profile.bank_rule.kepler_four_byte => word(draft.bytes),
+                _ => period,
+            },
+            bytes: i64::from(draft.bytes),
+            context,
+            varied,
+        };
+        let (profile, lanes) = (self.profile, self.domain.warp_size());
+        self.cases
+            .constraints(self.arena, self.domain, self.budget, &figure, &mut |case| {
+                cost(profile, draft, &case.values[0][..lanes], case.active)
+            })
+    }
+
+    /// What the access costs one value beside the one assumed, where that is another figure.
+    fn other_case(
+        &mut self,
+        draft: &AccessDraft,
+        context: &Context,
+        constraints: &[String],
+        expected: &Sums,
+    ) -> Option<OtherCase> {
+        let (address, context, when) =
+            self.cases
+                .other(self.arena, draft.address, context, constraints)?;
+        let (sums, complete) = self.sum(draft, address, &context, OTHER_BUDGET);
+        if !complete || sums.requests == 0.0 {
+            return None;
+        }
+        let figure = |sums: &Sums| match draft.space {
+            Space::Shared | Space::Constant => (sums.passes, sums.ideal_passes),
+            _ => (sums.transactions, sums.ideal),
+        };
+        let ((cost, ideal), (usual, _)) = (figure(&sums), figure(expected));
+        let (cost, ideal) = (cost / sums.requests, ideal / sums.requests);
+        ((cost - usual / expected.requests).abs() > 1e-9).then_some(OtherCase { when, cost, ideal })
     }
 
     fn assumption(&self, draft: &AccessDraft) -> String {
@@ -272,6 +342,8 @@ impl Measure<'_> {
             .collect();
         if !names.is_empty() {
             format!("hangs on the assumed {}", names.join(", "))
+        } else if !self.taken.is_empty() {
+            format!("hangs on the assumed {}", self.taken.join(", "))
         } else if self.block_assumed {
             "hangs on the assumed block".to_owned()
         } else {
@@ -360,6 +432,44 @@ impl Measure<'_> {
             _ => None,
         }
     }
+}
+
+/// What a lane reads at a time, in bytes: at least 4.
+fn word(bytes: u32) -> i64 {
+    i64::from(bytes.clamp(4, 1 << 16).next_power_of_two())
+}
+
+/// Transactions, the ideal, bytes moved, passes, the ideal, active lanes of one request.
+fn cost(profile: &Profile, draft: &AccessDraft, addresses: &[i64], active: u64) -> Cost {
+    let mut cost = [0, 0, 0, 0, 0, active.count_ones()];
+    match draft.space {
+        Space::Shared => {
+            let request = shared_request(profile, draft.bytes, addresses, active);
+            cost[3] = request.passes;
+            cost[4] = request.ideal;
+            if draft.op == Op::Atomic {
+                // Lanes on one word come one after the other, as do words of one bank.
+                cost[3] = cost[3].max(atomic_passes(draft.bytes, addresses, active));
+            }
+        }
+        Space::Constant => {
+            cost[3] = constant_passes(draft.bytes, addresses, active);
+            cost[4] = 1;
+        }
+        Space::Local => {}
+        Space::Global | Space::Texture => {
+            let op = hardware_op(draft.op);
+            let request = global_request(profile, op, draft.bytes, addresses, active);
+            cost[0] = request.transactions;
+            cost[1] = request.ideal;
+            cost[2] = request.bytes_moved;
+            if draft.op == Op::Atomic {
+                cost[3] = atomic_passes(draft.bytes, addresses, active);
+                cost[4] = 1;
+            }
+        }
+    }
+    cost
 }
 
 fn shape(addresses: &[i64], active: u64) -> Lanes {

@@ -2,11 +2,23 @@
 
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
-use crate::context::{BUDGET, Budget, Context, Executions, assumed};
+use crate::cases::{Cases, Figure};
+use crate::context::{Budget, Context, Executions, assumed};
 use crate::facts::{BarrierHazard, Branch, BranchKind, Certainty, Site, Uniformity};
 
 /// Cases looked at for one loop's trip counts, at most: they seldom repeat.
 const LOOP_BUDGET: u32 = 2048;
+
+/// Who says how probable a condition is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// A directive of the user.
+    Directive,
+    /// `__builtin_expect`.
+    Expectation,
+    /// Nobody.
+    Default,
+}
 
 /// A branch before it is measured.
 #[derive(Debug, Clone)]
@@ -22,6 +34,7 @@ pub(crate) struct BranchDraft {
     pub(crate) taken_operations: u32,
     pub(crate) other_operations: u32,
     pub(crate) probability: f64,
+    pub(crate) probability_from: From,
     /// Data decides, or it was not understood.
     pub(crate) why: Option<String>,
 }
@@ -34,20 +47,23 @@ pub(crate) struct BarrierDraft {
 }
 
 pub(crate) struct Measure<'a> {
-    pub(crate) arena: &'a Arena,
+    pub(crate) arena: &'a mut Arena,
     pub(crate) domain: &'a Domain,
     pub(crate) budget: &'a Budget,
+    pub(crate) cases: &'a mut Cases,
     pub(crate) contexts: &'a [Context],
     pub(crate) executions: &'a [Executions],
     pub(crate) blocks: [Symbol; 3],
     pub(crate) threads_per_block: u64,
+    /// True where the block's shape was assumed, or something to read the kernel at all.
     pub(crate) block_assumed: bool,
     pub(crate) grid_assumed: bool,
 }
 
 impl Measure<'_> {
-    pub(crate) fn branch(&self, draft: &BranchDraft) -> Branch {
-        let context = &self.contexts[draft.context];
+    pub(crate) fn branch(&mut self, draft: &BranchDraft) -> Branch {
+        let contexts = self.contexts;
+        let context = &contexts[draft.context];
         let evaluations = self.executions[draft.context].warps;
         let mut branch = Branch {
             site: draft.site,
@@ -92,8 +108,13 @@ impl Measure<'_> {
                     branch.divergent_warp_fraction = Some(0.0);
                 }
                 branch.certainty = Certainty::Assumed;
+                let from = match draft.probability_from {
+                    From::Directive => "as the directive says",
+                    From::Expectation => "from `__builtin_expect`",
+                    From::Default => "assumed",
+                };
                 branch.why = Some(format!(
-                    "hangs on data: each lane takes it with probability {p} (assumed)"
+                    "hangs on data: each lane takes it with probability {p} ({from})"
                 ));
             } else {
                 branch.why.get_or_insert_with(|| {
@@ -111,7 +132,8 @@ impl Measure<'_> {
             self.trips(condition, context)
         } else {
             let (sum, threads, same, complete) = self.sides(condition, context);
-            branch.taken_threads = Some(threads);
+            // Of a routine's body it is not followed which threads come there.
+            branch.taken_threads = context.routine.is_none().then_some(threads);
             (sum, same, complete)
         };
         let varies = sum.0 > 0.0;
@@ -124,16 +146,16 @@ impl Measure<'_> {
         } else {
             Uniformity::Divergent
         };
-        let hangs = assumed(self.arena, condition)
-            || context.hangs_on_assumption(self.arena)
-            || context.why.is_some()
-            || self.block_assumed
-            || (!same && self.grid_assumed);
-        branch.certainty = if complete && !hangs {
-            Certainty::Exact
-        } else {
-            Certainty::Assumed
-        };
+        branch.certainty = Certainty::Assumed;
+        // A loop's trips are known but for lanes that leave before.
+        let left_early = draft.kind == BranchKind::Loop && draft.why.is_some();
+        if complete
+            && !left_early
+            && let Some(constraints) = self.holds(draft.kind, condition, context)
+        {
+            branch.certainty = Certainty::Exact;
+            branch.constraints = constraints;
+        }
         if branch.certainty == Certainty::Exact {
             branch.why = None;
         } else {
@@ -151,45 +173,77 @@ impl Measure<'_> {
         branch
     }
 
+    /// The constraints under which the fractions hold, whatever else was assumed; `None`: they hang on it.
+    fn holds(&mut self, kind: BranchKind, condition: Id, context: &Context) -> Option<Vec<String>> {
+        if self.block_assumed || context.why.is_some() {
+            return None;
+        }
+        let looping = kind == BranchKind::Loop;
+        if self.arena.value(condition).is_some() && !assumed(self.arena, condition) {
+            return Some(Vec::new());
+        }
+        if assumed(self.arena, condition) {
+            return if looping {
+                self.cases
+                    .alike(self.arena, self.domain, condition, context)
+            } else {
+                self.cases.decided(self.arena, condition, context)
+            };
+        }
+        let figure = Figure {
+            root: condition,
+            period: 0,
+            unit: 1,
+            bytes: 1,
+            context,
+            varied: false,
+        };
+        let lanes = self.domain.warp_size();
+        self.cases
+            .constraints(self.arena, self.domain, self.budget, &figure, &mut |case| {
+                let active = (0..lanes).filter(|lane| case.active >> lane & 1 == 1);
+                let values = active.map(|lane| case.values[0][lane]);
+                let (mut least, mut most) = (i64::MAX, i64::MIN);
+                for value in values {
+                    // A loop's lanes differ in the number of iterations, a branch's in the side.
+                    let value = if looping {
+                        value
+                    } else {
+                        i64::from(value != 0)
+                    };
+                    least = least.min(value);
+                    most = most.max(value);
+                }
+                [u32::from(most > 0), u32::from(least != most), 0, 0, 0, 0]
+            })
+    }
+
     /// Warps that evaluate a condition, that take it with some lane, that split; threads that take it;
     /// whether all agree.
     fn sides(&self, condition: Id, context: &Context) -> ((f64, f64, f64), f64, bool, bool) {
         let mut guards = context.guards();
-        let mut complete = true;
-        let mut warps = |guards: &[Guard]| {
-            let query = Query {
-                counters: &context.counters,
-                guards,
-                roots: &[],
-                budget: BUDGET,
-            };
-            let (mut sum, mut threads) = (0.0, 0.0);
-            let whole = self
-                .budget
-                .visit(self.domain, self.arena, &query, &mut |case| {
-                    sum += case.weight;
-                    threads += case.weight * f64::from(case.active.count_ones());
-                });
-            complete &= whole;
-            (sum, threads)
+        let count = |guards: &[Guard]| {
+            self.budget
+                .count(self.domain, &*self.arena, &context.counters, guards)
         };
-        let (all, _) = warps(&guards);
+        let all = count(&guards);
         guards.push(Guard {
             condition,
             holds: true,
         });
-        let (taken, threads) = warps(&guards);
+        let taken = count(&guards);
         guards.pop();
         guards.push(Guard {
             condition,
             holds: false,
         });
-        let (other, _) = warps(&guards);
+        let other = count(&guards);
+        let both = (taken.warps + other.warps - all.warps).max(0.0);
         (
-            (all, taken, (taken + other - all).max(0.0)),
-            threads,
-            taken == 0.0 || other == 0.0,
-            complete,
+            (all.warps, taken.warps, both),
+            taken.lanes,
+            taken.warps == 0.0 || other.warps == 0.0,
+            all.complete && taken.complete && other.complete,
         )
     }
 
@@ -210,7 +264,7 @@ impl Measure<'_> {
         let mut same = true;
         let complete = self
             .budget
-            .visit(self.domain, self.arena, &query, &mut |case| {
+            .visit(self.domain, &*self.arena, &query, &mut |case| {
                 let values = (0..lanes)
                     .filter(|lane| case.active >> lane & 1 == 1)
                     .map(|lane| case.values[0][lane]);
@@ -309,19 +363,9 @@ impl Measure<'_> {
             .copied()
             .filter(|&counter| self.arena.depends_on(guard.condition, counter))
             .collect();
-        let mut lanes = 0.0;
-        let guards = [guard];
-        let query = Query {
-            counters: &counters,
-            guards: &guards,
-            roots: &[],
-            budget: BUDGET,
-        };
-        let complete = self
+        let counted = self
             .budget
-            .visit(self.domain, self.arena, &query, &mut |case| {
-                lanes += case.weight * f64::from(case.active.count_ones());
-            });
-        complete && lanes % self.threads_per_block as f64 != 0.0
+            .count(self.domain, &*self.arena, &counters, &[guard]);
+        counted.complete && counted.lanes % self.threads_per_block as f64 != 0.0
     }
 }

@@ -1,7 +1,8 @@
 //! Under which conditions, and how often, a statement runs.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
+use rustc_hash::FxHashMap;
 use warplens_symbolic::{
     Arena, BinaryOp, Case, Domain, Guard, Id, Node, Query, Symbol, SymbolKind,
 };
@@ -14,13 +15,68 @@ const KERNEL_BUDGET: u32 = 60_000;
 /// What a sum may still take when the kernel's budget is spent.
 const LEAST_BUDGET: u32 = 64;
 
-/// What is left of a kernel's budget.
+/// Counters and guards that something was counted under.
+type Counted = (Vec<Symbol>, Vec<Guard>);
+
+/// What is left of a kernel's budget, and what was counted with it.
 #[derive(Debug)]
-pub(crate) struct Budget(Cell<u32>);
+pub(crate) struct Budget {
+    left: Cell<u32>,
+    counted: RefCell<FxHashMap<Counted, Population>>,
+}
+
+/// How many there are of what some guards let through.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Population {
+    /// Executions of warps in which some lane takes part.
+    pub(crate) warps: f64,
+    /// Lanes that take part in them.
+    pub(crate) lanes: f64,
+    /// False where it is a sample.
+    pub(crate) complete: bool,
+}
 
 impl Budget {
     pub(crate) fn new() -> Budget {
-        Budget(Cell::new(KERNEL_BUDGET))
+        Budget {
+            left: Cell::new(KERNEL_BUDGET),
+            counted: RefCell::default(),
+        }
+    }
+
+    /// Counts what passes all guards. A side of a branch is asked for by the branch and by what stands
+    /// inside it: it is counted once.
+    pub(crate) fn count(
+        &self,
+        domain: &Domain,
+        arena: &Arena,
+        counters: &[Symbol],
+        guards: &[Guard],
+    ) -> Population {
+        let mut key = (counters.to_vec(), guards.to_vec());
+        key.1.sort_unstable();
+        key.1.dedup();
+        if let Some(known) = self.counted.borrow().get(&key) {
+            return *known;
+        }
+        let query = Query {
+            counters,
+            guards,
+            roots: &[],
+            budget: BUDGET,
+        };
+        let (mut warps, mut lanes) = (0.0, 0.0);
+        let complete = self.visit(domain, arena, &query, &mut |case| {
+            warps += case.weight;
+            lanes += case.weight * f64::from(case.active.count_ones());
+        });
+        let counted = Population {
+            warps,
+            lanes,
+            complete,
+        };
+        self.counted.borrow_mut().insert(key, counted);
+        counted
     }
 
     /// Sums over a query within its own budget and what is left; true where nothing was left out.
@@ -31,13 +87,13 @@ impl Budget {
         query: &Query,
         each: &mut dyn FnMut(&Case),
     ) -> bool {
-        let left = self.0.get();
+        let left = self.left.get();
         let query = Query {
             budget: query.budget.min(left.max(LEAST_BUDGET)),
             ..query.clone()
         };
         let outcome = domain.visit(arena, &query, each);
-        self.0.set(left.saturating_sub(outcome.looked_at));
+        self.left.set(left.saturating_sub(outcome.looked_at));
         outcome.complete
     }
 }
@@ -65,6 +121,10 @@ pub(crate) struct Context {
     pub(crate) loop_depth: u32,
     /// The counter of the innermost loop.
     pub(crate) innermost: Option<Symbol>,
+    /// The body it belongs to, of those that are executed once for all their calls.
+    pub(crate) routine: Option<usize>,
+    /// Counters of loops whose number of iterations hangs on an assumed value, and that number.
+    pub(crate) loose: Vec<(Symbol, Id)>,
 }
 
 /// Executions of a context.
@@ -133,22 +193,11 @@ impl Context {
 
     /// How often it runs.
     pub(crate) fn executions(&self, arena: &Arena, domain: &Domain, budget: &Budget) -> Executions {
-        let (mut warps, mut lanes) = (0.0, 0.0);
-        let guards = self.guards();
-        let query = Query {
-            counters: &self.counters,
-            guards: &guards,
-            roots: &[],
-            budget: BUDGET,
-        };
-        let complete = budget.visit(domain, arena, &query, &mut |case| {
-            warps += case.weight;
-            lanes += case.weight * f64::from(case.active.count_ones());
-        });
+        let counted = budget.count(domain, arena, &self.counters, &self.guards());
         Executions {
-            warps: warps * self.warp_factor,
-            lanes: lanes * self.lane_factor,
-            exact: complete && self.why.is_none(),
+            warps: counted.warps * self.warp_factor,
+            lanes: counted.lanes * self.lane_factor,
+            exact: counted.complete && self.why.is_none(),
         }
     }
 }

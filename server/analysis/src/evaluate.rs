@@ -1,10 +1,10 @@
 //! Expressions of the kernel: their values, the accesses they make and the operations they cost.
 
 use warplens_ir::{
-    AddressSpace, BinaryOp as IrOp, Builtin, Expr, ExprKind, Function, MathClass, Site, Storage,
-    Type, UnaryOp, VarId,
+    AddressSpace, BUILD, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, MathClass,
+    Site, Storage, Type, UnaryOp, VarId,
 };
-use warplens_symbolic::{BinaryOp, Id, SymbolKind};
+use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 
 use crate::access::{AccessDraft, any};
 use crate::branch::BranchDraft;
@@ -30,6 +30,9 @@ impl Executor<'_> {
             return;
         }
         *self.counts.entry((self.context, class)).or_insert(0.0) += written;
+        if self.counting_only {
+            return;
+        }
         let mut needs: Vec<usize> = Vec::new();
         if issued.total() > 0.0 {
             for operand in operands {
@@ -60,7 +63,7 @@ impl Executor<'_> {
 
     /// True the first time that a value must be computed where the execution stands.
     pub(crate) fn is_fresh(&mut self, id: Id) -> bool {
-        if self.dry > 0 || self.arena.value(id).is_some() {
+        if self.dry > 0 || self.counting_only || self.arena.value(id).is_some() {
             return false;
         }
         if let Some(counter) = self.contexts[self.context].innermost
@@ -147,9 +150,20 @@ impl Executor<'_> {
         }
     }
 
+    /// True where the bounds of a value are known and some of them are below zero.
+    fn may_be_negative(&self, id: Id) -> bool {
+        let range = self.arena.range(id);
+        let value = self.arena.value(id);
+        range.bounded() && !range.non_negative() && value.is_none_or(|value| value < 0)
+    }
+
     /// What arithmetic in a type makes of a result. Signed overflow is undefined: it does not happen.
     pub(crate) fn wrap(&mut self, ty: &Type, id: Id) -> Id {
         match ty {
+            Type::Int {
+                bits,
+                signed: false,
+            } if self.never_wraps_open(*bits, false, id) => id,
             Type::Int { bits, signed } if *bits < 32 || !signed => {
                 self.arena.wrap(*bits, *signed, id)
             }
@@ -165,6 +179,7 @@ impl Executor<'_> {
             {
                 id
             }
+            (_, Type::Int { bits, signed }) if self.never_wraps_open(*bits, *signed, id) => id,
             (_, Type::Int { bits, signed }) => self.arena.wrap(*bits, *signed, id),
             _ => id,
         }
@@ -177,6 +192,7 @@ impl Executor<'_> {
         match &expression.kind {
             ExprKind::Int(value) => Value::int(self.arena.constant(*value)),
             ExprKind::Float => Value::data(true),
+            ExprKind::Builtin(Builtin::GlobalIdx(axis)) => self.global_index(*axis, line),
             ExprKind::Builtin(builtin) => Value::int(self.builtin(*builtin)),
             ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
                 if let ExprKind::Field(base, _) = &expression.kind
@@ -332,25 +348,56 @@ impl Executor<'_> {
             ExprKind::Inline(statements, result) => {
                 self.inline(statements, *result, &expression.ty)
             }
-            ExprKind::Opaque(_, parts) => {
-                let mut loads = Vec::new();
+            ExprKind::Apply(routine, arguments) => self.apply(*routine, arguments, expression),
+            ExprKind::Opaque(reason, parts) => {
+                let build = reason == BUILD;
+                let (mut loads, mut uniform, mut data) = (Vec::new(), build, false);
                 for part in parts {
-                    loads.append(&mut self.eval(part).loads);
+                    let mut value = self.eval(part);
+                    uniform &= self.is_uniform(&value);
+                    data |= build && matches!(value.kind, Kind::Data);
+                    loads.append(&mut value.loads);
                 }
-                let id = self.unknown(false, false);
+                let kind = if data && matches!(expression.ty, Type::Float { .. }) {
+                    Kind::Data
+                } else {
+                    Kind::Int(self.unknown(data, uniform))
+                };
                 Value {
-                    kind: Kind::Int(id),
+                    kind,
                     loads,
-                    uniform: false,
+                    uniform,
                 }
             }
         }
     }
 
+    /// `get_global_id`: a multiplication and an addition issue, but none is written.
+    fn global_index(&mut self, axis: u8, line: u32) -> Value {
+        let result = self.builtin(Builtin::GlobalIdx(axis));
+        let first = self
+            .arena
+            .mul(self.block[axis as usize], self.block_dim[axis as usize]);
+        for id in [first, result] {
+            let issued = Mix {
+                int: f64::from(u8::from(self.is_fresh(id))),
+                ..Mix::default()
+            };
+            self.operation(OpClass::Int, 0.0, &issued, line, &mut []);
+        }
+        Value::int(result)
+    }
+
     fn builtin(&mut self, builtin: Builtin) -> Id {
+        self.routines.hangs_on_thread();
         match builtin {
             Builtin::ThreadIdx(axis) => self.thread[axis as usize],
             Builtin::BlockIdx(axis) => self.block[axis as usize],
+            Builtin::GlobalIdx(axis) => {
+                let axis = axis as usize;
+                let first = self.arena.mul(self.block[axis], self.block_dim[axis]);
+                self.arena.add(first, self.thread[axis])
+            }
             Builtin::BlockDim(axis) => self.block_dim[axis as usize],
             Builtin::GridDim(axis) => self.grid_dim[axis as usize],
             Builtin::WarpSize => {
@@ -457,6 +504,35 @@ impl Executor<'_> {
             ),
             _ => (x, y),
         };
+        // Values are kept as signed numbers of 64 bits: where an unsigned one may be below zero there, its order and
+        // its quotients are not known.
+        let hangs_on_sign = matches!(
+            op,
+            IrOp::Div | IrOp::Rem | IrOp::Lt | IrOp::Le | IrOp::Gt | IrOp::Ge
+        );
+        if operand_type == Type::SIZE
+            && hangs_on_sign
+            && (self.may_be_negative(x) || self.may_be_negative(y))
+        {
+            let uniform = self.is_uniform(&a) && self.is_uniform(&b);
+            let id = self.unknown(false, uniform);
+            self.integer(Some(id), line, &mut [&mut a, &mut b]);
+            return Value::int(id);
+        }
+        let undefined = match (op, &whole.ty, self.arena.value(y)) {
+            (IrOp::Div | IrOp::Rem, _, Some(0)) => true,
+            (IrOp::Shl | IrOp::Shr, Type::Int { bits, .. }, Some(by)) => {
+                !(0..i64::from((*bits).max(32))).contains(&by)
+            }
+            _ => false,
+        };
+        if undefined {
+            // C gives it no value.
+            let uniform = !self.arena.varies_by_lane(x);
+            let id = self.unknown(false, uniform);
+            self.integer(Some(id), line, &mut [&mut a, &mut b]);
+            return Value::int(id);
+        }
         let raw = match op {
             IrOp::Add => self.arena.add(x, y),
             IrOp::Sub => self.arena.sub(x, y),
@@ -483,6 +559,69 @@ impl Executor<'_> {
         };
         self.integer(Some(result), line, &mut [&mut a, &mut b]);
         Value::int(result)
+    }
+
+    /// A product of the lowest 24 bits of two numbers.
+    fn product24(&mut self, ty: &Type, x: Id, y: Id) -> Id {
+        let signed = !matches!(ty, Type::Int { signed: false, .. });
+        let (x, y) = (
+            self.arena.wrap(24, signed, x),
+            self.arena.wrap(24, signed, y),
+        );
+        let product = self.arena.mul(x, y);
+        self.arena.wrap(32, signed, product)
+    }
+
+    /// Named integer arithmetic; `None` where it is of more than 32 bits and not followed.
+    fn bits(&mut self, bits: Bits, operand: &Type, result: &Type, ids: &[Id]) -> Option<Id> {
+        let Type::Int {
+            bits: width,
+            signed,
+        } = *operand
+        else {
+            return None;
+        };
+        let &first = ids.first()?;
+        let second = ids.get(1).copied();
+        let third = ids.get(2).copied();
+        // The bits themselves, whatever sign the type gives them.
+        let plain = self.arena.wrap(width, false, first);
+        let of_width = self.arena.constant(i64::from(width));
+        let lowest_one = |executor: &mut Self| {
+            let negated = executor.arena.neg(plain);
+            executor.arena.binary(BinaryOp::And, plain, negated)
+        };
+        let id = match bits {
+            Bits::Population => self.arena.binary(BinaryOp::Population, plain, of_width),
+            Bits::LeadingZeros => self.arena.binary(BinaryOp::LeadingZeros, plain, of_width),
+            Bits::TrailingZeros => {
+                let one = self.arena.constant(1);
+                let lowest = lowest_one(self);
+                let below = self.arena.sub(lowest, one);
+                self.arena.binary(BinaryOp::Population, below, of_width)
+            }
+            Bits::FirstSet => {
+                let lowest = lowest_one(self);
+                let above = self.arena.binary(BinaryOp::LeadingZeros, lowest, of_width);
+                self.arena.sub(of_width, above)
+            }
+            Bits::Reverse => self.arena.binary(BinaryOp::Reverse, plain, of_width),
+            Bits::MultiplyHigh if width == 32 => {
+                self.arena.binary(BinaryOp::MulHigh, first, second?)
+            }
+            Bits::MultiplyHigh => return None,
+            Bits::MultiplyAdd24 => {
+                let product = self.product24(operand, first, second?);
+                let sum = self.arena.add(product, third?);
+                self.arena.wrap(width, signed, sum)
+            }
+            Bits::Clamp => {
+                let least = self.arena.binary(BinaryOp::Max, first, second?);
+                self.arena.binary(BinaryOp::Min, least, third?)
+            }
+            Bits::Expect => first,
+        };
+        Some(self.wrap(result, id))
     }
 
     fn move_pointer(
@@ -571,6 +710,7 @@ impl Executor<'_> {
         let truth = self.arena.truth(id);
         let before = self.static_operations;
         let outer = self.context;
+        let (probability, probability_from) = self.probability(condition);
         let branch = self.new_branch(BranchDraft {
             site: condition.site,
             text: self.text_of(condition.site),
@@ -580,7 +720,8 @@ impl Executor<'_> {
             inner: None,
             taken_operations: 0,
             other_operations: 0,
-            probability: self.probability(line),
+            probability,
+            probability_from,
             why: None,
         });
         // Only the side that is chosen is executed.
@@ -593,12 +734,20 @@ impl Executor<'_> {
         self.context = outer;
         self.set_operations(branch, taken, self.static_operations - before - taken);
         if self.arena.as_const(truth).is_none() {
-            self.integer(None, line, &mut [&mut test]);
+            // It issues, but it is no operator on integers.
+            let issued = Mix {
+                int: 1.0,
+                ..Mix::default()
+            };
+            self.operation(OpClass::Int, 0.0, &issued, line, &mut [&mut test]);
         }
         match (x.kind, y.kind, &whole.ty) {
             (Kind::Int(p), Kind::Int(q), Type::Int { .. }) => {
                 let mut loads = x.loads;
                 loads.append(&mut y.loads);
+                // Both sides come as the type of the whole: -1 beside an unsigned is a big number.
+                let p = self.convert(&a.ty, &whole.ty, p);
+                let q = self.convert(&b.ty, &whole.ty, q);
                 let result = self.arena.select(truth, p, q);
                 Value {
                     kind: Kind::Int(result),
@@ -715,6 +864,10 @@ impl Executor<'_> {
         match function {
             Function::Min | Function::Max if operands.len() == 2 => {
                 let (x, y) = (self.as_int(&values[0]), self.as_int(&values[1]));
+                let (x, y) = (
+                    self.convert(&arguments[0].ty, &whole.ty, x),
+                    self.convert(&arguments[1].ty, &whole.ty, y),
+                );
                 let op = if *function == Function::Min {
                     BinaryOp::Min
                 } else {
@@ -734,10 +887,24 @@ impl Executor<'_> {
             }
             Function::Mul24 if operands.len() == 2 => {
                 let (x, y) = (self.as_int(&values[0]), self.as_int(&values[1]));
-                let result = self.arena.mul(x, y);
+                let result = self.product24(&whole.ty, x, y);
                 let mut operands: Vec<&mut Value> = values.iter_mut().collect();
                 self.integer(Some(result), line, &mut operands);
                 Value::int(result)
+            }
+            Function::Bits(bits) => {
+                let ids: Vec<Id> = values.iter().map(|value| self.as_int(value)).collect();
+                let operand = arguments
+                    .first()
+                    .map_or(Type::INT, |first| first.ty.clone());
+                let result = self.bits(*bits, &operand, &whole.ty, &ids);
+                let mut operands: Vec<&mut Value> = values.iter_mut().collect();
+                self.integer(result, line, &mut operands);
+                let id = match result {
+                    Some(id) => id,
+                    None => self.unknown(false, uniform),
+                };
+                Value::int(id)
             }
             Function::Math(MathClass::Float(operations)) => {
                 let instructions = f64::from(operations.div_ceil(2));
@@ -860,7 +1027,7 @@ impl Executor<'_> {
         }
     }
 
-    fn array(&mut self, name: &str, space: Space) -> ArrayId {
+    pub(crate) fn array(&mut self, name: &str, space: Space) -> ArrayId {
         self.arrays.push(Array {
             name: name.to_owned(),
             space,
@@ -1099,14 +1266,29 @@ impl Executor<'_> {
                 let zero = self.arena.constant(0);
                 Value::pointer(array, zero)
             }
-            (Type::Int { .. }, Storage::Param(_)) => {
+            (Type::Int { .. }, Storage::Param(_)) if self.open.is_some() => {
+                let open = self.open_parameter(id);
+                Value::int(open.unwrap_or_else(|| self.unknown(false, true)))
+            }
+            (Type::Int { bits, signed }, Storage::Param(_)) => {
+                // One symbol, also where a side of a branch or a first look at a loop read it before.
+                if let Some(&known) = self.parameters.get(&id) {
+                    return Value::int(known);
+                }
                 let given = self.arguments.iter().find(|(name, ..)| *name == var.name);
                 let (value, assumed) = given
                     .map_or((crate::execute::DEFAULT_ARGUMENT, true), |(_, v, a)| {
                         (*v, *a)
                     });
                 let kind = SymbolKind::Fixed { value, assumed };
-                Value::int(self.arena.symbol(&var.name, kind, any()))
+                let range = if assumed {
+                    Interval::of_type(*bits, *signed)
+                } else {
+                    any()
+                };
+                let symbol = self.arena.symbol(&var.name, kind, range);
+                self.parameters.insert(id, symbol);
+                Value::int(symbol)
             }
             (_, Storage::Param(_)) => Value::data(true),
             // Not yet written: undefined.
@@ -1179,7 +1361,7 @@ impl Executor<'_> {
         };
         self.static_operations += 1;
         let mut waits = std::mem::take(&mut self.pending);
-        if self.dry > 0 {
+        if self.dry > 0 || self.counting_only {
             return 0;
         }
         waits.extend(needs);
@@ -1189,6 +1371,9 @@ impl Executor<'_> {
         *self.counts.entry((self.context, class)).or_insert(0.0) += 1.0;
         // An index that a thread knows at compile time keeps a local array in registers.
         let registers = space == Space::Local && self.arena.as_const(address).is_some();
+        if !registers {
+            self.routines.touches_memory();
+        }
         let site = expression.site;
         self.accesses.push(AccessDraft {
             site,

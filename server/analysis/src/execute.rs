@@ -2,25 +2,35 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_hardware::Profile;
-use warplens_ir::{Kernel, Stmt, StmtKind, Storage, Type, VarId};
-use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Symbol, SymbolKind};
+use warplens_ir::{
+    AssumptionKind, Bits, ExprKind, Function, Kernel, Stmt, StmtKind, Storage, Type, VarId,
+};
+use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Interval, Symbol, SymbolKind};
 
 use crate::access::{AccessDraft, Measure as MeasureAccess, any};
-use crate::branch::{BarrierDraft, BranchDraft, Measure as MeasureBranch};
+use crate::branch::{BarrierDraft, BranchDraft, From, Measure as MeasureBranch};
+use crate::cases::{Cases, MOST_TURNS};
 use crate::context::{Budget, Context, Executions, Origin};
+use crate::counts::Open;
 use crate::env::{Changes, Env};
 use crate::facts::{
     Assumption, BranchKind, Count, KernelFacts, Mix, NotUnderstood, OpClass, SharedArray, Site,
     Source,
 };
 use crate::flow::{self, Draft, compute};
+use crate::routine::Routines;
 use crate::value::{Array, ArrayId, Kind, Value};
-use crate::{Request, facts};
+use crate::{Request, Resources, facts};
 
 /// The value of an integer parameter that nobody gave.
 pub(crate) const DEFAULT_ARGUMENT: i64 = 1024;
 /// The probability that a lane takes a branch that hangs on data.
 const DEFAULT_PROBABILITY: f64 = 0.5;
+
+/// The probability that `__builtin_expect` is right: what GCC takes (parameter `builtin-expect-probability`).
+const EXPECTED: f64 = 0.9;
+/// The probability that it is wrong.
+const UNEXPECTED: f64 = 0.1;
 
 /// A kernel that takes more evaluations than this is cut off, and says so.
 const MOST_STEPS: u32 = 400_000;
@@ -55,9 +65,10 @@ pub(crate) struct Executor<'a> {
     /// Greater than 0 while a loop's body is only looked at: nothing is recorded.
     pub(crate) dry: u32,
     pub(crate) flow: Vec<Draft>,
+    pub(crate) routines: Routines,
     pub(crate) accesses: Vec<AccessDraft>,
     pub(crate) branches: Vec<BranchDraft>,
-    barriers: Vec<BarrierDraft>,
+    pub(crate) barriers: Vec<BarrierDraft>,
     pub(crate) counts: FxHashMap<(usize, OpClass), f64>,
     pub(crate) static_operations: u32,
     /// Values already computed, by the loop they were computed in.
@@ -67,10 +78,16 @@ pub(crate) struct Executor<'a> {
     /// Loads that the next access waits for.
     pub(crate) pending: Vec<usize>,
     pub(crate) placeholders: FxHashMap<u32, Id>,
+    /// The symbols of integer parameters.
+    pub(crate) parameters: FxHashMap<VarId, Id>,
     pub(crate) loop_counters: FxHashMap<(usize, i64), Id>,
-    lost: Vec<NotUnderstood>,
+    pub(crate) lost: Vec<NotUnderstood>,
     shared: Vec<(VarId, SharedArray)>,
     pub(crate) guesses: Vec<Assumption>,
+    /// True while something is evaluated that is counted and no part of the models' work.
+    pub(crate) counting_only: bool,
+    /// Set where parameters have no values.
+    pub(crate) open: Option<Open>,
 }
 
 impl<'a> Executor<'a> {
@@ -84,18 +101,23 @@ impl<'a> Executor<'a> {
         let block = axes.map(|axis| {
             let extent = launch.grid[axis as usize].min(i64::MAX as u64) as i64;
             let name = format!("blockIdx.{}", names[axis as usize]);
-            arena.symbol(&name, SymbolKind::Counter { extent }, any())
+            let range = if launch.grid_source.is_assumption() {
+                Interval::new(0, MOST_TURNS)
+            } else {
+                any()
+            };
+            arena.symbol(&name, SymbolKind::Counter { extent }, range)
         });
         let thread = axes.map(|axis| {
             let name = format!("threadIdx.{}", names[axis as usize]);
             arena.symbol(&name, SymbolKind::Thread(axis), domain.thread_range(axis))
         });
-        let fixed = |arena: &mut Arena, name: &str, value: u64, source: Source| {
+        let fixed = |arena: &mut Arena, name: &str, value: u64, source: Source, range| {
             let kind = SymbolKind::Fixed {
                 value: value as i64,
                 assumed: source.is_assumption(),
             };
-            arena.symbol(name, kind, any())
+            arena.symbol(name, kind, range)
         };
         let block_dim = axes.map(|axis| {
             let name = format!("blockDim.{}", names[axis as usize]);
@@ -104,6 +126,8 @@ impl<'a> Executor<'a> {
                 &name,
                 launch.block[axis as usize],
                 launch.block_source,
+                // Where the block is assumed, all figures are: nothing is gained by other values.
+                any(),
             )
         });
         let grid_dim = axes.map(|axis| {
@@ -113,6 +137,11 @@ impl<'a> Executor<'a> {
                 &name,
                 launch.grid[axis as usize],
                 launch.grid_source,
+                if launch.grid_source.is_assumption() {
+                    Interval::new(1, MOST_TURNS)
+                } else {
+                    any()
+                },
             )
         });
         let counters = block.iter().filter_map(|&id| arena.as_symbol(id)).collect();
@@ -124,6 +153,8 @@ impl<'a> Executor<'a> {
             why: None,
             loop_depth: 0,
             innermost: None,
+            routine: None,
+            loose: Vec::new(),
         };
         Executor {
             kernel: request.kernel,
@@ -145,6 +176,7 @@ impl<'a> Executor<'a> {
             context: 0,
             dry: 0,
             flow: Vec::new(),
+            routines: Routines::default(),
             accesses: Vec::new(),
             branches: Vec::new(),
             barriers: Vec::new(),
@@ -155,18 +187,39 @@ impl<'a> Executor<'a> {
             indexed_local: FxHashSet::default(),
             pending: Vec::new(),
             placeholders: FxHashMap::default(),
+            parameters: FxHashMap::default(),
             loop_counters: FxHashMap::default(),
             lost: request.kernel.not_understood.clone(),
             shared: Vec::new(),
             guesses: Vec::new(),
+            counting_only: false,
+            open: None,
         }
     }
 
     pub(crate) fn run(mut self) -> KernelFacts {
+        self.execute();
+        self.facts()
+    }
+
+    pub(crate) fn resources(mut self) -> Resources {
+        self.execute();
+        Resources {
+            registers_per_thread: self.registers(),
+            static_shared_bytes: self.static_shared_bytes(),
+        }
+    }
+
+    /// Runs the kernel's body.
+    pub(crate) fn execute(&mut self) {
         self.shared = self.shared_arrays();
         let kernel = self.kernel;
         self.block_of(&kernel.body);
-        self.facts()
+    }
+
+    /// True where something was not understood: what it does is not counted.
+    pub(crate) fn has_losses(&self) -> bool {
+        !self.lost.is_empty()
     }
 
     pub(crate) fn lose(&mut self, site: Site, reason: &str) {
@@ -178,12 +231,18 @@ impl<'a> Executor<'a> {
         }
     }
 
-    pub(crate) fn probability(&self, line: u32) -> f64 {
-        self.request
-            .probabilities
-            .iter()
-            .find(|(at, _)| *at == line || *at + 1 == line)
-            .map_or(DEFAULT_PROBABILITY, |(_, probability)| *probability)
+    /// How probable a condition is where data decides it, and who says so.
+    pub(crate) fn probability(&self, condition: &warplens_ir::Expr) -> (f64, From) {
+        let line = condition.site.line;
+        let mut given = self.request.probabilities.iter();
+        if let Some((_, probability)) = given.find(|(at, _)| *at == line || *at + 1 == line) {
+            return (*probability, From::Directive);
+        }
+        match expected(condition) {
+            Some(true) => (EXPECTED, From::Expectation),
+            Some(false) => (UNEXPECTED, From::Expectation),
+            None => (DEFAULT_PROBABILITY, From::Default),
+        }
     }
 
     pub(crate) fn shared_index(&self, id: VarId) -> Option<usize> {
@@ -316,7 +375,16 @@ impl<'a> Executor<'a> {
         for statement in statements {
             let exits = self.statement(statement);
             let left = self.leaving(exits);
-            all = self.join(all, exits);
+            // Who went on to the next iteration, or left the loop, does not come to a later `return`.
+            let elsewhere = self.or(all.broke, all.continued);
+            let returned = if self.arena.as_const(elsewhere) == Some(0) {
+                exits.returned
+            } else {
+                let here = self.arena.not(elsewhere);
+                self.arena
+                    .binary(BinaryOp::LogicalAnd, here, exits.returned)
+            };
+            all = self.join(all, Exits { returned, ..exits });
             match self.arena.as_const(left) {
                 Some(0) => {}
                 // The rest is never reached: it stands in the source, but changes nothing.
@@ -364,6 +432,9 @@ impl<'a> Executor<'a> {
 
     fn statement(&mut self, statement: &Stmt) -> Exits {
         let mut exits = self.no_exits();
+        if self.routines.failed() {
+            return exits;
+        }
         if self.steps > MOST_STEPS {
             if self.steps != u32::MAX {
                 self.steps = u32::MAX;
@@ -408,6 +479,7 @@ impl<'a> Executor<'a> {
             StmtKind::Break => exits.broke = self.arena.constant(1),
             StmtKind::Continue => exits.continued = self.arena.constant(1),
             StmtKind::Barrier => {
+                self.routines.touches_memory();
                 if self.dry == 0 {
                     *self
                         .counts
@@ -426,7 +498,7 @@ impl<'a> Executor<'a> {
     }
 
     /// What an initialisation makes of a value.
-    fn converted(&mut self, value: Value, from: &Type, to: &Type, line: u32) -> Value {
+    pub(crate) fn converted(&mut self, value: Value, from: &Type, to: &Type, line: u32) -> Value {
         let mut value = value;
         let float_to_int = from.is_float() && to.is_int();
         if (from.is_int() && to.is_float())
@@ -482,6 +554,7 @@ impl<'a> Executor<'a> {
         let id = self.as_int(&value);
         let truth = self.arena.truth(id);
         let outer = self.context;
+        let (probability, probability_from) = self.probability(condition);
         let branch = self.new_branch(BranchDraft {
             site: condition.site,
             text: self.text_of(condition.site),
@@ -491,7 +564,8 @@ impl<'a> Executor<'a> {
             inner: None,
             taken_operations: 0,
             other_operations: 0,
-            probability: self.probability(line),
+            probability,
+            probability_from,
             why: None,
         });
         if self.dry == 0 {
@@ -656,14 +730,17 @@ impl<'a> Executor<'a> {
 
     fn facts(mut self) -> KernelFacts {
         let budget = Budget::new();
-        let executions: Vec<Executions> = self
-            .contexts
-            .iter()
-            .map(|context| context.executions(&self.arena, &self.domain, &budget))
-            .collect();
+        let executions = self.executions(&budget);
         let launch = self.request.launch;
         let block_assumed = launch.block_source.is_assumption();
         let grid_assumed = launch.grid_source.is_assumption();
+        let taken: Vec<&str> = self
+            .kernel
+            .assumed
+            .iter()
+            .filter(|assumption| assumption.is_taken())
+            .map(|assumption| assumption.name.as_str())
+            .collect();
         let symbols = |ids: [Id; 3], arena: &Arena| {
             ids.map(|id| arena.as_symbol(id).expect("made as symbols"))
         };
@@ -673,14 +750,16 @@ impl<'a> Executor<'a> {
         let mut cache: FxHashMap<(Id, usize, u32, facts::Op, facts::Space), facts::Access> =
             FxHashMap::default();
         let mut accesses = Vec::with_capacity(self.accesses.len());
+        let mut cases = Cases::new(grid_assumed.then_some(blocks));
         let mut measure = MeasureAccess {
             arena: &mut self.arena,
             domain: &self.domain,
             budget: &budget,
+            cases: &mut cases,
             profile: self.profile,
             threads,
             block_assumed,
-            grid_assumed,
+            taken: &taken,
         };
         for draft in &self.accesses {
             let key = (
@@ -712,15 +791,16 @@ impl<'a> Executor<'a> {
         }
         touched_fields(&mut accesses);
 
-        let measure = MeasureBranch {
-            arena: &self.arena,
+        let mut measure = MeasureBranch {
+            arena: &mut self.arena,
             domain: &self.domain,
             budget: &budget,
+            cases: &mut cases,
             contexts: &self.contexts,
             executions: &executions,
             blocks,
             threads_per_block: launch.threads_per_block(),
-            block_assumed,
+            block_assumed: block_assumed || !taken.is_empty(),
             grid_assumed,
         };
         let mut branches: Vec<facts::Branch> = self
@@ -730,17 +810,23 @@ impl<'a> Executor<'a> {
             .collect();
         measure.hazards(&self.barriers, &mut branches);
 
-        let counts = self.sum_counts(&executions, block_assumed || grid_assumed);
+        let mut constraints: Vec<String> = accesses
+            .iter()
+            .flat_map(|access| &access.constraints)
+            .chain(branches.iter().flat_map(|branch| &branch.constraints))
+            .cloned()
+            .collect();
+        constraints.sort_unstable();
+        constraints.dedup();
+        let assumed = block_assumed || grid_assumed || !taken.is_empty();
+        let counts = self.sum_counts(&executions, assumed);
         let mut assumptions = self.assumptions();
         assumptions.append(&mut self.guesses);
-        let static_shared_bytes = self
-            .shared
-            .iter()
-            .filter(|(_, a)| !a.dynamic)
-            .map(|(_, array)| array.bytes)
-            .sum();
+        let static_shared_bytes = self.static_shared_bytes();
         let local_bytes_per_thread = self.local_bytes();
         let registers_per_thread = self.registers();
+        let bodies = self.routines.totals(&executions);
+        let flow = flow::finish(std::mem::take(&mut self.flow), &executions, &bodies);
         KernelFacts {
             name: self.kernel.name.clone(),
             name_site: self.kernel.name_site,
@@ -750,14 +836,14 @@ impl<'a> Executor<'a> {
             accesses,
             branches,
             counts,
-            flow: flow::finish(self.flow, &executions),
+            flow,
             shared_arrays: self.shared.into_iter().map(|(_, array)| array).collect(),
             static_shared_bytes,
             local_bytes_per_thread,
             registers_per_thread,
             max_threads_per_block: self.kernel.max_threads,
             assumptions,
-            constraints: Vec::new(),
+            constraints,
             not_understood: self.lost,
         }
     }
@@ -765,13 +851,16 @@ impl<'a> Executor<'a> {
     fn sum_counts(&self, executions: &[Executions], launch_assumed: bool) -> Vec<Count> {
         let mut counts = Vec::new();
         for class in OpClass::ALL {
-            let (mut value, mut exact, mut some) = (0.0, !launch_assumed, false);
+            let sure = !launch_assumed && !self.has_losses();
+            let (mut value, mut exact, mut some) = (0.0, sure, false);
+            let mut complete = !self.has_losses();
             for (&(context, of), &operations) in &self.counts {
                 if of != class {
                     continue;
                 }
                 some = true;
                 value += operations * executions[context].lanes;
+                complete &= executions[context].exact;
                 exact &= executions[context].exact
                     && !self.contexts[context].hangs_on_assumption(&self.arena);
             }
@@ -780,6 +869,7 @@ impl<'a> Executor<'a> {
                     class,
                     value: Some(value),
                     exact,
+                    complete,
                 });
             }
         }
@@ -810,8 +900,17 @@ impl<'a> Executor<'a> {
                 add(symbol, list(extents), from);
             }
         }
-        for (symbol, value) in &self.kernel.assumed {
-            add(symbol, value.clone(), "default");
+        for assumption in &self.kernel.assumed {
+            // For what the build defines: the option that settles it.
+            let source = match assumption.kind {
+                AssumptionKind::Build { .. } => format!("-D {}=…", assumption.name),
+                AssumptionKind::Template
+                | AssumptionKind::Target
+                | AssumptionKind::Unread
+                | AssumptionKind::Linked
+                | AssumptionKind::Conditional { .. } => "default".into(),
+            };
+            add(&assumption.name, assumption.value.clone(), &source);
         }
         let mut aligned = false;
         for var in self.kernel.vars.iter().take(self.kernel.params as usize) {
@@ -839,14 +938,26 @@ impl<'a> Executor<'a> {
                 "default",
             );
         }
-        let mut data = self.branches.iter().filter(|branch| {
-            branch.kind != BranchKind::Loop
+        let mut stated: Vec<From> = Vec::new();
+        for branch in &self.branches {
+            let data = branch.kind != BranchKind::Loop
                 && branch
                     .condition
-                    .is_some_and(|id| self.arena.opaque(id) == Some(true))
-        });
-        if let Some(branch) = data.next() {
-            add("probability", branch.probability.to_string(), "default");
+                    .is_some_and(|id| self.arena.opaque(id) == Some(true));
+            let from = branch.probability_from;
+            // One line for all that have the default, one for each expectation.
+            let again = from == From::Default && stated.contains(&from);
+            if !data || from == From::Directive || again {
+                continue;
+            }
+            stated.push(from);
+            let probability = branch.probability.to_string();
+            if from == From::Default {
+                add("probability", probability, "default");
+            } else {
+                let symbol = format!("probability(`{}`)", branch.text);
+                add(&symbol, probability, "__builtin_expect");
+            }
         }
         found
     }
@@ -857,6 +968,14 @@ impl<'a> Executor<'a> {
             .iter()
             .filter(|(_, array)| self.indexed_local.contains(array))
             .map(|(var, _)| self.kernel.var(*var).ty.size())
+            .sum()
+    }
+
+    fn static_shared_bytes(&self) -> u64 {
+        self.shared
+            .iter()
+            .filter(|(_, array)| !array.dynamic)
+            .map(|(_, array)| array.bytes)
             .sum()
     }
 
@@ -882,6 +1001,25 @@ impl<'a> Executor<'a> {
         }
         let most = self.profile.max_registers_per_thread;
         (registers as u32).clamp(16, most.max(16))
+    }
+}
+
+/// What `__builtin_expect` says of a condition, where the condition is one.
+fn expected(condition: &warplens_ir::Expr) -> Option<bool> {
+    match &condition.kind {
+        ExprKind::Call(Function::Bits(Bits::Expect), arguments) => {
+            let mut value = arguments.get(1)?;
+            while let ExprKind::Cast(_, inner) = &value.kind {
+                value = inner;
+            }
+            match value.kind {
+                ExprKind::Int(value) => Some(value != 0),
+                _ => None,
+            }
+        }
+        ExprKind::Cast(_, inner) => expected(inner),
+        ExprKind::List(parts) if parts.len() == 1 => expected(&parts[0]),
+        _ => None,
     }
 }
 

@@ -87,6 +87,17 @@ pub struct StructField {
     pub touched: u32,
 }
 
+/// What an access costs where its constraints do not hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherCase {
+    /// The values it was evaluated for: `n = 1025`.
+    pub when: String,
+    /// Transactions or passes per request.
+    pub cost: f64,
+    /// The same without conflicts and with all bytes side by side.
+    pub ideal: f64,
+}
+
 /// One access as the source writes it. Averages are over requests: one warp executing it once with at
 /// least one active lane.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,8 +144,11 @@ pub struct Access {
     pub certainty: Certainty,
     /// Why it is not exact, in words, where it is not.
     pub why: Option<String>,
-    /// Conditions on free symbols under which an exact result holds.
+    /// Conditions on free symbols under which an exact result holds: `n % 8 == 0`, `n >= 16`. They are over
+    /// positive values for which no index leaves the range of its type.
     pub constraints: Vec<String>,
+    /// One case outside the constraints, where there are some and it differs.
+    pub other_case: Option<OtherCase>,
     /// Depth of loops around it.
     pub loop_depth: u32,
     /// Index into [`KernelFacts::shared_arrays`] for shared accesses.
@@ -319,6 +333,8 @@ pub struct Count {
     pub value: Option<f64>,
     /// True where derived with nothing assumed.
     pub exact: bool,
+    /// True where every thread was accounted for: no sample, no condition or trip count that was guessed.
+    pub complete: bool,
 }
 
 /// Instructions one warp issues for a stretch of straight code, by pipe. Numbers are per execution of the
@@ -449,7 +465,7 @@ pub struct KernelFacts {
     /// Where the name stands.
     pub name_site: Site,
     /// Lines of the functions it calls, which sites refer to.
-    pub callees: Vec<CalleeLine>,
+    pub callees: std::sync::Arc<[CalleeLine]>,
     /// The launch these facts hold for.
     pub launch: Launch,
     /// Lanes of a warp or wave on the target.

@@ -20,6 +20,12 @@ pub(crate) enum Draft {
     Barrier {
         line: u32,
     },
+    /// A call of a body that is executed once for all its calls.
+    Call {
+        body: usize,
+        uses: Vec<usize>,
+        line: u32,
+    },
     Loop {
         outer: usize,
         inner: usize,
@@ -63,8 +69,12 @@ pub(crate) fn compute(list: &mut Vec<Draft>, line: u32, add: &Mix, needs: &[usiz
     }
 }
 
-/// Fills in trips and weights.
-pub(crate) fn finish(drafts: Vec<Draft>, executions: &[Executions]) -> Vec<Node> {
+/// Fills in trips and weights; `bodies` are what the calls of each routine's body issue, and their chains.
+pub(crate) fn finish(
+    drafts: Vec<Draft>,
+    executions: &[Executions],
+    bodies: &[(Mix, f64)],
+) -> Vec<Node> {
     let ratio = |part: usize, whole: usize| {
         if executions[whole].warps > 0.0 {
             executions[part].warps / executions[whole].warps
@@ -88,6 +98,15 @@ pub(crate) fn finish(drafts: Vec<Draft>, executions: &[Executions]) -> Vec<Node>
             },
             Draft::Access { access, uses } => Node::Access { access, uses },
             Draft::Barrier { line } => Node::Barrier { line },
+            Draft::Call { body, uses, line } => {
+                let (mix, chain) = bodies[body];
+                Node::Compute {
+                    mix,
+                    uses,
+                    chain,
+                    line,
+                }
+            }
             Draft::Loop {
                 outer,
                 inner,
@@ -99,7 +118,7 @@ pub(crate) fn finish(drafts: Vec<Draft>, executions: &[Executions]) -> Vec<Node>
                 trips: ratio(inner, outer),
                 known,
                 text,
-                body: finish(body, executions),
+                body: finish(body, executions, bodies),
                 line,
             },
             Draft::Branch {
@@ -112,8 +131,8 @@ pub(crate) fn finish(drafts: Vec<Draft>, executions: &[Executions]) -> Vec<Node>
             } => Node::Branch {
                 taken: ratio(taken, outer),
                 other: ratio(other, outer),
-                then: finish(then, executions),
-                otherwise: finish(otherwise, executions),
+                then: finish(then, executions, bodies),
+                otherwise: finish(otherwise, executions, bodies),
                 line,
             },
         })

@@ -6,18 +6,22 @@
 
 mod access;
 mod branch;
+mod cases;
 mod context;
+mod counts;
 mod env;
 mod evaluate;
 mod execute;
 pub mod facts;
 mod flow;
 mod loops;
+mod routine;
 mod value;
 
 use warplens_hardware::Profile;
 use warplens_ir::Kernel;
 
+pub use counts::{Expression, Expressions, count_expressions};
 use facts::{KernelFacts, Launch};
 
 /// What is asked.
@@ -40,4 +44,18 @@ pub struct Request<'a> {
 /// Everything about the kernel. Never fails: what is not understood is listed and costs only itself.
 pub fn analyze(request: &Request) -> KernelFacts {
     execute::Executor::new(request).run()
+}
+
+/// What a block of the kernel holds, without the facts: what a default grid, so many full waves, hangs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resources {
+    /// Registers of a thread, roughly.
+    pub registers_per_thread: u32,
+    /// Bytes of shared arrays whose extents the source states.
+    pub static_shared_bytes: u64,
+}
+
+/// The resources that [`analyze`] would find, without summing over the warps of the launch.
+pub fn resources(request: &Request) -> Resources {
+    execute::Executor::new(request).resources()
 }

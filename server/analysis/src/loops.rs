@@ -1,11 +1,12 @@
 //! Loops: how values move from one iteration to the next, and how many there are.
 
 use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, VarId};
-use warplens_symbolic::{BinaryOp, Id, Node, SymbolKind};
+use warplens_symbolic::{BinaryOp, Id, Interval, Node, SymbolKind};
 
 use crate::access::any;
-use crate::branch::BranchDraft;
-use crate::context::Origin;
+use crate::branch::{BranchDraft, From};
+use crate::cases::MOST_TURNS;
+use crate::context::{Origin, assumed};
 use crate::execute::{Executor, Exits};
 use crate::facts::{Assumption, BranchKind, Mix, OpClass};
 use crate::flow::{Draft, compute};
@@ -23,8 +24,9 @@ enum Motion {
     Linear(Id),
     /// As listed.
     Listed(Vec<i64>),
-    /// Multiplied, divided or shifted by a constant: listed once the trip count is known.
-    Geometric(BinaryOp, i64),
+    /// Multiplied, divided or shifted by a constant, which may be an assumed one: listed once the trip
+    /// count is known.
+    Geometric(BinaryOp, i64, bool),
     Still,
     /// Not followed: data or not understood; the same for all lanes or not.
     Lost(bool, bool),
@@ -58,28 +60,50 @@ impl Executor<'_> {
         assigned.dedup();
         let entry: Vec<(VarId, Value)> =
             assigned.iter().map(|&id| (id, self.variable(id))).collect();
-        let (motions, has_break) =
+        let (mut motions, has_break) =
             self.motions(*kind, condition.as_ref(), step.as_ref(), body, &entry);
+        // What a branch changes before it leaves is not in the state after one iteration.
+        let mut leaving = Leaving::default();
+        leaving.search(body);
+        for ((id, _), motion) in entry.iter().zip(&mut motions) {
+            if leaving.continued.contains(id) {
+                *motion = Motion::Lost(true, false);
+            }
+        }
 
         // The condition as a function of the iteration.
         let iteration = self.placeholder(u32::MAX);
-        let (motions, trips) = self.trips(*kind, condition.as_ref(), &entry, motions, iteration);
+        let (motions, trips) = self.trips(
+            (*kind, body),
+            condition.as_ref(),
+            &entry,
+            motions,
+            iteration,
+        );
 
         let outer = self.context;
         let (extent, exact_trips) = match &trips {
             Trips::Known { most, same, .. } => (*most, *same),
             Trips::Unknown(_) => (GUESSED_TRIPS, true),
         };
-        let counter = self.counter(statement, extent);
+        let loose = matches!(&trips, Trips::Known { trips, .. } if assumed(&self.arena, *trips));
+        let counter = self.counter(statement, extent, loose);
         let Some(symbol) = self.arena.as_symbol(counter) else {
             return self.no_exits();
         };
+
+        if let Trips::Known { trips, .. } = &trips {
+            self.open_counter(symbol, *trips);
+        }
 
         let line = statement.site.line;
         let why = match &trips {
             Trips::Unknown(why) => Some(why.clone()),
             Trips::Known { .. } if has_break => {
                 Some("a break may end the loop before its bound".to_owned())
+            }
+            Trips::Known { pinned: true, .. } => {
+                Some("the iterations hang on an assumed value".to_owned())
             }
             Trips::Known { .. } => None,
         };
@@ -97,6 +121,7 @@ impl Executor<'_> {
             taken_operations: 0,
             other_operations: 0,
             probability: 1.0,
+            probability_from: From::Default,
             why: why.clone(),
         });
         if self.dry == 0
@@ -122,13 +147,16 @@ impl Executor<'_> {
             context.counters.push(symbol);
             context.loop_depth += 1;
             context.innermost = Some(symbol);
+            if loose && let Some(trips) = trips_id {
+                context.loose.push((symbol, trips));
+            }
             if let Some(why) = &why {
                 context.why.get_or_insert(why.clone());
             }
             inner = self.push_context(context);
             self.context = inner;
-            if !exact_trips && let Some(trips) = trips_id {
-                let within = self.arena.binary(BinaryOp::Lt, counter, trips);
+            if !exact_trips && let Trips::Known { trips, going, .. } = &trips {
+                let within = self.within(*going, *trips, iteration, counter);
                 self.contexts[inner].guards.push((
                     warplens_symbolic::Guard {
                         condition: within,
@@ -144,7 +172,7 @@ impl Executor<'_> {
         if *kind == LoopKind::For
             && let Some(condition) = condition
         {
-            self.eval(condition);
+            self.tested(condition);
         }
         let exits = self.block_of(body);
         if let Some(step) = step {
@@ -188,9 +216,18 @@ impl Executor<'_> {
             });
         }
 
-        // After the last iteration.
+        // After the last iteration. The test that fails may move a variable once more.
+        let mut by_test = Vec::new();
+        if *kind == LoopKind::For
+            && let Some(condition) = condition
+        {
+            assigned_by(condition, &mut by_test);
+        }
         for ((id, value), motion) in entry.iter().zip(&motions) {
-            let after = match (trips_id, has_break) {
+            let after = match (trips_id, has_break || by_test.contains(id)) {
+                _ if leaving.broke.contains(id) => {
+                    self.moved(value, &Motion::Lost(true, false), counter)
+                }
                 (Some(trips), false) => self.moved(value, motion, trips),
                 _ => match motion {
                     Motion::Still => value.clone(),
@@ -199,6 +236,11 @@ impl Executor<'_> {
                 },
             };
             self.env.set(*id, Some(after));
+        }
+        if let (Some(condition), Some(_), LoopKind::For, false) =
+            (condition, trips_id, *kind, has_break)
+        {
+            self.count_last_test(condition);
         }
         let mut left = self.no_exits();
         // Lanes that returned from some iteration stay away; which iteration is not followed.
@@ -217,6 +259,30 @@ impl Executor<'_> {
         left
     }
 
+    /// A condition tested before each iteration. The last test, which fails, is not in the context of the
+    /// iterations: what warps do inside the condition is not exact.
+    fn tested(&mut self, condition: &Expr) {
+        let within = self.context;
+        if self.dry == 0 && condition.reads_or_forks() {
+            let mut context = self.contexts[within].clone();
+            context
+                .why
+                .get_or_insert_with(|| "the loop's last test is not followed".to_owned());
+            self.context = self.push_context(context);
+        }
+        self.eval(condition);
+        self.context = within;
+    }
+
+    /// The condition under which a lane takes part in an iteration.
+    fn within(&mut self, going: Option<Id>, trips: Id, iteration: Id, counter: Id) -> Id {
+        match (going, self.arena.as_symbol(iteration)) {
+            // The loop's own condition is linear where the number of iterations is a quotient.
+            (Some(going), Some(symbol)) => self.arena.substitute(going, symbol, counter),
+            _ => self.arena.binary(BinaryOp::Lt, counter, trips),
+        }
+    }
+
     fn block_of_one(&mut self, statement: &Stmt) {
         self.block_of(std::slice::from_ref(statement));
     }
@@ -231,15 +297,20 @@ impl Executor<'_> {
     }
 
     /// One counter for each loop and extent, however often the loop is looked at.
-    fn counter(&mut self, statement: &Stmt, extent: i64) -> Id {
+    fn counter(&mut self, statement: &Stmt, extent: i64, loose: bool) -> Id {
         let key = (std::ptr::from_ref(statement) as usize, extent);
         if let Some(&id) = self.loop_counters.get(&key) {
             return id;
         }
         let name = self.counter_name(statement);
+        let range = if loose {
+            Interval::new(0, MOST_TURNS)
+        } else {
+            any()
+        };
         let id = self
             .arena
-            .symbol(&name, SymbolKind::Counter { extent }, any());
+            .symbol(&name, SymbolKind::Counter { extent }, range);
         self.loop_counters.insert(key, id);
         id
     }
@@ -344,11 +415,11 @@ impl Executor<'_> {
         }
         match self.arena.node(plain).clone() {
             Node::Sum(0, terms) if terms.len() == 1 && terms[0].0 == stand_in => {
-                return Motion::Geometric(BinaryOp::Shl, terms[0].1);
+                return Motion::Geometric(BinaryOp::Shl, terms[0].1, false);
             }
             Node::Binary(op @ (BinaryOp::Div | BinaryOp::Shr), value, by) if value == stand_in => {
-                if let Some(by) = self.arena.value(by) {
-                    return Motion::Geometric(op, by);
+                if let Some(factor) = self.arena.value(by) {
+                    return Motion::Geometric(op, factor, assumed(&self.arena, by));
                 }
             }
             _ => {}
@@ -413,7 +484,7 @@ impl Executor<'_> {
     /// How often the body runs; geometric motions are listed on the way.
     fn trips(
         &mut self,
-        kind: LoopKind,
+        (kind, body): (LoopKind, &[Stmt]),
         condition: Option<&Expr>,
         entry: &[(VarId, Value)],
         motions: Vec<Motion>,
@@ -428,6 +499,16 @@ impl Executor<'_> {
         let geometric = motions
             .iter()
             .any(|motion| matches!(motion, Motion::Geometric(..)));
+        let (mut by_test, mut by_body) = (Vec::new(), Vec::new());
+        assigned_by(condition, &mut by_test);
+        assigned_in(body, &mut by_body);
+        let test_moves = kind == LoopKind::Do && !by_test.is_empty();
+        if test_moves && (geometric || condition.reads(&by_body)) {
+            return (
+                motions,
+                Trips::Unknown("the condition changes what it tests".to_owned()),
+            );
+        }
         if geometric {
             return self.listed(kind, condition, entry, motions);
         }
@@ -439,7 +520,11 @@ impl Executor<'_> {
         let trips = match trips {
             Some(trips) => {
                 // `do` tests after the body: what it tests in iteration j is the value after j + 1.
-                let trips = if kind == LoopKind::Do {
+                let trips = if test_moves {
+                    // Unless the test itself moves it on: then it is the value of iteration j, moved.
+                    let one = self.arena.constant(1);
+                    self.arena.add(trips, one)
+                } else if kind == LoopKind::Do {
                     let one = self.arena.constant(1);
                     self.arena.binary(BinaryOp::Max, trips, one)
                 } else {
@@ -452,6 +537,8 @@ impl Executor<'_> {
                         trips,
                         most: range.hi.max(0),
                         same,
+                        pinned: false,
+                        going: (kind != LoopKind::Do).then_some(plain),
                     }
                 } else {
                     Trips::Unknown("the loop's bound is not known".to_owned())
@@ -479,25 +566,28 @@ impl Executor<'_> {
             Node::Binary(op @ (BinaryOp::Lt | BinaryOp::Le | BinaryOp::Ne), left, right) => {
                 let difference = self.arena.sub(left, right);
                 let (start, by) = self.linear(difference, iteration)?;
+                let step = by;
                 let by = self.arena.value(by)?;
                 if self.arena.opaque(start).is_some() {
                     return None;
                 }
+                // A step that hangs on assumed values stays an expression, for what other values do.
+                let size = if by < 0 { self.arena.neg(step) } else { step };
                 let zero = self.arena.constant(0);
                 // start + by·j < 0 for j below ceil(-start / by).
                 let negated = self.arena.neg(start);
                 let trips = match op {
-                    BinaryOp::Lt if by > 0 => self.ceil_div(negated, by),
+                    BinaryOp::Lt if by > 0 => self.ceil_div(negated, size),
                     BinaryOp::Le if by > 0 => {
                         let one = self.arena.constant(1);
                         let more = self.arena.add(negated, one);
-                        self.ceil_div(more, by)
+                        self.ceil_div(more, size)
                     }
                     BinaryOp::Ne if by > 0 && self.arena.range(start).hi <= 0 => {
-                        self.exact_div(negated, by)?
+                        self.exact_div(negated, size)?
                     }
                     BinaryOp::Ne if by < 0 && self.arena.range(start).non_negative() => {
-                        self.exact_div(start, -by)?
+                        self.exact_div(start, size)?
                     }
                     _ => return None,
                 };
@@ -536,6 +626,14 @@ impl Executor<'_> {
         let Some(symbol) = self.arena.as_symbol(iteration) else {
             return false;
         };
+        if self.hangs_on_open(trips) {
+            // Wrapping that only other arguments would bring is theirs to exclude.
+            let (given, trips) = (self.as_given(condition), self.as_given(trips));
+            if !self.never_wraps(given, trips, iteration) {
+                self.note_wrapping();
+            }
+            return true;
+        }
         let last = self.arena.range(trips).hi.max(0);
         let mut fits = true;
         for at in [0, last] {
@@ -557,22 +655,36 @@ impl Executor<'_> {
         fits
     }
 
-    fn ceil_div(&mut self, value: Id, by: i64) -> Id {
-        let round = self.arena.constant(by - 1);
+    fn ceil_div(&mut self, value: Id, by: Id) -> Id {
+        let by = self.numeric(by);
+        let one = self.arena.constant(1);
+        let round = self.arena.sub(by, one);
         let value = self.arena.add(value, round);
         let zero = self.arena.constant(0);
         // Truncation is floor for what is not negative; what is, gives no iteration.
         let value = self.arena.binary(BinaryOp::Max, value, zero);
-        let by = self.arena.constant(by);
         self.arena.binary(BinaryOp::Div, value, by)
     }
 
-    fn exact_div(&mut self, value: Id, by: i64) -> Option<Id> {
-        if by == 1 {
+    fn exact_div(&mut self, value: Id, by: Id) -> Option<Id> {
+        let by = self.numeric(by);
+        if self.arena.as_const(by) == Some(1) {
             return Some(value);
         }
-        let number = self.arena.value(value)?;
-        (number % by == 0).then(|| self.arena.constant(number / by))
+        let (number, of) = (self.arena.value(value)?, self.arena.value(by)?);
+        if number % of != 0 {
+            return None;
+        }
+        let value = self.numeric(value);
+        Some(self.arena.binary(BinaryOp::Div, value, by))
+    }
+
+    /// The number that an expression is under this launch, where nothing of it was assumed.
+    fn numeric(&mut self, id: Id) -> Id {
+        match self.arena.value(id) {
+            Some(value) if !assumed(&self.arena, id) => self.arena.constant(value),
+            _ => id,
+        }
     }
 
     /// `start` and `by` where the expression is `start + by · iteration`.
@@ -607,6 +719,10 @@ impl Executor<'_> {
                 _ => None,
             })
             .collect();
+        // Lists are of numbers: where a start or a factor was assumed, they hold for that value alone.
+        let mut pinned = entry.iter().zip(&motions).any(|((_, value), motion)| {
+            matches!((motion, value.kind), (Motion::Geometric(.., factor), Kind::Int(id)) if *factor || assumed(&self.arena, id))
+        });
         let mut trips = None;
         for turn in 0..LONGEST_TABLE {
             let after = turn + usize::from(kind == LoopKind::Do);
@@ -616,7 +732,7 @@ impl Executor<'_> {
                 .any(|(_, values)| values.len() <= after)
             {
                 for (list, motion) in lists.iter_mut().zip(&motions) {
-                    if let (Some((last, values)), Motion::Geometric(op, by)) = (list, motion) {
+                    if let (Some((last, values)), Motion::Geometric(op, by, _)) = (list, motion) {
                         *last = match op {
                             BinaryOp::Shl => last.wrapping_mul(*by),
                             op => op.apply(*last, *by),
@@ -636,6 +752,7 @@ impl Executor<'_> {
                 .collect();
             let at = self.arena.constant(after as i64);
             let truth = self.condition_at(condition, entry, &now, at);
+            pinned |= assumed(&self.arena, truth);
             match self.arena.value(truth) {
                 Some(0) => {
                     trips = Some(turn + usize::from(kind == LoopKind::Do));
@@ -663,6 +780,8 @@ impl Executor<'_> {
                 trips: self.arena.constant(count as i64),
                 most: count as i64,
                 same: true,
+                pinned,
+                going: None,
             },
             None => Trips::Unknown("the loop's bound was not understood".to_owned()),
         };
@@ -678,8 +797,64 @@ enum Trips {
         trips: Id,
         most: i64,
         same: bool,
+        /// True where the number holds for the assumed values alone.
+        pinned: bool,
+        /// The condition as a function of the iteration, where it holds before each and no longer after the
+        /// last.
+        going: Option<Id>,
     },
     Unknown(String),
+}
+
+/// Variables that the branches of a loop's body assign before they leave the iteration.
+#[derive(Default)]
+struct Leaving {
+    /// Before a `break` or a `return`.
+    broke: Vec<VarId>,
+    /// Before a `continue`.
+    continued: Vec<VarId>,
+}
+
+impl Leaving {
+    fn search(&mut self, statements: &[Stmt]) {
+        for statement in statements {
+            match &statement.kind {
+                StmtKind::If(_, then, otherwise) => {
+                    for side in [then, otherwise] {
+                        let (breaks, continues) = leaves(side);
+                        if breaks {
+                            assigned_in(side, &mut self.broke);
+                        }
+                        if continues {
+                            assigned_in(side, &mut self.continued);
+                        }
+                    }
+                }
+                StmtKind::Block(inner) => self.search(inner),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether statements may leave the iteration they belong to: by `break` or `return`, by `continue`.
+fn leaves(statements: &[Stmt]) -> (bool, bool) {
+    let mut found = (false, false);
+    for statement in statements {
+        let (breaks, continues) = match &statement.kind {
+            // The end of a function in place of its call leaves the loop; what stands behind the call goes on.
+            StmtKind::Break | StmtKind::Return(_) => (true, false),
+            StmtKind::Continue => (false, true),
+            StmtKind::If(_, then, otherwise) => {
+                let (left, other) = (leaves(then), leaves(otherwise));
+                (left.0 || other.0, left.1 || other.1)
+            }
+            StmtKind::Block(inner) => leaves(inner),
+            _ => continue,
+        };
+        found = (found.0 || breaks, found.1 || continues);
+    }
+    found
 }
 
 /// Variables that statements assign.
@@ -746,7 +921,11 @@ fn assigned_by(expression: &Expr, out: &mut Vec<VarId>) {
             assigned_by(b, out);
             assigned_by(c, out);
         }
-        ExprKind::Call(_, parts) | ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {
+        // A routine's own variables begin anew with each call.
+        ExprKind::Call(_, parts)
+        | ExprKind::List(parts)
+        | ExprKind::Opaque(_, parts)
+        | ExprKind::Apply(_, parts) => {
             for part in parts {
                 assigned_by(part, out);
             }

@@ -1,5 +1,6 @@
 //! From a document to its analysis, recomputing only what changed.
 
+use std::cell::Cell;
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -7,22 +8,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_analysis::facts::Launch;
-use warplens_analysis::{Request, analyze};
+use warplens_analysis::{Request, analyze, resources};
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_ir::{
-    Item, ItemKind, Kernel, LaunchSite, TemplateArguments, Unit, launch_sites, lower, may_launch,
-    outline,
+    Assumption, AssumptionKind, CalleeLine, Item, ItemKind, Kernel, LaunchSite, TemplateArguments,
+    Unit, launch_sites, lower, may_launch, outline,
 };
 use warplens_models::{Factor, Input, ModelId};
 use warplens_rules::{Place, Removal};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
+use crate::counting::Counting;
+use crate::hosts::Kinds;
 use crate::launch::{self, Given};
 use crate::settings::Settings;
 use crate::suppress;
-use crate::translation::{Project, flatten};
+use crate::translation::{Project, flatten, is_header};
 use crate::{
     Cancel, FileAnalysis, KernelAnalysis, Overrides, PlacedFinding, PlacedKernel, Severity,
     Variants,
@@ -47,10 +50,15 @@ pub struct Engine {
     profiles: Profiles,
     project: Project,
     units: Kept<u64, Unit>,
+    outlines: Kept<u64, Vec<Item>>,
     /// Launches of a text, each with the item that holds it; ranges count from that item's first byte.
     sites: Kept<u64, Vec<(usize, LaunchSite)>>,
     /// Launches by file, for kernels that are launched from another one.
     launches: Mutex<FxHashMap<PathBuf, Arc<Vec<LaunchSite>>>>,
+    /// Host programs read for the kernels of other files, with the hash of what was read.
+    hosts_read: Mutex<FxHashMap<PathBuf, u64>>,
+    /// Which files are looked for launches when a kernel is launched in none that was analysed.
+    hosts: Kinds,
     kernels: Kept<u64, Lowered>,
     analyses: Kept<u64, KernelAnalysis>,
 }
@@ -156,7 +164,10 @@ impl Engine {
 
     /// The same for looking at many files once each: it keeps next to nothing.
     pub fn for_many_files(profiles: Profiles, project: Project) -> Engine {
-        Engine::keeping(profiles, project, [64, 4, 4])
+        Engine {
+            hosts: Kinds::Plain,
+            ..Engine::keeping(profiles, project, [32, 4, 4])
+        }
     }
 
     fn keeping(profiles: Profiles, project: Project, most: [usize; 3]) -> Engine {
@@ -165,8 +176,11 @@ impl Engine {
             profiles,
             project,
             units: Kept::new(units),
+            outlines: Kept::new(2 * units),
             sites: Kept::new(kernels),
             launches: Mutex::default(),
+            hosts_read: Mutex::default(),
+            hosts: Kinds::All,
             kernels: Kept::new(kernels),
             analyses: Kept::new(analyses),
         }
@@ -238,9 +252,22 @@ impl Engine {
         let mut key = hash(&[&language]);
         let mut earlier: Option<Arc<Unit>> = None;
         for header in headers {
-            key = hash(&[&key, &header.text]);
+            key = hash(&[&key, &header.hash]);
             let unit = self.units.get_or(key, || {
-                Unit::new(header, &outline(header), earlier.clone(), true)
+                let items = self.items(header);
+                if language == Language::OpenCl || is_header(&header.path) {
+                    return Unit::new(header, &items, earlier.clone(), true);
+                }
+                // A source file that is included or linked: its host functions are no kernel's affair.
+                let device: Vec<Item> = items
+                    .iter()
+                    .filter(|item| {
+                        !matches!(item.kind, ItemKind::Function(_))
+                            || is_device(&header.text[item.range.clone()])
+                    })
+                    .cloned()
+                    .collect();
+                Unit::new(header, &device, earlier.clone(), true)
             });
             if !unit.is_bare() {
                 earlier = Some(unit);
@@ -275,6 +302,11 @@ impl Engine {
             unit_key,
             only: None,
         }
+    }
+
+    /// The items of a header: the same whatever stands before it.
+    fn items(&self, header: &Arc<Expanded>) -> Arc<Vec<Item>> {
+        self.outlines.get_or(header.hash, || outline(header))
     }
 
     /// The launches in a text; ranges in its source.
@@ -356,6 +388,49 @@ impl Engine {
         found
     }
 
+    /// Reads the host programs near a file for launches of its kernels, where the file does not say their blocks.
+    fn read_hosts(&self, path: &Path, parts: &FileParts, settings: &Settings, profile: &Profile) {
+        let kernels: Vec<&str> = parts
+            .programs
+            .iter()
+            .flat_map(|program| &program.items)
+            .filter_map(|item| match &item.kind {
+                ItemKind::Kernel(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .filter(|name| {
+                let own = |site: &&LaunchSite| site.kernel == **name && site.block.is_some();
+                !parts.sites.iter().any(|site| own(&site))
+            })
+            .collect();
+        if kernels.is_empty() {
+            return;
+        }
+        for host in self.project.hosts_near(path, &kernels, self.hosts) {
+            {
+                let mut read = self
+                    .hosts_read
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                if read.insert(host.path.to_path_buf(), host.hash) == Some(host.hash) {
+                    continue;
+                }
+            }
+            let language = Language::from_path(&host.path).unwrap_or(Language::Cuda);
+            let document = Document::new(&host.text, language);
+            let found = catch_unwind(AssertUnwindSafe(|| {
+                let translation = self
+                    .project
+                    .translate(&document, &host.path, settings, profile, false);
+                let program = self.program(&translation.text, &translation.headers);
+                self.launches_in(&program)
+            }));
+            if let Ok(sites) = found {
+                self.keep_launches(&host.path, &sites);
+            }
+        }
+    }
+
     /// True where another file analysed since includes this one or launches one of these kernels.
     pub fn knows_more(&self, path: &Path, unlaunched: &[String]) -> bool {
         if self.project.is_included(path) {
@@ -405,15 +480,30 @@ impl Engine {
         cancel: &Cancel,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Option<FileAnalysis> {
+        let included = self.project.is_included(path);
         let first = self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
         // OpenCL that lacks what its host puts in front: the neighbours may have it. A file that includes others
         // says itself what it needs.
-        let alone = first.reads.is_empty();
-        if document.language() == Language::OpenCl && alone && losses(&first) > 0 {
+        let alone = || !includes_others(&document.rope().to_string());
+        let lacks = |file: &FileAnalysis| (losses(file), left_to_the_build(file));
+        if document.language() == Language::OpenCl && lacks(&first) > (0, 0) && alone() {
             let second =
                 self.analyze_as(document, path, settings, overrides, cancel, wanted, true)?;
-            if losses(&second) < losses(&first) {
+            if places(&second) >= places(&first) && lacks(&second) < lacks(&first) {
                 return Some(second);
+            }
+        }
+        // What is not defined here may be in another file of the program; so may the file that includes this one.
+        if document.language() != Language::OpenCl && losses(&first) > 0 {
+            let undefined = first
+                .kernels
+                .iter()
+                .flat_map(|kernel| kernel.analysis.undefined.iter().cloned())
+                .collect();
+            // A host program that was read for its launches may be the one that includes it.
+            let found = self.project.look_beside(path, &undefined);
+            if found || included != self.project.is_included(path) {
+                return self.analyze_as(document, path, settings, overrides, cancel, wanted, false);
             }
         }
         Some(first)
@@ -433,6 +523,7 @@ impl Engine {
         let (profile, mut problems) = self.target(settings, path);
         let parts = self.parts(document, path, settings, &profile, neighbours);
         self.keep_launches(path, &parts.sites);
+        self.read_hosts(path, &parts, settings, &profile);
         let ignored = parts
             .directives
             .iter()
@@ -613,7 +704,19 @@ impl Engine {
             lower(&program.text, item, &program.unit, &template)
         }));
         match made {
-            Ok(Some(kernel)) => {
+            Ok(Some(mut kernel)) => {
+                let linked = self.project.linked(&program.text.path);
+                for file in &linked {
+                    let read = |callee: &CalleeLine| callee.path.as_deref() == Some(file.as_path());
+                    if kernel.callees.iter().any(read) {
+                        let name = file.file_name().unwrap_or_default().to_string_lossy();
+                        kernel.assumed.push(Assumption {
+                            name: name.into_owned(),
+                            value: "linked with this file".to_owned(),
+                            kind: AssumptionKind::Linked,
+                        });
+                    }
+                }
                 let lowered = Lowered {
                     kernel,
                     resources: Mutex::new(None),
@@ -630,7 +733,7 @@ impl Engine {
     fn analysis(
         &self,
         key: u64,
-        lowered: &Lowered,
+        lowered: &Arc<Lowered>,
         given: &Given,
         program: &Program,
         item: &Item,
@@ -658,7 +761,7 @@ impl Engine {
 
     /// One kernel under one launch on one GPU.
     fn kernel(
-        lowered: &Lowered,
+        lowered: &Arc<Lowered>,
         text: &str,
         given: &Given,
         profile: &Arc<Profile>,
@@ -667,20 +770,16 @@ impl Engine {
     ) -> KernelAnalysis {
         let kernel = &lowered.kernel;
         let arguments = &given.arguments;
-        let facts_for = |launch: Launch| {
-            analyze(&Request {
-                kernel,
-                text,
-                launch,
-                profile,
-                arguments,
-                probabilities: &given.probabilities(),
-            })
+        let probabilities = given.probabilities();
+        let request = |launch: Launch| Request {
+            kernel,
+            text,
+            launch,
+            profile,
+            arguments,
+            probabilities: &probabilities,
         };
-        let known = *lowered
-            .resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let facts_for = |launch: Launch| analyze(&request(launch));
         let residency = |registers: u32, shared: u64, launch: &Launch, blocks: u64| {
             let registers = overrides.registers.unwrap_or(registers);
             let bytes = shared + launch.dynamic_shared_bytes + argument_bytes(kernel, profile);
@@ -693,25 +792,29 @@ impl Engine {
             )
         };
         // The default grid is so many full waves: it needs the residency, and that the resources.
+        let needed = Cell::new(false);
+        let with = |registers: u32, shared: u64| {
+            given.launch(kernel, profile, &|launch| {
+                needed.set(true);
+                residency(registers, shared, launch, u64::MAX).active_blocks_per_sm
+            })
+        };
+        let known = *lowered
+            .resources
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let (registers, shared) = known.unwrap_or((0, 0));
-        let mut launch = given.launch(kernel, profile, &|launch| {
-            residency(registers, shared, launch, u64::MAX).active_blocks_per_sm
-        });
-        let mut facts = facts_for(launch);
-        if known.is_none() {
-            let found = (facts.registers_per_thread, facts.static_shared_bytes);
+        let mut launch = with(registers, shared);
+        if known.is_none() && needed.get() {
+            let found = resources(&request(launch));
+            let found = (found.registers_per_thread, found.static_shared_bytes);
             *lowered
                 .resources
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner) = Some(found);
-            let again = given.launch(kernel, profile, &|launch| {
-                residency(found.0, found.1, launch, u64::MAX).active_blocks_per_sm
-            });
-            if again != launch {
-                launch = again;
-                facts = facts_for(launch);
-            }
+            launch = with(found.0, found.1);
         }
+        let mut facts = facts_for(launch);
         let residence = residency(
             facts.registers_per_thread,
             facts.static_shared_bytes,
@@ -777,6 +880,8 @@ impl Engine {
             name_site: kernel.name_site,
             launch_known: given.block_from_source(),
             template_args: kernel.template_args.clone(),
+            counting: Counting::new(Arc::clone(lowered), text, launch, arguments.clone()),
+            undefined: kernel.undefined.clone(),
             facts,
         }
     }
@@ -882,6 +987,30 @@ fn losses(analysis: &FileAnalysis) -> usize {
         .iter()
         .map(|kernel| kernel.analysis.facts.not_understood.len());
     lost.sum()
+}
+
+/// Kernels of the text, each once: branches of a conditional may begin one in several ways.
+fn places(analysis: &FileAnalysis) -> usize {
+    let ends: FxHashSet<usize> = analysis.kernels.iter().map(|kernel| kernel.end).collect();
+    ends.len()
+}
+
+/// True where a line of the text includes another file.
+fn includes_others(text: &str) -> bool {
+    text.lines().any(|line| {
+        line.trim_start()
+            .strip_prefix('#')
+            .is_some_and(|rest| rest.trim_start().starts_with("include"))
+    })
+}
+
+/// Names that only the build can define.
+fn left_to_the_build(analysis: &FileAnalysis) -> usize {
+    let kernels = analysis.kernels.iter();
+    kernels
+        .flat_map(|kernel| &kernel.analysis.facts.assumptions)
+        .filter(|assumption| assumption.source.starts_with("-D "))
+        .count()
 }
 
 /// Adds a launch, unless one like it is there.

@@ -3,12 +3,16 @@
 //! The engine is synchronous and pure: text and settings in, data out. It caches by content: editing one
 //! kernel of fifty re-analyses one.
 
+mod beside;
+mod counting;
 mod engine;
 mod fixes;
+mod hosts;
 mod launch;
 mod macros;
 mod results;
 pub mod settings;
+mod sources;
 mod suppress;
 mod translation;
 pub mod wire;
@@ -123,6 +127,10 @@ pub struct KernelAnalysis {
     pub launch_known: bool,
     /// Template parameters bound.
     pub template_args: Vec<(String, String)>,
+    /// What [`KernelAnalysis::expressions`] makes, and from what.
+    pub(crate) counting: counting::Counting,
+    /// Functions that it calls and nothing that was read defines.
+    pub(crate) undefined: Vec<String>,
 }
 
 impl KernelAnalysis {

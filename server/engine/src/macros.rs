@@ -41,6 +41,10 @@ pub(crate) fn predefined(language: Language, profile: &Profile) -> Macros {
             ("__LP64__", "1"),
             ("__CHAR_BIT__", "8"),
             ("__SIZEOF_POINTER__", "8"),
+            // GNU's spellings, which the grammar lacks.
+            ("__typeof__(...)", "decltype(__VA_ARGS__)"),
+            ("__typeof(...)", "decltype(__VA_ARGS__)"),
+            ("typeof(...)", "decltype(__VA_ARGS__)"),
         ]),
     }
     match language {

@@ -158,6 +158,15 @@ fn count(analysis: &FileAnalysis, document: &Document, file: &str, stats: &mut w
         }
         if placed.analysis.launch_known {
             stats.launch_known += 1;
+            let moved = |access: &&Access| matches!(access.space, Space::Global | Space::Shared);
+            for access in facts.accesses.iter().filter(moved) {
+                stats.accesses += 1;
+                stats.accesses_exact += u64::from(access.exact());
+            }
+            for branch in &facts.branches {
+                stats.branches += 1;
+                stats.branches_exact += u64::from(branch.certainty == Certainty::Exact);
+            }
         }
     }
     for header in analysis.missing_headers() {
@@ -326,6 +335,7 @@ fn result(
                     taken_warp_fraction: branch.taken_warp_fraction,
                     exact: branch.certainty == Certainty::Exact,
                     certainty: certainty(branch.certainty),
+                    why: branch.why.clone(),
                     constraints: branch.constraints.clone(),
                 }
             })
@@ -333,11 +343,14 @@ fn result(
         counts: facts
             .counts
             .iter()
-            .map(|count| wire::Count {
-                class: count.class.name(),
-                expr: None,
-                value: count.value,
-                exact: count.exact,
+            .map(|count| {
+                let (expr, value) = analysis.counted(count);
+                wire::Count {
+                    class: count.class.name(),
+                    expr: expr.map(str::to_owned),
+                    value,
+                    exact: count.exact,
+                }
             })
             .collect(),
         instructions: instructions(&facts.flow, &facts.accesses),
@@ -445,7 +458,13 @@ fn access(
         active_lanes_per_request: access.active_lanes_per_request,
         exact: access.exact(),
         certainty: certainty(access.certainty),
+        why: access.why.clone(),
         constraints: access.constraints.clone(),
+        other_case: access.other_case.as_ref().map(|other| wire::OtherCase {
+            when: other.when.clone(),
+            cost: other.cost,
+            ideal: other.ideal,
+        }),
     }
 }
 

@@ -3,34 +3,46 @@
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_hardware::{Profile, Profiles};
 use warplens_project::{
-    Command, CompileCommands, Define, Files, HeaderIndex, IncludeSearch, NoFiles,
+    Command, CompileCommands, Define, Files, HeaderIndex, IncludeSearch, NoFiles, SourceFile,
 };
 use warplens_syntax::preprocess::{
-    self, IncludeLine, Included, Includes, Macros, Options, Piece, SourceMap, Undecided,
+    self, IncludeLine, Included, Includes, Macros, Options, Piece, SourceMap, Trace, Undecided,
 };
 use warplens_syntax::{Document, Expanded, Language, embedded_programs, words};
 
+use crate::beside::Beside;
+use crate::hosts::{Hosts, Kinds};
 use crate::macros::{known_absent, predefined};
 use crate::settings::Settings;
+use crate::sources::sources_before;
 
 /// Headers include headers this deep at most.
 const DEEPEST: usize = 100;
+/// Files that include a file, one including the other, are followed so far.
+const DEEPEST_INCLUDERS: usize = 8;
 /// Files of a folder that are looked at as neighbours.
 const MOST_NEIGHBOURS: usize = 256;
 /// Bytes of neighbours that are read.
 const MOST_BESIDE: usize = 256 << 10;
 /// Branches that nothing decided of which each is looked at.
 const MOST_ALTERNATIVES: usize = 6;
-/// Bytes of headers kept, as preprocessed; the cache is emptied when there are more. A tree takes some twenty
+/// Bytes of headers kept, as preprocessed; the least used go when there are more. A tree takes some twenty
 /// times its text.
-const MOST_KEPT: usize = 12 << 20;
+const MOST_KEPT: usize = 8 << 20;
+/// Readings of one header under different macros that are kept.
+const MOST_READINGS: usize = 8;
 /// Bytes of headers read for one file; further ones are left out, and said to be.
-const MOST_READ: usize = 2 << 20;
+const MOST_READ: usize = 4 << 20;
+/// Conditionals of one text whose name is looked for in its code.
+const MOST_TESTED: usize = 16;
+/// Places of such a name that are looked at.
+const MOST_USES: usize = 1000;
 /// Programs in strings of one file that are read.
 const MOST_PROGRAMS: usize = 256;
 
@@ -41,8 +53,11 @@ pub struct Project {
     roots: RwLock<(Vec<PathBuf>, Arc<HeaderIndex>)>,
     headers: Mutex<Headers>,
     searches: Mutex<FxHashMap<u64, Arc<IncludeSearch>>>,
+    hosts: Hosts,
     /// Which file was last seen to include a header.
     includers: Mutex<FxHashMap<PathBuf, PathBuf>>,
+    /// What lies in the folders around the files.
+    beside: Beside,
 }
 
 impl std::fmt::Debug for Project {
@@ -51,18 +66,78 @@ impl std::fmt::Debug for Project {
     }
 }
 
-/// Headers by what they hang on, and the bytes of all of them.
+/// The readings of each header, and the bytes of all of them.
 #[derive(Default)]
 struct Headers {
-    by_key: FxHashMap<u64, Arc<Header>>,
+    by_key: FxHashMap<u64, Vec<Arc<Header>>>,
     bytes: usize,
+    /// Counts up with each use.
+    clock: u64,
+    /// How many headers were read, and how often a reading served again.
+    read: usize,
+    shared: usize,
+}
+
+impl Headers {
+    /// Keeps a reading; those that were not used for longest make room.
+    fn keep(&mut self, key: u64, header: &Arc<Header>) {
+        self.clock += 1;
+        self.read += 1;
+        header.used.store(self.clock, Ordering::Relaxed);
+        self.bytes += header.text.text.len();
+        let readings = self.by_key.entry(key).or_default();
+        readings.push(Arc::clone(header));
+        if readings.len() > MOST_READINGS {
+            let oldest = readings
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, reading)| reading.used.load(Ordering::Relaxed))
+                .map_or(0, |(at, _)| at);
+            self.bytes -= readings.swap_remove(oldest).text.text.len();
+        }
+        if self.bytes <= MOST_KEPT {
+            return;
+        }
+        let mut ages: Vec<(u64, usize)> = self
+            .by_key
+            .values()
+            .flatten()
+            .map(|reading| {
+                (
+                    reading.used.load(Ordering::Relaxed),
+                    reading.text.text.len(),
+                )
+            })
+            .collect();
+        ages.sort_unstable();
+        let mut limit = 0;
+        let mut left = self.bytes;
+        for (used, bytes) in ages {
+            if left <= MOST_KEPT / 4 * 3 || used == self.clock {
+                break;
+            }
+            left -= bytes;
+            limit = used;
+        }
+        self.bytes = left;
+        self.by_key.retain(|_, readings| {
+            readings.retain(|reading| reading.used.load(Ordering::Relaxed) > limit);
+            !readings.is_empty()
+        });
+    }
 }
 
 /// A header as it reads under certain macros.
 struct Header {
     text: Arc<Expanded>,
+    /// The macros it was read under.
+    start: Macros,
     /// The macros at its end.
-    macros: Macros,
+    end: Macros,
+    /// Which of them matter to it, and which it changes.
+    trace: Arc<Trace>,
+    /// When it was last used, by the clock of [`Headers`].
+    used: AtomicU64,
     /// Every file it hangs on, with the hash of its text.
     reads: Vec<(PathBuf, u64)>,
     missing: Vec<String>,
@@ -71,7 +146,7 @@ struct Header {
     /// Definitions assumed in it and in all it includes.
     assumed: Vec<(String, String)>,
     /// The generation of the files for which all that was last seen to hold.
-    seen: std::sync::atomic::AtomicU64,
+    seen: AtomicU64,
 }
 
 /// A file as it is analysed.
@@ -97,7 +172,9 @@ impl Project {
             roots: RwLock::new((roots.clone(), Arc::new(HeaderIndex::new(roots)))),
             headers: Mutex::default(),
             searches: Mutex::default(),
+            hosts: Hosts::default(),
             includers: Mutex::default(),
+            beside: Beside::default(),
         }
     }
 
@@ -116,7 +193,29 @@ impl Project {
 
     /// Files were made, moved or deleted: headers are looked for again.
     pub fn refresh(&self) {
+        self.beside.forget();
         self.index().refresh();
+        self.hosts.refresh();
+    }
+
+    /// The host programs near a file that have one of these words in them, and their texts.
+    pub(crate) fn hosts_near(
+        &self,
+        path: &Path,
+        words: &[&str],
+        kinds: Kinds,
+    ) -> Vec<Arc<SourceFile>> {
+        let roots = self
+            .roots
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+            .clone();
+        self.hosts
+            .near(&absolute(path), words, kinds, &roots, &*self.files)
+            .into_iter()
+            .filter_map(|path| self.files.read(&path))
+            .collect()
     }
 
     fn index(&self) -> Arc<HeaderIndex> {
@@ -195,8 +294,115 @@ impl Project {
             return translation;
         }
         let text = self.expand(document, path, settings, profile, neighbours);
-        let headers = flatten(&text.includes);
+        let own = flatten(&text.includes);
+        let mut headers = self.linked_texts(path, document.language(), settings, profile);
+        if !headers.is_empty() {
+            let read: FxHashSet<&Path> = own.iter().map(|header| &*header.path).collect();
+            headers.retain(|linked| !read.contains(&*linked.path));
+        }
+        // All readings of one header count: behind its guard the second has nothing left.
+        headers.extend(own);
         Translation { text, headers }
+    }
+
+    /// Looks around a file of which something was not found: for a file that includes it, for files that define
+    /// these names. True where there is something new to read it with.
+    pub(crate) fn look_beside(&self, path: &Path, names: &FxHashSet<String>) -> bool {
+        let path = absolute(path);
+        if path.as_os_str().is_empty() {
+            return false;
+        }
+        let roots = self
+            .roots
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+            .clone();
+        let linked = !names.is_empty() && self.beside.link(&path, names, &roots, &*self.files);
+        if self.is_included(&path) {
+            return linked;
+        }
+        let Some(includer) = self.beside.includer(&path, &roots, &*self.files) else {
+            return linked;
+        };
+        let mut includers = self
+            .includers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        includers.insert(path, includer);
+        true
+    }
+
+    /// The files that a file is linked with.
+    pub(crate) fn linked(&self, path: &Path) -> Vec<PathBuf> {
+        self.beside.linked(&absolute(path))
+    }
+
+    /// The texts of the files that a file is linked with, each behind its headers.
+    fn linked_texts(
+        &self,
+        path: &Path,
+        language: Language,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Vec<Arc<Expanded>> {
+        let mut texts: Vec<Arc<Expanded>> = Vec::new();
+        for linked in self.linked(path) {
+            let Some(document) = self.beside.document(&linked, &*self.files, language) else {
+                continue;
+            };
+            let text = self.expand(&document, &linked, settings, profile, false);
+            for header in flatten(&text.includes).into_iter().chain([text]) {
+                if !texts.iter().any(|known| known.path == header.path) {
+                    texts.push(header);
+                }
+            }
+        }
+        texts
+    }
+
+    /// The files that a host program near an OpenCL file names before it in the list of its sources.
+    fn sources(&self, path: &Path) -> Vec<PathBuf> {
+        let path = absolute(path);
+        let (Some(folder), Some(stem), Some(extension)) = (
+            path.parent(),
+            path.file_stem().and_then(|stem| stem.to_str()),
+            path.extension().and_then(|extension| extension.to_str()),
+        ) else {
+            return Vec::new();
+        };
+        let variable = format!("{stem}_{extension}");
+        let words = [
+            &variable,
+            &format!("{variable}_src"),
+            &format!("{variable}_source"),
+        ];
+        let mut hosts = self.hosts_near(&path, &words.map(String::as_str), Kinds::All);
+        if hosts.is_empty() {
+            hosts = self.hosts_near(&path, &[stem], Kinds::All);
+        }
+        hosts
+            .iter()
+            .map(|host| {
+                let written = sources_before(&host.text, stem, extension);
+                let beside_host = host.path.parent().unwrap_or(folder);
+                written
+                    .iter()
+                    .filter_map(|file| {
+                        let name = Path::new(file).file_name()?;
+                        [
+                            beside_host.join(file),
+                            folder.join(name),
+                            folder.parent()?.join(name),
+                        ]
+                        .into_iter()
+                        .map(|file| warplens_project::normalise(&file))
+                        .find(|file| self.files.exists(file))
+                    })
+                    .collect::<Vec<PathBuf>>()
+            })
+            .find(|found| !found.is_empty())
+            .unwrap_or_default()
     }
 
     /// Files that a host program most likely puts in front of an OpenCL file: without kernels, beside it or one
@@ -243,6 +449,12 @@ impl Project {
         found
     }
 
+    /// How often a header was read, and how often such a reading served again.
+    pub fn header_readings(&self) -> (usize, usize) {
+        let headers = self.headers.lock().unwrap_or_else(PoisonError::into_inner);
+        (headers.read, headers.shared)
+    }
+
     /// True for a header that some file was seen to include.
     pub(crate) fn is_included(&self, path: &Path) -> bool {
         let includers = self
@@ -252,6 +464,26 @@ impl Project {
         includers.contains_key(&absolute(path))
     }
 
+    /// The files that include a file, the outermost first: what it knows stands before all the others.
+    fn includers_of(&self, path: &Path) -> Vec<PathBuf> {
+        let includers = self
+            .includers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut chain: Vec<PathBuf> = Vec::new();
+        let mut at = path;
+        while let Some(next) = includers.get(at)
+            && chain.len() < DEEPEST_INCLUDERS
+            && next != path
+            && !chain.contains(next)
+        {
+            chain.push(next.clone());
+            at = next;
+        }
+        chain.reverse();
+        chain
+    }
+
     fn as_included(
         &self,
         path: &Path,
@@ -259,18 +491,29 @@ impl Project {
         settings: &Settings,
         profile: &Profile,
     ) -> Option<Translation> {
+        self.includers_of(&absolute(path))
+            .iter()
+            .find_map(|includer| self.included_by(includer, path, document, settings, profile))
+    }
+
+    fn included_by(
+        &self,
+        includer: &Path,
+        path: &Path,
+        document: &Document,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Option<Translation> {
         let key = absolute(path);
-        let includer = {
-            let includers = self
-                .includers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            includers.get(&key).cloned()?
-        };
-        let file = self.files.read(&includer)?;
-        let language = Language::from_path(&includer).unwrap_or(document.language());
+        // A host program that includes OpenCL as a string does not compile it.
+        let compiles = Language::from_path(includer) == Some(Language::OpenCl);
+        if document.language() == Language::OpenCl && !compiles {
+            return None;
+        }
+        let file = self.files.read(includer)?;
+        let language = Language::from_path(includer).unwrap_or(document.language());
         let outer = Document::new(&file.text, language);
-        let text = self.expand(&outer, &includer, settings, profile, false);
+        let text = self.expand(&outer, includer, settings, profile, false);
         let all = flatten(&text.includes);
         let at = all
             .iter()
@@ -310,7 +553,20 @@ impl Project {
             profile.compute_capability,
         )
             .hash(&mut hasher);
-        neighbours.hash(&mut hasher);
+        let mut beside = if language == Language::OpenCl {
+            self.sources(path)
+        } else {
+            Vec::new()
+        };
+        if neighbours {
+            let more = self.neighbours(path);
+            for file in more {
+                if !beside.contains(&file) {
+                    beside.push(file);
+                }
+            }
+        }
+        beside.hash(&mut hasher);
         settings.defines.hash(&mut hasher);
         settings.kernel_macros.hash(&mut hasher);
         if let Some(command) = &command {
@@ -349,15 +605,11 @@ impl Project {
                 missing: Vec::new(),
                 bytes: 0,
                 assumed: Vec::new(),
+                once: Vec::new(),
             };
             let forced = command
                 .as_ref()
                 .map_or(&[][..], |command| &command.forced_includes);
-            let beside = if neighbours {
-                self.neighbours(path)
-            } else {
-                Vec::new()
-            };
             let unwrapped = (language == Language::OpenCl)
                 .then(|| unwrapped(&source))
                 .flatten();
@@ -493,10 +745,21 @@ struct Reader<'a> {
     bytes: usize,
     /// Definitions assumed in headers.
     assumed: Vec<(String, String)>,
+    /// Markers of `#pragma once` that were looked up.
+    once: Vec<String>,
 }
 
 impl Reader<'_> {
     fn run(&mut self, source: &str, macros: Macros) -> preprocess::Preprocessed {
+        self.preprocess(source, macros, false)
+    }
+
+    fn preprocess(
+        &mut self,
+        source: &str,
+        macros: Macros,
+        traced: bool,
+    ) -> preprocess::Preprocessed {
         let language = self.language;
         let file = self.stack.last().map(|path| path.display().to_string());
         let options = Options {
@@ -504,38 +767,29 @@ impl Reader<'_> {
             known_absent: &|name| known_absent(language, name),
             words: words(language),
             file: file.as_deref().unwrap_or(""),
+            traced,
         };
         preprocess::preprocess(source, options, self)
     }
 
+    /// A header under these macros, and the macros after it. A reading under others serves as well where those
+    /// that differ do not matter to it.
     fn header(
         &mut self,
         path: &Path,
         file: &warplens_project::SourceFile,
         macros: &Macros,
-    ) -> Arc<Header> {
+    ) -> (Arc<Header>, Macros) {
         let mut hasher = FxHasher::default();
-        (
-            path,
-            file.hash,
-            macros.fingerprint(),
-            self.search_key,
-            self.language,
-        )
-            .hash(&mut hasher);
+        (path, file.hash, self.search_key, self.language).hash(&mut hasher);
         let key = hasher.finish();
-        let known = {
-            let headers = self
-                .project
-                .headers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            headers.by_key.get(&key).cloned()
-        };
-        if let Some(known) = known
-            && self.still_holds(&known)
-        {
-            return known;
+        if let Some(known) = self.known_header(key, macros) {
+            let after = if known.start.fingerprint() == macros.fingerprint() {
+                known.end.clone()
+            } else {
+                macros.after(&known.trace, &known.end)
+            };
+            return (known, after);
         }
         let mut inner = Reader {
             project: self.project,
@@ -549,18 +803,22 @@ impl Reader<'_> {
             missing: Vec::new(),
             bytes: self.bytes + file.text.len(),
             assumed: Vec::new(),
+            once: Vec::new(),
         };
         inner.stack.push(path.to_path_buf());
         let mut start = macros.clone();
-        if once(&file.text) {
-            start.define(&once_marker(path), "1");
+        let marker = once(&file.text).then(|| once_marker(path));
+        if let Some(marker) = &marker {
+            start.define(marker, "1");
         }
         let unwrapped = (self.language == Language::OpenCl)
             .then(|| unwrapped(&file.text))
             .flatten();
         let read = unwrapped.as_deref().unwrap_or(&file.text);
-        let mut done = inner.run(read, start.clone());
+        let mut done = inner.preprocess(read, start.clone(), true);
         let assumed = first_of_several(read, &done.undecided);
+        // What decided that is looked up again in the second reading, or before what is assumed.
+        let mut first = None;
         if !assumed.is_empty() {
             for (name, value) in &assumed {
                 start.define(name, value);
@@ -568,10 +826,22 @@ impl Reader<'_> {
             inner.start_again();
             inner.bytes = self.bytes + file.text.len();
             inner.reads.push((path.to_path_buf(), file.hash));
-            done = inner.run(read, start);
+            let again = inner.preprocess(read, start, true);
+            first = Some(std::mem::replace(&mut done, again).trace);
         }
+        let mut trace = std::mem::take(&mut done.trace);
+        for marker in &inner.once {
+            trace.look_up(marker);
+        }
+        if let Some(first) = &first {
+            trace.read_before(first);
+        }
+        for name in marker.iter().chain(assumed.iter().map(|(name, _)| name)) {
+            trace.change(name);
+        }
+        trace.finish(macros, &done.macros);
         inner.assumed.extend(assumed);
-        let after = done.macros.clone();
+        let end = done.macros.clone();
         let text = Expanded::new(
             path.into(),
             self.language,
@@ -580,32 +850,61 @@ impl Reader<'_> {
             inner.includes,
             None,
         );
+        // What its guard leaves empty was read before.
+        let root = text.tree.root_node();
+        let empty = root
+            .children(&mut root.walk())
+            .all(|child| child.kind() == "comment");
+        if empty {
+            inner.bytes -= file.text.len();
+        }
         let header = Arc::new(Header {
             text: Arc::new(text),
-            macros: after,
+            start: macros.clone(),
+            end: end.clone(),
+            trace: Arc::new(trace),
+            used: AtomicU64::new(0),
             reads: inner.reads,
             missing: inner.missing,
             bytes: inner.bytes - self.bytes,
             assumed: inner.assumed,
-            seen: std::sync::atomic::AtomicU64::new(self.generation),
+            seen: AtomicU64::new(self.generation),
         });
         let mut headers = self
             .project
             .headers
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        headers.bytes += header.text.text.len();
-        if headers.bytes > MOST_KEPT {
-            headers.by_key.clear();
-            headers.bytes = header.text.text.len();
-        }
-        headers.by_key.insert(key, Arc::clone(&header));
-        header
+        headers.keep(key, &header);
+        (header, end)
+    }
+
+    /// A kept reading that holds under these macros.
+    fn known_header(&self, key: u64, macros: &Macros) -> Option<Arc<Header>> {
+        let readings = {
+            let headers = self
+                .project
+                .headers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            headers.by_key.get(&key).cloned()?
+        };
+        let known = readings.into_iter().rev().find(|reading| {
+            reading.start.reads_alike(macros, &reading.trace) && self.still_holds(reading)
+        })?;
+        let mut headers = self
+            .project
+            .headers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        headers.clock += 1;
+        headers.shared += 1;
+        known.used.store(headers.clock, Ordering::Relaxed);
+        Some(known)
     }
 
     /// True where no file that a header hangs on has changed.
     fn still_holds(&self, header: &Header) -> bool {
-        use std::sync::atomic::Ordering;
         if header.seen.load(Ordering::Relaxed) == self.generation {
             return true;
         }
@@ -631,14 +930,14 @@ impl Reader<'_> {
                 next: false,
                 at: 0,
             };
-            if let Included::Header { macros: after } = self.include(&line, &macros, false) {
+            if let Included::Header { macros: after, .. } = self.include(&line, &macros, false) {
                 macros = after;
             }
         }
         for path in beside {
             if let Some(file) = self.project.files.read(path) {
-                let header = self.header(path, &file, &macros);
-                macros = header.macros.clone();
+                let (header, after) = self.header(path, &file, &macros);
+                macros = after;
                 self.reads.extend(header.reads.iter().cloned());
                 self.includes.push(Arc::clone(&header.text));
             }
@@ -698,7 +997,10 @@ impl Includes for Reader<'_> {
             self.missing.push(line.spelled.to_owned());
             return Included::Nothing;
         };
-        if macros.is_defined(&once_marker(&path)) {
+        let marker = once_marker(&path);
+        let was_read = macros.is_defined(&marker);
+        self.once.push(marker);
+        if was_read {
             return Included::Nothing;
         }
         if inside_braces {
@@ -713,14 +1015,15 @@ impl Includes for Reader<'_> {
                 .push(format!("{} (too many headers)", line.spelled));
             return Included::Nothing;
         }
-        let header = self.header(&path, &file, macros);
+        let (header, after) = self.header(&path, &file, macros);
         self.bytes += header.bytes;
         self.assumed.extend(header.assumed.iter().cloned());
         self.reads.extend(header.reads.iter().cloned());
         self.missing.extend(header.missing.iter().cloned());
         self.includes.push(Arc::clone(&header.text));
         Included::Header {
-            macros: header.macros.clone(),
+            macros: after,
+            trace: Arc::clone(&header.trace),
         }
     }
 
@@ -754,6 +1057,7 @@ fn first_of_several(source: &str, undecided: &[Undecided]) -> Vec<(String, Strin
         })
     };
     let mut found: Vec<(String, String)> = Vec::new();
+    let mut left = MOST_TESTED;
     for conditional in undecided {
         let [first, rest @ ..] = conditional.branches.as_slice() else {
             continue;
@@ -770,7 +1074,23 @@ fn first_of_several(source: &str, undecided: &[Undecided]) -> Vec<(String, Strin
             .iter()
             .all(|branch| !branch.taken || refuses(&branch.range));
         if !none || (rest.is_empty() && !includes(&first.range)) {
-            continue;
+            // `#if WIDTH == 1 … #endif`, or `#else` with others in it, where the code that is left uses WIDTH: it
+            // cannot do without.
+            let [(name, Some(value))] = first.assume.as_slice() else {
+                continue;
+            };
+            let read = match conditional.branches.iter().find(|branch| branch.taken) {
+                Some(taken) => taken.range.clone(),
+                None => 0..source.len(),
+            };
+            let number = value.parse::<i64>().is_ok_and(|value| value != 0);
+            if !number || first.taken || left == 0 {
+                continue;
+            }
+            left -= 1;
+            if !source.get(read).is_some_and(|code| is_used(code, name)) {
+                continue;
+            }
         }
         for (name, value) in &first.assume {
             if let Some(value) = value
@@ -781,6 +1101,21 @@ fn first_of_several(source: &str, undecided: &[Undecided]) -> Vec<(String, Strin
         }
     }
     found
+}
+
+/// True where a name stands as a word of its own on a line that is no directive.
+fn is_used(source: &str, name: &str) -> bool {
+    let word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let bytes = source.as_bytes();
+    let mut whole = source.match_indices(name).filter(|(at, _)| {
+        !word(at.checked_sub(1).and_then(|before| bytes.get(before)))
+            && !word(bytes.get(at + name.len()))
+    });
+    whole.by_ref().take(MOST_USES).any(|(at, _)| {
+        let line = source[..at].rfind('\n').map_or(0, |end| end + 1);
+        let begins = source[line..at].trim_start();
+        !begins.starts_with('#') && !begins.starts_with("//") && !begins.starts_with('*')
+    })
 }
 
 /// Definitions to take a branch: name and value, `None` to leave the name undefined.
@@ -851,9 +1186,11 @@ fn absolute(path: &Path) -> PathBuf {
     warplens_project::normalise(&path)
 }
 
-/// `#pragma once`, remembered among the macros so that it holds for one translation and not for the next.
+/// `#pragma once`, remembered as a macro so that it holds for one translation and not for the next.
 fn once_marker(path: &Path) -> String {
-    format!("#once {}", path.display())
+    let mut hasher = FxHasher::default();
+    path.hash(&mut hasher);
+    format!("__pragma_once_{:016x}", hasher.finish())
 }
 
 fn once(text: &str) -> bool {

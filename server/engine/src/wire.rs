@@ -173,7 +173,22 @@ pub struct Access {
     pub exact: bool,
     #[schemars(extend("enum" = ["exact", "assumed", "unknown"]))]
     pub certainty: &'static str,
+    /// Why it is not exact.
+    pub why: Option<String>,
     pub constraints: Vec<String>,
+    /// One case outside the constraints, where it costs something else.
+    pub other_case: Option<OtherCase>,
+}
+
+/// What an access costs where its constraints do not hold.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct OtherCase {
+    /// The values it holds for: `n = 1025`.
+    pub when: String,
+    /// Transactions or passes per request.
+    pub cost: f64,
+    /// The same at best.
+    pub ideal: f64,
 }
 
 /// One branch or loop.
@@ -193,6 +208,8 @@ pub struct Branch {
     pub exact: bool,
     #[schemars(extend("enum" = ["exact", "assumed", "unknown"]))]
     pub certainty: &'static str,
+    /// Why it is not exact.
+    pub why: Option<String>,
     pub constraints: Vec<String>,
 }
 
@@ -201,6 +218,8 @@ pub struct Branch {
 pub struct Count {
     #[schemars(extend("enum" = ["fp16", "fp32", "fp64", "int", "sfu", "conversion", "global_load", "global_store", "shared_load", "shared_store", "constant_load", "local_load", "local_store", "atomic", "barrier", "branch", "tensor"]))]
     pub class: &'static str,
+    /// As a function of the kernel's integer parameters, under this launch, for parameters of the sign that
+    /// the arguments have.
     pub expr: Option<String>,
     pub value: Option<f64>,
     pub exact: bool,
@@ -300,6 +319,13 @@ pub struct Stats {
     pub partial: u64,
     pub failed: u64,
     pub launch_known: u64,
+    /// Of the kernels with a known block size: accesses to global and shared memory, and how many of them are
+    /// exact, some under constraints that stand beside them.
+    pub accesses: u64,
+    pub accesses_exact: u64,
+    /// The same of branches and loops.
+    pub branches: u64,
+    pub branches_exact: u64,
     pub seconds: f64,
     pub reasons: BTreeMap<String, u64>,
     /// Headers that were not found, as spelled, and how many files miss each.

@@ -191,6 +191,33 @@ struct Machine {
 const STEPS: u64 = 20_000;
 
 impl Machine {
+    /// Runs the whole launch.
+    fn launch(body: &[Stmt], block: [u64; 2], grid: u64, n: i64) -> Machine {
+        let mut machine = Machine {
+            splits: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            steps: 0,
+            defined: true,
+        };
+        let threads = (block[0] * block[1]) as i64;
+        for bx in 0..grid as i64 {
+            let mut first = 0;
+            while first < threads && machine.defined {
+                let lanes = (first..(first + 32).min(threads))
+                    .map(|t| Thread {
+                        t: [t % block[0] as i64, t / block[0] as i64],
+                        bx,
+                        n,
+                        var: 0,
+                    })
+                    .collect();
+                machine.run(body, lanes, &mut At::default());
+                first += 32;
+            }
+        }
+        machine
+    }
+
     fn request(&mut self, at: usize, kind: Kind, addresses: &[i64]) {
         if addresses.is_empty() {
             return;
@@ -388,6 +415,82 @@ impl Machine {
     }
 }
 
+fn binary(op: &'static str, a: Expr, b: Expr) -> Expr {
+    Expr::Binary(op, Box::new(a), Box::new(b))
+}
+
+/// What kernels do with a size: a row-major or column-major index, with an offset.
+fn sized_index() -> impl Strategy<Value = Expr> {
+    let row = |y, x| binary("+", binary("*", y, Expr::N), x);
+    let global = || binary("+", binary("*", Expr::Bx, Expr::Const(32)), Expr::Tx);
+    let index = prop::sample::select(vec![
+        row(Expr::Ty, Expr::Tx),
+        row(Expr::Bx, Expr::Tx),
+        row(Expr::Loop, Expr::Tx),
+        row(Expr::Loop, global()),
+        row(binary("+", Expr::Ty, Expr::Bx), Expr::Tx),
+        row(Expr::Tx, Expr::Ty),
+        row(Expr::Tx, Expr::Loop),
+        binary("-", binary("-", Expr::N, Expr::Const(1)), Expr::Tx),
+        binary("/", row(Expr::Bx, Expr::Tx), Expr::Const(4)),
+        binary("%", row(Expr::Bx, Expr::Tx), Expr::Const(16)),
+        binary("%", Expr::Tx, Expr::N),
+        binary("&", global(), binary("-", Expr::N, Expr::Const(1))),
+        global(),
+        Expr::Tx,
+    ]);
+    let scale = prop::sample::select(vec![1, 1, 1, 2, 3, 32]);
+    let offset = prop::sample::select(vec![0, 0, 0, 1, 8, -1]);
+    (index, scale, offset).prop_map(|(index, scale, offset)| {
+        binary(
+            "+",
+            binary("*", index, Expr::Const(scale)),
+            Expr::Const(offset),
+        )
+    })
+}
+
+fn sized_condition() -> impl Strategy<Value = Expr> {
+    let global = || binary("+", binary("*", Expr::Bx, Expr::Const(32)), Expr::Tx);
+    prop::sample::select(vec![
+        binary("<", global(), Expr::N),
+        binary("<", Expr::Tx, Expr::N),
+        binary("<", Expr::Bx, Expr::N),
+        binary("<", Expr::Ty, binary("-", Expr::N, Expr::Const(1))),
+        binary("<", Expr::Loop, Expr::N),
+        binary(">=", global(), binary("/", Expr::N, Expr::Const(2))),
+        binary("==", binary("%", Expr::Tx, Expr::Const(2)), Expr::Const(0)),
+        binary("==", binary("%", Expr::N, Expr::Const(3)), Expr::Const(1)),
+        binary(
+            "&&",
+            binary("<", Expr::Tx, Expr::N),
+            binary("<", Expr::Ty, Expr::N),
+        ),
+    ])
+}
+
+fn sized_statements() -> impl Strategy<Value = Vec<Stmt>> {
+    let leaf = prop_oneof![
+        4 => (any::<bool>(), sized_index(), sized_index()).prop_map(|(w, a, b)| Stmt::Copy(w, a, b)),
+        2 => sized_index().prop_map(Stmt::Shared),
+        1 => sized_condition().prop_map(|condition| {
+            Stmt::Return(binary("==", condition, Expr::Const(0)))
+        }),
+    ];
+    let statement = leaf.prop_recursive(2, 6, 2, |inner| {
+        let body = prop::collection::vec(inner, 1..3);
+        let start = prop::sample::select(vec![Expr::Const(0), Expr::Tx, Expr::Bx]);
+        let end = prop::sample::select(vec![Expr::N, Expr::Const(5), Expr::Loop]);
+        let step = prop::sample::select(vec![1i64, 2, 32, 64]);
+        prop_oneof![
+            2 => (sized_condition(), body.clone(), prop_oneof![2 => Just(Vec::new()), 1 => body.clone()])
+                .prop_map(|(c, a, b)| Stmt::If(c, a, b)),
+            2 => (start, end, step, body).prop_map(|(a, b, s, body)| Stmt::For(a, b, s, body)),
+        ]
+    });
+    prop::collection::vec(statement, 1..4)
+}
+
 fn expr() -> impl Strategy<Value = Expr> {
     let leaf = prop_oneof![
         3 => Just(Expr::Tx),
@@ -429,6 +532,119 @@ fn statements() -> impl Strategy<Value = Vec<Stmt>> {
     prop::collection::vec(statement, 1..4)
 }
 
+/// The kernel as CUDA.
+fn kernel(body: &[Stmt]) -> String {
+    let mut text = String::from(
+        "__device__ int pick(int c, int a, int b) { if (c) return a; return b; }\n\
+         struct Pair { int first, second; __device__ int of(int c) const { int r; set(c, r); return r; }\n\
+         __device__ void set(int c, int &r) const { if (c) { r = first; } else r = second; } };\n\
+         __global__ void k(const float *fin, float *fout, const double *din, double *dout, int n) {\n__shared__ float tile[1024];\n",
+    );
+    source(body, 0, "0", &mut text);
+    text.push_str("}\n");
+    text
+}
+
+/// True where another value of `n` meets the constraints. One that is a condition of the source is not read:
+/// it holds for the value assumed.
+fn meets(constraints: &[String], n: i64, assumed: i64) -> bool {
+    constraints.iter().all(|constraint| {
+        let words: Vec<&str> = constraint.split(' ').collect();
+        let number = |word: &str| word.parse::<i64>().ok();
+        match words[..] {
+            ["n", "%", by, "==", rest] => match (number(by), number(rest)) {
+                (Some(by), Some(rest)) => n % by == rest,
+                _ => n == assumed,
+            },
+            ["n", ">=", least] => number(least).map_or(n == assumed, |least| n >= least),
+            _ => n == assumed,
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, max_global_rejects: 100_000, failure_persistence: None, ..ProptestConfig::default() })]
+    fn generated_kernels_of_any_size(
+        body in sized_statements(),
+        block in prop::sample::select(vec![[32u64, 1], [64, 1], [16, 4], [8, 8], [32, 2], [48, 1]]),
+        grid in 1u64..5,
+        assumed in prop::sample::select(vec![16i64, 32, 64, 64, 96, 128, 128, 40, 7]),
+    ) {
+        let text = kernel(&body);
+        let document = Document::new(&text, Language::Cuda);
+        let overrides = Overrides {
+            argument: LaunchValues {
+                grid: Some([grid, 1, 1]),
+                block: Some([block[0], block[1], 1]),
+                ..LaunchValues::default()
+            },
+            ..Overrides::default()
+        };
+        let settings = Settings {
+            assume: [("n".to_owned(), assumed)].into(),
+            ..Settings::default()
+        };
+        let found = ENGINE
+            .estimate(&document, Path::new("k.cu"), &settings, &overrides, &[], &[], &[])
+            .expect("a known GPU");
+        let result = &found.results[0];
+        let branches: Vec<_> = result
+            .branches
+            .iter()
+            .filter(|branch| branch.kind != "select" && branch.via.is_empty())
+            .collect();
+        let machine = Machine::launch(&body, block, grid, assumed);
+        prop_assume!(machine.defined);
+        for n in (1..=160).filter(|n| n % 8 == 0 || *n < 20 || *n == assumed || n % 41 == 0) {
+            let some = result.accesses.iter().any(|a| a.exact && meets(&a.constraints, n, assumed))
+                || branches.iter().any(|b| b.exact && meets(&b.constraints, n, assumed));
+            if !some {
+                continue;
+            }
+            let machine = Machine::launch(&body, block, grid, n);
+            if !machine.defined {
+                continue;
+            }
+            for (at, access) in result.accesses.iter().enumerate() {
+                let truth = machine.counts.get(&at).cloned().unwrap_or_default();
+                if !access.exact || !meets(&access.constraints, n, assumed) || truth.requests == 0.0 {
+                    continue;
+                }
+                let cost = access.transactions_per_request.or(access.passes_per_request);
+                let lanes = access.active_lanes_per_request;
+                // No request at the value assumed: no figure.
+                let (Some(cost), Some(lanes)) = (cost, lanes) else { continue };
+                prop_assert!(
+                    (lanes - truth.lanes / truth.requests).abs() < 1e-9 && (cost - truth.cost / truth.requests).abs() < 1e-9,
+                    "`{}` {:?} for n = {n}, {assumed} assumed: {cost} {lanes} {:?} grid {grid} block {block:?} in\n{}", &access.text, &access.constraints, truth, &text
+                );
+            }
+            for (at, branch) in branches.iter().enumerate() {
+                let truth = machine.splits.get(&at).cloned().unwrap_or_default();
+                if !branch.exact || !meets(&branch.constraints, n, assumed) || truth.evaluations == 0.0 {
+                    continue;
+                }
+                let (Some(taken), Some(split)) = (branch.taken_warp_fraction, branch.divergent_warp_fraction) else { continue };
+                prop_assert!(
+                    (taken - truth.taken / truth.evaluations).abs() < 1e-9 && (split - truth.divergent / truth.evaluations).abs() < 1e-9,
+                    "{} in line {} {:?} for n = {n}, {assumed} assumed: {taken} {split} {truth:?} grid {grid} block {block:?} in\n{}", branch.kind, branch.line, &branch.constraints, &text
+                );
+            }
+        }
+        CASES.fetch_add(result.accesses.iter().filter(|a| a.exact && !a.constraints.is_empty()).count(), Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn what_is_exact_under_constraints_is_so_for_all_values_that_meet_them() {
+    generated_kernels_of_any_size();
+    let constrained = CASES.load(Ordering::Relaxed);
+    assert!(
+        constrained >= 300,
+        "{constrained} accesses with constraints"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, max_global_rejects: 100_000, failure_persistence: None, ..ProptestConfig::default() })]
     fn generated_kernels(
@@ -437,28 +653,10 @@ proptest! {
         grid in 1u64..5,
         n in 0i64..70,
     ) {
-        let mut machine = Machine { splits: BTreeMap::new(), counts: BTreeMap::new(), steps: 0, defined: true };
-        let threads = (block[0] * block[1]) as i64;
-        for bx in 0..grid as i64 {
-            let mut first = 0;
-            while first < threads && machine.defined {
-                let lanes = (first..(first + 32).min(threads))
-                    .map(|t| Thread { t: [t % block[0] as i64, t / block[0] as i64], bx, n, var: 0 })
-                    .collect();
-                machine.run(&body, lanes, &mut At::default());
-                first += 32;
-            }
-        }
+        let machine = Machine::launch(&body, block, grid, n);
         prop_assume!(machine.defined);
 
-        let mut text = String::from(
-            "__device__ int pick(int c, int a, int b) { if (c) return a; return b; }\n\
-             struct Pair { int first, second; __device__ int of(int c) const { int r; set(c, r); return r; }\n\
-             __device__ void set(int c, int &r) const { if (c) { r = first; } else r = second; } };\n\
-             __global__ void k(const float *fin, float *fout, const double *din, double *dout, int n) {\n__shared__ float tile[1024];\n",
-        );
-        source(&body, 0, "0", &mut text);
-        text.push_str("}\n");
+        let text = kernel(&body);
         let document = Document::new(&text, Language::Cuda);
         let overrides = Overrides {
             argument: LaunchValues {
@@ -519,4 +717,5 @@ fn what_is_called_exact_is_what_brute_force_counts() {
 static ENGINE: std::sync::LazyLock<Engine> =
     std::sync::LazyLock::new(|| Engine::new(Profiles::builtin()));
 static EXACT: AtomicUsize = AtomicUsize::new(0);
+static CASES: AtomicUsize = AtomicUsize::new(0);
 static ALL: AtomicUsize = AtomicUsize::new(0);

@@ -285,8 +285,8 @@ fn a_kernel_in_a_header_is_read_as_its_includer_reads_it() {
              void run(Item *p) { k<<<8, 64>>>(p); }\n",
         ),
     ]);
-    let alone = folder.analyse("kernel.h");
-    assert!(!alone.kernels[0].analysis.facts.not_understood.is_empty());
+    // What includes it is looked for in the folder.
+    assert_eq!(costs(&folder.analyse("kernel.h"))[0].1, Some(8.0));
     folder.analyse("main.cu");
     let file = folder.analyse("kernel.h");
     assert_eq!(costs(&file)[0].1, Some(8.0));
@@ -402,6 +402,158 @@ fn comparisons_that_look_like_templates_are_comparisons() {
     assert_eq!(found[1].1, Some(4.0));
 }
 
+/// The first kernel's block, and where it is from.
+fn block(file: &FileAnalysis) -> ([u64; 3], &'static str) {
+    let launch = &file.kernels[0].analysis.facts.launch;
+    (launch.block, launch.block_source.name())
+}
+
+const ADD: &str = "__kernel void add(__global float *a, int n) { a[get_global_id(0)] = n; }\n";
+
+#[test]
+fn host_programs_near_a_kernel_give_its_launch() {
+    let host = "void run() {\n\
+                  cl_kernel k = clCreateKernel(program, \"add\", &error);\n\
+                  size_t global[1] = {1024}, local[1] = {128};\n\
+                  clEnqueueNDRangeKernel(queue, k, 1, NULL, global, local, 0, NULL, NULL);\n}\n";
+    for at in ["main.c", "../host/main.cpp", "../main.cc"] {
+        let folder = Folder::new(&[("cl/add.cl", ADD), (&format!("cl/{at}"), host)]);
+        let file = folder.analyse("cl/add.cl");
+        assert_eq!(block(&file), ([128, 1, 1], "launch-site"), "{at}");
+    }
+    let ptx = Folder::new(&[
+        (
+            "k.cu",
+            "extern \"C\" __global__ void add(float *a) { a[threadIdx.x] = 1; }\n",
+        ),
+        (
+            "main.cpp",
+            "void run() { CUfunction f; cuModuleGetFunction(&f, module, \"add\");\n\
+             cuLaunchKernel(f, 8, 1, 1, 64, 2, 1, 0, stream, args, NULL); }\n",
+        ),
+    ]);
+    assert_eq!(block(&ptx.analyse("k.cu")), ([64, 2, 1], "launch-site"));
+    // Another kernel's launch, and one outside the workspace, say nothing.
+    let other = host.replace("\"add\"", "\"sub\"");
+    let folder = Folder::new(&[("cl/add.cl", ADD), ("cl/main.c", &other)]);
+    assert_eq!(block(&folder.analyse("cl/add.cl")).1, "assumed");
+}
+
+#[test]
+fn a_host_program_that_changes_is_read_again() {
+    let host = |block: u32| {
+        format!(
+            "void run() {{ size_t g[1] = {{4096}}, l[1] = {{{block}}};\n\
+             clEnqueueNDRangeKernel(q, clCreateKernel(p, \"add\", 0), 1, 0, g, l, 0, 0, 0); }}\n"
+        )
+    };
+    let folder = Folder::new(&[("add.cl", ADD), ("main.c", &host(64))]);
+    assert_eq!(block(&folder.analyse("add.cl")).0, [64, 1, 1]);
+    let path = folder.root.path().join("main.c");
+    fs::write(&path, host(256)).expect("written");
+    folder.open.inner().forget(&path);
+    assert_eq!(block(&folder.analyse("add.cl")).0, [256, 1, 1]);
+}
+
+#[test]
+fn what_a_host_program_lists_before_a_file_is_read_before_it() {
+    let kernel = "__kernel void k(__global T *a) { a[get_global_id(0) * WIDTH] = one(2); }\n";
+    let files = |host: &str| {
+        Folder::new(&[
+            ("cl/ops.cl", "typedef double T;\n#define WIDTH 4\nT one(T x) { return x; }\n"),
+            ("cl/other.cl", "typedef char T;\n#define WIDTH 1\nT one(T x) { return x; }\n__kernel void o() {}\n"),
+            ("cl/k.cl", kernel),
+            ("host/main.cpp", host),
+        ])
+        .analyse("cl/k.cl")
+    };
+    let file = files("void f() { build(\"k\", {{ops_cl_src, k_cl_src}}, options); }\n");
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(
+        costs(&file),
+        [("a[get_global_id(0) * WIDTH]".to_owned(), Some(32.0))]
+    );
+    assert!(
+        !facts
+            .assumptions
+            .iter()
+            .any(|assumption| assumption.source.starts_with("-D"))
+    );
+    // Another file's list.
+    let file = files("void f() { build(\"o\", {other_cl_src, o_cl_src}); load(\"k.cl\"); }\n");
+    let facts = &file.kernels[0].analysis.facts;
+    assert!(
+        facts
+            .accesses
+            .iter()
+            .all(|access| access.bytes_per_lane != 1)
+    );
+}
+
+#[test]
+fn names_that_only_the_build_defines_are_assumed() {
+    let file = Folder::new(&[(
+        "a.cl",
+        "__kernel void k(__global inType *in, __global outType *out) {\n\
+           local outType part[groupSize];\n\
+           outType sum = init;\n\
+           int i = get_global_id(0);\n\
+           sum = combine(sum, transform(in[i]));\n\
+           if (stride == 2) out[i] = sum;\n\
+           out[i * width] = sum;\n}\n",
+    )])
+    .analyse("a.cl");
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, []);
+    let assumed: Vec<&str> = facts
+        .assumptions
+        .iter()
+        .filter(|assumption| assumption.source.starts_with("-D "))
+        .map(|assumption| assumption.symbol.as_str())
+        .collect();
+    for name in [
+        "inType",
+        "outType",
+        "init",
+        "combine",
+        "transform",
+        "stride",
+        "width",
+    ] {
+        assert!(assumed.contains(&name), "{name} in {assumed:?}");
+    }
+    assert!(
+        facts.accesses.iter().all(|access| !access.exact()),
+        "none is exact"
+    );
+    let strided = facts.accesses.last().expect("the last store");
+    assert_eq!(
+        strided.transactions_per_request, None,
+        "nobody knows the width"
+    );
+}
+
+#[test]
+fn what_may_be_half_typed_or_does_something_is_no_build_option() {
+    let lost = |text: &str| {
+        let file = Folder::new(&[("a.cl", text)]).analyse("a.cl");
+        file.kernels[0].analysis.facts.not_understood.len()
+    };
+    let kernel = |body: &str| {
+        format!(
+            "__kernel void k(__global float *a, int width) {{ int i = get_global_id(0); {body} }}\n"
+        )
+    };
+    assert_eq!(lost(&kernel("a[i] = factor;")), 0);
+    assert_eq!(lost(&kernel("a[i] = wid;")), 1, "the beginning of `width`");
+    assert_eq!(lost(&kernel("a[get_globa(0)] = 1;")), 1, "no such function");
+    assert_eq!(lost(&kernel("a[i] = f(i);")), 0);
+    assert_eq!(lost(&kernel("store(i, 1);")), 1, "nobody takes its value");
+    assert_eq!(lost(&kernel("a[i] = f(a, i);")), 1, "it is given memory");
+    let cuda = analyse("__global__ void k(float *a) { a[threadIdx.x] = combine(1, factor); }\n");
+    assert!(!cuda.kernels[0].analysis.facts.not_understood.is_empty());
+}
+
 #[test]
 fn files_of_any_bytes_are_answered() {
     for text in [
@@ -416,4 +568,230 @@ fn files_of_any_bytes_are_answered() {
         let language = language_by_content(Language::from_path(Path::new("a.cl")), text);
         Document::new(text, language);
     }
+}
+
+#[test]
+fn bounds_checks_that_read_like_templates_are_comparisons() {
+    let file = analyse(
+        "__global__ void pool(const float *in, float *out, int w, int h) {\n\
+         \x20 int x = blockIdx.x * 32 + threadIdx.x, y = threadIdx.y;\n\
+         \x20 int valid = (y >= 0 && y < h && x >= 0 && x < w);\n\
+         \x20 out[y * w + x] = valid ? in[y * w + x] : 0.0f;\n\
+         \x20 if (x < w && y > 0) out[x] = in[x];\n\
+         }\n\
+         void run(float *p) { pool<<<dim3(4), dim3(32, 8)>>>(p, p, 128, 8); }",
+    );
+    let costs = costs(&file);
+    assert_eq!(costs.len(), 4, "{costs:?}");
+    assert!(
+        costs.iter().all(|(_, cost)| *cost == Some(4.0)),
+        "{costs:?}"
+    );
+}
+
+#[test]
+fn an_intrinsic_that_nobody_knows_is_arithmetic_and_said() {
+    let file = analyse(
+        "__global__ void k(unsigned *out, const unsigned *in) {\n\
+         \x20 out[threadIdx.x] = __future_bits(in[threadIdx.x], 4u) + at::native_shift(3u);\n\
+         }",
+    );
+    let kernel = &file.kernels[0].analysis;
+    assert_eq!(kernel.facts.not_understood, []);
+    for name in ["__future_bits", "at::native_shift"] {
+        assert!(
+            kernel
+                .facts
+                .assumptions
+                .iter()
+                .any(|assumption| assumption.symbol == name),
+            "{name}: {:?}",
+            kernel.facts.assumptions
+        );
+    }
+    // What nobody declared and nobody can know stays a loss, and so does what is handed a pointer.
+    for call in ["mystery(in[0])", "__future_sum(in)"] {
+        let text =
+            format!("__global__ void k(unsigned *out, const unsigned *in) {{ out[0] = {call}; }}");
+        let file = analyse(&text);
+        assert_eq!(
+            file.kernels[0].analysis.facts.not_understood.len(),
+            1,
+            "{call}"
+        );
+    }
+}
+
+#[test]
+fn a_header_is_read_once_for_files_whose_other_macros_differ() {
+    let common = "#ifndef COMMON_H\n#define COMMON_H\n#define TILE 8\n\
+                  #ifdef WIDE\n__device__ float pick(const float *p, int i) { return p[2 * i]; }\n\
+                  #else\n__device__ float pick(const float *p, int i) { return p[i]; }\n#endif\n#endif\n";
+    let user = |own: &str, index: &str| {
+        format!(
+            "{own}\n#include \"common.h\"\n__global__ void k(float *out, const float *in) {{ \
+             out[threadIdx.x] = pick(in, {index}); }}\n"
+        )
+    };
+    let folder = Folder::new(&[
+        ("common.h", common),
+        ("a.cu", &user("#define UNRELATED 1", "threadIdx.x")),
+        (
+            "b.cu",
+            &user("#define TIMES(x) * x", "threadIdx.x TIMES(TILE)"),
+        ),
+        ("c.cu", &user("#define WIDE", "threadIdx.x")),
+        (
+            "d.cu",
+            &user("#define TILE 3\n#define WIDE 1", "threadIdx.x * TILE"),
+        ),
+    ]);
+    let readings = || folder.engine.project().header_readings();
+    let sectors = |name: &str| costs(&folder.analyse(name))[0].1;
+    assert_eq!(sectors("a.cu"), Some(4.0));
+    assert_eq!(readings(), (1, 0));
+    assert_eq!(sectors("b.cu"), Some(32.0), "its macros and the header's");
+    assert_eq!(readings(), (1, 1));
+    assert_eq!(sectors("c.cu"), Some(8.0), "the header reads otherwise");
+    assert_eq!(readings(), (2, 1));
+    assert_eq!(sectors("d.cu"), Some(32.0), "the header's definition wins");
+}
+
+#[test]
+fn a_header_that_says_once_is_read_once() {
+    let folder = Folder::new(&[
+        (
+            "types.h",
+            "#pragma once\n#define STEP 4\ntypedef float value;\n",
+        ),
+        ("x.h", "#include \"types.h\"\n#define X 1\n"),
+        ("y.h", "#include \"types.h\"\n#define Y 1\n"),
+        (
+            "a.cu",
+            "#include \"x.h\"\n#include \"y.h\"\n\
+             __global__ void k(value *out) { out[threadIdx.x * STEP] = X + Y; }\n",
+        ),
+    ]);
+    assert_eq!(costs(&folder.analyse("a.cu"))[0].1, Some(16.0));
+    assert_eq!(folder.engine.project().header_readings(), (3, 0));
+}
+
+#[test]
+fn a_width_that_the_code_needs_and_only_the_build_gives_is_assumed() {
+    let file = analyse(
+        "#define JOIN(a, b) a##b\n#define MAKE(a, b) JOIN(a, b)\n\
+         #if WIDTH == 1\ntypedef float float1_t;\n#define float_1 float\n#endif\n\
+         #if WIDTH == 2\n#define float_2 float2\n#endif\n\
+         typedef MAKE(float_, WIDTH) wide;\n\
+         #if VERBOSE == 1\n#define LOUD\n#endif\n\
+         #if LANES == 1\ntypedef float lane;\n#else\ntypedef MAKE(float, LANES) lane;\n#endif\n\
+         __global__ void k(wide *out, lane *more) { out[threadIdx.x] = 0; more[threadIdx.x] = 0; }\n",
+    );
+    let sectors: Vec<_> = costs(&file).iter().map(|(_, cost)| *cost).collect();
+    assert_eq!(sectors, [Some(4.0), Some(4.0)]);
+    let assumed: Vec<&str> = file.kernels[0]
+        .analysis
+        .facts
+        .assumptions
+        .iter()
+        .map(|assumption| assumption.symbol.as_str())
+        .collect();
+    assert!(!assumed.contains(&"VERBOSE"), "{assumed:?}");
+}
+
+#[test]
+fn a_file_that_is_included_is_read_as_its_outermost_includer_reads_it() {
+    let folder = Folder::new(&[
+        ("main.cu", "#define REAL float\n#include \"work.cu\"\n"),
+        (
+            "work.cu",
+            "#include \"kernel.cu\"\nvoid go(REAL *a) { k<<<1, 64>>>(a); }\n",
+        ),
+        (
+            "kernel.cu",
+            "__global__ void k(REAL *a) { a[threadIdx.x] = 0; }\n",
+        ),
+    ]);
+    for file in ["main.cu", "work.cu"] {
+        folder.analyse(file);
+    }
+    assert_eq!(
+        costs(&folder.analyse("kernel.cu")),
+        [("a[threadIdx.x]".to_owned(), Some(4.0))]
+    );
+}
+
+const CALLER: &str = "__device__ float weight(const float *table, int at);\n\
+    __global__ void k(float *a) { a[threadIdx.x] = weight(a, threadIdx.x); }\n\
+    void go(float *a) { k<<<1, 64>>>(a); }\n";
+const WEIGHT: &str = "__device__ float weight(const float *table, int at) { return table[at * 32]; }\n\
+    void max(int) {}\nint main() { weight(0, 0); return 0; }\n";
+
+#[test]
+fn a_function_of_another_file_of_the_program_is_read() {
+    for other in ["weight.cu", "parts/weight.cu"] {
+        let folder = Folder::new(&[("src/k.cu", CALLER), (&format!("src/{other}"), WEIGHT)]);
+        let file = folder.analyse("src/k.cu");
+        assert_eq!(
+            costs(&file),
+            [
+                ("table[at * 32]".to_owned(), Some(32.0)),
+                ("a[threadIdx.x]".to_owned(), Some(4.0)),
+            ]
+        );
+        let assumed = &file.kernels[0].analysis.facts.assumptions;
+        assert!(
+            assumed
+                .iter()
+                .any(|a| a.symbol == "weight.cu" && a.value == "linked with this file"),
+            "{assumed:?}"
+        );
+    }
+}
+
+#[test]
+fn a_function_that_several_files_define_is_not_guessed() {
+    let folder = Folder::new(&[("k.cu", CALLER), ("a.cu", WEIGHT), ("b.cu", WEIGHT)]);
+    let file = folder.analyse("k.cu");
+    let lost = &file.kernels[0].analysis.facts.not_understood;
+    assert_eq!(lost.len(), 1);
+    assert_eq!(lost[0].reason, "call to a function that was not read");
+    // The nearest folder decides.
+    let folder = Folder::new(&[("src/k.cu", CALLER), ("src/a.cu", WEIGHT), ("b.cu", WEIGHT)]);
+    assert_eq!(costs(&folder.analyse("src/k.cu")).len(), 2);
+}
+
+#[test]
+fn a_file_finds_the_host_program_that_includes_it() {
+    let folder = Folder::new(&[
+        (
+            "host/main.c",
+            "#define REAL float\n#include \"../kernels/k.h\"\n",
+        ),
+        (
+            "kernels/k.h",
+            "__global__ void k(REAL *a) { a[threadIdx.x] = 0; }\n",
+        ),
+    ]);
+    assert_eq!(
+        costs(&folder.analyse("kernels/k.h")),
+        [("a[threadIdx.x]".to_owned(), Some(4.0))]
+    );
+}
+
+#[test]
+fn a_guarded_header_that_is_included_again_stays_read() {
+    let folder = Folder::new(&[
+        (
+            "types.h",
+            "#ifndef TYPES_H\n#define TYPES_H\ntypedef float value;\n#endif\n",
+        ),
+        ("other.h", "#include \"types.h\"\n"),
+        (
+            "a.cu",
+            "#include \"types.h\"\n#include \"other.h\"\n\
+             __global__ void k(value *out) { out[threadIdx.x * 2] = 1; }\n",
+        ),
+    ]);
+    assert_eq!(costs(&folder.analyse("a.cu"))[0].1, Some(8.0));
 }

@@ -17,6 +17,29 @@ pub enum MathClass {
     Tensor,
 }
 
+/// Integer arithmetic that has no operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bits {
+    /// Ones.
+    Population,
+    /// Zeros above the highest one; the width where there is none.
+    LeadingZeros,
+    /// Zeros below the lowest one; the width where there is none.
+    TrailingZeros,
+    /// The place of the lowest one counted from 1; 0 where there is none.
+    FirstSet,
+    /// All bits in the other order.
+    Reverse,
+    /// The upper half of a product of two 32-bit numbers.
+    MultiplyHigh,
+    /// A product of 24-bit numbers and a sum.
+    MultiplyAdd24,
+    /// Between two bounds.
+    Clamp,
+    /// The first operand; the second is what it is likely to be.
+    Expect,
+}
+
 /// A known function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Function {
@@ -30,6 +53,8 @@ pub enum Function {
     Abs,
     /// `__mul24`, `mul24`.
     Mul24,
+    /// Integer arithmetic with a name: the operands have the type that the function works in.
+    Bits(Bits),
     /// An atomic on the address that its first argument gives.
     Atomic,
     /// A load through the address that its first argument gives.
@@ -55,7 +80,7 @@ pub enum Function {
 
 /// What a name means.
 pub fn known(name: &str, opencl: bool) -> Option<Function> {
-    use Function::{Abs, Atomic, Ignored, Load, Math, Max, Min, Mul24, Store, WarpExchange};
+    use Function::{Abs, Atomic, Bits, Ignored, Load, Math, Max, Min, Mul24, Store, WarpExchange};
     use MathClass::{Convert, Float, Int, Special};
     let name = name.rsplit("::").next().unwrap_or(name);
     let exact = match name {
@@ -63,22 +88,33 @@ pub fn known(name: &str, opencl: bool) -> Option<Function> {
         "max" | "umax" | "llmax" | "ullmax" => Max,
         "abs" | "labs" | "llabs" | "__sad" => Abs,
         "__mul24" | "__umul24" | "mul24" => Mul24,
-        "mad24" | "clamp" | "__usad" | "abs_diff" | "add_sat" | "sub_sat" | "hadd" | "rhadd" => {
-            Math(Int(2))
+        "mad24" => Bits(self::Bits::MultiplyAdd24),
+        "clamp" => Bits(self::Bits::Clamp),
+        "__builtin_expect" => Bits(self::Bits::Expect),
+        "__popc" | "__popcll" | "popcount" | "__popcount" | "__builtin_popcount" | "popcountll" => {
+            Bits(self::Bits::Population)
         }
-        "__popc" | "__popcll" | "popcount" | "__clz" | "__clzll" | "clz" | "ctz" | "__ffs"
-        | "__ffsll" | "__brev" | "__brevll" | "__byte_perm" | "__umulhi" | "__mulhi"
-        | "__mul64hi" | "__umul64hi" | "mul_hi" | "rotate" | "__funnelshift_l"
+        "__clz" | "__clzll" | "clz" | "__builtin_clz" | "countl_zero" => {
+            Bits(self::Bits::LeadingZeros)
+        }
+        "ctz" | "__builtin_ctz" => Bits(self::Bits::TrailingZeros),
+        "__ffs" | "__ffsll" | "__ffs_ll" => Bits(self::Bits::FirstSet),
+        "__brev" => Bits(self::Bits::Reverse),
+        "__umulhi" | "__mulhi" | "mul_hi" => Bits(self::Bits::MultiplyHigh),
+        "__usad" | "abs_diff" | "add_sat" | "sub_sat" | "hadd" | "rhadd" => Math(Int(2)),
+        "__brevll" | "__byte_perm" | "__mul64hi" | "__umul64hi" | "rotate" | "__funnelshift_l"
         | "__funnelshift_r" | "__funnelshift_lc" | "__funnelshift_rc" | "isnan" | "isinf"
         | "isfinite" | "isnormal" | "signbit" | "isequal" | "isgreater" | "isless" | "any"
         | "all" | "select" | "bitselect" | "shuffle" | "shuffle2" | "__dp4a" | "__dp2a_lo"
         | "__dp2a_hi" | "clock" | "clock64" | "wall_clock64" | "__clock" | "__clock64"
-        | "globaltimer" | "__isShared" | "__isGlobal" | "__popcount" | "__builtin_popcount"
-        | "__builtin_clz" | "__builtin_ctz" | "__builtin_expect" | "bit_count" | "countl_zero"
-        | "popcountll" | "__ffs_ll" | "strlen" | "__bitinsert_u32" | "__ubfe" | "amd_bitalign"
-        | "upsample" | "get_image_width" | "get_image_height" | "get_image_depth"
-        | "get_image_dim" | "lower_bound" | "isgreaterequal" | "islessequal" | "isnotequal"
-        | "isunordered" => Math(Int(1)),
+        | "globaltimer" | "__isShared" | "__isGlobal" | "bit_count" | "strlen"
+        | "__bitinsert_u32" | "__ubfe" | "amd_bitalign" | "upsample" | "get_image_width"
+        | "get_image_height" | "get_image_depth" | "get_image_dim" | "lower_bound"
+        | "isgreaterequal" | "islessequal" | "isnotequal" | "isunordered" | "__isnanf"
+        | "__isinff" | "__finitef" | "__finite" | "__signbitf" | "__signbit" | "__isnan"
+        | "__isinf" | "isnanf" | "isinff" | "finite" | "__isLocal" | "__isConstant"
+        | "__isGridConstant" | "__isClusterShared" | "__fns" | "__rhadd" | "__urhadd"
+        | "__uhadd" | "IADD3" | "PRMT" | "BFE" | "SHL_ADD" => Math(Int(1)),
         "fma" | "fmaf" | "mad" | "__hfma" | "__hfma2" | "fmal" => Math(Float(2)),
         "dot" | "cross" | "length" | "distance" | "normalize" | "fast_length"
         | "fast_normalize" | "fast_distance" | "reflect" => Math(Float(4)),
@@ -159,13 +195,21 @@ pub fn known(name: &str, opencl: bool) -> Option<Function> {
         | "__builtin_amdgcn_sched_barrier"
         | "__builtin_amdgcn_s_sleep"
         | "__fence" => Ignored,
+        _ if name.starts_with("__nv_bswap") => Math(Int(1)),
         _ if is_atomic(name, opencl) => Atomic,
         _ if name.starts_with("dot_acc_sat_") || name.starts_with("dot_4x8packed") => Math(Int(1)),
         _ if is_exchange(name) => WarpExchange,
         _ if is_conversion(name, opencl) => Math(Convert),
         _ if name.starts_with("curand") || name.starts_with("hiprand") => Math(Special),
-        // Byte-wise video instructions: __vaddus4, __vcmpeq2.
-        _ if name.starts_with("__v") && name.ends_with(['2', '4']) => Math(Int(1)),
+        // Byte-wise video instructions: __vaddus4, __vcmpeq2, __viaddmax_s16x2_relu.
+        _ if name.starts_with("__v")
+            && (name.ends_with(['2', '4'])
+                || ["_s16x2", "_u16x2", "_s32", "_u32"]
+                    .iter()
+                    .any(|lanes| name.contains(lanes))) =>
+        {
+            Math(Int(1))
+        }
         _ => return arithmetic(name),
     };
     Some(exact)
@@ -177,6 +221,7 @@ fn arithmetic(name: &str) -> Option<Function> {
     for prefix in ["builtin_", "native_", "half_", "fast_", "nv_", "ocml_"] {
         base = base.strip_prefix(prefix).unwrap_or(base);
     }
+    base = base.strip_suffix("_relu").unwrap_or(base);
     for suffix in ["_rn", "_rz", "_ru", "_rd", "_sat", "_f32", "_f64"] {
         base = base.strip_suffix(suffix).unwrap_or(base);
     }
@@ -206,6 +251,7 @@ fn arithmetic(name: &str) -> Option<Function> {
                 | "gt"
                 | "ge"
                 | "isnan"
+                | "isinf"
                 | "equ"
                 | "gtu"
                 | "ltu"
@@ -222,12 +268,12 @@ fn arithmetic(name: &str) -> Option<Function> {
         ) {
             return Some(Function::Math(MathClass::Float(1)));
         }
-        if matches!(inner, "ma" | "fma" | "fma_relu") {
+        if matches!(inner, "ma" | "fma" | "maf" | "maf_ieee") {
             return Some(Function::Math(MathClass::Float(2)));
         }
         if matches!(
             inner,
-            "div" | "rcp" | "dividef" | "divide" | "sqrt" | "rsqrt"
+            "div" | "2div" | "rcp" | "dividef" | "divide" | "sqrt" | "rsqrt"
         ) {
             return Some(Function::Math(MathClass::Special));
         }
@@ -251,12 +297,12 @@ fn arithmetic_base(name: &str) -> Option<Function> {
         | "log1p" | "sin" | "cos" | "tan" | "asin" | "acos" | "atan" | "atan2" | "sinh"
         | "cosh" | "tanh" | "asinh" | "acosh" | "atanh" | "sinpi" | "cospi" | "tanpi"
         | "atan2pi" | "sincos" | "sincospi" | "pow" | "pown" | "powr" | "rootn" | "cbrt"
-        | "rcbrt" | "hypot" | "rhypot" | "norm3d" | "norm4d" | "norm" | "rnorm3d" | "rnorm"
-        | "erf" | "erfc" | "erfinv" | "erfcinv" | "erfcx" | "normcdf" | "normcdfinv" | "lgamma"
-        | "tgamma" | "fmod" | "remainder" | "remquo" | "fdivide" | "frcp" | "recip" | "divide"
-        | "powi" | "fdividef" | "j0" | "j1" | "jn" | "y0" | "y1" | "yn" | "cyl_bessel_i0"
-        | "frsqrt" | "fsqrt" | "fdiv" | "rcp" | "cexp" | "cuCdiv" | "cuCdivf" | "cuCabs"
-        | "cuCabsf" => Some(special.clone()),
+        | "rcbrt" | "hypot" | "rhypot" | "norm3d" | "norm4d" | "norm" | "rnorm3d" | "rnorm4d"
+        | "rnorm" | "erf" | "erfc" | "erfinv" | "erfcinv" | "erfcx" | "normcdf" | "normcdfinv"
+        | "lgamma" | "tgamma" | "fmod" | "remainder" | "remquo" | "fdivide" | "frcp" | "recip"
+        | "divide" | "powi" | "fdividef" | "j0" | "j1" | "jn" | "y0" | "y1" | "yn"
+        | "cyl_bessel_i0" | "cyl_bessel_i1" | "frsqrt" | "fsqrt" | "fdiv" | "rcp" | "cexp"
+        | "cuCdiv" | "cuCdivf" | "cuCabs" | "cuCabsf" => Some(special.clone()),
         "cuCadd" | "cuCaddf" | "cuCsub" | "cuCsubf" | "cuConj" | "cuConjf" | "cuCreal"
         | "cuCrealf" | "cuCimag" | "cuCimagf" => Some(Function::Math(MathClass::Float(2))),
         "cuCmul" | "cuCmulf" | "cuCfma" | "cuCfmaf" => Some(Function::Math(MathClass::Float(6))),
@@ -275,11 +321,15 @@ fn is_exchange(name: &str) -> bool {
         || name.starts_with("sub_group_")
         || name.starts_with("work_group_")
         || name.starts_with("intel_sub_group_")
+        || name.starts_with("qcom_sub_group_shuffle")
 }
 
 /// What a conversion gives: `__float2int_rn`, `__float_as_uint`, `convert_int4_sat`, `as_float`.
 pub(crate) fn converted(name: &str) -> Option<Type> {
     let name = name.trim_start_matches('_');
+    if let Some((_, target)) = vendor_conversion(name) {
+        return Some(target);
+    }
     if let Some(target) = name.strip_prefix("convert_").or(name.strip_prefix("as_")) {
         let target = target.split('_').next().unwrap_or(target);
         return Type::named(target, true);
@@ -298,6 +348,30 @@ pub(crate) fn converted(name: &str) -> Option<Type> {
     }
 }
 
+/// `nv_cvt_float2_to_fp8x2` and its like: from, and what comes out as it is stored.
+fn vendor_conversion(name: &str) -> Option<(&str, Type)> {
+    let rest = name
+        .strip_prefix("nv_cvt_")
+        .or_else(|| name.strip_prefix("hip_cvt_"))?;
+    let (from, to) = rest.split_once("_to_")?;
+    let bytes = |bits| Type::Int {
+        bits,
+        signed: false,
+    };
+    let half = Type::Float { bits: 16 };
+    let to = match to.split('_').next().unwrap_or(to) {
+        "fp8" | "fp6" | "fp4" | "fp4x2" | "e8m0" => bytes(8),
+        "fp8x2" | "fp6x2" | "fp4x4" | "e8m0x2" => bytes(16),
+        "fp8x4" | "fp6x4" => bytes(32),
+        "halfraw" | "bf16raw" | "bfloat16raw" => half,
+        "halfraw2" | "bf162raw" | "bfloat162raw" => Type::Vector(half.into(), 2),
+        "float" => Type::FLOAT,
+        "double" => Type::DOUBLE,
+        _ => return None,
+    };
+    Some((from, to))
+}
+
 fn is_conversion(name: &str, opencl: bool) -> bool {
     if opencl && (name.starts_with("convert_") || name.starts_with("as_")) {
         return true;
@@ -308,7 +382,7 @@ fn is_conversion(name: &str, opencl: bool) -> bool {
             "as_float" | "as_int" | "as_uint" | "float_to_half" | "bit_cast"
         );
     };
-    if inner.contains("_as_") {
+    if inner.contains("_as_") || inner == "float_to_tf32" || vendor_conversion(inner).is_some() {
         return true;
     }
     let sources = [
@@ -331,6 +405,9 @@ fn is_conversion(name: &str, opencl: bool) -> bool {
         "half2",
         "lows",
         "highs",
+        "floats",
+        "lowhigh",
+        "ints",
     ];
     inner
         .split_once('2')
@@ -370,6 +447,12 @@ fn is_atomic(name: &str, opencl: bool) -> bool {
             | "atomicXor"
             | "atomicInc"
             | "atomicDec"
+            // PyTorch's, on every type.
+            | "gpuAtomicAdd"
+            | "gpuAtomicAddNoReturn"
+            | "gpuAtomicMax"
+            | "gpuAtomicMin"
+            | "gpuAtomicMul"
     ) || (opencl && (base.starts_with("atomic_") || base.starts_with("atom_")))
 }
 
@@ -384,4 +467,77 @@ pub(crate) fn is_barrier(name: &str) -> bool {
             | "__syncthreads_and"
             | "__syncthreads_or"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_the_mathematical_interface_are_known() {
+        let lost: Vec<&str> = NAMES
+            .split_whitespace()
+            .filter(|name| known(name, false).is_none())
+            .collect();
+        assert_eq!(lost, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn conversions_give_what_is_stored() {
+        let vector = Type::Vector(Type::Float { bits: 16 }.into(), 2);
+        for (name, ty) in [
+            ("__nv_cvt_float_to_fp8", Type::BOOL),
+            (
+                "__nv_cvt_float2_to_fp8x2",
+                Type::named("ushort", false).expect("built in"),
+            ),
+            ("__nv_cvt_fp8x2_to_halfraw2", vector),
+            ("__float2int_rn", Type::INT),
+            ("__double2float_rd", Type::FLOAT),
+            ("__float_as_uint", Type::UINT),
+        ] {
+            assert_eq!(converted(name), Some(ty), "{name}");
+        }
+    }
+
+    const NAMES: &str = "
+        acosf acoshf asinf asinhf atan2f atanf atanhf cbrtf ceilf copysignf cosf coshf cospif
+        cyl_bessel_i0f cyl_bessel_i1f erfcf erfcinvf erfcxf erff erfinvf exp10f exp2f expf expm1f
+        fabsf fdimf fdividef floorf fmaf fmaxf fminf fmodf frexpf hypotf ilogbf isfinite isinf isnan
+        j0f j1f jnf ldexpf lgammaf llrintf llroundf log10f log1pf log2f logbf logf lrintf lroundf
+        modff nanf nearbyintf nextafterf norm3df norm4df normcdff normcdfinvf normf powf rcbrtf
+        remainderf remquof rhypotf rintf rnorm3df rnorm4df rnormf roundf rsqrtf scalblnf scalbnf
+        signbit sincosf sincospif sinf sinhf sinpif sqrtf tanf tanhf tgammaf truncf y0f y1f ynf
+        __cosf __exp10f __expf __fadd_rd __fadd_rn __fadd_ru __fadd_rz __fdiv_rn __fdividef
+        __fmaf_ieee_rn __fmaf_rd __fmaf_rn __fmul_rd __fmul_rn __frcp_rn __frsqrt_rn __fsqrt_rn
+        __fsub_rn __log10f __log2f __logf __powf __saturatef __sincosf __sinf __tanf
+        __dadd_rn __ddiv_rn __dmul_rn __drcp_rn __dsqrt_rn __dsub_rn __fma_rn
+        __brev __brevll __byte_perm __clz __clzll __ffs __ffsll __fns __funnelshift_l
+        __funnelshift_lc __funnelshift_r __funnelshift_rc __hadd __mul24 __mul64hi __mulhi
+        __nv_bswap16 __nv_bswap32 __nv_bswap64 __popc __popcll __rhadd __sad __uhadd __umul24
+        __umul64hi __umulhi __urhadd __usad __dp2a_hi __dp2a_lo __dp4a
+        __double2float_rn __double2hiint __double2int_rn __double2ll_rn __double2loint
+        __double2uint_rn __double2ull_rn __double_as_longlong __float2half_rn __float2int_rd
+        __float2ll_rz __float2uint_rn __float2ull_rn __float_as_int __float_as_uint __half2float
+        __hiloint2double __int2double_rn __int2float_rn __int_as_float __ll2double_rn __ll2float_rn
+        __longlong_as_double __uint2double_rn __uint2float_rn __uint_as_float __ull2double_rn
+        __vabs2 __vabsdiffs4 __vadd2 __vaddss4 __vavgs2 __vcmpeq4 __vhaddu2 __vmaxs2 __vminu4
+        __vneg2 __vsads4 __vseteq2 __vsub4 __vibmax_s16x2 __vibmin_u32 __vimax3_s32_relu
+        __vimin_s16x2_relu __viaddmax_u16x2 __viaddmin_s32
+        __habs __habs2 __hadd __hadd2 __hadd2_rn __hadd_rn __hadd_sat __hadd2_sat __hdiv __h2div
+        __hfma __hfma2 __hfma2_relu __hfma_relu __hfma_sat __hmul __hmul2 __hneg __hneg2 __hsub
+        __hsub2 __heq __heq2 __hge __hgt2 __hmax __hmax2 __hmax_nan __hmin __hmin2 __hisinf
+        __hisnan __hisnan2 __hle __hlt __hne __hbeq2 __hbgt2
+        __float2half2_rn __floats2half2_rn __half22float2 __half2half2 __half2int_rn __half2short_rz
+        __half2uint_ru __half_as_short __halves2half2 __high2float __high2half __high2half2
+        __highs2half2 __int2half_rn __low2float __low2half __low2half2 __lowhigh2highlow
+        __lows2half2 __short2half_rn __short_as_half __uint2half_rn __ushort_as_half
+        __bfloat1622float2 __bfloat162bfloat162 __bfloat162float __float2bfloat16
+        __float2bfloat162_rn __float2bfloat16_rn __floats2bfloat162_rn __bfloat16_as_ushort
+        hceil hcos hexp hexp10 hexp2 hfloor hlog hlog10 hlog2 hrcp hrint hrsqrt hsin hsqrt htrunc
+        h2ceil h2cos h2exp h2floor h2log h2rcp h2rint h2rsqrt h2sin h2sqrt h2trunc
+        __nv_cvt_float_to_fp8 __nv_cvt_double_to_fp8x2 __nv_cvt_fp8_to_halfraw
+        __nv_cvt_float2_to_fp4x2 __nv_cvt_halfraw2_to_fp8x2 __float_to_tf32
+        __shfl_sync __shfl_xor_sync __reduce_add_sync __match_any_sync __ballot_sync __all_sync
+        __ldg __ldcs __stwt atomicAdd atomicCAS_block __threadfence __syncwarp __nanosleep";
 }

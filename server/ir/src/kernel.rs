@@ -1,5 +1,7 @@
 //! The IR itself: a structured program with types and places.
 
+use std::sync::Arc;
+
 use warplens_syntax::Language;
 
 use crate::{CalleeLine, Function, NotUnderstood, Site, Type};
@@ -42,6 +44,21 @@ pub struct Var {
     pub escapes: bool,
 }
 
+/// A device function that is kept once for all its calls: an index into [`Kernel::routines`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RoutineId(pub u32);
+
+/// A device function kept once: its parameters are numbers, or pointers into arrays of the calling thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Routine {
+    /// Its parameters, in order.
+    pub params: Vec<VarId>,
+    /// What it does. Its sites name the call that was read first.
+    pub body: Vec<Stmt>,
+    /// Where it leaves its value.
+    pub result: Option<VarId>,
+}
+
 /// What the launch gives each thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Builtin {
@@ -49,6 +66,8 @@ pub enum Builtin {
     ThreadIdx(u8),
     /// `blockIdx`, `get_group_id`.
     BlockIdx(u8),
+    /// `get_global_id`: computed from the others, but by no operator of the source.
+    GlobalIdx(u8),
     /// `blockDim`, `get_local_size`.
     BlockDim(u8),
     /// `gridDim`, `get_num_groups`.
@@ -143,7 +162,9 @@ pub enum ExprKind {
     /// A device function in place of its call: its statements, and where it leaves its value. `return` ends
     /// it, not the kernel.
     Inline(Vec<Stmt>, Option<VarId>),
-    /// Not understood; its understood parts are evaluated.
+    /// A call of a function that is kept once: its arguments, as many as it has parameters.
+    Apply(RoutineId, Vec<Expr>),
+    /// Not understood, or [`BUILD`]; its understood parts are evaluated.
     Opaque(String, Vec<Expr>),
 }
 
@@ -224,19 +245,76 @@ pub struct Kernel {
     pub required_block: Option<[u64; 3]>,
     /// Template parameters bound: name and value as text.
     pub template_args: Vec<(String, String)>,
+    /// Device functions kept once for all their calls.
+    pub routines: Vec<Routine>,
     /// Thread axes used: x, y, z.
     pub axes: [bool; 3],
     /// What was not understood.
     pub not_understood: Vec<NotUnderstood>,
     /// Lines of the functions it calls, which sites refer to.
-    pub callees: Vec<CalleeLine>,
-    /// What was assumed to read it: template parameters that no launch binds.
-    pub assumed: Vec<(String, String)>,
+    pub callees: Arc<[CalleeLine]>,
+    /// What was assumed to read it.
+    pub assumed: Vec<Assumption>,
+    /// Functions that it calls and nothing that was read defines, by name, none twice.
+    pub undefined: Vec<String>,
+}
+
+/// The reason of an opaque value that the build's options decide: one function of its parts for the whole launch.
+pub const BUILD: &str = "given by the build";
+
+/// Something that was assumed to read a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assumption {
+    /// What it is about: a template parameter, a macro.
+    pub name: String,
+    /// What was taken for it.
+    pub value: String,
+    /// Why it had to be assumed.
+    pub kind: AssumptionKind,
+}
+
+/// Why something had to be assumed to read a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AssumptionKind {
+    /// No launch binds a template parameter.
+    Template,
+    /// A conditional that nothing decides: its first branch is read where `taken`, none otherwise.
+    Conditional {
+        /// A value was defined for it.
+        taken: bool,
+    },
+    /// What a pointer to a function points to: the functions that the file stores in such pointers.
+    Target,
+    /// A function is taken from another file, which nothing says is linked with this one.
+    Linked,
+    /// A function of the compiler or of a library; what it gives is not known.
+    Unread,
+    /// Only the build's options can define it.
+    Build {
+        /// A definite meaning was taken for it; without, what hangs on it is not known.
+        taken: bool,
+    },
+}
+
+impl Assumption {
+    /// True where something definite was taken, on which figures hang.
+    pub fn is_taken(&self) -> bool {
+        match self.kind {
+            AssumptionKind::Template | AssumptionKind::Linked => true,
+            AssumptionKind::Target | AssumptionKind::Unread => false,
+            AssumptionKind::Conditional { taken } | AssumptionKind::Build { taken } => taken,
+        }
+    }
 }
 
 impl Kernel {
     /// The variable.
     pub fn var(&self, id: VarId) -> &Var {
         &self.vars[id.0 as usize]
+    }
+
+    /// The routine.
+    pub fn routine(&self, id: RoutineId) -> &Routine {
+        &self.routines[id.0 as usize]
     }
 }

@@ -1,15 +1,21 @@
 //! Where kernels are launched in a file, and with what.
 //!
 //! Host functions are walked as a program would run them, with what their text decides: `walk` has the
-//! statements, `evaluate` the expressions, `calls` the functions they call, `apis` the launches, `value` what a
-//! variable holds. Where a condition is not known both sides are walked, and what differs afterwards is not
-//! known. Work is bounded: what goes beyond is unknown, never guessed.
+//! statements, `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given,
+//! `objects` the classes, `unread` what is not walked), `apis` the launches, `handles` what
+//! is launched by name, `value` what a variable holds.
+//! Where a condition is not known both sides are walked, and what differs afterwards is not known. Work is
+//! bounded: what goes beyond is unknown, never guessed.
 
 mod apis;
 mod calls;
 mod evaluate;
+mod handles;
 mod index;
+mod objects;
+mod parameters;
 mod state;
+mod unread;
 mod value;
 mod walk;
 

@@ -9,14 +9,15 @@ mod launch;
 mod lower;
 mod outline;
 mod place;
+mod standard;
 mod types;
 mod unit;
 mod walk;
 
-pub use functions::{Function, MathClass, known as known_function};
+pub use functions::{Bits, Function, MathClass, known as known_function};
 pub use kernel::{
-    AssignOp, BinaryOp, Builtin, Expr, ExprKind, Kernel, LoopKind, Stmt, StmtKind, Storage,
-    UnaryOp, Var, VarId,
+    AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel,
+    LoopKind, Routine, RoutineId, Stmt, StmtKind, Storage, UnaryOp, Var, VarId,
 };
 pub use launch::{LaunchSite, launch_sites, may_launch};
 pub use lower::{TemplateArguments, lower};

@@ -121,11 +121,14 @@ fn is_kernel(node: Node, start: usize, parsed: &Expanded) -> bool {
         .children(&mut cursor)
         .any(|child| matches!(child.kind(), "__global__" | "function_qualifier"));
     let head = start..body.start_byte();
+    let before = parsed
+        .words
+        .partition_point(|word| word.range.start < head.start);
     marked
-        || parsed
-            .words
+        || parsed.words[before..]
             .iter()
-            .any(|word| word.name == "kernel" && head.contains(&word.range.start))
+            .take_while(|word| word.range.start < head.end)
+            .any(|word| word.name == "kernel")
 }
 
 /// The declarator that names a function: through pointers, references and parentheses.

@@ -320,10 +320,12 @@ impl Type {
             "uint64_t" | "size_t" | "uintptr_t" | "ulonglong" | "ulong" => return int(64, false),
             "float" | "cl_float" => return Some(Type::FLOAT),
             "double" | "cl_double" => return Some(Type::DOUBLE),
-            "half" | "__half" | "__nv_bfloat16" | "nv_bfloat16" | "bfloat16" => {
+            // The last four are PyTorch's.
+            "half" | "__half" | "__nv_bfloat16" | "nv_bfloat16" | "bfloat16" | "at::Half"
+            | "c10::Half" | "c10::BFloat16" | "at::BFloat16" => {
                 return Some(Type::Float { bits: 16 });
             }
-            "half2" | "__half2" | "__nv_bfloat162" => {
+            "half2" | "__half2" | "__nv_bfloat162" | "nv_bfloat162" => {
                 return Some(Type::Vector(Arc::new(Type::Float { bits: 16 }), 2));
             }
             "dim3" => return Some(Type::Vector(Arc::new(Type::UINT), 3)),

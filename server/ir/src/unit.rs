@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use warplens_syntax::{Expanded, Language, Node};
 
 use crate::lower::Lowering;
-use crate::{AddressSpace, Item, ItemKind, Type};
+use crate::{AddressSpace, Assumption, Item, ItemKind, Type};
 
 /// Where something is defined.
 #[derive(Clone)]
@@ -98,7 +98,7 @@ pub struct Unit {
     functions: FxHashMap<String, Vec<Definition>>,
     templates: FxHashMap<String, Vec<Definition>>,
     variable_templates: FxHashMap<String, Definition>,
-    assumed: Vec<(String, String)>,
+    assumed: Vec<Assumption>,
     /// Number of texts up to here.
     depth: u32,
 }
@@ -122,6 +122,17 @@ impl Unit {
 
     /// Everything that these items of a text declare, in order, behind `earlier`.
     pub fn new(
+        parsed: &Arc<Expanded>,
+        items: &[Item],
+        earlier: Option<Arc<Unit>>,
+        header: bool,
+    ) -> Unit {
+        let earlier = earlier.or_else(|| crate::standard::library(parsed.language));
+        Unit::behind(parsed, items, earlier, header)
+    }
+
+    /// The same with nothing behind it but `earlier`.
+    pub(crate) fn behind(
         parsed: &Arc<Expanded>,
         items: &[Item],
         earlier: Option<Arc<Unit>>,
@@ -168,7 +179,7 @@ impl Unit {
     }
 
     /// What was assumed to read the declarations.
-    pub(crate) fn assumed(&self) -> impl Iterator<Item = &(String, String)> {
+    pub(crate) fn assumed(&self) -> impl Iterator<Item = &Assumption> {
         self.layers().flat_map(|unit| &unit.assumed)
     }
 
@@ -195,6 +206,38 @@ impl Unit {
         found
     }
 
+    /// The functions of every text in the order of each text, the file's own first.
+    pub(crate) fn functions_in_order(&self) -> impl Iterator<Item = (&str, &Definition)> {
+        self.layers().flat_map(|unit| {
+            let mut all: Vec<(&str, &Definition)> = unit
+                .functions
+                .iter()
+                .flat_map(|(name, some)| some.iter().map(move |of| (name.as_str(), of)))
+                .collect();
+            all.sort_by_key(|(_, definition)| definition.range.start);
+            all
+        })
+    }
+
+    /// The classes of every text in the order of each text, the file's own first.
+    pub(crate) fn classes_in_order(&self) -> impl Iterator<Item = (&str, &Type)> {
+        self.layers().flat_map(|unit| {
+            let mut all: Vec<(usize, &str, &Type)> = unit
+                .types
+                .iter()
+                .filter_map(|(name, ty)| match ty {
+                    Type::Struct(structure) => {
+                        let class = structure.class.as_ref()?;
+                        Some((class.definition.range.start, name.as_str(), ty))
+                    }
+                    _ => None,
+                })
+                .collect();
+            all.sort_by_key(|(start, name, _)| (*start, *name));
+            all.into_iter().map(|(_, name, ty)| (name, ty))
+        })
+    }
+
     /// Every class template of that name with its specialisations, the latest first.
     pub(crate) fn templates(&self, name: &str) -> Vec<Definition> {
         let mut found: Vec<Definition> = Vec::new();
@@ -203,6 +246,37 @@ impl Unit {
                 found.extend(some.iter().rev().cloned());
             }
         }
+        found
+    }
+
+    /// The types of all device variables.
+    pub(crate) fn global_types(&self) -> impl Iterator<Item = &Type> {
+        self.layers()
+            .flat_map(|unit| unit.globals.values().map(|(ty, _)| ty))
+    }
+
+    /// All types that are declared by name.
+    pub(crate) fn types(&self) -> impl Iterator<Item = &Type> {
+        self.layers().flat_map(|unit| unit.types.values())
+    }
+
+    /// The class templates that name a class before their members: those that may derive from it.
+    pub(crate) fn templates_naming(&self, class: &str) -> Vec<String> {
+        let mut found: Vec<String> = self
+            .layers()
+            .flat_map(|unit| &unit.templates)
+            .filter(|(_, definitions)| {
+                definitions.iter().any(|definition| {
+                    let text = &definition.text.text[definition.range.clone()];
+                    let head = &text[..text.find('{').unwrap_or(text.len())];
+                    head.split_once(':')
+                        .is_some_and(|(_, bases)| bases.contains(class))
+                })
+            })
+            .map(|(name, _)| name.clone())
+            .collect();
+        found.sort_unstable();
+        found.dedup();
         found
     }
 
@@ -254,12 +328,6 @@ impl Unit {
                     _ => inner.child_by_field_name("name"),
                 };
                 let Some(name) = name else { return };
-                if inner.kind() != "alias_declaration"
-                    && inner.child_by_field_name("body").is_none()
-                    && inner.kind() != "declaration"
-                {
-                    return;
-                }
                 let name = match name.kind() {
                     "template_type" => name.child_by_field_name("name").unwrap_or(name),
                     _ => name,
@@ -310,7 +378,7 @@ pub(crate) struct Found {
     pub(crate) constants: Vec<(String, Constant)>,
     pub(crate) globals: Vec<(String, (Type, AddressSpace))>,
     /// What was assumed to read it.
-    pub(crate) assumed: Vec<(String, String)>,
+    pub(crate) assumed: Vec<Assumption>,
 }
 
 const DECLARATIONS: &[&str] = &[

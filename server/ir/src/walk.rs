@@ -2,7 +2,7 @@
 
 use crate::kernel::{Expr, ExprKind, Stmt, StmtKind, VarId};
 
-/// Visits every expression, outer ones before inner ones.
+/// Visits every expression, outer ones before inner ones; of a routine's call the arguments.
 pub(crate) fn expressions(statements: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
     for statement in statements {
         match &statement.kind {
@@ -37,6 +37,28 @@ pub(crate) fn expressions(statements: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
     }
 }
 
+impl Expr {
+    /// True where it reads one of these variables.
+    pub fn reads(&self, variables: &[VarId]) -> bool {
+        reads_any(self, variables)
+    }
+
+    /// True where its evaluation may read memory or go several ways.
+    pub fn reads_or_forks(&self) -> bool {
+        let mut found = false;
+        inside(self, &mut |part| {
+            found |= matches!(
+                part.kind,
+                ExprKind::Index(..)
+                    | ExprKind::Deref(_)
+                    | ExprKind::Select(..)
+                    | ExprKind::Inline(..)
+            );
+        });
+        found
+    }
+}
+
 /// True where an expression reads one of these variables.
 pub(crate) fn reads_any(expression: &Expr, variables: &[VarId]) -> bool {
     let mut found = false;
@@ -64,7 +86,10 @@ fn inside(expression: &Expr, visit: &mut dyn FnMut(&Expr)) {
             inside(b, visit);
             inside(c, visit);
         }
-        ExprKind::Call(_, parts) | ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {
+        ExprKind::Call(_, parts)
+        | ExprKind::List(parts)
+        | ExprKind::Opaque(_, parts)
+        | ExprKind::Apply(_, parts) => {
             for part in parts {
                 inside(part, visit);
             }

@@ -29,6 +29,7 @@ fn expanded(text: &str) -> Arc<Expanded> {
         known_absent: &|_| false,
         words: words(Language::Cuda),
         file: "test.cu",
+        traced: false,
     };
     let done = preprocess(text, options, &mut NoHeaders);
     Arc::new(Expanded::new(
@@ -540,6 +541,43 @@ fn opencl_hosts() {
             "void f() { auto q = cl::Kernel(program, \"add\");
              queue.enqueueNDRangeKernel(q, cl::NullRange, cl::NDRange(64, 64), cl::NDRange(8, 4)); }",
             &["add[8,16][8,4]"],
+        ),
+        (
+            "void f() { cl::KernelFunctor<cl::Buffer, int> add(program, \"add\");
+             add(cl::EnqueueArgs(queue, cl::NDRange(1024), cl::NDRange(128)), buffer, 7); }",
+            &["add[8][128](?,7)"],
+        ),
+        (
+            "void f() { auto add = cl::make_kernel<cl::Buffer>(program, \"add\");
+             cl::NDRange local(16, 4); cl::EnqueueArgs how(queue, cl::NDRange(64, 64), local);
+             add(how, buffer); }",
+            &["add[4,16][16,4](?)"],
+        ),
+        (
+            "void f() { auto add = findKernel(\"add\", sources, options);
+             add(cl::EnqueueArgs(queue, cl::NDRange(n), cl::NDRange(64)), *buffer); }",
+            &["add[?][64](?)"],
+        ),
+        // Without a block the driver chooses.
+        (
+            "void f() { auto add = findKernel(\"add\", sources, options);
+             add(cl::EnqueueArgs(queue, cl::NDRange(256)), *buffer); }",
+            &["add[?][?](?)"],
+        ),
+        // Made in one function, launched in another.
+        (
+            "static cl_kernel k; void init() { k = clCreateKernel(program, \"add\", &error); }
+             void f() { size_t g[1] = {256}, l[1] = {32}; clEnqueueNDRangeKernel(q, k, 1, NULL, g, l, 0, 0, 0); }",
+            &["add[8][32] ?B"],
+        ),
+        (
+            "void init(State *s) { cuModuleGetFunction(&s->f, module, \"add\"); }
+             void f(State *s) { cuLaunchKernel(s->f, 4, 1, 1, 96, 1, 1, 0, 0, args, 0); }",
+            &["add[4][96](?)"],
+        ),
+        (
+            "void f() { clEnqueueTask(queue, clCreateKernel(program, \"add\", &error), 0, 0, 0); }",
+            &["add[1][1]"],
         ),
     ]);
 }

@@ -59,7 +59,11 @@ pub(crate) fn traffic(
 
     let indices: Vec<Option<Polynomial>> = accesses
         .iter()
-        .map(|access| Polynomial::read(&access.index, launch).filter(|_| off_chip(access)))
+        .map(|access| {
+            off_chip(access)
+                .then(|| Polynomial::read(&access.index, launch))
+                .flatten()
+        })
         .collect();
     let parameters = parameters(facts, &indices);
     let mut done = vec![false; accesses.len()];
@@ -72,9 +76,10 @@ pub(crate) fn traffic(
             shifts: Vec::new(),
         };
         for (other, twin) in indices.iter().enumerate().skip(first + 1) {
-            if !done[other]
+            if let Some(twin) = twin
+                && !done[other]
                 && alike(&accesses[first], &accesses[other])
-                && let Some(shift) = twin.as_ref().and_then(|twin| twin.shift_from(index))
+                && let Some(shift) = twin.shift_from(index)
             {
                 group.members.push(other);
                 group.shifts.push(shift);

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::paths::normalised;
+use crate::text::decode;
 
 /// Where the text of files comes from. Paths are taken as spelled, after [`normalise`](crate::normalise).
 pub trait Files: Send + Sync {
@@ -30,7 +31,7 @@ pub trait Files: Send + Sync {
 pub struct SourceFile {
     /// The normalised path that it was asked for by.
     pub path: Arc<Path>,
-    /// The content; bytes that are not UTF-8 are replaced.
+    /// The content; each byte that is not UTF-8 is a `?`.
     pub text: Arc<str>,
     /// A hash of the text: files of equal text have equal hashes, in this process.
     pub hash: u64,
@@ -68,8 +69,6 @@ impl Files for NoFiles {
 
 /// Larger files are not read: 8 MiB.
 const MAX_FILE_BYTES: u64 = 8 << 20;
-/// A NUL byte among the first so many says that a file is no text.
-const TEXT_PROBE_BYTES: usize = 8 << 10;
 /// The text kept: 64 MiB.
 const MAX_CACHED_BYTES: usize = 64 << 20;
 /// The paths remembered; most are places where an include was looked for in vain.
@@ -364,11 +363,10 @@ fn read_text(path: &Path) -> Option<Arc<str>> {
     let mut bytes = Vec::new();
     // The length is asked of what is read: some files have none, some grow.
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
-    let probe = &bytes[..bytes.len().min(TEXT_PROBE_BYTES)];
-    if bytes.len() as u64 > MAX_FILE_BYTES || probe.contains(&0) {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return None;
     }
-    Some(String::from_utf8_lossy(&bytes).into())
+    decode(bytes).ok().map(Into::into)
 }
 
 /// Open buffers in front of other files: what is typed counts before it is saved.

@@ -10,6 +10,7 @@ mod files;
 mod include_search;
 mod paths;
 mod system_headers;
+mod text;
 
 pub use command::{Command, CommandLanguage, Define, split_command};
 pub use compile_commands::{CompileCommands, DatabaseProblem, DatabaseState, FileCommand};
@@ -17,3 +18,4 @@ pub use files::{DiskFiles, Files, NoFiles, OpenFiles, SourceFile};
 pub use include_search::{HeaderIndex, IncludeSearch};
 pub use paths::normalise;
 pub use system_headers::is_system_header;
+pub use text::{NotText, decode};

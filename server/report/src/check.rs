@@ -247,11 +247,11 @@ pub fn summary(diagnostics: &[Diagnostic], files: u64, kernels: u64, style: Styl
 /// The figures of `--stats`.
 pub fn stats(stats: &Stats, style: Style) -> String {
     let mut out = String::new();
-    let share = |count: u64| {
-        if stats.kernels == 0 {
+    let share = |count: u64, of: u64| {
+        if of == 0 {
             String::new()
         } else {
-            percent(count as f64 / stats.kernels as f64)
+            percent(count as f64 / of as f64)
         }
     };
     let mut table = Table::new(&[
@@ -259,20 +259,24 @@ pub fn stats(stats: &Stats, style: Style) -> String {
         ("count", Align::Right),
         ("share", Align::Right),
     ]);
-    for (name, count, of_kernels) in [
-        ("files", stats.files, false),
-        ("unreadable files", stats.unreadable_files, false),
-        ("kernels", stats.kernels, false),
-        ("  clean", stats.clean, true),
-        ("  partial", stats.partial, true),
-        ("  failed", stats.failed, true),
-        ("  block size in the source", stats.launch_known, true),
+    for (name, count, of) in [
+        ("files", stats.files, 0),
+        ("unreadable files", stats.unreadable_files, 0),
+        ("kernels", stats.kernels, 0),
+        ("  clean", stats.clean, stats.kernels),
+        ("  partial", stats.partial, stats.kernels),
+        ("  failed", stats.failed, stats.kernels),
+        (
+            "  block size in the source",
+            stats.launch_known,
+            stats.kernels,
+        ),
+        ("accesses of those", stats.accesses, 0),
+        ("  exact", stats.accesses_exact, stats.accesses),
+        ("branches of those", stats.branches, 0),
+        ("  exact", stats.branches_exact, stats.branches),
     ] {
-        let part = if of_kernels {
-            share(count)
-        } else {
-            String::new()
-        };
+        let part = share(count, of);
         table.row([name.into(), number(count as f64).into(), part.into()]);
     }
     out.push_str(&table.render(style, 0));

@@ -605,7 +605,9 @@ pub(crate) mod tests {
             active_lanes_per_request: Some(32.0),
             exact: true,
             certainty: "exact",
+            why: None,
             constraints: Vec::new(),
+            other_case: None,
         }
     }
 

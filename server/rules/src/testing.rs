@@ -27,7 +27,7 @@ impl Kernel {
         let facts = KernelFacts {
             name: "kernel".to_owned(),
             name_site: site(0),
-            callees: Vec::new(),
+            callees: std::sync::Arc::default(),
             launch: Launch {
                 grid: [4096, 1, 1],
                 block: [256, 1, 1],
@@ -161,6 +161,7 @@ pub(crate) fn access(line: u32) -> Access {
         certainty: Certainty::Exact,
         why: None,
         constraints: Vec::new(),
+        other_case: None,
         loop_depth: 0,
         shared_array: None,
     }

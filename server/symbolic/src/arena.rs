@@ -14,6 +14,13 @@ pub struct Id(pub(crate) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol(pub(crate) u32);
 
+impl Symbol {
+    /// Its number, by which polynomials name it.
+    pub fn number(self) -> crate::Name {
+        self.0
+    }
+}
+
 /// What kind of values a symbol takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SymbolKind {
@@ -32,6 +39,8 @@ pub enum SymbolKind {
         /// True where that value was assumed.
         assumed: bool,
     },
+    /// One value for the whole launch, left open: a parameter that results are functions of.
+    Parameter,
     /// Stands for a value while a loop's body is looked at for the first time.
     Placeholder,
     /// Not known.
@@ -61,6 +70,14 @@ pub enum BinaryOp {
     Ne,
     LogicalAnd,
     LogicalOr,
+    /// Ones in the lowest so many bits.
+    Population,
+    /// Zeros above the highest one of the lowest so many bits.
+    LeadingZeros,
+    /// The lowest so many bits in the other order.
+    Reverse,
+    /// A product shifted right by 32.
+    MulHigh,
 }
 
 impl BinaryOp {
@@ -88,8 +105,19 @@ impl BinaryOp {
             BinaryOp::Ne => i64::from(a != b),
             BinaryOp::LogicalAnd => i64::from(a != 0 && b != 0),
             BinaryOp::LogicalOr => i64::from(a != 0 || b != 0),
+            BinaryOp::Population => i64::from(lowest(a, b).count_ones()),
+            BinaryOp::LeadingZeros => {
+                i64::from(lowest(a, b).leading_zeros()) - (64 - b.clamp(1, 64))
+            }
+            BinaryOp::Reverse => (lowest(a, b).reverse_bits() >> (64 - b.clamp(1, 64))) as i64,
+            BinaryOp::MulHigh => ((i128::from(a) * i128::from(b)) >> 32) as i64,
         }
     }
+}
+
+/// The lowest so many bits, at least one.
+fn lowest(a: i64, bits: i64) -> u64 {
+    a as u64 & (u64::MAX >> (64 - bits.clamp(1, 64)))
 }
 
 /// One expression. Sums and products are canonical: sorted, without repetition.
@@ -118,6 +146,8 @@ pub(crate) struct Meta {
     /// Bit of each symbol it hangs on.
     pub(crate) symbols: u128,
     pub(crate) range: Interval,
+    /// The same whatever value an assumed symbol turns out to have: what rewriting may rely on.
+    pub(crate) wide: Interval,
 }
 
 /// Expressions of one kernel under one launch.
@@ -134,7 +164,22 @@ pub struct Arena {
     /// A symbol for each bit.
     by_bit: Vec<Option<Symbol>>,
     used_bits: u32,
+    fits: Vec<Fit>,
 }
+
+/// An expression that was taken to fit its type, which other values of assumed symbols could change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fit {
+    /// The expression.
+    pub id: Id,
+    /// Width of its type.
+    pub bits: u8,
+    /// True for a signed type.
+    pub signed: bool,
+}
+
+/// Expressions taken to fit that are remembered, at most.
+const MOST_FITS: usize = 512;
 
 /// An expression that is larger than this, written out, is not followed any further: rounds of a hash
 /// function double it each time.
@@ -150,6 +195,9 @@ impl Arena {
     }
 
     /// A new symbol. A fixed symbol keeps its name in text and its value in evaluation.
+    ///
+    /// `range` is every value it can have. Where that is more than its kind says (a parameter whose value is
+    /// assumed, the counter of a loop whose bound is), no rewriting relies on the value or the extent.
     pub fn symbol(&mut self, name: &str, kind: SymbolKind, range: Interval) -> Id {
         let own = !matches!(kind, SymbolKind::Opaque { .. });
         let kind = if own && self.used_bits >= OWN_BITS {
@@ -160,10 +208,16 @@ impl Arena {
         } else {
             kind
         };
+        let all = range;
         let range = match kind {
             SymbolKind::Fixed { value, .. } => Interval::point(value),
             SymbolKind::Counter { extent } => Interval::new(0, (extent - 1).max(0)),
             _ => range,
+        };
+        let wide = if all == Interval::ANY {
+            range
+        } else {
+            range.union(all)
         };
         let bit = match kind {
             SymbolKind::Opaque { data, uniform } => {
@@ -184,8 +238,19 @@ impl Arena {
             Meta {
                 symbols: 1 << bit,
                 range,
+                wide,
             },
         )
+    }
+
+    /// How many symbols there are: the number of the next one.
+    pub(crate) fn symbol_count(&self) -> u32 {
+        self.symbols.len() as u32
+    }
+
+    /// The symbol of that number, as a polynomial names it; `None` where there is none.
+    pub fn symbol_named(&self, name: crate::Name) -> Option<Symbol> {
+        ((name as usize) < self.symbols.len()).then_some(Symbol(name))
     }
 
     /// The symbol, where the expression is one.
@@ -214,6 +279,11 @@ impl Arena {
     /// Every value it can have, over-approximated.
     pub fn range(&self, id: Id) -> Interval {
         self.meta[id.0 as usize].range
+    }
+
+    /// The range, whatever the assumed values are.
+    fn wide(&self, id: Id) -> Interval {
+        self.meta[id.0 as usize].wide
     }
 
     /// The number, where it is one.
@@ -305,7 +375,7 @@ impl Arena {
                 )
             });
             let kind = SymbolKind::Opaque { data, uniform };
-            let id = self.symbol("?", kind, meta.range);
+            let id = self.symbol("?", kind, meta.wide);
             self.ids.insert(node, id);
             return id;
         }
@@ -342,6 +412,7 @@ impl Arena {
             Meta {
                 symbols: 0,
                 range: Interval::point(value),
+                wide: Interval::point(value),
             },
         )
     }
@@ -409,14 +480,18 @@ impl Arena {
             [(id, 1)] if constant == 0 => return *id,
             _ => {}
         }
-        let mut range = Interval::point(constant);
-        let mut symbols = 0;
+        let mut meta = Meta {
+            symbols: 0,
+            range: Interval::point(constant),
+            wide: Interval::point(constant),
+        };
         for &(id, coefficient) in &terms {
-            let meta = self.meta[id.0 as usize];
-            range = range.plus(meta.range.scale(coefficient));
-            symbols |= meta.symbols;
+            let of = self.meta[id.0 as usize];
+            meta.range = meta.range.plus(of.range.scale(coefficient));
+            meta.wide = meta.wide.plus(of.wide.scale(coefficient));
+            meta.symbols |= of.symbols;
         }
-        self.add_node(Node::Sum(constant, terms.into()), Meta { symbols, range })
+        self.add_node(Node::Sum(constant, terms.into()), meta)
     }
 
     /// `a · b`, multiplied out where that stays small.
@@ -458,18 +533,23 @@ impl Arena {
             }
         }
         flat.sort_unstable();
-        let mut range = Interval::point(1);
-        let mut symbols = 0;
+        let mut meta = Meta {
+            symbols: 0,
+            range: Interval::point(1),
+            wide: Interval::point(1),
+        };
         for &id in &flat {
-            let meta = self.meta[id.0 as usize];
-            range = range.times(meta.range);
-            symbols |= meta.symbols;
+            let of = self.meta[id.0 as usize];
+            meta.range = meta.range.times(of.range);
+            meta.wide = meta.wide.times(of.wide);
+            meta.symbols |= of.symbols;
         }
         if flat.len() == 2 && flat[0] == flat[1] {
             // A square.
-            range = Interval::new(0.max(range.lo), range.hi);
+            meta.range = Interval::new(0.max(meta.range.lo), meta.range.hi);
+            meta.wide = Interval::new(0.max(meta.wide.lo), meta.wide.hi);
         }
-        self.add_node(Node::Product(flat.into()), Meta { symbols, range })
+        self.add_node(Node::Product(flat.into()), meta)
     }
 
     /// Any other operator.
@@ -480,14 +560,11 @@ impl Arena {
         if let Some(simpler) = self.simplify(op, a, b) {
             return simpler;
         }
-        let (ma, mb) = (self.meta[a.0 as usize], self.meta[b.0 as usize]);
-        let range = Interval::binary(op, ma.range, mb.range);
-        let symbols = ma.symbols | mb.symbols;
-        self.add_node(Node::Binary(op, a, b), Meta { symbols, range })
+        self.raw_binary(op, a, b)
     }
 
     fn simplify(&mut self, op: BinaryOp, a: Id, b: Id) -> Option<Id> {
-        let (ra, rb) = (self.range(a), self.range(b));
+        let (ra, rb) = (self.wide(a), self.wide(b));
         let constant = self.as_const(b);
         match op {
             BinaryOp::Div | BinaryOp::Rem => {
@@ -516,9 +593,9 @@ impl Arena {
                     }
                 }
                 let exact = self.as_const(rest) == Some(0);
-                let plain = ra.non_negative() && self.range(rest).non_negative();
-                if exact || (plain && self.range(quotient).non_negative()) {
-                    let small = self.range(rest).within(0, divisor - 1);
+                let plain = ra.non_negative() && self.wide(rest).non_negative();
+                if exact || (plain && self.wide(quotient).non_negative()) {
+                    let small = self.wide(rest).within(0, divisor - 1);
                     return match (op, exact || small) {
                         (BinaryOp::Div, true) => Some(quotient),
                         (BinaryOp::Rem, true) => Some(rest),
@@ -555,7 +632,7 @@ impl Arena {
                 }
                 if mask > 0
                     && (mask as u64 + 1).is_power_of_two()
-                    && self.range(value).non_negative()
+                    && self.wide(value).non_negative()
                 {
                     let divisor = self.constant(mask + 1);
                     return Some(self.binary(BinaryOp::Rem, value, divisor));
@@ -594,24 +671,28 @@ impl Arena {
                 }
                 None
             }
+            BinaryOp::Population
+            | BinaryOp::LeadingZeros
+            | BinaryOp::Reverse
+            | BinaryOp::MulHigh => None,
         }
     }
 
     fn raw_binary(&mut self, op: BinaryOp, a: Id, b: Id) -> Id {
         let (ma, mb) = (self.meta[a.0 as usize], self.meta[b.0 as usize]);
-        let range = Interval::binary(op, ma.range, mb.range);
         self.add_node(
             Node::Binary(op, a, b),
             Meta {
                 symbols: ma.symbols | mb.symbols,
-                range,
+                range: Interval::binary(op, ma.range, mb.range),
+                wide: Interval::binary(op, ma.wide, mb.wide),
             },
         )
     }
 
     /// 1 where `a` is not zero, else 0.
     pub fn truth(&mut self, a: Id) -> Id {
-        if self.range(a).within(0, 1) {
+        if self.wide(a).within(0, 1) {
             return a;
         }
         let zero = self.constant(0);
@@ -657,6 +738,7 @@ impl Arena {
             Meta {
                 symbols: mc.symbols | ma.symbols | mb.symbols,
                 range: ma.range.union(mb.range),
+                wide: ma.wide.union(mb.wide),
             },
         )
     }
@@ -673,7 +755,12 @@ impl Arena {
             range.union(Interval::point(value))
         });
         let symbols = self.meta[index.0 as usize].symbols;
-        self.add_node(Node::Table(index, values.into()), Meta { symbols, range })
+        let meta = Meta {
+            symbols,
+            range,
+            wide: range,
+        };
+        self.add_node(Node::Table(index, values.into()), meta)
     }
 
     /// Wrapped to an integer type; nothing where it fits anyway.
@@ -681,6 +768,16 @@ impl Arena {
         let meta = self.meta[a.0 as usize];
         let full = Interval::of_type(bits, signed);
         if bits >= 61 || meta.range.within(full.lo, full.hi) {
+            if bits < 61 && !meta.wide.within(full.lo, full.hi) {
+                let fit = Fit {
+                    id: a,
+                    bits,
+                    signed,
+                };
+                if self.fits.len() < MOST_FITS && !self.fits.contains(&fit) {
+                    self.fits.push(fit);
+                }
+            }
             return a;
         }
         if let Some(value) = self.as_const(a) {
@@ -691,8 +788,15 @@ impl Arena {
             Meta {
                 symbols: meta.symbols,
                 range: meta.range.wrap(bits, signed),
+                wide: meta.wide.wrap(bits, signed),
             },
         )
+    }
+
+    /// What [`Arena::wrap`] left alone only because of the value that an assumed symbol has; `None` where
+    /// there were too many to remember.
+    pub fn fits(&self) -> Option<&[Fit]> {
+        (self.fits.len() < MOST_FITS).then_some(&self.fits)
     }
 
     /// Replaces a symbol by an expression.

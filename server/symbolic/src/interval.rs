@@ -199,6 +199,25 @@ impl Interval {
                 a.never_zero() && b.never_zero(),
                 a == Interval::point(0) || b == Interval::point(0),
             ),
+            BinaryOp::Population => Interval::new(0, b.hi.clamp(1, 64)),
+            BinaryOp::LeadingZeros => match b.single() {
+                Some(bits @ 1..=61) if a.within(0, (1 << bits) - 1) => {
+                    Interval::new(op.apply(a.hi, bits), op.apply(a.lo, bits))
+                }
+                _ => Interval::new(0, b.hi.clamp(1, 64)),
+            },
+            BinaryOp::Reverse => match b.single() {
+                Some(bits @ 1..=60) => Interval::new(0, (1 << bits) - 1),
+                _ => Interval::ANY,
+            },
+            BinaryOp::MulHigh => {
+                let product = a.times(b);
+                if product.bounded() {
+                    Interval::new(product.lo >> 32, product.hi >> 32)
+                } else {
+                    Interval::ANY
+                }
+            }
             BinaryOp::LogicalOr => Interval::truth(
                 a.never_zero() || b.never_zero(),
                 a == Interval::point(0) && b == Interval::point(0),

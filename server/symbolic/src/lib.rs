@@ -10,9 +10,12 @@
 mod arena;
 mod domain;
 mod interval;
+mod points;
+mod polynomial;
 mod print;
 mod shift;
 
-pub use arena::{Arena, BinaryOp, Id, Node, Symbol, SymbolKind};
+pub use arena::{Arena, BinaryOp, Fit, Id, Node, Symbol, SymbolKind};
 pub use domain::{Case, Domain, Guard, Outcome, Query, WARP_MAX};
 pub use interval::Interval;
+pub use polynomial::{Bound, Bounds, Name, Polynomial, Ratio};

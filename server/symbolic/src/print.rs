@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::{Arena, BinaryOp, Id, Node};
 
+const BITS: u8 = 2;
 const SUM: u8 = 5;
 const PRODUCT: u8 = 6;
 const ATOM: u8 = 9;
@@ -42,15 +43,29 @@ impl Arena {
                     self.print(factor, PRODUCT + 1, out);
                 }
             }
-            Node::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) => {
-                out.push_str(if *op == BinaryOp::Min { "min(" } else { "max(" });
+            Node::Binary(op @ (BinaryOp::Min | BinaryOp::Max | BinaryOp::MulHigh), a, b) => {
+                out.push_str(spelling(*op));
+                out.push('(');
                 self.print(*a, 0, out);
                 out.push_str(", ");
                 self.print(*b, 0, out);
                 out.push(')');
             }
+            // The width is known from the type.
+            Node::Binary(
+                op @ (BinaryOp::Population | BinaryOp::LeadingZeros | BinaryOp::Reverse),
+                a,
+                _,
+            ) => {
+                out.push_str(spelling(*op));
+                out.push('(');
+                self.print(*a, 0, out);
+                out.push(')');
+            }
             Node::Binary(op, a, b) => {
-                self.print(*a, level, out);
+                // `a | b & c` would be read otherwise than it is meant.
+                let first = level + u8::from(level == BITS);
+                self.print(*a, first, out);
                 let _ = write!(out, " {} ", spelling(*op));
                 self.print(*b, level + 1, out);
             }
@@ -127,11 +142,17 @@ impl Arena {
             Node::Wrap(..) => ATOM - 1,
             Node::Select(..) => 0,
             Node::Binary(op, ..) => match op {
-                BinaryOp::Min | BinaryOp::Max => ATOM,
+                BinaryOp::Min
+                | BinaryOp::Max
+                | BinaryOp::Population
+                | BinaryOp::LeadingZeros
+                | BinaryOp::Reverse
+                | BinaryOp::MulHigh => ATOM,
                 BinaryOp::Div | BinaryOp::Rem => PRODUCT,
                 BinaryOp::Shl | BinaryOp::Shr => 4,
-                BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => 3,
-                BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => 2,
+                // Below comparisons, as in C.
+                BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => BITS,
+                BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => 3,
                 BinaryOp::LogicalAnd | BinaryOp::LogicalOr => 1,
             },
         }
@@ -153,6 +174,11 @@ fn spelling(op: BinaryOp) -> &'static str {
         BinaryOp::Ne => "!=",
         BinaryOp::LogicalAnd => "&&",
         BinaryOp::LogicalOr => "||",
-        BinaryOp::Min | BinaryOp::Max => "",
+        BinaryOp::Min => "min",
+        BinaryOp::Max => "max",
+        BinaryOp::Population => "popc",
+        BinaryOp::LeadingZeros => "clz",
+        BinaryOp::Reverse => "brev",
+        BinaryOp::MulHigh => "mulhi",
     }
 }

@@ -3,7 +3,8 @@
 //! A [`Shift`] of an expression by a variable says: within the box at hand, raising the variable by `period`
 //! raises the expression by `delta`, whatever the other variables and the lane.
 
-use crate::{Arena, BinaryOp, Id, Interval, Node, SymbolKind};
+use crate::domain::program::{Links, Op, Program, Variables};
+use crate::{BinaryOp, Interval};
 
 /// By how much an expression moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,28 +69,45 @@ impl Shift {
     }
 }
 
-/// The shift of `node`, given those of its children and the intervals of all in the box at hand.
-///
-/// `leaf` is the shift of a symbol; `of` and `range` answer for any child.
-pub(crate) fn shift(
-    arena: &Arena,
-    id: Id,
-    leaf: &dyn Fn(crate::Symbol) -> Option<Shift>,
-    of: &dyn Fn(Id) -> Option<Shift>,
-    range: &dyn Fn(Id) -> Interval,
-) -> Option<Shift> {
-    if range(id).single().is_some() {
+/// How the expressions of a program move with one variable, in one box.
+pub(crate) struct Movement<'a> {
+    pub(crate) program: &'a Program<'a>,
+    /// The interval of each expression in the box.
+    pub(crate) intervals: &'a [Interval],
+    /// The shift of each expression that hangs on the variable, as far as they are known.
+    pub(crate) shifts: &'a [Option<Shift>],
+    /// The variable's bit.
+    pub(crate) variable: Variables,
+}
+
+impl Movement<'_> {
+    /// The shift of an expression whose children's are known.
+    pub(crate) fn of(&self, at: usize) -> Option<Shift> {
+        if self.program.hangs_on[at] & self.variable == 0 {
+            return Some(Shift::STILL);
+        }
+        self.shifts[at]
+    }
+
+    fn range(&self, at: usize) -> Interval {
+        self.intervals[at]
+    }
+}
+
+/// The shift of an expression that hangs on the variable, given those of its children; `leaf` is the
+/// shift of the variable's own symbols.
+pub(crate) fn shift(moving: &Movement, at: usize, leaf: Option<Shift>) -> Option<Shift> {
+    let of = |child: usize| moving.of(child);
+    let range = |child: usize| moving.range(child);
+    if range(at).single().is_some() {
         return Some(Shift::STILL);
     }
-    match arena.node(id) {
-        Node::Const(_) => Some(Shift::STILL),
-        Node::Symbol(symbol) => match arena.symbol_kind(*symbol) {
-            SymbolKind::Fixed { .. } => Some(Shift::STILL),
-            _ => leaf(*symbol),
-        },
-        Node::Sum(_, terms) => {
+    match moving.program.ops[at] {
+        Op::Const(_) => Some(Shift::STILL),
+        Op::Leaf(_) => leaf,
+        Op::Sum(_, terms) => {
             let mut total = Shift::STILL;
-            for &(term, coefficient) in terms.iter() {
+            for &(term, coefficient) in moving.program.links(terms) {
                 let moved = of(term)?;
                 let scaled = Shift {
                     period: moved.period,
@@ -113,14 +131,14 @@ pub(crate) fn shift(
             }
             Some(total)
         }
-        Node::Product(factors) => product(arena, factors, of, range),
-        Node::Binary(op, a, b) => binary(*op, *a, *b, of, range),
-        Node::Select(condition, a, b) => {
-            if let Some(value) = range(*condition).single() {
-                return of(if value != 0 { *a } else { *b });
+        Op::Product(factors) => product(moving, factors),
+        Op::Binary(op, a, b) => binary(moving, op, a, b),
+        Op::Select(condition, a, b) => {
+            if let Some(value) = range(condition).single() {
+                return of(if value != 0 { a } else { b });
             }
-            let condition = of(*condition).filter(|moved| moved.still())?;
-            let (a, b) = of(*a)?.align(of(*b)?)?;
+            let condition = of(condition).filter(|moved| moved.still())?;
+            let (a, b) = of(a)?.align(of(b)?)?;
             let (a, condition) = (a.align(condition)?.0, condition);
             let b = b.align(a)?.0.align(condition)?.0;
             match (a.delta, b.delta) {
@@ -128,11 +146,11 @@ pub(crate) fn shift(
                 _ => None,
             }
         }
-        Node::Table(index, _) => of(*index).filter(|moved| moved.still()),
-        Node::Wrap(bits, signed, a) => {
-            let full = Interval::of_type(*bits, *signed);
-            let moved = of(*a)?;
-            if moved.still() || range(*a).within(full.lo, full.hi) {
+        Op::Table(index, _) => of(index).filter(|moved| moved.still()),
+        Op::Wrap(bits, signed, a) => {
+            let full = Interval::of_type(bits, signed);
+            let moved = of(a)?;
+            if moved.still() || range(a).within(full.lo, full.hi) {
                 return Some(moved);
             }
             None
@@ -142,39 +160,35 @@ pub(crate) fn shift(
 
 /// At most one factor may move. Where the others are numbers the product moves by one number; where they
 /// are at least the same for all lanes it moves by some multiple.
-fn product(
-    arena: &Arena,
-    factors: &[Id],
-    of: &dyn Fn(Id) -> Option<Shift>,
-    range: &dyn Fn(Id) -> Interval,
-) -> Option<Shift> {
-    let mut moving: Option<Delta> = None;
+fn product(moving: &Movement, factors: Links) -> Option<Shift> {
+    let factors = moving.program.links(factors);
+    let mut change: Option<Delta> = None;
     let mut period = 1;
     let mut constant = 1i64;
     let (mut number, mut same_for_lanes) = (true, true);
     let mut shifts = Vec::with_capacity(factors.len());
-    for &factor in factors {
-        let moved = of(factor)?;
+    for &(factor, _) in factors {
+        let moved = moving.of(factor)?;
         period = lcm(period, moved.period)?;
         shifts.push((factor, moved));
     }
     for (factor, moved) in shifts {
         if moved.still() {
-            match range(factor).single() {
+            match moving.range(factor).single() {
                 Some(value) => constant = constant.checked_mul(value)?,
                 None => {
                     number = false;
-                    same_for_lanes &= !arena.varies_by_lane(factor);
+                    same_for_lanes &= !moving.program.varies[factor];
                 }
             }
-        } else if moving
+        } else if change
             .replace(moved.times(period / moved.period)?.delta)
             .is_some()
         {
             return None;
         }
     }
-    let delta = match moving {
+    let delta = match change {
         None => Delta::Exact(0),
         Some(Delta::Exact(delta)) if number => Delta::Exact(delta.checked_mul(constant)?),
         Some(Delta::Exact(of) | Delta::MultipleOf(of)) if number || same_for_lanes => {
@@ -185,13 +199,9 @@ fn product(
     Some(Shift { period, delta })
 }
 
-fn binary(
-    op: BinaryOp,
-    a: Id,
-    b: Id,
-    of: &dyn Fn(Id) -> Option<Shift>,
-    range: &dyn Fn(Id) -> Interval,
-) -> Option<Shift> {
+fn binary(moving: &Movement, op: BinaryOp, a: usize, b: usize) -> Option<Shift> {
+    let of = |child: usize| moving.of(child);
+    let range = |child: usize| moving.range(child);
     let constant = range(b).single();
     let still_both = || {
         let (x, y) = (of(a)?, of(b)?);
@@ -285,7 +295,13 @@ fn binary(
                 _ => None,
             }
         }
-        BinaryOp::Shl | BinaryOp::LogicalAnd | BinaryOp::LogicalOr => still_both(),
+        BinaryOp::Shl
+        | BinaryOp::LogicalAnd
+        | BinaryOp::LogicalOr
+        | BinaryOp::Population
+        | BinaryOp::LeadingZeros
+        | BinaryOp::Reverse
+        | BinaryOp::MulHigh => still_both(),
     }
 }
 

@@ -35,8 +35,36 @@ pub fn words(language: Language) -> &'static WordTable {
     }
 }
 
+/// Blanks the execution spaces between a lambda's captures and its parameters, `[=] __device__ (int i)`, which
+/// the grammar knows on functions only.
+pub(crate) fn blank_lambda_spaces(text: &mut String, language: Language) {
+    if language == Language::OpenCl {
+        return;
+    }
+    let mut found: Vec<Range<usize>> = ["__host__", "__device__"]
+        .iter()
+        .flat_map(|word| text.match_indices(word))
+        .map(|(at, word)| at..at + word.len())
+        .collect();
+    found.sort_unstable_by_key(|range| range.start);
+    // Behind a bracket, or behind another of them that is.
+    let mut end_of_last = None;
+    found.retain(|range| {
+        let before = text[..range.start].trim_end();
+        let behind = before.ends_with(']') || end_of_last == Some(before.len());
+        if behind {
+            end_of_last = Some(range.end);
+        }
+        behind
+    });
+    for range in found {
+        text.replace_range(range.clone(), &" ".repeat(range.len()));
+    }
+}
+
 /// Blanks `text`, the buffer's own, in place.
 pub(crate) fn blank(text: &mut String, language: Language) {
+    blank_lambda_spaces(text, language);
     let table: &WordTable = match language {
         Language::OpenCl => &OPENCL,
         Language::Cuda | Language::Hip => &CUDA,
@@ -157,6 +185,11 @@ mod tests {
                 Language::Cuda,
                 "__global__ void __launch_bounds__(256, 2, 1) k() {}",
                 "__global__ void                              k() {}",
+            ),
+            (
+                Language::Cuda,
+                "f([=] __host__ __device__(int i) {}); __device__ int a[2]; __device__ int b;",
+                "f([=]                    (int i) {}); __device__ int a[2]; __device__ int b;",
             ),
             // Comments, strings and half-typed arguments are left alone.
             (

@@ -10,7 +10,7 @@ use tree_sitter::Tree;
 use rustc_hash::FxHasher;
 
 use crate::preprocess::{Preprocessed, Problem, SourceMap, Undecided, Word};
-use crate::{Language, parser};
+use crate::{Language, blanking, parser};
 
 /// One preprocessed text with its tree: a buffer or a header.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub struct Expanded {
     pub undecided: Vec<Undecided>,
     /// What was wrong with its directives.
     pub problems: Vec<Problem>,
-    /// A hash of the text and of all it includes.
+    /// A hash of the file, its text before and after preprocessing, and of all it includes.
     pub hash: u64,
     /// Where each line of the source begins.
     pub(crate) lines: Vec<u32>,
@@ -68,16 +68,17 @@ impl Expanded {
         path: Arc<Path>,
         language: Language,
         source: Arc<str>,
-        done: Preprocessed,
+        mut done: Preprocessed,
         includes: Vec<Arc<Expanded>>,
         previous: Option<&Expanded>,
     ) -> Expanded {
+        blanking::blank_lambda_spaces(&mut done.text, language);
         let old = previous
             .filter(|previous| previous.language == language)
             .map(|previous| (previous.text.as_str(), &previous.tree));
         let tree = parser::parse(&done.text, language, old);
         let mut hasher = FxHasher::default();
-        done.text.hash(&mut hasher);
+        (&path, language, &source, &done.text).hash(&mut hasher);
         for word in &done.words {
             (word.name, &word.argument).hash(&mut hasher);
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use warplens_engine::wire::Diagnostic;
-use warplens_project::DiskFiles;
+use warplens_project::{DiskFiles, NotText, decode};
 use warplens_syntax::{Document, Language};
 
 /// Larger files are generated, and nobody edits them.
@@ -19,21 +19,15 @@ pub struct Source {
     pub document: Document,
 }
 
-/// Why a file could not be read: where in it (1-based, 1:1 for the whole) and one line of words.
+/// Why a file could not be read, in one line of words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    line: u32,
-    column: u32,
     message: String,
 }
 
 impl Unreadable {
     fn whole(message: String) -> Unreadable {
-        Unreadable {
-            line: 1,
-            column: 1,
-            message,
-        }
+        Unreadable { message }
     }
 
     /// As a finding of `path`.
@@ -42,10 +36,10 @@ impl Unreadable {
             rule: "input/unreadable".to_owned(),
             severity: "error",
             file: path.display().to_string(),
-            line: self.line,
-            column: self.column,
-            end_line: self.line,
-            end_column: self.column + 1,
+            line: 1,
+            column: 1,
+            end_line: 1,
+            end_column: 2,
             message: self.message.clone(),
             gain: 1.0,
         }
@@ -53,17 +47,7 @@ impl Unreadable {
 
     /// As one line.
     pub fn line(&self, path: &Path) -> String {
-        if (self.line, self.column) == (1, 1) {
-            format!("{}: {}", path.display(), self.message)
-        } else {
-            format!(
-                "{}:{}:{}: {}",
-                path.display(),
-                self.line,
-                self.column,
-                self.message
-            )
-        }
+        format!("{}: {}", path.display(), self.message)
     }
 }
 
@@ -92,7 +76,12 @@ pub fn read(path: &Path) -> Result<Source, Unreadable> {
         )));
     }
     let bytes = std::fs::read(path).map_err(|error| Unreadable::whole(reason(&error)))?;
-    let text = String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), &error))?;
+    let text = decode(bytes).map_err(|why| {
+        Unreadable::whole(match why {
+            NotText::Utf16 => "is UTF-16; save it as UTF-8".to_owned(),
+            NotText::Binary => "is binary, not source text".to_owned(),
+        })
+    })?;
     let language = warplens_engine::language_by_content(language(path), &text);
     let document = Document::new(&text, language);
     Ok(Source { text, document })
@@ -103,24 +92,6 @@ fn reason(error: &std::io::Error) -> String {
         std::io::ErrorKind::NotFound => "no such file or folder".to_owned(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => format!("cannot be read: {error}"),
-    }
-}
-
-fn not_utf8(bytes: &[u8], error: &std::string::FromUtf8Error) -> Unreadable {
-    let at = error.utf8_error().valid_up_to();
-    let (line, column) = position(&String::from_utf8_lossy(&bytes[..at]), at);
-    let message = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        "is UTF-16, not UTF-8; save it as UTF-8".to_owned()
-    } else {
-        format!(
-            "is not UTF-8: byte 0x{:02x} here; save it as UTF-8",
-            bytes[at]
-        )
-    };
-    Unreadable {
-        line,
-        column,
-        message,
     }
 }
 

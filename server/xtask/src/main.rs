@@ -9,6 +9,7 @@ mod corpus;
 mod count;
 mod generate;
 mod install;
+mod measure;
 mod process;
 mod repository;
 mod test;
@@ -31,6 +32,7 @@ enum Task {
     Corpus(corpus::Corpus),
     Install(install::Install),
     Generate(generate::Generate),
+    Measure(measure::Measure),
 }
 
 fn main() -> ExitCode {
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Task::Corpus(corpus) => corpus.run(),
         Task::Install(install) => install.run(),
         Task::Generate(generate) => generate.run(),
+        Task::Measure(measure) => measure.run(),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-/// The top of the checkout.
+/// The top of the checkout: the one this was built in, or, where it was carried to another machine, the
+/// current folder.
 pub fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap_or(here).to_owned()
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR"));
+    match built_in.ancestors().nth(2) {
+        Some(root) if root.is_dir() => root.to_owned(),
+        _ => std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+    }
 }
 
 /// What tasks install for themselves; ignored by git.

@@ -7,12 +7,15 @@ use warplens_syntax::Node;
 use super::calls::Argument;
 use super::evaluate::name_of_function;
 use super::state::Host;
-use super::value::{KernelName, Place, Step, Value};
+use super::value::{KernelName, Place, Record, Step, Value};
 use super::walk::{parts, text};
 use super::{LaunchSite, Met};
 use crate::Type;
 use crate::lower::Source;
 use crate::types::Bound;
+
+/// The class that holds the extents of a launch in OpenCL's C++ bindings.
+const ENQUEUE: &str = "EnqueueArgs";
 
 /// What a launch is given, before the kernel is known.
 #[derive(Default)]
@@ -340,7 +343,7 @@ impl Host<'_> {
             | "hipModuleLaunchCooperativeKernel" => {
                 let kernels = match value(0) {
                     Value::Kernels(all) => (*all).clone(),
-                    _ => Vec::new(),
+                    _ => self.made_elsewhere(arguments.first()?, source),
                 };
                 let three = |from: usize| {
                     Value::list(vec![value(from), value(from + 1), value(from + 2)]).dimensions()
@@ -387,13 +390,15 @@ impl Host<'_> {
                 error
             }
             "clEnqueueNDRangeKernel" => {
-                let Value::Object(name, slot) = value(1) else {
-                    return error;
-                };
                 let dims = value(2).as_int();
                 let global = self.work_size(&value(4), dims);
                 let local = self.work_size(&value(5), dims);
-                self.enqueue(&name, slot, global, local, place, source);
+                self.enqueue_argument(arguments.get(1)?, global, local, place, source);
+                error
+            }
+            "clEnqueueTask" => {
+                let one = Some([1; 3]);
+                self.enqueue_argument(arguments.get(1)?, one, one, place, source);
                 error
             }
             _ => None,
@@ -439,16 +444,108 @@ impl Host<'_> {
                 let Value::Object(kernel, slot) = value(0) else {
                     return Some(Value::Unknown);
                 };
-                let extents = |value: Value| match value {
-                    Value::Dims([Some(x), Some(y), Some(z)]) => Some([x, y, z]),
-                    _ => None,
-                };
-                let (global, local) = (extents(value(2)), extents(value(3)));
+                let (global, local) = (known(&value(2)), known(&value(3)));
                 self.enqueue(&kernel, slot, global, local, node.byte_range(), source);
                 Some(Value::Unknown)
             }
             _ => None,
         }
+    }
+
+    /// A kernel object that is called: `kernel(cl::EnqueueArgs(queue, global, local), …)`.
+    pub(super) fn functor_call(
+        &mut self,
+        node: Node,
+        object: &Value,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        let (Value::Object(name, _), Some(first)) = (object, arguments.first()) else {
+            return None;
+        };
+        let Value::Record(record) = &first.value else {
+            return None;
+        };
+        if record.class != ENQUEUE {
+            return None;
+        }
+        let field = |name: &str| first.value.at(&Step::Field(name.to_owned()));
+        let (global, local) = (known(&field("global")), known(&field("local")));
+        // What it is called with is what it is launched with.
+        let Value::Object(name, slot) = self.kernel_object(name) else {
+            return None;
+        };
+        for (at, argument) in arguments.iter().skip(1).enumerate() {
+            self.set_argument(slot, at as i64, argument.value.clone());
+        }
+        self.enqueue(&name, slot, global, local, node.byte_range(), source);
+        Some(Value::Unknown)
+    }
+
+    /// `cl::EnqueueArgs(queue, [event,] [offset,] global[, local])`.
+    pub(super) fn enqueue_arguments(values: &[Value]) -> Value {
+        let extents: Vec<&Value> = values
+            .iter()
+            .filter(|value| matches!(value, Value::Dims(_)))
+            .collect();
+        let (global, local) = match (extents.as_slice(), values.len()) {
+            ([global], 2) => ((*global).clone(), Value::Unknown),
+            ([.., global, local], _) => ((*global).clone(), (*local).clone()),
+            // One of them is not known: the last is the block where there are three.
+            ([local], 3) if matches!(values.last(), Some(Value::Dims(_))) => {
+                (Value::Unknown, (*local).clone())
+            }
+            _ => (Value::Unknown, Value::Unknown),
+        };
+        Value::Record(Rc::new(Record {
+            class: ENQUEUE.to_owned(),
+            fields: vec![("global".to_owned(), global), ("local".to_owned(), local)],
+        }))
+    }
+
+    fn enqueue_argument(
+        &mut self,
+        kernel: &Argument,
+        global: Option<[u64; 3]>,
+        local: Option<[u64; 3]>,
+        place: std::ops::Range<usize>,
+        source: Source,
+    ) {
+        if let Value::Object(name, slot) = &kernel.value {
+            self.enqueue(&Rc::clone(name), *slot, global, local, place, source);
+            return;
+        }
+        let kernels = self.made_elsewhere(kernel, source);
+        let config = Config {
+            grid: blocks(global, local),
+            block: local,
+            global,
+            ..Config::default()
+        };
+        self.met(&kernels, &config, place, source);
+    }
+
+    /// The kernels that a handle stands for which another function makes.
+    fn made_elsewhere(&mut self, argument: &Argument, source: Source) -> Vec<KernelName> {
+        let Some(handle) = argument
+            .node
+            .and_then(|node| super::handles::last_name(text(node, source)))
+        else {
+            return Vec::new();
+        };
+        let parsed = self.parsed;
+        let handles = self
+            .handles
+            .get_or_insert_with(|| super::handles::handles(&parsed.text));
+        handles
+            .get(&handle)
+            .into_iter()
+            .flatten()
+            .map(|name| KernelName {
+                name: demangled(name).to_owned(),
+                template_args: Vec::new(),
+            })
+            .collect()
     }
 
     /// A kernel object, its arguments not yet set.
@@ -496,14 +593,7 @@ impl Host<'_> {
         place: std::ops::Range<usize>,
         source: Source,
     ) {
-        let grid = match (global, local) {
-            (Some(global), Some(local)) => Some([
-                global[0].div_ceil(local[0]),
-                global[1].div_ceil(local[1]),
-                global[2].div_ceil(local[2]),
-            ]),
-            _ => None,
-        };
+        let grid = blocks(global, local);
         let set = match &self.slots[slot].value {
             Value::Array(values) => Some(Rc::clone(values)),
             _ => None,
@@ -544,6 +634,26 @@ impl Host<'_> {
             None => Vec::new(),
         }
     }
+}
+
+/// Extents that are all known and none of which is 0.
+fn known(value: &Value) -> Option<[u64; 3]> {
+    match value {
+        Value::Dims([Some(x), Some(y), Some(z)]) if *x > 0 && *y > 0 && *z > 0 => {
+            Some([*x, *y, *z])
+        }
+        _ => None,
+    }
+}
+
+/// Blocks of so many threads that cover the whole launch.
+fn blocks(global: Option<[u64; 3]>, local: Option<[u64; 3]>) -> Option<[u64; 3]> {
+    let (global, local) = (global?, local?);
+    Some([
+        global[0].div_ceil(local[0]),
+        global[1].div_ceil(local[1]),
+        global[2].div_ceil(local[2]),
+    ])
 }
 
 /// What stands inside `reinterpret_cast<…>(…)` and the like.

@@ -14,6 +14,8 @@ pub(super) const WORDS: &[&str] = &[
     "LaunchKernel",
     "LaunchCooperativeKernel",
     "NDRangeKernel",
+    "nqueueTask",
+    "EnqueueArgs",
     "GraphAdd",
 ];
 /// Namespaces, classes and broken code nest this deep at most.

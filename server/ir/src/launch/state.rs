@@ -98,6 +98,8 @@ pub(super) struct Host<'p> {
     limit: u32,
     /// Walking from `main`: globals hold their initial values.
     pub(super) from_main: bool,
+    /// Kernels by the handles that are made of them, once a launch asked.
+    pub(super) handles: Option<FxHashMap<String, Vec<String>>>,
     /// Which parameters of functions declared elsewhere are references.
     pub(super) references: FxHashMap<String, Option<Vec<bool>>>,
     pub(super) headers: Option<Vec<Arc<Expanded>>>,
@@ -131,6 +133,7 @@ impl<'p> Host<'p> {
             limit: MOST_OF_ROOT,
             from_main: false,
             references: FxHashMap::default(),
+            handles: None,
             headers: None,
         }
     }

@@ -6,7 +6,7 @@ use warplens_syntax::Node;
 
 use super::inline::Candidate;
 use super::{Lowering, Named, Source, child_of_kind, parts, text_of};
-use crate::functions::{self, Function, MathClass};
+use crate::functions::{self, Bits, Function, MathClass};
 use crate::kernel::{BinaryOp, Builtin, Expr, ExprKind};
 use crate::types::Bound;
 use crate::{Site, Type};
@@ -82,6 +82,9 @@ impl Lowering<'_> {
     }
 
     fn call_of_value(&mut self, callee: Expr, arguments: Vec<Expr>, site: Site) -> Expr {
+        if let Some(call) = self.call_through(&callee, &arguments, site) {
+            return call;
+        }
         match &callee.ty {
             Type::Callable(lambda) => {
                 let lambda = lambda.clone();
@@ -93,9 +96,8 @@ impl Lowering<'_> {
                 }
             }
             Type::Library(name) => {
-                if let Some(function) = name.strip_prefix("function ") {
-                    let function = function.to_owned();
-                    return self.call_by_name(&function, &function, &[], arguments, site);
+                if let Some(found) = self.unknown_functor(&name.clone(), &arguments, site) {
+                    return found;
                 }
                 if let Some(found) = self.library_functor(&name.clone(), &arguments, site) {
                     return found;
@@ -142,6 +144,16 @@ impl Lowering<'_> {
             object = super::split::deref(object, at);
         }
         let arguments = self.arguments(list, source);
+        // Through a pointer the object may be of a class derived from this one.
+        let anywhere = arrow
+            && explicit.is_empty()
+            && matches!(object.kind, ExprKind::Deref(_) | ExprKind::Index(..))
+            && function
+                .child_by_field_name("argument")
+                .is_some_and(|argument| argument.kind() != "this");
+        if anywhere && let Some(call) = self.virtual_call(&object, &name, &arguments, site) {
+            return call;
+        }
         if let Some(call) = self.method_call(&object, &name, &explicit, &arguments, site) {
             return call;
         }
@@ -275,7 +287,21 @@ impl Lowering<'_> {
             .map(|(_, bound)| bound.clone());
         if let Some(Bound::Template(function)) = &bound {
             let arguments = self.arguments(list, source);
-            return self.call_by_name(function, function, &written.explicit, arguments, site);
+            let function = if function.is_empty() {
+                match self.first_taking(&written.name, &arguments) {
+                    Some(first) => first,
+                    None => {
+                        return self.opaque(
+                            site,
+                            "call to a function that was not read",
+                            arguments,
+                        );
+                    }
+                }
+            } else {
+                function.clone()
+            };
+            return self.call_by_name(&function, &function, &written.explicit, arguments, site);
         }
         if let Some(Bound::Type(ty)) = bound {
             let arguments = self.arguments(list, source);
@@ -286,13 +312,8 @@ impl Lowering<'_> {
             return self.constructed(&ty, arguments, site);
         }
         // A class's static function, or a type's constructor.
-        if function.kind() == "qualified_identifier"
-            && let Some(scope) = function.child_by_field_name("scope")
-        {
-            let ty = match scope.kind() {
-                "template_type" => Some(self.template_type(scope, source)),
-                _ => self.type_named(text_of(scope, source)),
-            };
+        if function.kind() == "qualified_identifier" {
+            let ty = self.scope_of(function, source);
             if let Some(Type::Struct(structure)) = ty
                 && let Some(class) = structure.class.clone()
             {
@@ -356,11 +377,26 @@ impl Lowering<'_> {
             full,
             explicit,
         } = written;
-        self.call_by_name(&name, &full, &explicit, arguments, site)
+        // A function whose value nobody takes does something else than arithmetic.
+        let taken = function
+            .parent()
+            .and_then(|call| call.parent())
+            .is_some_and(|around| around.kind() != "expression_statement");
+        self.call_known(&name, &full, &explicit, arguments, site)
+            .or_else(|arguments| {
+                self.function_from_the_build(&name, &arguments, site)
+                    .filter(|_| taken)
+                    .ok_or(arguments)
+            })
+            .unwrap_or_else(|arguments| self.unread_call(arguments, site))
+    }
+
+    fn unread_call(&mut self, arguments: Vec<Expr>, site: Site) -> Expr {
+        self.opaque(site, "call to a function that was not read", arguments)
     }
 
     /// A function at file scope, or one that is known.
-    fn call_by_name(
+    pub(super) fn call_by_name(
         &mut self,
         name: &str,
         full: &str,
@@ -368,6 +404,19 @@ impl Lowering<'_> {
         arguments: Vec<Expr>,
         site: Site,
     ) -> Expr {
+        self.call_known(name, full, explicit, arguments, site)
+            .unwrap_or_else(|arguments| self.unread_call(arguments, site))
+    }
+
+    /// The same; the arguments back where nobody knows the function.
+    fn call_known(
+        &mut self,
+        name: &str,
+        full: &str,
+        explicit: &[Bound],
+        arguments: Vec<Expr>,
+        site: Site,
+    ) -> Result<Expr, Vec<Expr>> {
         let candidates: Vec<Candidate> = self
             .unit
             .functions(name)
@@ -378,6 +427,12 @@ impl Lowering<'_> {
                 this: None,
             })
             .collect();
+        let candidates = if candidates.is_empty() {
+            self.friends(name, &arguments)
+        } else {
+            candidates
+        };
+        let candidates = in_scope(full, candidates);
         // Beside a function of the toolkit one of the same name must be meant for these very types.
         let candidates: Vec<Candidate> = if functions::known(name, self.opencl()).is_some() {
             candidates
@@ -390,13 +445,13 @@ impl Lowering<'_> {
         if !candidates.is_empty()
             && let Some(call) = self.call_best(candidates, explicit, &arguments, site)
         {
-            return call;
+            return Ok(call);
         }
         if let Some(ty) = name
             .strip_prefix("make_")
             .and_then(|vector| Type::named(vector, false).or_else(|| self.type_named(vector)))
         {
-            return self.constructed(&ty, arguments, site);
+            return Ok(self.constructed(&ty, arguments, site));
         }
         if functions::is_barrier(name) {
             let barrier = crate::Stmt {
@@ -413,7 +468,7 @@ impl Lowering<'_> {
                 },
             );
             // `__syncthreads_or(p)` gives a number.
-            return if all.len() > 1 && !self.opencl() {
+            return Ok(if all.len() > 1 && !self.opencl() {
                 let gathered = Expr {
                     kind: ExprKind::Call(Function::WarpExchange, all.split_off(1)),
                     ty: Type::INT,
@@ -423,14 +478,25 @@ impl Lowering<'_> {
                 super::split::list(&Type::INT, all, site)
             } else {
                 super::split::list(&Type::Void, all, site)
-            };
+            });
+        }
+        if let Some(found) = self.tuple_call(name, explicit, &arguments, site) {
+            return Ok(found);
         }
         if let Some(found) = self.library_call(name, full, explicit, &arguments, site) {
-            return found;
+            return Ok(found);
         }
         match functions::known(name, self.opencl()) {
-            Some(function) => known_call(function, name, arguments, site),
-            None => self.opaque(site, "call to a function that was not read", arguments),
+            Some(function) => Ok(known_call(function, name, arguments, site)),
+            None => {
+                if let Some(call) = self.unread_arithmetic(name, full, &arguments, site) {
+                    return Ok(call);
+                }
+                if self.unevaluated == 0 && !self.undefined.iter().any(|known| known == name) {
+                    self.undefined.push(name.to_owned());
+                }
+                Err(arguments)
+            }
         }
     }
 
@@ -472,16 +538,8 @@ impl Lowering<'_> {
                 Box::new(builtin(Builtin::BlockDim(axis))),
             ),
             "get_global_id" => {
-                let thread = self.thread(axis);
-                ExprKind::Binary(
-                    BinaryOp::Add,
-                    Box::new(make(ExprKind::Binary(
-                        BinaryOp::Mul,
-                        Box::new(builtin(Builtin::BlockIdx(axis))),
-                        Box::new(builtin(Builtin::BlockDim(axis))),
-                    ))),
-                    Box::new(make(thread)),
-                )
+                self.axes[axis as usize] = true;
+                ExprKind::Builtin(Builtin::GlobalIdx(axis))
             }
             "get_global_linear_id" | "get_local_linear_id" => {
                 let rank = self.thread_rank(site);
@@ -531,6 +589,44 @@ impl Lowering<'_> {
     }
 }
 
+/// A call of named integer arithmetic, its operands converted to the types that its name says.
+fn integer_call(bits: Bits, name: &str, arguments: Vec<Expr>, site: Site) -> Expr {
+    let wide = name.contains("ll");
+    let unsigned = Type::Int {
+        bits: if wide { 64 } else { 32 },
+        signed: false,
+    };
+    let first = arguments
+        .first()
+        .map_or(Type::INT, |first| first.ty.clone());
+    // OpenCL's names work in the type of the operand, C++'s in 32 or 64 bits.
+    let own = matches!(
+        name,
+        "popcount" | "clz" | "ctz" | "mul_hi" | "mad24" | "clamp" | "countl_zero"
+    );
+    let (operand, result) = match bits {
+        _ if own => (first.clone(), first),
+        Bits::Expect => (first.clone(), first),
+        Bits::Reverse => (Type::UINT, Type::UINT),
+        Bits::MultiplyHigh if name == "__umulhi" => (Type::UINT, Type::UINT),
+        Bits::MultiplyHigh => (Type::INT, Type::INT),
+        _ => (unsigned, Type::INT),
+    };
+    let arguments = arguments
+        .into_iter()
+        .map(|argument| Expr {
+            site: argument.site,
+            ty: operand.clone(),
+            kind: ExprKind::Cast(false, Box::new(argument)),
+        })
+        .collect();
+    Expr {
+        kind: ExprKind::Call(Function::Bits(bits), arguments),
+        ty: result,
+        site,
+    }
+}
+
 /// A call to a function that every kernel may call.
 pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, site: Site) -> Expr {
     let make = |kind, ty| Expr { kind, ty, site };
@@ -547,6 +643,14 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
         }
         Function::Min | Function::Max | Function::Abs => (function, common),
         Function::Mul24 => (function, first),
+        Function::Bits(bits) if common.is_int() => {
+            return integer_call(bits, name, arguments, site);
+        }
+        // `clamp` of floating point, parts of vectors.
+        Function::Bits(Bits::Clamp | Bits::MultiplyAdd24) => {
+            (Function::Math(MathClass::Float(2)), common)
+        }
+        Function::Bits(_) => (Function::Math(MathClass::Int(1)), Type::INT),
         Function::Load | Function::Atomic => {
             let ty = first.element().cloned().unwrap_or(Type::INT);
             (function, ty)
@@ -592,4 +696,33 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
         }
     };
     make(ExprKind::Call(function, arguments), ty)
+}
+
+/// Those that the name as written can mean: `::f` stands at file scope, `std::f` in that namespace.
+fn in_scope(full: &str, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let namespace = if full.trim_start().starts_with("::") {
+        None
+    } else if full.contains("std::") {
+        Some("std")
+    } else {
+        return candidates;
+    };
+    if namespace.is_none() && full.trim_start_matches([':', ' ']).contains("::") {
+        return candidates;
+    }
+    candidates.retain(|candidate| {
+        let definition = &candidate.definition;
+        let mut at = definition.node(&["function_definition", "template_declaration"]);
+        while let Some(node) = at {
+            if node.kind() == "namespace_definition"
+                && let Some(name) = node.child_by_field_name("name")
+            {
+                let name = definition.text.text.get(name.byte_range()).unwrap_or("");
+                return namespace.is_some_and(|of| name.split("::").any(|part| part == of));
+            }
+            at = node.parent();
+        }
+        namespace.is_none()
+    });
+    candidates
 }

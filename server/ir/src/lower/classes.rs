@@ -13,6 +13,9 @@ use crate::{AddressSpace, Type};
 /// Classes look for members in so many bases of bases.
 const DEEPEST_BASE: u32 = 16;
 
+/// Name, type and, of a bit-field, its width.
+type Fields = Vec<(String, Type, Option<u64>)>;
+
 /// A member function and the class it was found in.
 pub(super) struct Method {
     pub(super) definition: Definition,
@@ -69,7 +72,7 @@ impl Lowering<'_> {
             align = digits.parse().unwrap_or(1);
         }
         let mut bases = Vec::new();
-        let mut fields: Vec<(String, Type)> = Vec::new();
+        let mut fields: Fields = Vec::new();
         if let Some(clause) = super::child_of_kind(node, "base_class_clause") {
             for base in parts(clause) {
                 if !matches!(
@@ -80,10 +83,10 @@ impl Lowering<'_> {
                 }
                 let ty = self.base_type(base, source);
                 if let Type::Struct(structure) = &ty {
-                    let offset = fields.iter().map(|(_, ty)| ty.size()).sum();
+                    let offset = fields.iter().map(|(_, ty, _)| ty.size()).sum();
                     bases.push((ty.clone(), offset));
                     if !structure.fields.is_empty() {
-                        fields.push((String::new(), ty.clone()));
+                        fields.push((String::new(), ty.clone(), None));
                     }
                 }
             }
@@ -94,7 +97,7 @@ impl Lowering<'_> {
         self.frame().scopes.pop();
         self.depth -= 1;
         let union = node.kind() == "union_specifier";
-        let mut structure = Struct::new(&name, fields, union, align.max(1) as u64);
+        let mut structure = Struct::new(&name, packed(fields), union, align.max(1) as u64);
         flatten(&mut structure);
         structure.class = Some(Arc::new(Class {
             name: plain.clone(),
@@ -113,7 +116,7 @@ impl Lowering<'_> {
         Some(ty)
     }
 
-    fn fields(&mut self, body: Node, source: Source, fields: &mut Vec<(String, Type)>) {
+    fn fields(&mut self, body: Node, source: Source, fields: &mut Fields) {
         for child in parts(body) {
             match child.kind() {
                 "type_definition" | "alias_declaration" => {
@@ -127,7 +130,7 @@ impl Lowering<'_> {
                     if let Some(ty) = self.structure(child, source, None)
                         && child.child_by_field_name("name").is_none()
                     {
-                        fields.push((String::new(), ty));
+                        fields.push((String::new(), ty, None));
                     }
                 }
                 "enum_specifier" => {
@@ -143,7 +146,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn field_declaration(&mut self, child: Node, source: Source, fields: &mut Vec<(String, Type)>) {
+    fn field_declaration(&mut self, child: Node, source: Source, fields: &mut Fields) {
         let Some(ty) = child.child_by_field_name("type") else {
             return;
         };
@@ -158,11 +161,13 @@ impl Lowering<'_> {
             && matches!(ty.kind(), "struct_specifier" | "union_specifier")
             && ty.child_by_field_name("name").is_none()
         {
-            fields.push((String::new(), base));
+            fields.push((String::new(), base, None));
             return;
         }
         for declarator in declarators {
-            if declarator.kind() == "function_declarator" {
+            if declarator.kind() == "function_declarator"
+                && !super::pointers::points_to_function(declarator)
+            {
                 continue;
             }
             let declared = self.declarator(declarator, base.clone(), space, source);
@@ -183,7 +188,17 @@ impl Lowering<'_> {
             if matches!(&ty, Type::Unknown(name) if name == "function") {
                 continue;
             }
-            fields.push((declared.name, ty));
+            let bits = declarator
+                .next_named_sibling()
+                .filter(|clause| clause.kind() == "bitfield_clause")
+                .and_then(|clause| parts(clause).into_iter().next())
+                .map(|width| self.constant_node(width, source))
+                .map(|width| {
+                    width
+                        .and_then(|width| u64::try_from(width).ok())
+                        .unwrap_or(0)
+                });
+            fields.push((declared.name, ty, bits));
         }
     }
 
@@ -461,6 +476,36 @@ impl Lowering<'_> {
         }
     }
 
+    /// The conversion operators of a class, then of its bases.
+    pub(super) fn conversions(&self, class: &Arc<Class>) -> Vec<Method> {
+        let mut found = Vec::new();
+        let mut open = vec![(Arc::clone(class), 0u32)];
+        while let Some((class, depth)) = open.pop() {
+            let definition = &class.definition;
+            let body = definition
+                .node(CLASSES)
+                .and_then(|node| node.child_by_field_name("body"));
+            for member in body.map(parts).unwrap_or_default() {
+                if member.kind() == "function_definition"
+                    && super::child_of_kind(member, "operator_cast").is_some()
+                {
+                    let text = &definition.text;
+                    found.push(Method {
+                        definition: Definition::new(text, member.byte_range(), definition.header),
+                        bindings: class.bindings.clone(),
+                    });
+                }
+            }
+            if depth < DEEPEST_BASE {
+                open.extend(class.bases.iter().filter_map(|(base, _)| match base {
+                    Type::Struct(base) => Some((base.class.clone()?, depth + 1)),
+                    _ => None,
+                }));
+            }
+        }
+        found
+    }
+
     /// Notes that a member is being looked up; false where it already is.
     fn look(&mut self, class: &Arc<Class>, name: &str) -> bool {
         let key = (class.definition.hash, name.to_owned());
@@ -517,6 +562,40 @@ impl Lowering<'_> {
 }
 
 pub(super) const CLASSES: &[&str] = &["struct_specifier", "class_specifier", "union_specifier"];
+
+/// Bit-fields that share a unit, as one anonymous union each: what is read or written is the unit.
+fn packed(fields: Fields) -> Vec<(String, Type)> {
+    let mut laid: Vec<(String, Type)> = Vec::new();
+    let mut run: Vec<(String, Type)> = Vec::new();
+    let mut used = 0;
+    let close = |run: &mut Vec<(String, Type)>, laid: &mut Vec<(String, Type)>| {
+        if !run.is_empty() {
+            let unit = Struct::new("", std::mem::take(run), true, 1);
+            laid.push((String::new(), Type::Struct(Arc::new(unit))));
+        }
+    };
+    for (name, ty, bits) in fields {
+        let unit = ty.size() * 8;
+        let fits = bits.is_some_and(|bits| {
+            bits > 0 && used + bits <= unit && run.iter().all(|(_, of)| of.size() * 8 == unit)
+        });
+        if !fits {
+            close(&mut run, &mut laid);
+            used = 0;
+        }
+        match bits {
+            // `int : 0;` only ends the unit.
+            Some(0) => {}
+            Some(bits) => {
+                used += bits;
+                run.push((name, ty));
+            }
+            None => laid.push((name, ty)),
+        }
+    }
+    close(&mut run, &mut laid);
+    laid
+}
 
 /// Fields of bases and of anonymous members are found in the structure itself.
 fn flatten(structure: &mut Struct) {

@@ -2,15 +2,24 @@
 
 use warplens_syntax::Node;
 
-use super::{Lowering, Source};
+use super::{Lowering, Source, literals};
 use crate::functions::Function;
 use crate::kernel::{BinaryOp, Expr, ExprKind, UnaryOp};
+use crate::types::Type;
 
 impl Lowering<'_> {
     /// The value of an expression, where its text decides it.
     pub(crate) fn constant_node(&mut self, node: Node, source: Source) -> Option<i64> {
-        let expression = self.unevaluated(|lowering| lowering.expr(node, source));
-        constant(&expression)
+        self.unevaluated(|lowering| {
+            let expression = lowering.expr(node, source);
+            let expression = lowering.converted_to_number(expression);
+            lowering.evaluated(&expression)
+        })
+    }
+
+    /// The value of an expression, calls of functions among it, where it hangs on nothing but numbers.
+    pub(super) fn evaluated(&self, expression: &Expr) -> Option<i64> {
+        constant(expression).or_else(|| super::interpret::value(expression, &self.vars))
     }
 }
 
@@ -35,31 +44,45 @@ pub(crate) fn constant(expression: &Expr) -> Option<i64> {
         ExprKind::Call(Function::Max, arguments) if arguments.len() == 2 => {
             Some(constant(&arguments[0])?.max(constant(&arguments[1])?))
         }
-        ExprKind::Binary(op, a, b) => {
-            let (a, b) = (constant(a)?, constant(b)?);
-            Some(match op {
-                BinaryOp::Add => a.wrapping_add(b),
-                BinaryOp::Sub => a.wrapping_sub(b),
-                BinaryOp::Mul => a.wrapping_mul(b),
-                BinaryOp::Div => a.checked_div(b)?,
-                BinaryOp::Rem => a.checked_rem(b)?,
-                BinaryOp::Shl => a.checked_shl(u32::try_from(b).ok()?)?,
-                BinaryOp::Shr => a.checked_shr(u32::try_from(b).ok()?)?,
-                BinaryOp::And => a & b,
-                BinaryOp::Or => a | b,
-                BinaryOp::Xor => a ^ b,
-                BinaryOp::Lt => i64::from(a < b),
-                BinaryOp::Le => i64::from(a <= b),
-                BinaryOp::Gt => i64::from(a > b),
-                BinaryOp::Ge => i64::from(a >= b),
-                BinaryOp::Eq => i64::from(a == b),
-                BinaryOp::Ne => i64::from(a != b),
-                BinaryOp::LogicalAnd => i64::from(a != 0 && b != 0),
-                BinaryOp::LogicalOr => i64::from(a != 0 || b != 0),
-            })
+        ExprKind::Binary(op, left, right) => {
+            let (mut a, mut b) = (constant(left)?, constant(right)?);
+            // Numbers meet in their common type: -1 beside an unsigned one is a big number.
+            if !matches!(
+                op,
+                BinaryOp::Shl | BinaryOp::Shr | BinaryOp::LogicalAnd | BinaryOp::LogicalOr
+            ) && let Type::Int { bits, signed } = left.ty.common(&right.ty)
+            {
+                a = literals::wrapped(a, bits, signed);
+                b = literals::wrapped(b, bits, signed);
+            }
+            applied(*op, a, b)
         }
         _ => None,
     }
+}
+
+/// An operator on two numbers; nothing where C++ leaves it undefined.
+pub(super) fn applied(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+    Some(match op {
+        BinaryOp::Add => a.wrapping_add(b),
+        BinaryOp::Sub => a.wrapping_sub(b),
+        BinaryOp::Mul => a.wrapping_mul(b),
+        BinaryOp::Div => a.checked_div(b)?,
+        BinaryOp::Rem => a.checked_rem(b)?,
+        BinaryOp::Shl => a.checked_shl(u32::try_from(b).ok()?)?,
+        BinaryOp::Shr => a.checked_shr(u32::try_from(b).ok()?)?,
+        BinaryOp::And => a & b,
+        BinaryOp::Or => a | b,
+        BinaryOp::Xor => a ^ b,
+        BinaryOp::Lt => i64::from(a < b),
+        BinaryOp::Le => i64::from(a <= b),
+        BinaryOp::Gt => i64::from(a > b),
+        BinaryOp::Ge => i64::from(a >= b),
+        BinaryOp::Eq => i64::from(a == b),
+        BinaryOp::Ne => i64::from(a != b),
+        BinaryOp::LogicalAnd => i64::from(a != 0 && b != 0),
+        BinaryOp::LogicalOr => i64::from(a != 0 || b != 0),
+    })
 }
 
 pub(super) fn binary_op(text: &str) -> Option<BinaryOp> {

@@ -108,24 +108,38 @@ impl Lowering<'_> {
                     return self.opaque(site, "syntax error", Vec::new());
                 };
                 let c = self.expr(c, source);
+                // Of what is only worked out, what is not chosen may not even make sense.
+                if self.unevaluated > 0
+                    && let Some(value) = self.evaluated(&c)
+                {
+                    return match (value, field("consequence")) {
+                        (0, _) => self.expr(b, source),
+                        (_, Some(a)) => self.expr(a, source),
+                        (_, None) => c,
+                    };
+                }
                 // GNU: `a ?: b`.
                 let a = match field("consequence") {
                     Some(a) => self.expr(a, source),
                     None => c.clone(),
                 };
                 let b = self.expr(b, source);
-                if let Some(value) = constant(&c)
-                    && self.unevaluated > 0
+                let functions = super::pointers::either(&a, &b);
+                if functions.is_some()
+                    && let Some(value) = constant(&c)
                 {
                     return Expr {
                         site,
                         ..if value != 0 { a } else { b }
                     };
                 }
-                let ty = a.ty.common(&b.ty);
+                let ty = functions.unwrap_or_else(|| a.ty.common(&b.ty));
                 make(ExprKind::Select(Box::new(c), Box::new(a), Box::new(b)), ty)
             }
             "cast_expression" => {
+                if let Some(again) = self.misread_cast(node, source, site) {
+                    return again;
+                }
                 let (Some(ty), Some(value)) = (field("type"), field("value")) else {
                     return self.opaque(site, "syntax error", Vec::new());
                 };
@@ -167,7 +181,9 @@ impl Lowering<'_> {
                 make(ExprKind::List(all), ty)
             }
             "sizeof_expression" => {
-                let size = if let Some(ty) = field("type") {
+                let size = if let Some(length) = self.pack_length(node, source) {
+                    return make(ExprKind::Int(length as i64), Type::SIZE);
+                } else if let Some(ty) = field("type") {
                     self.unevaluated(|lowering| lowering.base_type(ty, source).size())
                 } else if let Some(value) = field("value") {
                     self.unevaluated(|lowering| {
@@ -182,8 +198,7 @@ impl Lowering<'_> {
                         lowering.expr(value, source).ty.size()
                     })
                 } else {
-                    // `sizeof...(pack)`.
-                    self.pack_length(node, source).unwrap_or(0)
+                    0
                 };
                 if size == 0 {
                     return make(ExprKind::Opaque(String::new(), Vec::new()), Type::SIZE);
@@ -219,6 +234,10 @@ impl Lowering<'_> {
                     Type::Callable(Callee(Arc::new(callable))),
                 )
             }
+            "new_expression" => self.allocation(node, source, site),
+            "delete_expression" => self.deletion(node, source, site),
+            "compound_statement" => self.statement_expression(node, source, site),
+            "fold_expression" => self.fold(node, source, site),
             "gnu_asm_expression" | "asm_statement" => self.inline_assembly(node, source, site),
             "comment" => make(ExprKind::List(Vec::new()), Type::Void),
             "type_descriptor" => match node.child_by_field_name("type") {
@@ -229,8 +248,7 @@ impl Lowering<'_> {
             kind => {
                 let reason = match kind {
                     "ERROR" => "syntax error",
-                    "new_expression" | "delete_expression" => "new or delete in a kernel",
-                    "fold_expression" | "parameter_pack_expansion" => "parameter pack",
+                    "parameter_pack_expansion" => "parameter pack",
                     _ => "expression not understood",
                 };
                 self.opaque(site, reason, Vec::new())
@@ -239,27 +257,42 @@ impl Lowering<'_> {
     }
 
     pub(super) fn arguments(&mut self, node: Node, source: Source) -> Vec<Expr> {
-        parts(node)
-            .into_iter()
-            .map(|child| self.expr(child, source))
-            .collect()
+        let mut all = Vec::new();
+        for child in parts(node) {
+            self.element(child, source, &mut all);
+        }
+        all
+    }
+
+    /// One of several values, or what a parameter pack expands to.
+    fn element(&mut self, node: Node, source: Source, out: &mut Vec<Expr>) {
+        if node.kind() == "parameter_pack_expansion"
+            && let Some(pattern) = node.child_by_field_name("pattern")
+            && let Some(all) =
+                self.expanded(pattern, source, |lowering| lowering.expr(pattern, source))
+        {
+            out.extend(all);
+            return;
+        }
+        out.push(self.expr(node, source));
     }
 
     /// The values of `{ … }`, designators looked through.
     pub(super) fn initializers(&mut self, node: Node, source: Source) -> Vec<Expr> {
-        parts(node)
-            .into_iter()
-            .map(|child| match child.kind() {
+        let mut all = Vec::new();
+        for child in parts(node) {
+            match child.kind() {
                 "initializer_pair" => match child.child_by_field_name("value") {
-                    Some(value) => self.expr(value, source),
+                    Some(value) => all.push(self.expr(value, source)),
                     None => {
                         let site = self.site(child, source);
-                        self.opaque(site, "syntax error", Vec::new())
+                        all.push(self.opaque(site, "syntax error", Vec::new()));
                     }
                 },
-                _ => self.expr(child, source),
-            })
-            .collect()
+                _ => self.element(child, source, &mut all),
+            }
+        }
+        all
     }
 
     fn comma_parts(&mut self, node: Node, source: Source) -> Vec<Expr> {
@@ -281,22 +314,11 @@ impl Lowering<'_> {
             .collect()
     }
 
-    fn pack_length(&mut self, node: Node, source: Source) -> Option<u64> {
-        let name = parts(node).into_iter().next()?;
-        let name = text_of(name, source);
-        match self
-            .current()
-            .bindings
-            .iter()
-            .rev()
-            .find(|(of, _)| of == name)
-        {
-            Some((_, Bound::Pack(all))) => Some(all.len() as u64),
-            _ => None,
-        }
-    }
-
     pub(super) fn cast(&mut self, value: Expr, ty: Type, site: Site) -> Expr {
+        let value = match ty {
+            Type::Int { .. } | Type::Float { .. } => self.converted_to_number(value),
+            _ => value,
+        };
         if value.ty == ty && matches!(ty, Type::Pointer(..)) {
             return Expr { site, ..value };
         }
@@ -377,8 +399,8 @@ impl Lowering<'_> {
         if let Some(ty) = self.type_named(name) {
             return make(ExprKind::List(Vec::new()), ty);
         }
-        if is_macro_name(name) {
-            return self.given_by_the_build(name, site);
+        if let Some(value) = self.value_from_the_build(name, site) {
+            return value;
         }
         let reason = "name not declared in what was read";
         self.opaque(site, reason, Vec::new())
@@ -418,20 +440,6 @@ impl Lowering<'_> {
             }
         }
         scopes
-    }
-
-    /// A name that only the command line of the build can define: one value for the whole launch, which one is
-    /// not known.
-    fn given_by_the_build(&mut self, name: &str, site: Site) -> Expr {
-        let value = "not defined in what was read; not known".to_owned();
-        if self.unevaluated == 0 && !self.assumed.iter().any(|(known, _)| known == name) {
-            self.assumed.push((name.to_owned(), value));
-        }
-        Expr {
-            kind: ExprKind::Opaque(String::new(), Vec::new()),
-            ty: Type::INT,
-            site,
-        }
     }
 
     /// A constant, a device variable, a builtin, a function.
@@ -504,6 +512,12 @@ impl Lowering<'_> {
             }
         }
         let text = text_of(name, source);
+        if text == "value"
+            && scope.kind() == "template_type"
+            && let Some(found) = self.trait_by_node(scope, source, site)
+        {
+            return found;
+        }
         if let Some(ty) = self.scope_class(scope, source)
             && let Type::Struct(structure) = &ty
             && let Some(class) = structure.class.clone()
@@ -514,6 +528,12 @@ impl Lowering<'_> {
                     ty,
                     site,
                 };
+            }
+            // `decltype(Class::field)`.
+            if self.unevaluated > 0
+                && let Some(field) = structure.fields.iter().find(|field| field.name == text)
+            {
+                return super::split::list(&field.ty, Vec::new(), site);
             }
             if name.kind() == "qualified_identifier"
                 && let (Some(inner), Some(last)) = (
@@ -543,6 +563,44 @@ impl Lowering<'_> {
         }
     }
 
+    /// `is_same<A, B>` or `is_same_v<A, B>`.
+    fn trait_by_node(&mut self, node: Node, source: Source, site: Site) -> Option<Expr> {
+        let name = text_of(node.child_by_field_name("name")?, source);
+        let name = name.rsplit("::").next().unwrap_or(name);
+        let name = name.strip_suffix("_v").unwrap_or(name);
+        // A trait of the program's own comes first.
+        if !self.unit.templates(name).is_empty() {
+            return None;
+        }
+        let arguments = self.template_arguments(node.child_by_field_name("arguments")?, source);
+        let (value, ty) = self.type_trait(name, &arguments)?;
+        Some(Expr {
+            kind: ExprKind::Int(value),
+            ty,
+            site,
+        })
+    }
+
+    /// The class that the last name of `a::b::c` is looked up in, namespaces looked through.
+    pub(super) fn scope_of(&mut self, qualified: Node, source: Source) -> Option<Type> {
+        let mut class: Option<Type> = None;
+        let mut at = qualified;
+        while at.kind() == "qualified_identifier" {
+            if let Some(scope) = at.child_by_field_name("scope") {
+                let inner = match &class {
+                    Some(outer) => {
+                        let outer = outer.clone();
+                        self.type_of_class(&outer, text_of(scope, source))
+                    }
+                    None => None,
+                };
+                class = inner.or_else(|| self.scope_class(scope, source));
+            }
+            at = at.child_by_field_name("name")?;
+        }
+        class
+    }
+
     fn scope_class(&mut self, scope: Node, source: Source) -> Option<Type> {
         let ty = match scope.kind() {
             "template_type" => self.template_type(scope, source),
@@ -557,6 +615,11 @@ impl Lowering<'_> {
             .child_by_field_name("name")
             .map_or("", |name| text_of(name, source));
         let text = text_of(node, source);
+        if name.ends_with("_v")
+            && let Some(found) = self.trait_by_node(node, source, site)
+        {
+            return found;
+        }
         if let Some((kind, ty)) = library::trait_value(text, |text| self.type_named(text)) {
             return Expr { kind, ty, site };
         }
@@ -666,6 +729,7 @@ impl Lowering<'_> {
         {
             return call;
         }
+        let argument = self.converted_to_number(argument);
         let ty = argument.ty.common(&Type::INT);
         let kind = match operator {
             "-" => UnaryOp::Neg,
@@ -692,26 +756,41 @@ impl Lowering<'_> {
     pub(super) fn misread_template(
         &mut self,
         whole: Node,
-        template: Node,
+        left: Node,
         source: Source,
         site: Site,
     ) -> Option<Expr> {
+        // `x && a < b || c >= d`: the name stands last on the left.
+        let mut template = left;
+        while template.kind() == "binary_expression" {
+            template = template.child_by_field_name("right")?;
+        }
         if template.kind() != "template_function" {
             return None;
         }
         let name = text_of(template.child_by_field_name("name")?, source);
-        let value = match self.named(name)? {
-            Named::Var(_) => true,
-            Named::Alias(meaning) => !matches!(meaning.ty, Type::Callable(_) | Type::Library(_)),
-            Named::Type(_) => false,
+        let value = match self.named(name) {
+            Some(Named::Var(_)) => true,
+            Some(Named::Alias(meaning)) => {
+                !matches!(meaning.ty, Type::Callable(_) | Type::Library(_))
+            }
+            Some(Named::Type(_) | Named::Pack(_)) => false,
+            None => {
+                let bound = self.current().bindings.iter().rev();
+                match bound.clone().find(|(of, _)| of == name) {
+                    Some((_, bound)) => matches!(bound, Bound::Value(_)),
+                    None => self.unit.constant(name).is_some() || self.unit.global(name).is_some(),
+                }
+            }
         };
         if !value || self.depth > DEEPEST / 2 {
             return None;
         }
         let text = text_of(whole, source);
-        let rest = text.strip_prefix(name)?;
+        let (before, rest) = text.split_at_checked(template.start_byte() - whole.start_byte())?;
+        let rest = rest.strip_prefix(name)?;
         let fragment = warplens_syntax::Expanded::fragment(
-            &format!("int w=(({name}){rest});"),
+            &format!("int w=({before}({name}){rest});"),
             self.unit.language,
         );
         let declaration =
@@ -729,10 +808,57 @@ impl Lowering<'_> {
         Some(self.expr(value, again))
     }
 
+    /// `(a) + (b) / c` reads as a cast to `a`, divided by `c`. Where `a` is a variable here, what binds tighter than
+    /// the sign goes to its right operand.
+    fn misread_cast(&mut self, node: Node, source: Source, site: Site) -> Option<Expr> {
+        let mut spine = Vec::new();
+        let mut cast = node;
+        while cast.kind() == "binary_expression" && spine.len() < LONGEST_SPINE {
+            spine.push(cast);
+            cast = cast.child_by_field_name("left")?;
+        }
+        if cast.kind() != "cast_expression" {
+            return None;
+        }
+        let ty = cast.child_by_field_name("type")?;
+        let name = text_of(ty, source).trim();
+        let variable = match self.named(name)? {
+            Named::Var(_) => true,
+            Named::Alias(meaning) => !matches!(meaning.ty, Type::Callable(_) | Type::Library(_)),
+            Named::Type(_) | Named::Pack(_) => false,
+        };
+        let signed = cast.child_by_field_name("value")?;
+        if !variable || !matches!(signed.kind(), "unary_expression" | "pointer_expression") {
+            return None;
+        }
+        let sign = binary_op(text_of(signed.child_by_field_name("operator")?, source))?;
+        let place = self.site(ty, source);
+        let left = self.name(name, place);
+        let mut right = self.expr(signed.child_by_field_name("argument")?, source);
+        let mut rest = Vec::new();
+        for outer in spine.into_iter().rev() {
+            let op = binary_op(text_of(outer.child_by_field_name("operator")?, source))?;
+            let other = self.expr(outer.child_by_field_name("right")?, source);
+            let place = self.site(outer, source);
+            if rest.is_empty() && strength(op) > strength(sign) {
+                right = operation(op, right, other, place);
+            } else {
+                rest.push((op, other, place));
+            }
+        }
+        let first = operation(sign, left, right, site);
+        Some(rest.into_iter().fold(first, |left, (op, right, place)| {
+            operation(op, left, right, place)
+        }))
+    }
+
     fn binary(&mut self, node: Node, source: Source, site: Site) -> Expr {
         if let Some(left) = node.child_by_field_name("left")
             && let Some(again) = self.misread_template(node, left, source, site)
         {
+            return again;
+        }
+        if let Some(again) = self.misread_cast(node, source, site) {
             return again;
         }
         let (Some(left), Some(right)) = (
@@ -759,10 +885,18 @@ impl Lowering<'_> {
         let Some(op) = binary_op(&operator) else {
             return self.opaque(site, "operator not understood", vec![left, right]);
         };
+        let left = self.converted_to_number(left);
+        let right = self.converted_to_number(right);
         operation(op, left, right, site)
     }
 
     fn assignment(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        // `a < b || c >= d` reads as an assignment to `a<b || c>`.
+        if let Some(left) = node.child_by_field_name("left")
+            && let Some(again) = self.misread_template(node, left, source, site)
+        {
+            return again;
+        }
         let (Some(left), Some(right)) = (
             node.child_by_field_name("left"),
             node.child_by_field_name("right"),
@@ -804,6 +938,9 @@ impl Lowering<'_> {
         let Some(base) = node.child_by_field_name("argument") else {
             return self.opaque(site, "syntax error", Vec::new());
         };
+        // `(T)(p)[i]` is a cast of `(p)[i]`.
+        let cast = self.cast_in_front(base, source);
+        let base = cast.as_ref().map_or(base, |(_, value)| *value);
         let mut result = self.expr(base, source);
         let indices = match (
             node.child_by_field_name("indices"),
@@ -822,6 +959,7 @@ impl Lowering<'_> {
                 result = call;
                 continue;
             }
+            let index = self.converted_to_number(index);
             // `2[a]`.
             let (base, index) = if result.ty.is_int() && index.ty.element().is_some() {
                 (index, result)
@@ -830,7 +968,33 @@ impl Lowering<'_> {
             };
             result = element(base, index, site);
         }
-        result
+        match cast {
+            Some((ty, _)) => self.cast(result, ty, site),
+            None => result,
+        }
+    }
+
+    /// The type and the value of a cast that reads as a call: `(T)(value)`.
+    fn cast_in_front<'t>(&mut self, node: Node<'t>, source: Source) -> Option<(Type, Node<'t>)> {
+        if node.kind() != "call_expression" {
+            return None;
+        }
+        let function = node
+            .child_by_field_name("function")
+            .filter(|function| function.kind() == "parenthesized_expression")?;
+        let name = parts(function).into_iter().next()?;
+        if !matches!(name.kind(), "identifier" | "qualified_identifier") {
+            return None;
+        }
+        let name = text_of(name, source);
+        if matches!(self.named(name), Some(Named::Var(_) | Named::Alias(_))) {
+            return None;
+        }
+        let ty = self.type_named(name)?;
+        match parts(node.child_by_field_name("arguments")?).as_slice() {
+            [only] => Some((ty, *only)),
+            _ => None,
+        }
     }
 
     fn field(&mut self, node: Node, source: Source, site: Site) -> Expr {
@@ -969,14 +1133,6 @@ impl Lowering<'_> {
 }
 
 /// True for a name in the style of macros: `BLOCK_SIZE`.
-fn is_macro_name(name: &str) -> bool {
-    name.len() > 1
-        && name.starts_with(|c: char| c.is_ascii_uppercase())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-}
-
 /// `base[index]`.
 pub(super) fn element(base: Expr, index: Expr, site: Site) -> Expr {
     let ty = match &base.ty {
@@ -1002,6 +1158,25 @@ pub(super) fn element(base: Expr, index: Expr, site: Site) -> Expr {
         kind: ExprKind::Index(Box::new(base), Box::new(index)),
         ty,
         site,
+    }
+}
+
+/// Operators between a sum's end and a cast at its start, at most.
+const LONGEST_SPINE: usize = 32;
+
+/// How tightly an operator binds.
+fn strength(op: BinaryOp) -> u8 {
+    match op {
+        BinaryOp::LogicalOr => 1,
+        BinaryOp::LogicalAnd => 2,
+        BinaryOp::Or => 3,
+        BinaryOp::Xor => 4,
+        BinaryOp::And => 5,
+        BinaryOp::Eq | BinaryOp::Ne => 6,
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => 7,
+        BinaryOp::Shl | BinaryOp::Shr => 8,
+        BinaryOp::Add | BinaryOp::Sub => 9,
+        _ => 10,
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use warplens_syntax::Node;
 
+use super::interpret::all_numbers;
 use super::split::{address_of, deref};
 use super::statements::is_place;
 use super::templates::{Parameter, is_open, parameters};
@@ -33,6 +34,12 @@ impl Lowering<'_> {
         arguments: &[Expr],
         site: Site,
     ) -> Option<Expr> {
+        if let ([only], []) = (candidates.as_slice(), explicit)
+            && !all_numbers(arguments)
+            && let Some(applied) = self.known_routine(only, arguments, site)
+        {
+            return Some(applied);
+        }
         let several = candidates.len() > 1;
         let mut best: Option<(i32, Bindings, Candidate)> = None;
         for candidate in candidates {
@@ -84,6 +91,16 @@ impl Lowering<'_> {
             .unwrap_or_default();
         let mut bindings = candidate.bindings.clone();
         let mut score = i32::from(template.is_none());
+        // A specialisation, `next<float>`, is for these very arguments.
+        if !explicit.is_empty()
+            && let Some(list) = specialised(function)
+        {
+            let own = self.template_arguments(list, source);
+            if own.get(..explicit.len()) != Some(explicit) {
+                return None;
+            }
+            score += 16;
+        }
         if !explicit.is_empty() && template.is_none() {
             return None;
         }
@@ -106,7 +123,7 @@ impl Lowering<'_> {
             }
         }
         for (param, argument) in params.iter().zip(arguments) {
-            if !own.is_empty() {
+            if !own.is_empty() && param.kind() != "variadic_parameter_declaration" {
                 let mut ty = argument.ty.clone();
                 // By value an array is a pointer.
                 if let Type::Array(element, _) = &ty
@@ -121,10 +138,34 @@ impl Lowering<'_> {
         if let Some(parameter) = own.iter().find(|parameter| parameter.pack)
             && !bindings.iter().any(|(name, _)| *name == parameter.name)
         {
-            let rest = arguments
-                .get(params.len().saturating_sub(1)..)
-                .unwrap_or(&[]);
-            let rest = rest.iter().map(|of| Bound::Type(of.ty.clone())).collect();
+            let variadic = params.iter().position(|param| {
+                param.kind() == "variadic_parameter_declaration"
+                    && words_in(text_of(*param, source)).any(|word| word == parameter.name)
+            });
+            // It stands where an argument of another shape was given.
+            let named =
+                |param: &Node| words_in(text_of(*param, source)).any(|word| word == parameter.name);
+            if variadic.is_none() && params.iter().any(named) {
+                return None;
+            }
+            let mut rest = Vec::new();
+            if let Some(at) = variadic {
+                for argument in arguments.get(at..).unwrap_or(&[]) {
+                    let mut element: Bindings = Vec::new();
+                    self.deduce(
+                        params[at],
+                        &decayed(&argument.ty),
+                        &own,
+                        source,
+                        &mut element,
+                    );
+                    let bound = element
+                        .into_iter()
+                        .find(|(name, _)| *name == parameter.name)
+                        .map_or(Bound::Type(argument.ty.clone()), |(_, bound)| bound);
+                    rest.push(bound);
+                }
+            }
             bindings.push((parameter.name.clone(), Bound::Pack(rest)));
         }
         for parameter in &own {
@@ -151,7 +192,7 @@ impl Lowering<'_> {
         Some((score, bindings))
     }
 
-    fn parameter_type(&mut self, param: Node, source: Source) -> Type {
+    pub(super) fn parameter_type(&mut self, param: Node, source: Source) -> Type {
         let space = space_of(param, source).unwrap_or(self.default_space());
         let Some(base) = param.child_by_field_name("type") else {
             return Type::Unknown(String::new());
@@ -171,17 +212,24 @@ impl Lowering<'_> {
         site: Site,
     ) -> Expr {
         let definition = candidate.definition.clone();
+        let value = definition
+            .node(&["function_definition"])
+            .and_then(|of| self.constant_call(candidate, of, &bindings, arguments, site));
+        value.unwrap_or_else(|| self.in_place(candidate, bindings, arguments, site))
+    }
+
+    /// A function's body in place of its call.
+    pub(super) fn in_place(
+        &mut self,
+        candidate: &Candidate,
+        bindings: Bindings,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Expr {
+        let definition = candidate.definition.clone();
         let Some(function) = definition.node(&["function_definition"]) else {
             return self.opaque(site, "recursive or unreadable device function", Vec::new());
         };
-        let again = self
-            .frames
-            .iter()
-            .any(|frame| frame.function == definition.hash && frame.bindings == bindings);
-        if again || self.frames.len() as u32 > DEEPEST_CALLS {
-            let parts = arguments.to_vec();
-            return self.opaque(site, "recursive or unreadable device function", parts);
-        }
         let base_line = definition.text.place(definition.range.clone()).line;
         let call = Call {
             site,
@@ -189,6 +237,28 @@ impl Lowering<'_> {
             base_line,
         };
         let source = definition.source(call);
+        let again = self
+            .frames
+            .iter()
+            .rposition(|frame| frame.function == definition.hash && frame.bindings == bindings)
+            // A function that is worked out for numbers may call itself for others.
+            .filter(|_| self.unevaluated == 0 || arguments.is_empty() || !all_numbers(arguments));
+        if again.is_some() || self.frames.len() as u32 > DEEPEST_CALLS {
+            if let Some(frame) = again
+                && let Some(call) =
+                    self.called_again(frame, candidate, function, source, arguments, site)
+            {
+                return call;
+            }
+            let parts = arguments.to_vec();
+            return self.opaque(site, "recursive or unreadable device function", parts);
+        }
+        if bindings.is_empty()
+            && candidate.this.is_none()
+            && let Some(applied) = self.applied(&definition, function, arguments, site)
+        {
+            return applied;
+        }
         let frame = Frame {
             scopes: vec![Scope::new()],
             bindings,
@@ -213,6 +283,73 @@ impl Lowering<'_> {
             arguments,
             site,
         )
+    }
+
+    /// What the first conversion operator to a number or a pointer makes of an object.
+    pub(super) fn conversion(
+        &mut self,
+        class: &Arc<crate::types::Class>,
+        object: &Expr,
+        site: Site,
+    ) -> Option<Expr> {
+        for method in self.conversions(class) {
+            let definition = method.definition.clone();
+            let Some(function) = definition.node(&["function_definition"]) else {
+                continue;
+            };
+            let Some(cast) = super::child_of_kind(function, "operator_cast") else {
+                continue;
+            };
+            // `explicit operator bool` is asked for by name.
+            if super::child_of_kind(function, "explicit_function_specifier").is_some() {
+                continue;
+            }
+            let again = self.frames.iter().any(|frame| {
+                frame.function == definition.hash && frame.bindings == method.bindings
+            });
+            if again || self.frames.len() as u32 > DEEPEST_CALLS {
+                return None;
+            }
+            let mut before = Vec::new();
+            let this = if is_place(object) {
+                self.frozen(object.clone(), &mut before)
+            } else {
+                let id = self.temporary("object", object.ty.clone(), site);
+                self.assign_to(id, object.clone(), site, &mut before);
+                self.var(id, site)
+            };
+            let call = Call {
+                site,
+                function: definition.hash,
+                base_line: definition.text.place(definition.range.clone()).line,
+            };
+            let frame = Frame {
+                scopes: vec![Scope::new()],
+                bindings: method.bindings,
+                this: Some(this),
+                result: Result::None,
+                function: definition.hash,
+            };
+            let value = self.body_in_place(
+                frame,
+                &[],
+                function.child_by_field_name("body"),
+                None,
+                cast.child_by_field_name("type"),
+                function,
+                definition.source(call),
+                &[],
+                site,
+            );
+            if let ExprKind::List(parts) = &object.kind
+                && parts.is_empty()
+                && let Some(number) = self.worked_out(&value)
+            {
+                return Some(number);
+            }
+            return Some(after(before, value));
+        }
+        None
     }
 
     /// A lambda in place of its call.
@@ -257,7 +394,7 @@ impl Lowering<'_> {
     }
 
     #[allow(clippy::too_many_arguments, reason = "all of it is the call")]
-    fn body_in_place(
+    pub(super) fn body_in_place(
         &mut self,
         frame: Frame,
         params: &[Node],
@@ -276,13 +413,17 @@ impl Lowering<'_> {
                 arguments.to_vec(),
             );
         };
+        let recursive = super::recursion::calls_itself(function, source);
+        if recursive {
+            self.looped.push((self.frames.len(), false));
+        }
         self.frames.push(frame);
         self.depth += 1;
         let mut statements = Vec::new();
         let returns_reference = returns_reference(function);
         let only = only_return(body);
         // `T &at(int i) { return data[i]; }` is the place it names.
-        let by_name = returns_reference && only.is_some();
+        let by_name = returns_reference && only.is_some() && !recursive;
         self.bind_parameters_to(params, arguments, by_name, source, &mut statements);
         if by_name
             && statements.is_empty()
@@ -299,7 +440,12 @@ impl Lowering<'_> {
             Some(ty) => {
                 let base = self.base_type(ty, source);
                 match function.child_by_field_name("declarator") {
-                    Some(outer) if outer.kind() == "pointer_declarator" => {
+                    Some(outer)
+                        if outer.kind() == "pointer_declarator"
+                            || outer.kind() == "operator_cast"
+                                && super::child_of_kind(outer, "abstract_pointer_declarator")
+                                    .is_some() =>
+                    {
                         let space = space_of(function, source).unwrap_or(self.default_space());
                         Type::Pointer(Arc::new(base), space)
                     }
@@ -333,6 +479,9 @@ impl Lowering<'_> {
         };
         structure_returns(&mut inner);
         drop_last_return(&mut inner);
+        if recursive && self.looped.pop().is_some_and(|(_, again)| again) {
+            inner = super::recursion::repeated(inner, site);
+        }
         statements.append(&mut inner);
         self.depth -= 1;
         let frame = self.frames.pop().expect("pushed above");
@@ -382,6 +531,8 @@ impl Lowering<'_> {
     ) {
         for (at, &param) in params.iter().enumerate() {
             if param.kind() == "variadic_parameter_declaration" {
+                let rest = arguments.get(at..).unwrap_or(&[]);
+                self.bind_pack_to(param, rest, by_name, source, out);
                 break;
             }
             let argument = match arguments.get(at) {
@@ -390,77 +541,144 @@ impl Lowering<'_> {
                     .child_by_field_name("default_value")
                     .map(|default| self.expr(default, source)),
             };
-            let space = space_of(param, source).unwrap_or(self.default_space());
-            let Some(base) = param.child_by_field_name("type") else {
-                continue;
+            self.bind_parameter_to(param, argument, by_name, source, out);
+        }
+    }
+
+    /// `Ts... args`: each element is a parameter of its own.
+    fn bind_pack_to(
+        &mut self,
+        param: Node,
+        arguments: &[Expr],
+        by_name: bool,
+        source: Source,
+        out: &mut Vec<Stmt>,
+    ) {
+        let mut elements: Vec<Named> = Vec::new();
+        let mut name = String::new();
+        let mut rest = arguments.iter().cloned();
+        let types = param.child_by_field_name("type").unwrap_or(param);
+        let mut bind = |lowering: &mut Self, argument: Option<Expr>| {
+            lowering.frame().scopes.push(Scope::new());
+            lowering.bind_parameter_to(param, argument, by_name, source, out);
+            let declared = lowering.frame().scopes.pop().unwrap_or_default();
+            for (of, meaning) in declared {
+                name = of;
+                elements.push(meaning);
+            }
+        };
+        let expanded = self.expanded(types, source, |lowering| {
+            let argument = rest.next();
+            bind(lowering, argument);
+        });
+        if expanded.is_none() {
+            // `auto... args`.
+            for argument in arguments {
+                bind(self, Some(argument.clone()));
+            }
+        }
+        if name.is_empty() {
+            let declarator = param.child_by_field_name("declarator");
+            let text = declarator.map_or("", |declarator| text_of(declarator, source));
+            text.trim_start_matches(['.', '&', '*', ' '])
+                .clone_into(&mut name);
+        }
+        self.bind(&name, Named::Pack(elements));
+    }
+
+    fn bind_parameter_to(
+        &mut self,
+        param: Node,
+        argument: Option<Expr>,
+        by_name: bool,
+        source: Source,
+        out: &mut Vec<Stmt>,
+    ) {
+        let space = space_of(param, source).unwrap_or(self.default_space());
+        let Some(base) = param.child_by_field_name("type") else {
+            return;
+        };
+        let base = self.base_type(base, source);
+        let declared = match param.child_by_field_name("declarator") {
+            Some(declarator) => self.declarator(declarator, base, space, source),
+            None => return,
+        };
+        let Some(argument) = argument else { return };
+        let mut ty = match declared.ty {
+            // An array parameter is a pointer.
+            Type::Array(element, _) if !declared.reference => Type::Pointer(element, space),
+            ty => ty,
+        };
+        if is_open(&ty) {
+            ty = match (&argument.ty, declared.reference) {
+                (Type::Array(element, _), false) => {
+                    Type::Pointer(Arc::clone(element), AddressSpace::Global)
+                }
+                (ty, _) => ty.clone(),
             };
-            let base = self.base_type(base, source);
-            let declared = match param.child_by_field_name("declarator") {
-                Some(declarator) => self.declarator(declarator, base, space, source),
-                None => continue,
+        }
+        if super::pointers::holds_functions(&ty)
+            && super::pointers::functions_of(&argument.ty).is_some()
+        {
+            ty = argument.ty.clone();
+        }
+        if matches!(argument.ty, Type::Callable(_) | Type::Library(_)) {
+            let meaning = Expr {
+                kind: ExprKind::List(Vec::new()),
+                ..argument
             };
-            let Some(argument) = argument else { continue };
-            let mut ty = match declared.ty {
-                // An array parameter is a pointer.
-                Type::Array(element, _) if !declared.reference => Type::Pointer(element, space),
-                ty => ty,
-            };
-            if is_open(&ty) {
-                ty = match (&argument.ty, declared.reference) {
-                    (Type::Array(element, _), false) => {
-                        Type::Pointer(Arc::clone(element), AddressSpace::Global)
-                    }
-                    (ty, _) => ty.clone(),
-                };
-            }
-            if matches!(argument.ty, Type::Callable(_) | Type::Library(_)) {
-                let meaning = Expr {
-                    kind: ExprKind::List(Vec::new()),
-                    ..argument
-                };
-                self.bind(&declared.name, Named::Alias(Box::new(meaning)));
-                continue;
-            }
-            if declared.reference && is_place(&argument) {
-                let place = if by_name && is_pure(&argument) {
-                    argument
-                } else {
-                    self.frozen(argument, out)
-                };
-                self.bind(&declared.name, Named::Alias(Box::new(place)));
-                continue;
-            }
-            // A pointer to a place of the caller's: what it points to stays that place.
-            if let ExprKind::AddressOf(place) = &argument.kind
-                && !Self::is_assigned(&declared.name, param, source)
-            {
-                let place = self.frozen((**place).clone(), out);
-                let site = argument.site;
-                let pointer = address_of(place, space, site);
-                self.bind(&declared.name, Named::Alias(Box::new(pointer)));
-                continue;
-            }
-            if by_name && is_pure(&argument) && !Self::is_assigned(&declared.name, param, source) {
-                let value = if argument.ty == ty || ty.element().is_some() {
-                    argument
-                } else {
-                    let site = argument.site;
-                    self.cast(argument, ty, site)
-                };
-                self.bind(&declared.name, Named::Alias(Box::new(value)));
-                continue;
-            }
-            let site = argument.site;
-            let id = self.new_var(&declared.name, ty, Storage::Local, site);
-            self.split_variable(id);
-            if self.split.contains_key(&id) {
-                self.assign_to(id, argument, site, out);
+            self.bind(&declared.name, Named::Alias(Box::new(meaning)));
+            return;
+        }
+        // What a recursive function only reads through a reference is another thing in each call.
+        let copied = declared.reference
+            && super::classes::has_word(param, source, "const")
+            && self
+                .looped
+                .last()
+                .is_some_and(|(frame, _)| frame + 1 == self.frames.len());
+        if declared.reference && !copied && is_place(&argument) {
+            let place = if by_name && is_pure(&argument) {
+                argument
             } else {
-                out.push(Stmt {
-                    kind: StmtKind::Declare(id, Some(argument)),
-                    site,
-                });
-            }
+                self.frozen(argument, out)
+            };
+            self.bind(&declared.name, Named::Alias(Box::new(place)));
+            return;
+        }
+        // A pointer to a place of the caller's: what it points to stays that place.
+        if let ExprKind::AddressOf(place) = &argument.kind
+            && !Self::is_assigned(&declared.name, param, source)
+        {
+            let place = self.frozen((**place).clone(), out);
+            let site = argument.site;
+            let pointer = address_of(place, space, site);
+            self.bind(&declared.name, Named::Alias(Box::new(pointer)));
+            return;
+        }
+        let number = self.unevaluated > 0 && matches!(argument.kind, ExprKind::Int(_));
+        if (number || by_name && is_pure(&argument))
+            && !Self::is_assigned(&declared.name, param, source)
+        {
+            let value = if argument.ty == ty || ty.element().is_some() {
+                argument
+            } else {
+                let site = argument.site;
+                self.cast(argument, ty, site)
+            };
+            self.bind(&declared.name, Named::Alias(Box::new(value)));
+            return;
+        }
+        let site = argument.site;
+        let id = self.new_var(&declared.name, ty, Storage::Local, site);
+        self.split_variable(id);
+        if self.split.contains_key(&id) {
+            self.assign_to(id, argument, site, out);
+        } else {
+            out.push(Stmt {
+                kind: StmtKind::Declare(id, Some(argument)),
+                site,
+            });
         }
     }
 
@@ -632,17 +850,19 @@ impl Lowering<'_> {
         if let Some(call) = self.method_call(object, name, &[], arguments, site) {
             return Some(call);
         }
-        let free = self.unit.functions(name);
-        if free.is_empty()
-            || matches!(
-                name,
-                "operator[]" | "operator()" | "operator->" | "operator="
-            )
-        {
+        if matches!(
+            name,
+            "operator[]" | "operator()" | "operator->" | "operator="
+        ) {
             return None;
         }
+        let free = self.unit.functions(name);
         let mut all = vec![object.clone()];
         all.extend(arguments.iter().cloned());
+        let friends = self.friends(name, &all);
+        if free.is_empty() && friends.is_empty() {
+            return None;
+        }
         // Only an operator for these very types: the file may define it for others.
         let fitting: Vec<Candidate> = free
             .into_iter()
@@ -651,6 +871,7 @@ impl Lowering<'_> {
                 bindings: Vec::new(),
                 this: None,
             })
+            .chain(friends)
             .filter(|candidate| self.takes_exactly(candidate, &all))
             .collect();
         if fitting.is_empty() {
@@ -755,8 +976,19 @@ pub(super) fn is_pure(expression: &Expr) -> bool {
     weigh(expression, &mut 24)
 }
 
+/// The template arguments that a function's own name is written with.
+fn specialised(function: Node<'_>) -> Option<Node<'_>> {
+    let mut name = function_declarator(function)?.child_by_field_name("declarator")?;
+    while name.kind() == "qualified_identifier" {
+        name = name.child_by_field_name("name")?;
+    }
+    (name.kind() == "template_function")
+        .then(|| name.child_by_field_name("arguments"))
+        .flatten()
+}
+
 /// The parameters of a function; empty for `(void)`.
-fn parameter_nodes<'t>(function: Node<'t>, source: Source<'t>) -> Option<Vec<Node<'t>>> {
+pub(super) fn parameter_nodes<'t>(function: Node<'t>, source: Source<'t>) -> Option<Vec<Node<'t>>> {
     let declarator = function_declarator(function)?;
     let list = declarator.child_by_field_name("parameters")?;
     Some(plain_parameters(list, source))
@@ -773,7 +1005,7 @@ fn plain_parameters<'t>(list: Node<'t>, source: Source<'t>) -> Vec<Node<'t>> {
     params
 }
 
-fn returns_reference(function: Node) -> bool {
+pub(super) fn returns_reference(function: Node) -> bool {
     let mut at = function.child_by_field_name("declarator");
     while let Some(node) = at {
         match node.kind() {
@@ -795,6 +1027,18 @@ fn only_return(body: Node<'_>) -> Option<Node<'_>> {
         [only] if only.kind() == "return_statement" => parts(*only).into_iter().next(),
         _ => None,
     }
+}
+
+/// An argument's type as a parameter takes it by value.
+fn decayed(ty: &Type) -> Type {
+    match ty {
+        Type::Array(element, _) => Type::Pointer(Arc::clone(element), AddressSpace::Global),
+        ty => ty.clone(),
+    }
+}
+
+fn words_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
 /// True where something gives that name another value: an assignment, an increment.

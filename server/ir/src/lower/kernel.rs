@@ -6,8 +6,8 @@ use warplens_syntax::{Expanded, Node};
 
 use super::templates::{Parameter, parameters};
 use super::types::space_of;
-use super::{Lowering, Named, Source, parts, text_of};
-use crate::kernel::{ExprKind, Kernel, Stmt, Storage};
+use super::{Lowering, Named, Source, parts};
+use crate::kernel::{AssumptionKind, ExprKind, Kernel, Stmt, Storage};
 use crate::outline::function_declarator;
 use crate::types::{Bindings, Bound};
 use crate::unit::node_ending;
@@ -30,11 +30,6 @@ impl TemplateArguments {
         format!("{self:?}")
     }
 }
-
-/// The type that an unbound type parameter is taken for.
-const ASSUMED_TYPE: (&str, Type) = ("float", Type::FLOAT);
-/// The number that an unbound number is taken for.
-const ASSUMED_NUMBER: i64 = 32;
 
 /// Lowers one kernel of a text.
 pub fn lower(
@@ -92,7 +87,10 @@ impl Lowering<'_> {
                     .collect();
                 bindings.push((
                     parameter.name.clone(),
-                    Bound::Pack(rest.unwrap_or_default()),
+                    Bound::Pack(match rest {
+                        Some(rest) if !rest.is_empty() => rest,
+                        _ => self.pack_of_arguments(parameter, node, source, given),
+                    }),
                 ));
                 break;
             }
@@ -116,35 +114,51 @@ impl Lowering<'_> {
             }
             let bound = match self.default(parameter, &bindings, source) {
                 Some(bound) => bound,
-                None => self.assumed_bound(parameter, template, source),
+                None => self.assumed_bound(parameter, template, node, source),
             };
             bindings.push((parameter.name.clone(), bound));
         }
         for (name, bound) in &bindings {
-            if !matches!(bound, Bound::Pack(_)) {
+            if !matches!(bound, Bound::Pack(_)) && !bound.spelled().is_empty() {
                 self.template_args.push((name.clone(), bound.spelled()));
             }
         }
         self.frame().bindings = bindings;
     }
 
-    /// No launch binds it: something has to be assumed, and said.
-    fn assumed_bound(&mut self, parameter: &Parameter, template: Node, source: Source) -> Bound {
-        if parameter.is_type {
-            let (name, ty) = ASSUMED_TYPE;
-            self.assumed.push((parameter.name.clone(), name.to_owned()));
-            return Bound::Type(ty);
+    /// What the arguments of a launch make of a pack: the types of those that it takes.
+    fn pack_of_arguments(
+        &mut self,
+        parameter: &Parameter,
+        node: Node,
+        source: Source,
+        given: &TemplateArguments,
+    ) -> Vec<Bound> {
+        let list = function_declarator(node)
+            .and_then(|declarator| declarator.child_by_field_name("parameters"))
+            .map(parts)
+            .unwrap_or_default();
+        let position = list
+            .iter()
+            .position(|param| param.kind() == "variadic_parameter_declaration");
+        let mut taken = Vec::new();
+        if let Some(position) = position {
+            for ty in given.argument_types.get(position..).unwrap_or(&[]) {
+                let mut bound: Bindings = Vec::new();
+                let own = std::slice::from_ref(parameter);
+                if let Some(ty) = ty {
+                    self.deduce(list[position], ty, own, source, &mut bound);
+                }
+                taken.push(match bound.pop() {
+                    Some((_, bound)) => bound,
+                    None => Bound::Type(Type::Unknown(parameter.name.clone())),
+                });
+            }
         }
-        let flag = template
-            .child_by_field_name("parameters")
-            .into_iter()
-            .flat_map(parts)
-            .find(|param| text_of(*param, source).ends_with(parameter.name.as_str()))
-            .is_some_and(|param| text_of(param, source).starts_with("bool"));
-        let value = if flag { 1 } else { ASSUMED_NUMBER };
-        self.assumed
-            .push((parameter.name.clone(), value.to_string()));
-        Bound::Value(value)
+        if taken.is_empty() {
+            self.assume(&parameter.name, "no arguments", AssumptionKind::Template);
+        }
+        taken
     }
 
     fn bound_text(&mut self, text: &str, is_type: bool) -> Option<Bound> {
@@ -214,8 +228,8 @@ impl Lowering<'_> {
         }
         let body_node = node.child_by_field_name("body")?;
         for (name, value) in &source.parsed.assumed {
-            self.assumed
-                .push((name.clone(), format!("defined as {value}")));
+            let kind = AssumptionKind::Conditional { taken: true };
+            self.assume(name, &format!("defined as {value}"), kind);
         }
         for conditional in &source.parsed.undecided {
             let inside = |range: &std::ops::Range<usize>| item.source.contains(&range.start);
@@ -225,9 +239,8 @@ impl Lowering<'_> {
                 .any(|branch| inside(&branch.range))
             {
                 let name = conditional.names.join(", ");
-                if !self.assumed.iter().any(|(known, _)| *known == name) {
-                    self.assumed.push((name, "not defined".to_owned()));
-                }
+                let kind = AssumptionKind::Conditional { taken: false };
+                self.assume(&name, "not defined", kind);
             }
         }
         let body = self.block(body_node, source);
@@ -279,17 +292,19 @@ impl Lowering<'_> {
             max_threads,
             required_block,
             template_args: self.template_args,
+            routines: self.routines,
             axes: self.axes,
             not_understood: self.not_understood,
-            callees: self.callees,
+            callees: self.callees.into(),
             assumed: self.assumed,
+            undefined: self.undefined,
         })
     }
 
     /// Marks the variables whose address goes where it is not followed.
     fn mark_escapes(&mut self, body: &[Stmt]) {
         let mut places = Vec::new();
-        crate::walk::expressions(body, &mut |expression| {
+        let mut look = |expression: &crate::Expr| {
             if let ExprKind::AddressOf(place) = &expression.kind {
                 let mut at = &**place;
                 while let ExprKind::Field(base, _) | ExprKind::Cast(_, base) = &at.kind {
@@ -301,7 +316,11 @@ impl Lowering<'_> {
                     places.push(id);
                 }
             }
-        });
+        };
+        crate::walk::expressions(body, &mut look);
+        for routine in &self.routines {
+            crate::walk::expressions(&routine.body, &mut look);
+        }
         for id in places {
             self.escape(id);
         }
@@ -341,39 +360,61 @@ impl Lowering<'_> {
             if !param.kind().contains("parameter_declaration") {
                 continue;
             }
-            let space = space_of(param, source).unwrap_or(self.default_space());
-            let Some(base) = param.child_by_field_name("type") else {
-                continue;
-            };
-            let base = self.base_type(base, source);
-            let (name, ty, site) = match param.child_by_field_name("declarator") {
-                Some(declarator) => {
-                    let declared = self.declarator(declarator, base, space, source);
-                    (declared.name, declared.ty, self.site(declarator, source))
+            if param.kind() == "variadic_parameter_declaration"
+                && let Some(ty) = param.child_by_field_name("type")
+            {
+                let mut name = String::new();
+                let mut elements = Vec::new();
+                self.expanded(ty, source, |lowering| {
+                    lowering.frame().scopes.push(super::Scope::new());
+                    lowering.kernel_parameter(param, &mut position, source);
+                    for (of, meaning) in lowering.frame().scopes.pop().unwrap_or_default() {
+                        name = of;
+                        elements.push(meaning);
+                    }
+                });
+                if !name.is_empty() {
+                    self.bind(&name, Named::Pack(elements));
                 }
-                None => (String::new(), base, self.site(param, source)),
-            };
-            // An array parameter is a pointer.
-            let ty = match ty {
-                Type::Array(element, _) => Type::Pointer(element, space),
-                ty => ty,
-            };
-            if matches!(ty, Type::Void) {
                 continue;
             }
-            let storage = match &ty {
-                Type::Pointer(_, AddressSpace::Shared) => Storage::DynamicShared,
-                _ => Storage::Param(position),
-            };
-            position += 1;
-            let object = matches!(ty, Type::Callable(_) | Type::Library(_));
-            let id = self.new_var(&name, ty.clone(), storage, site);
-            if object {
-                let meaning = super::split::list(&ty, Vec::new(), site);
-                self.bind(&name, Named::Alias(Box::new(meaning)));
-            } else if name.is_empty() {
-                let _ = id;
+            self.kernel_parameter(param, &mut position, source);
+        }
+    }
+
+    fn kernel_parameter(&mut self, param: Node, position: &mut u32, source: Source) {
+        let space = space_of(param, source).unwrap_or(self.default_space());
+        let Some(base) = param.child_by_field_name("type") else {
+            return;
+        };
+        let base = self.base_type(base, source);
+        let (name, ty, site) = match param.child_by_field_name("declarator") {
+            Some(declarator) => {
+                let declared = self.declarator(declarator, base, space, source);
+                (declared.name, declared.ty, self.site(declarator, source))
             }
+            None => (String::new(), base, self.site(param, source)),
+        };
+        // An array parameter is a pointer.
+        let ty = match ty {
+            Type::Array(element, _) => Type::Pointer(element, space),
+            ty => ty,
+        };
+        if matches!(ty, Type::Void) {
+            return;
+        }
+        let storage = match &ty {
+            Type::Pointer(_, AddressSpace::Shared) => Storage::DynamicShared,
+            _ => Storage::Param(*position),
+        };
+        *position += 1;
+        let object = matches!(ty, Type::Callable(_) | Type::Library(_));
+        let id = self.new_var(&name, ty.clone(), storage, site);
+        if object {
+            let meaning = super::split::list(&ty, Vec::new(), site);
+            self.bind(&name, Named::Alias(Box::new(meaning)));
+        } else if name.is_empty() {
+            let _ = id;
         }
     }
 }

@@ -28,6 +28,13 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
             class: None,
         })))
     };
+    let structure = |name: &str, fields: &[(&str, Type)]| {
+        let fields = fields
+            .iter()
+            .map(|(name, ty)| ((*name).to_owned(), ty.clone()))
+            .collect();
+        Some(Type::Struct(Arc::new(Struct::new(name, fields, false, 1))))
+    };
     match name {
         // Sizes as the toolkit's headers lay them out.
         "curandState"
@@ -41,6 +48,15 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "curandStatePhilox4_32_10_t"
         | "hiprandStatePhilox4_32_10_t" => sized(64, 16),
         "curandStateMRG32k3a" | "curandStateMRG32k3a_t" => sized(72, 8),
+        "cudaExtent" | "hipExtent" | "cudaPos" | "hipPos" => {
+            let names = if name.ends_with("Pos") {
+                ["x", "y", "z"]
+            } else {
+                ["width", "height", "depth"]
+            };
+            let fields = names.map(|name| (name.to_owned(), Type::SIZE)).to_vec();
+            Some(Type::Struct(Arc::new(Struct::new(name, fields, false, 1))))
+        }
         "cudaTextureObject_t"
         | "cudaSurfaceObject_t"
         | "hipTextureObject_t"
@@ -56,11 +72,55 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "nullptr_t"
         | "va_list"
         | "CUtensorMap" => Some(Type::Library(name.into())),
-        "__nv_fp8x2_e4m3" | "__nv_fp8x2_e5m2" | "__nv_fp8x2_storage_t" => Some(Type::Int {
+        "seq" | "device_t" => Some(Type::Library("policy".into())),
+        // The runtime's plain structures, as its reference lists their members.
+        "cudaPitchedPtr" | "hipPitchedPtr" => {
+            let base = Type::Pointer(Arc::new(Type::Void), AddressSpace::Global);
+            structure(
+                name,
+                &[
+                    ("ptr", base),
+                    ("pitch", Type::SIZE),
+                    ("xsize", Type::SIZE),
+                    ("ysize", Type::SIZE),
+                ],
+            )
+        }
+        "cudaStream_t" | "hipStream_t" | "cudaEvent_t" | "hipEvent_t" | "cudaGraphExec_t" => {
+            Some(Type::Pointer(Arc::new(Type::Void), AddressSpace::Global))
+        }
+        "__nv_fp8x2_e4m3"
+        | "__nv_fp8x2_e5m2"
+        | "__nv_fp8x2_storage_t"
+        | "__nv_fp6x2_storage_t"
+        | "__nv_fp4x4_storage_t"
+        | "__nv_fp4x4_e2m1"
+        | "__nv_fp6x2_e2m3"
+        | "__nv_fp6x2_e3m2"
+        | "__hip_fp8x2_storage_t" => Some(Type::Int {
             bits: 16,
             signed: false,
         }),
-        "__nv_fp8x4_e4m3" | "__nv_fp8x4_e5m2" | "__nv_fp8x4_storage_t" => Some(Type::UINT),
+        "__nv_fp8x4_e4m3"
+        | "__nv_fp8x4_e5m2"
+        | "__nv_fp8x4_storage_t"
+        | "__nv_fp6x4_storage_t"
+        | "__hip_fp8x4_storage_t" => Some(Type::UINT),
+        "__nv_fp4_e2m1"
+        | "__nv_fp4x2_e2m1"
+        | "__nv_fp4_storage_t"
+        | "__nv_fp4x2_storage_t"
+        | "__nv_fp6_e2m3"
+        | "__nv_fp6_e3m2"
+        | "__nv_fp6_storage_t"
+        | "__nv_fp8_e8m0" => Some(Type::BOOL),
+        "__nv_fp8_interpretation_t"
+        | "__nv_fp6_interpretation_t"
+        | "__nv_fp4_interpretation_t"
+        | "__nv_saturation_t"
+        | "__hip_fp8_interpretation_t"
+        | "__hip_saturation_t" => Some(Type::INT),
+        "tf32" => Some(Type::FLOAT),
         "__hip_bfloat162" | "bfloat162" | "__hip_half2" => {
             Some(Type::Vector(Arc::new(Type::Float { bits: 16 }), 2))
         }
@@ -95,6 +155,25 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
     }
 }
 
+/// CUB's operators on numbers and pairs that are no templates, with their namespace: `cub::Sum`.
+pub(super) fn cub_operator(name: &str) -> Option<Type> {
+    let last = name
+        .strip_prefix("cub::")
+        .or_else(|| name.strip_prefix("hipcub::"))?;
+    let of = match last {
+        "Sum" => "plus",
+        "Difference" => "minus",
+        "Division" => "divides",
+        "Equality" => "equal_to",
+        "Inequality" => "not_equal_to",
+        "Max" => "maximum",
+        "Min" => "minimum",
+        "ArgMax" | "ArgMin" => "choice",
+        _ => return None,
+    };
+    Some(Type::Library(format!("functor {of}").into()))
+}
+
 /// `name<arguments>` of the standard library and of the toolkit.
 pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
     let ty = |at: usize| match arguments.get(at) {
@@ -119,8 +198,10 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
         ),
         "complex" => Type::Vector(Arc::new(ty(0)?), 2),
         "pair" => fields(vec![("first", ty(0)?), ("second", ty(1)?)]),
+        "KeyValuePair" => fields(vec![("key", ty(0)?), ("value", ty(1)?)]),
+        "device_ptr" => Type::Pointer(Arc::new(ty(0)?), AddressSpace::Global),
         "conditional_t" => return trait_type("conditional", arguments),
-        "enable_if_t" => ty(1).unwrap_or(Type::Void),
+        "enable_if_t" => return trait_type("enable_if", arguments),
         "remove_reference_t" | "remove_cv_t" | "remove_const_t" | "decay_t" | "remove_cvref_t"
         | "type_identity_t" | "add_const_t" => ty(0)?,
         "thread_block_tile" => Type::Library(format!("tile {}", value(0).unwrap_or(32)).into()),
@@ -143,12 +224,22 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
                 Type::Library(name.into())
             }
         }
-        "plus" | "minus" | "multiplies" | "less" | "greater" | "maximum" | "minimum"
-        | "bit_xor" | "bit_or" | "bit_and" | "equal_to" => {
+        "plus" | "minus" | "multiplies" | "divides" | "modulus" | "less" | "greater"
+        | "less_equal" | "greater_equal" | "maximum" | "minimum" | "bit_xor" | "bit_or"
+        | "bit_and" | "equal_to" | "not_equal_to" | "logical_and" | "logical_or" => {
             Type::Library(format!("functor {name}").into())
         }
         _ if is_cub(name) => Type::Library(format!("cub {name}").into()),
-        "integral_constant" | "bool_constant" => Type::Library("constant".into()),
+        "tuple" => {
+            let fields = arguments.iter().enumerate().map(|(at, bound)| match bound {
+                Bound::Type(ty) => Some((at.to_string(), ty.clone())),
+                _ => None,
+            });
+            let spelled = arguments.iter().map(super::templates::spell);
+            let name = format!("tuple<{}>", spelled.collect::<Vec<_>>().join(", "));
+            let fields = fields.collect::<Option<Vec<_>>>()?;
+            Type::Struct(Arc::new(Struct::new(&name, fields, false, 1)))
+        }
         _ => return None,
     })
 }
@@ -189,6 +280,7 @@ pub(super) fn trait_type(name: &str, arguments: &[Bound]) -> Option<Type> {
             Some(Bound::Value(_)) => ty(1),
             _ => None,
         },
+        "enable_if" if arguments.first() == Some(&Bound::Value(0)) => None,
         "enable_if" => Some(ty(1).unwrap_or(Type::Void)),
         "remove_reference" | "remove_cv" | "remove_const" | "decay" | "type_identity" => ty(0),
         "make_unsigned" | "make_signed" => match ty(0)? {
@@ -210,6 +302,10 @@ pub(super) fn trait_value(
     let text = text
         .trim_start_matches("cuda::")
         .trim_start_matches("std::");
+    if text.starts_with("pipeline_role::") {
+        // A thread's part in a pipeline: a number that changes no cost.
+        return Some((ExprKind::Opaque(String::new(), Vec::new()), Type::INT));
+    }
     let (name, rest) = text.split_once('<')?;
     let (inner, tail) = rest.rsplit_once('>')?;
     let name = name.rsplit("::").next().unwrap_or(name).trim();
@@ -311,12 +407,23 @@ pub(super) fn value(name: &str) -> Option<(ExprKind, Type)> {
             || name.starts_with("memory_scope")
             || name.starts_with("CLK_")
             || name.starts_with("cudaMem")
+            || name.starts_with("cudaStream")
+            || name.starts_with("hipStream")
+            || name.starts_with("cudaEvent")
+            || name.starts_with("cudaRound")
             || name.starts_with("cudaAddress")
             || name.starts_with("cudaBoundaryMode")
             || name.starts_with("__ATOMIC_")
             || name.starts_with("__MEMORY_SCOPE")
             || name.starts_with("mem_row_major")
             || name.starts_with("mem_col_major")
+            || ["__NV_", "__HIP_"].iter().any(|vendor| {
+                name.strip_prefix(vendor).is_some_and(|mode| {
+                    ["E", "SATFINITE", "NOSAT"]
+                        .iter()
+                        .any(|of| mode.starts_with(of))
+                })
+            })
             || matches!(
                 name,
                 "row_major"
@@ -674,6 +781,21 @@ impl Lowering<'_> {
             "bit_xor" => BinaryOp::Xor,
             "bit_or" => BinaryOp::Or,
             "bit_and" => BinaryOp::And,
+            "divides" => BinaryOp::Div,
+            "modulus" => BinaryOp::Rem,
+            "less_equal" => BinaryOp::Le,
+            "greater_equal" => BinaryOp::Ge,
+            "not_equal_to" => BinaryOp::Ne,
+            "logical_and" => BinaryOp::LogicalAnd,
+            "logical_or" => BinaryOp::LogicalOr,
+            // One of the two; which, the values decide.
+            "choice" => {
+                let which = self.computed(&[], Type::INT, site);
+                let ty = a.ty.clone();
+                let kind =
+                    ExprKind::Select(Box::new(which), Box::new(a.clone()), Box::new(b.clone()));
+                return Some(Expr { kind, ty, site });
+            }
             "maximum" | "minimum" => {
                 let function = if name == "maximum" {
                     Function::Max
@@ -735,6 +857,20 @@ impl Lowering<'_> {
                 return Some(object(&format!("tile {}", width.unwrap_or(32))));
             }
             "make_pipeline" | "create_pipeline" => return Some(object("pipeline")),
+            "this_thread" => return Some(object("tile 1")),
+            // A barrier's own function, found by its argument.
+            "init"
+                if arguments.first().is_some_and(|first| {
+                    let of = first.ty.element().unwrap_or(&first.ty);
+                    matches!(of, Type::Library(name) if &**name == "barrier")
+                }) =>
+            {
+                return Some(Expr {
+                    kind: ExprKind::Call(Function::Ignored, arguments[1..].to_vec()),
+                    ty: Type::Void,
+                    site,
+                });
+            }
             "move"
             | "forward"
             | "as_const"
@@ -742,6 +878,10 @@ impl Lowering<'_> {
             | "__builtin_assume_aligned"
             | "__cvta_generic_to_shared"
             | "__cvta_generic_to_global"
+            | "__cvta_generic_to_local"
+            | "__cvta_generic_to_constant"
+            | "raw_pointer_cast"
+            | "device_pointer_cast"
             | "ref"
             | "cref" => {
                 return arguments.first().cloned();
@@ -800,6 +940,76 @@ impl Lowering<'_> {
                 return Some(Expr {
                     kind: ExprKind::Call(Function::Math(MathClass::Tensor), arguments.to_vec()),
                     ty: Type::Void,
+                    site,
+                });
+            }
+            // CUB's and rocPRIM's loads and stores of a block's items, each lane where the function says.
+            "LoadDirectBlocked"
+            | "LoadDirectBlockedVectorized"
+            | "LoadDirectStriped"
+            | "LoadDirectWarpStriped"
+            | "block_load_direct_blocked"
+            | "block_load_direct_striped"
+                if arguments.len() >= 3 =>
+            {
+                return Some(self.tile(false, &arguments[1], &arguments[3..], site));
+            }
+            "StoreDirectBlocked"
+            | "StoreDirectBlockedVectorized"
+            | "StoreDirectStriped"
+            | "StoreDirectWarpStriped"
+            | "block_store_direct_blocked"
+            | "block_store_direct_striped"
+                if arguments.len() >= 3 =>
+            {
+                return Some(self.tile(true, &arguments[1], &arguments[3..], site));
+            }
+            "ThreadLoad" if arguments.len() == 1 => {
+                let ty = arguments[0].ty.element()?.clone();
+                return Some(Expr {
+                    kind: ExprKind::Call(Function::Load, arguments.to_vec()),
+                    ty,
+                    site,
+                });
+            }
+            "ThreadStore" if arguments.len() == 2 => {
+                return Some(Expr {
+                    kind: ExprKind::Call(Function::Store, arguments.to_vec()),
+                    ty: Type::Void,
+                    site,
+                });
+            }
+            // Parts of complex numbers: arithmetic on their two components.
+            "conj" | "proj" | "polar"
+                if arguments
+                    .first()
+                    .is_some_and(|first| matches!(first.ty, Type::Vector(_, 2))) =>
+            {
+                let ty = arguments[0].ty.clone();
+                return Some(Expr {
+                    kind: ExprKind::Call(Function::Math(MathClass::Float(1)), arguments.to_vec()),
+                    ty,
+                    site,
+                });
+            }
+            "norm" | "arg" | "real" | "imag"
+                if arguments
+                    .first()
+                    .is_some_and(|first| matches!(first.ty, Type::Vector(_, 2))) =>
+            {
+                let ty = arguments[0].ty.clone();
+                let ty = match ty {
+                    Type::Vector(element, _) => (*element).clone(),
+                    ty => ty,
+                };
+                let class = match name {
+                    "norm" => MathClass::Float(2),
+                    "arg" => MathClass::Special,
+                    _ => return Some(list(&ty, arguments.to_vec(), site)),
+                };
+                return Some(Expr {
+                    kind: ExprKind::Call(Function::Math(class), arguments.to_vec()),
+                    ty,
                     site,
                 });
             }

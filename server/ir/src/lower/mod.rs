@@ -2,31 +2,49 @@
 //!
 //! [`lower`] reads one kernel. `kernel` has its head, `types` and `classes` its types, `statements` and
 //! `expressions` its body; `calls` decides what a call is, `inline` puts device functions in place of their
-//! calls, `library` knows the toolkit's own functions and objects, `split` follows the fields of local
-//! structures as variables of their own.
+//! calls or, where it can, keeps them once (`routines`), `library` knows the toolkit's own functions and objects,
+//! `build` what only the build can define, `jumps` turns `goto` into branches and loops, `split` follows the
+//! fields of local structures as variables of their own. What a program computes while it is
+//! compiled is in `templates`, `packs`, `traits`, `constants` and `interpret`; what is taken for a template
+//! parameter that nothing binds in `assumptions`.
 
 mod asm;
+mod assumptions;
+mod blocks;
+mod build;
 mod calls;
 mod classes;
 mod constants;
 mod expressions;
+mod heap;
 mod host;
 mod inline;
+mod interpret;
+mod jumps;
 mod kernel;
 mod library;
 mod literals;
+mod packs;
+mod pointers;
+mod recursion;
+mod routines;
 mod split;
 mod statements;
 mod templates;
+mod traits;
 mod types;
+mod virtuals;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Language, Node};
 
-use crate::kernel::{Expr, ExprKind, Stmt, StmtKind, Storage, Var, VarId};
+use crate::kernel::{
+    Assumption, Expr, ExprKind, Routine, RoutineId, Stmt, StmtKind, Storage, Var, VarId,
+};
 use crate::types::{Bindings, Callee, Class};
 use crate::unit::Definition;
 use crate::{CalleeLine, NotUnderstood, Site, Span, Type, Unit};
@@ -38,7 +56,7 @@ const DEEPEST_CALLS: u32 = 40;
 /// Expressions and statements nest this deep at most.
 const DEEPEST: u32 = 400;
 /// A kernel that expands to more expressions than this is cut off, and says so.
-const MOST_EXPRESSIONS: u32 = 60_000;
+const MOST_EXPRESSIONS: u32 = 200_000;
 
 /// A text being lowered: the kernel's own, or that of a function put in place of a call.
 #[derive(Clone, Copy)]
@@ -72,6 +90,8 @@ pub enum Named {
     Alias(Box<Expr>),
     /// A type.
     Type(Type),
+    /// The arguments that a parameter pack took.
+    Pack(Vec<Named>),
 }
 
 /// The names of one block.
@@ -114,14 +134,17 @@ pub(crate) struct Lowering<'u> {
     vars: Vec<Var>,
     not_understood: Vec<NotUnderstood>,
     template_args: Vec<(String, String)>,
-    assumed: Vec<(String, String)>,
+    assumed: Vec<Assumption>,
+    /// Functions called that nothing defines.
+    undefined: Vec<String>,
     axes: [bool; 3],
     depth: u32,
     expressions: u32,
     /// Statements that must come before the one being read: values that a reference freezes.
     before: Vec<Stmt>,
     callees: Vec<CalleeLine>,
-    callee_index: FxHashMap<CalleeLine, u32>,
+    /// By function, line, column, caller and the hash of the text.
+    callee_index: FxHashMap<(u64, u32, u32, u32, u64), u32>,
     /// Local structures whose fields are variables of their own.
     split: FxHashMap<VarId, Vec<(u64, VarId)>>,
     /// Class templates instantiated so far.
@@ -134,10 +157,23 @@ pub(crate) struct Lowering<'u> {
     /// takes its address.
     member_types: Members<Type>,
     member_constants: Members<(i64, Type)>,
+    /// Functions kept once for all their calls.
+    routines: Vec<Routine>,
+    /// Which of them a function is, by the hash of its text; `None` for one that cannot be kept so.
+    routine_of: FxHashMap<u64, Option<RoutineId>>,
+    /// Parameters of routines that point into arrays of the calling thread.
+    private_pointers: FxHashSet<VarId>,
     /// Shared arrays of called functions, by function and name.
     shared_in_functions: FxHashMap<(u64, String), VarId>,
+    /// Labels that a `goto` may name here.
+    labels: Vec<jumps::Label>,
+    /// Functions that may call themselves, as depths of calls; true where one did.
+    looped: Vec<(usize, bool)>,
     /// Members being looked up, by class and name: a lookup inside itself finds nothing.
     looking: Vec<(u64, String)>,
+    /// What calls of `constexpr` functions came to, by function, template arguments and arguments; nothing
+    /// where they are no numbers.
+    constant_calls: FxHashMap<String, Option<Expr>>,
 }
 
 impl<'u> Lowering<'u> {
@@ -158,6 +194,7 @@ impl<'u> Lowering<'u> {
             not_understood: Vec::new(),
             template_args: Vec::new(),
             assumed: Vec::new(),
+            undefined: Vec::new(),
             axes: [false; 3],
             depth: 0,
             expressions: 0,
@@ -170,8 +207,14 @@ impl<'u> Lowering<'u> {
             unevaluated: 0,
             member_types: FxHashMap::default(),
             member_constants: FxHashMap::default(),
+            routines: Vec::new(),
+            routine_of: FxHashMap::default(),
+            private_pointers: FxHashSet::default(),
             shared_in_functions: FxHashMap::default(),
+            labels: Vec::new(),
+            looped: Vec::new(),
             looking: Vec::new(),
+            constant_calls: FxHashMap::default(),
         }
     }
 
@@ -227,13 +270,14 @@ impl<'u> Lowering<'u> {
             text: beginning(text_of(node, source)),
             caller: call.site.callee,
         };
-        let callee = match self.callee_index.get(&line) {
-            Some(&known) => known,
-            None => {
-                self.callees.push(line.clone());
-                let index = self.callees.len() as u32;
-                self.callee_index.insert(line, index);
-                index
+        // The function says which file.
+        let text = crate::text_hash(&line.text);
+        let key = (call.function, line.line, line.column, line.caller, text);
+        let callee = match self.callee_index.entry(key) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                self.callees.push(line);
+                *new.insert(self.callees.len() as u32)
             }
         };
         Site {

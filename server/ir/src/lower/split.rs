@@ -83,6 +83,10 @@ impl Lowering<'_> {
 
     /// `target = value`.
     pub(super) fn assigned(&mut self, target: Expr, value: Expr, site: Site) -> Expr {
+        let value = match target.ty {
+            Type::Int { .. } | Type::Float { .. } => self.converted_to_number(value),
+            _ => value,
+        };
         match self.split_assignment(&target, value) {
             Ok(assigned) => assigned,
             Err(value) => {

@@ -27,7 +27,15 @@ impl Lowering<'_> {
         })
     }
 
-    fn statements(&mut self, nodes: &[Node], source: Source, out: &mut Vec<Stmt>) {
+    pub(super) fn statements(&mut self, nodes: &[Node], source: Source, out: &mut Vec<Stmt>) {
+        if nodes.iter().any(|node| node.kind() == "labeled_statement") {
+            self.labelled(nodes, source, out);
+        } else {
+            self.plain_statements(nodes, source, out);
+        }
+    }
+
+    pub(super) fn plain_statements(&mut self, nodes: &[Node], source: Source, out: &mut Vec<Stmt>) {
         let mut unroll = None;
         for &node in nodes {
             if node.kind() == "preproc_call" {
@@ -42,6 +50,10 @@ impl Lowering<'_> {
                         *unroll = Some(factor);
                     }
                 }
+            }
+            // Where nothing is executed, what is never reached need not be read.
+            if self.unevaluated > 0 && ends_here(&out[before..]) {
+                break;
             }
         }
     }
@@ -130,12 +142,12 @@ impl Lowering<'_> {
                 out.push(Stmt { kind, site });
             }
             "labeled_statement" => {
-                // A label by itself changes nothing; what jumps to it is reported where it jumps.
+                // A label by itself changes nothing.
                 for inner in parts(node).into_iter().skip(1) {
                     self.statement(inner, source, out);
                 }
             }
-            "goto_statement" => self.lose_statement(node, source, "goto", out),
+            "goto_statement" => self.jump(node, source, out),
             "asm_statement" | "gnu_asm_expression" => {
                 let value = self.expr(node, source);
                 let site = value.site;
@@ -158,7 +170,7 @@ impl Lowering<'_> {
         let Some(inner) = parts(node).into_iter().next() else {
             return;
         };
-        if inner.has_error() {
+        if is_broken(inner, source) {
             self.lose_statement(node, source, "syntax error", out);
             // What can be read of it still counts.
             if inner.kind() == "ERROR" {
@@ -276,7 +288,12 @@ impl Lowering<'_> {
                 Some(other)
             }
         });
-        if constexpr && let Some(value) = constant(&condition) {
+        let decided = if constexpr || self.unevaluated > 0 {
+            self.evaluated(&condition)
+        } else {
+            None
+        };
+        if let Some(value) = decided {
             let taken = if value != 0 { consequence } else { alternative };
             if let Some(taken) = taken {
                 let body = self.block(taken, source);
@@ -308,7 +325,7 @@ impl Lowering<'_> {
         source: Source,
         init: &mut Vec<Stmt>,
     ) -> Option<Expr> {
-        let node = node.filter(|node| !node.has_error())?;
+        let node = node.filter(|node| !is_broken(*node, source))?;
         if node.kind() != "condition_clause" {
             return Some(self.expr(node, source));
         }
@@ -420,31 +437,8 @@ impl Lowering<'_> {
                 site,
             }];
         }
-        if !leaves_early(&chain) {
-            out.extend(chain);
-            return;
-        }
-        if continues(&chain) {
-            let lost = self.unknown_statement(site, "break and continue mixed in a switch");
-            out.push(lost);
-            return;
-        }
-        // A break in the middle of a case leaves the switch: a loop that runs once.
-        out.push(Stmt {
-            kind: StmtKind::Loop {
-                kind: LoopKind::Do,
-                init: Vec::new(),
-                condition: Some(Expr {
-                    kind: ExprKind::Int(0),
-                    ty: Type::INT,
-                    site,
-                }),
-                step: None,
-                body: chain,
-                unroll: None,
-            },
-            site,
-        });
+        // A break in the middle of a case leaves the switch.
+        self.broken_off(chain, site, out);
     }
 
     /// The value in a variable, unless reading it twice costs nothing.
@@ -486,7 +480,7 @@ impl Lowering<'_> {
                 }
             }
             if let Some(test) = node.child_by_field_name("condition") {
-                broken |= test.has_error();
+                broken |= is_broken(test, source);
                 condition = Some(self.expr(test, source));
             }
             step = node
@@ -536,8 +530,24 @@ impl Lowering<'_> {
             self.lose_statement(node, source, "range-based for", out);
             return;
         };
-        let range = self.expr(range, source);
-        let (Type::Array(of, Some(extent)), true) = (range.ty.clone(), is_place(&range)) else {
+        let listed = range.kind() == "initializer_list";
+        let values: Vec<Expr> = if listed {
+            let all = self.initializers(range, source);
+            all.into_iter().map(|value| self.held(value, out)).collect()
+        } else {
+            Vec::new()
+        };
+        let range = if let Some(first) = values.first() {
+            // `{a, b, c}`: what the counter says is taken from it.
+            Expr {
+                ty: Type::Array(Arc::new(first.ty.clone()), Some(values.len() as u64)),
+                ..first.clone()
+            }
+        } else {
+            self.expr(range, source)
+        };
+        let (Type::Array(of, Some(extent)), true) = (range.ty.clone(), listed || is_place(&range))
+        else {
             self.lose_statement(node, source, "range-based for", out);
             return;
         };
@@ -549,11 +559,21 @@ impl Lowering<'_> {
             ty: Type::INT,
             site,
         };
-        let item = element(range, index.clone(), site);
+        let item = values
+            .into_iter()
+            .enumerate()
+            .rev()
+            .reduce(|(_, rest), (at, value)| {
+                let this = operation(BinaryOp::Eq, index.clone(), int(at as i64), site);
+                let ty = value.ty.clone();
+                let kind = ExprKind::Select(Box::new(this), Box::new(value), Box::new(rest));
+                (at, Expr { kind, ty, site })
+            })
+            .map_or_else(|| element(range, index.clone(), site), |(_, item)| item);
         let base = self.base_type(ty, source);
         let declared = self.declarator(declarator, base, AddressSpace::Global, source);
         let mut statements = Vec::new();
-        if declared.reference {
+        if declared.reference && !listed {
             self.bind(&declared.name, Named::Alias(Box::new(item)));
         } else {
             let ty = match declared.ty {
@@ -594,7 +614,7 @@ impl Lowering<'_> {
     // ---- declarations --------------------------------------------------------------------------
 
     fn declaration(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
-        if node.has_error() {
+        if is_broken(node, source) {
             self.lose_statement(node, source, "syntax error", out);
         }
         let Some(type_node) = node.child_by_field_name("type") else {
@@ -604,7 +624,8 @@ impl Lowering<'_> {
         let space = space_of(node, source);
         let shared = has_word(node, source, "__shared__");
         let external = has_word(node, source, "extern");
-        let fixed = has_word(node, source, "const") || has_word(node, source, "constexpr");
+        let constexpr = has_word(node, source, "constexpr");
+        let fixed = constexpr || has_word(node, source, "const");
         let mut cursor = node.walk();
         let declarators: Vec<Node> = node
             .children_by_field_name("declarator", &mut cursor)
@@ -618,7 +639,10 @@ impl Lowering<'_> {
                 continue;
             }
             // `T x(a, b)` may read as the declaration of a function.
-            let prototype = (declarator.kind() == "function_declarator").then_some(declarator);
+            let prototype = Some(declarator).filter(|declarator| {
+                declarator.kind() == "function_declarator"
+                    && !super::pointers::points_to_function(*declarator)
+            });
             let inner = prototype
                 .and_then(|prototype| prototype.child_by_field_name("declarator"))
                 .unwrap_or(declarator);
@@ -699,6 +723,19 @@ impl Lowering<'_> {
             {
                 ty = Type::Pointer(Arc::new(element.clone()), *space);
             }
+            let name = declared.name.as_str();
+            if let Some(known) = self.known_targets(&ty, name, init.as_ref(), node, source) {
+                // Given one function once: it is that function.
+                if !matches!(known, Type::Array(..))
+                    && let Some(init) = &init
+                    && init.ty.element().unwrap_or(&init.ty) == known.element().unwrap_or(&known)
+                    && matches!(&init.kind, ExprKind::List(all) if all.is_empty())
+                {
+                    self.bind(name, Named::Alias(Box::new(init.clone())));
+                    continue;
+                }
+                ty = known;
+            }
             // Objects of the toolkit and lambdas are what they are: nothing is stored.
             if let Type::Callable(_) | Type::Library(_) = ty {
                 if let Some(init) = &init
@@ -727,13 +764,33 @@ impl Lowering<'_> {
                 self.bind(&declared.name, Named::Alias(Box::new(place)));
                 continue;
             }
+            if let Type::Int { .. } | Type::Float { .. } = ty {
+                init = init.map(|init| self.converted_to_number(init));
+            }
             if fixed
                 && storage == Storage::Local
                 && let Type::Int { bits, signed } = ty
-                && let Some(value) = init.as_ref().and_then(constant)
+                && let Some(value) = init.as_ref().and_then(|init| {
+                    if constexpr {
+                        self.evaluated(init)
+                    } else {
+                        constant(init)
+                    }
+                })
             {
                 let value = super::literals::wrapped(value, bits, signed);
                 self.bind_constant(&declared.name, value, ty);
+                continue;
+            }
+            // A constant of a structure's type: its fields are numbers.
+            if constexpr
+                && storage == Storage::Local
+                && let Some(init) = &init
+                && let (Type::Struct(_), ExprKind::List(values)) = (&ty, &init.kind)
+                && !values.is_empty()
+                && values.iter().all(|value| constant(value).is_some())
+            {
+                self.bind(&declared.name, Named::Alias(Box::new(init.clone())));
                 continue;
             }
             let function = self.current().function;
@@ -979,6 +1036,35 @@ impl Lowering<'_> {
     }
 }
 
+/// True where the grammar could not read a part: anything but the execution space of a lambda
+/// (`[=] __device__ (int i) { … }`), which changes nothing.
+fn is_broken(node: Node, source: Source) -> bool {
+    if !node.has_error() {
+        return false;
+    }
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        if node.is_missing() {
+            return true;
+        }
+        if node.is_error() {
+            let plain = node
+                .parent()
+                .is_some_and(|parent| parent.kind() == "lambda_expression")
+                && text_of(node, source)
+                    .split_whitespace()
+                    .all(|word| matches!(word, "__device__" | "__host__" | "__forceinline__"));
+            if !plain {
+                return true;
+            }
+            continue;
+        }
+        let mut cursor = node.walk();
+        open.extend(node.children(&mut cursor).filter(Node::has_error));
+    }
+    false
+}
+
 /// One case of a switch.
 struct Arm {
     tests: Vec<Expr>,
@@ -999,6 +1085,7 @@ pub(super) fn is_place(expression: &Expr) -> bool {
 fn ends_here(statements: &[Stmt]) -> bool {
     match statements.last().map(|last| &last.kind) {
         Some(StmtKind::Break | StmtKind::Return(_) | StmtKind::Continue) => true,
+        Some(StmtKind::Unknown(_)) => statements.last().is_some_and(super::jumps::is_jump),
         Some(StmtKind::Block(inner)) => ends_here(inner),
         Some(StmtKind::If(_, then, otherwise)) => ends_here(then) && ends_here(otherwise),
         _ => false,
@@ -1006,7 +1093,7 @@ fn ends_here(statements: &[Stmt]) -> bool {
 }
 
 /// A `break` that would leave a loop around the statements.
-fn leaves_early(statements: &[Stmt]) -> bool {
+pub(super) fn leaves_early(statements: &[Stmt]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
         StmtKind::Break => true,
         StmtKind::If(_, then, otherwise) => leaves_early(then) || leaves_early(otherwise),
@@ -1015,7 +1102,7 @@ fn leaves_early(statements: &[Stmt]) -> bool {
     })
 }
 
-fn continues(statements: &[Stmt]) -> bool {
+pub(super) fn continues(statements: &[Stmt]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
         StmtKind::Continue => true,
         StmtKind::If(_, then, otherwise) => continues(then) || continues(otherwise),

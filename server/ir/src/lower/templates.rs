@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use warplens_syntax::Node;
 
+use super::traits::library_arguments;
 use super::{Lowering, Source, library, parts, text_of};
 use crate::types::{Bindings, Bound};
 use crate::unit::Definition;
@@ -28,7 +29,7 @@ pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Para
             let is_type = kind.contains("type_parameter") || kind.contains("template_template");
             let name = param
                 .child_by_field_name("name")
-                .or_else(|| param.child_by_field_name("declarator"))
+                .or_else(|| param.child_by_field_name("declarator").map(innermost))
                 .or_else(|| {
                     parts(param)
                         .into_iter()
@@ -47,11 +48,41 @@ pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Para
         .collect()
 }
 
+/// The name in a declarator: `(*f)(int)` declares `f`.
+pub(super) fn innermost(declarator: Node<'_>) -> Node<'_> {
+    let mut at = declarator;
+    while at.kind() != "identifier" {
+        let inner = at.child_by_field_name("declarator").or_else(|| {
+            parts(at)
+                .into_iter()
+                .find(|part| part.kind() != "type_qualifier")
+        });
+        match inner {
+            Some(inner) => at = inner,
+            None => break,
+        }
+    }
+    at
+}
+
 impl Lowering<'_> {
     /// What the arguments of a template stand for.
     pub(crate) fn template_arguments(&mut self, list: Node, source: Source) -> Vec<Bound> {
         let mut found = Vec::new();
         for argument in parts(list) {
+            if argument.kind() == "parameter_pack_expansion"
+                && let Some(pattern) = argument.child_by_field_name("pattern")
+                && let Some(all) = self.expanded(pattern, source, |lowering| {
+                    lowering.template_argument(pattern, source)
+                })
+            {
+                for bound in all {
+                    found.push(bound.unwrap_or_else(|| {
+                        Bound::Type(Type::Unknown(text_of(pattern, source).to_owned()))
+                    }));
+                }
+                continue;
+            }
             match self.template_argument(argument, source) {
                 Some(Bound::Pack(all)) => found.extend(all),
                 Some(bound) => found.push(bound),
@@ -63,7 +94,7 @@ impl Lowering<'_> {
         found
     }
 
-    fn template_argument(&mut self, argument: Node, source: Source) -> Option<Bound> {
+    pub(super) fn template_argument(&mut self, argument: Node, source: Source) -> Option<Bound> {
         if argument.kind() == "parameter_pack_expansion" {
             let pattern = argument
                 .child_by_field_name("pattern")
@@ -85,7 +116,15 @@ impl Lowering<'_> {
             let ty = self.base_type(argument, source);
             if let Type::Unknown(_) = ty {
                 let inner = argument.child_by_field_name("type")?;
-                if let Some(value) = self.constant_node(inner, source) {
+                // `f()` reads as the type of a function.
+                let value = match argument.child_by_field_name("declarator") {
+                    Some(call) if call.kind() == "abstract_function_declarator" => {
+                        self.constant_text(text)
+                    }
+                    Some(_) => None,
+                    None => self.constant_node(inner, source),
+                };
+                if let Some(value) = value {
                     return Some(Bound::Value(value));
                 }
                 if let Some(bound) = self.named_argument(text) {
@@ -149,22 +188,26 @@ impl Lowering<'_> {
         }
         let arguments = self.template_arguments(list, source);
         self.instance(&name, &arguments)
+            .or_else(|| self.made_sequence(&name, &arguments))
             .or_else(|| library::template_type(&name, &arguments))
             .unwrap_or_else(unknown)
     }
 
     /// An instance of a class template of the unit.
     pub(super) fn instance(&mut self, name: &str, arguments: &[Bound]) -> Option<Type> {
-        let spelled = format!(
-            "{name}<{}>",
-            arguments.iter().map(spell).collect::<Vec<_>>().join(", ")
-        );
-        if let Some(known) = self.instances.get(&spelled) {
+        let given = spell_instance(name, arguments);
+        if let Some(known) = self.instances.get(&given) {
             return Some(known.clone());
         }
         let candidates = self.unit.templates(name);
         if candidates.is_empty() || self.depth > super::DEEPEST_CALLS {
             return None;
+        }
+        let arguments = self.with_defaults(&candidates, arguments);
+        let spelled = spell_instance(name, &arguments);
+        if let Some(known) = self.instances.get(&spelled).cloned() {
+            self.instances.insert(given, known.clone());
+            return Some(known);
         }
         // While it is being laid out it may name itself.
         self.instances
@@ -172,7 +215,7 @@ impl Lowering<'_> {
         self.depth += 1;
         let mut best: Option<(usize, Bindings, Definition)> = None;
         for candidate in candidates {
-            if let Some((score, bindings)) = self.matches(&candidate, arguments)
+            if let Some((score, bindings)) = self.matches(&candidate, &arguments)
                 && best.as_ref().is_none_or(|(of, ..)| score > *of)
             {
                 best = Some((score, bindings, candidate));
@@ -182,10 +225,49 @@ impl Lowering<'_> {
             .and_then(|(_, bindings, definition)| self.laid_out(&definition, &spelled, &bindings));
         self.depth -= 1;
         match &found {
-            Some(ty) => self.instances.insert(spelled, ty.clone()),
-            None => self.instances.remove(&spelled),
-        };
+            Some(ty) => {
+                self.instances.insert(spelled, ty.clone());
+                self.instances.insert(given, ty.clone());
+            }
+            None => {
+                self.instances.remove(&spelled);
+            }
+        }
         found
+    }
+
+    /// The arguments with those that the template itself, defined or only declared, gives.
+    fn with_defaults(&mut self, candidates: &[Definition], arguments: &[Bound]) -> Vec<Bound> {
+        let mut all = arguments.to_vec();
+        for candidate in candidates {
+            let source = Source {
+                parsed: &candidate.text,
+                header: candidate.header,
+                at: None,
+                fixed: None,
+            };
+            let Some(template) = candidate.node(&["template_declaration"]) else {
+                continue;
+            };
+            if templated(template).is_none_or(|(_, name)| name.kind() == "template_type") {
+                continue;
+            }
+            let own = parameters(template, source);
+            let mut bindings: Bindings = Vec::new();
+            for (at, parameter) in own.iter().enumerate() {
+                if parameter.pack {
+                    break;
+                }
+                if at == all.len() {
+                    let Some(bound) = self.default(parameter, &bindings, source) else {
+                        break;
+                    };
+                    all.push(bound);
+                }
+                bindings.push((parameter.name.clone(), all[at].clone()));
+            }
+        }
+        all
     }
 
     /// How well a template or a specialisation fits, and what it binds.
@@ -202,46 +284,63 @@ impl Lowering<'_> {
             fixed: None,
         };
         let parameters = parameters(template, source);
-        let inner = parts(template).into_iter().rfind(|part| {
-            matches!(
-                part.kind(),
-                "struct_specifier"
-                    | "class_specifier"
-                    | "union_specifier"
-                    | "alias_declaration"
-                    | "declaration"
-            )
-        })?;
-        let inner = match inner.kind() {
-            "declaration" => inner.child_by_field_name("type")?,
-            _ => inner,
-        };
-        let name = inner.child_by_field_name("name")?;
+        let (inner, name) = templated(template)?;
+        let bare =
+            inner.kind() != "alias_declaration" && inner.child_by_field_name("body").is_none();
         if name.kind() != "template_type" {
             let bindings = self.bind_parameters(&parameters, arguments, source);
-            return Some((1, bindings));
+            return Some((usize::from(!bare), bindings));
+        }
+        if bare {
+            return None;
         }
         // A specialisation: its arguments are patterns.
         let patterns = parts(name.child_by_field_name("arguments")?);
-        if patterns.len() != arguments.len() {
+        let rest = patterns
+            .last()
+            .is_some_and(|last| last.kind() == "parameter_pack_expansion");
+        if patterns.len() != arguments.len() && !(rest && arguments.len() + 1 >= patterns.len()) {
             return None;
         }
         let mut bindings: Bindings = Vec::new();
         let mut score = 2;
-        for (pattern, argument) in patterns.into_iter().zip(arguments) {
-            let text = text_of(pattern, source).trim();
+        for (at, pattern) in patterns.iter().enumerate() {
+            if rest && at + 1 == patterns.len() {
+                let text = text_of(*pattern, source).trim_end_matches(['.', ' ']);
+                let parameter = parameters.iter().find(|of| of.pack && of.name == text)?;
+                let taken = Bound::Pack(arguments[at..].to_vec());
+                bindings.push((parameter.name.clone(), taken));
+                continue;
+            }
+            let argument = &arguments[at];
+            let text = text_of(*pattern, source).trim();
             if let Some(parameter) = parameters.iter().find(|parameter| parameter.name == text) {
-                bindings.push((parameter.name.clone(), argument.clone()));
+                match bindings.iter().find(|(name, _)| *name == parameter.name) {
+                    Some((_, bound)) if bound != argument => return None,
+                    // `X<T, T>`: the same twice.
+                    Some(_) => score += 1,
+                    None => bindings.push((parameter.name.clone(), argument.clone())),
+                }
                 continue;
             }
             if let Bound::Type(ty) = argument
-                && let Some(descriptor) = Some(pattern).filter(|p| p.kind() == "type_descriptor")
+                && let Some(descriptor) = Some(*pattern).filter(|p| p.kind() == "type_descriptor")
                 && self.deduce(descriptor, ty, &parameters, source, &mut bindings)
             {
                 score += 1;
                 continue;
             }
-            match self.template_argument(pattern, source) {
+            // What earlier arguments bound holds in later ones: `X<T, enable_if_t<c<T>>>`.
+            self.frames.push(super::Frame {
+                scopes: vec![super::Scope::new()],
+                bindings: bindings.clone(),
+                this: None,
+                result: super::Result::None,
+                function: 0,
+            });
+            let bound = self.template_argument(*pattern, source);
+            self.frames.pop();
+            match bound {
                 Some(ref bound) if bound == argument => score += 2,
                 _ => return None,
             }
@@ -262,11 +361,7 @@ impl Lowering<'_> {
             at: None,
             fixed: None,
         };
-        let inner = parts(template).into_iter().next_back()?;
-        let inner = match inner.kind() {
-            "declaration" => inner.child_by_field_name("type")?,
-            _ => inner,
-        };
+        let (inner, _) = templated(template)?;
         self.frames.push(super::Frame {
             scopes: vec![super::Scope::new()],
             bindings: bindings.clone(),
@@ -394,26 +489,58 @@ impl Lowering<'_> {
         bindings: &mut Bindings,
     ) -> bool {
         match base.kind() {
+            "qualified_identifier" => match base.child_by_field_name("name") {
+                // `typename T::type` says nothing of T.
+                Some(name) if name.kind() == "template_type" => {
+                    self.deduce_base(name, ty, parameters, source, bindings)
+                }
+                _ => false,
+            },
             "template_type" => {
                 let (Some(list), Type::Struct(structure)) =
                     (base.child_by_field_name("arguments"), ty)
                 else {
                     return false;
                 };
-                let Some(class) = structure.class.clone() else {
-                    return false;
-                };
                 let name = base
                     .child_by_field_name("name")
                     .map_or("", |name| text_of(name, source));
-                if class.name != name {
-                    return false;
+                let mut given = match &structure.class {
+                    Some(class) if self.names_class(name, class) => class
+                        .bindings
+                        .iter()
+                        .map(|(_, bound)| bound.clone())
+                        .collect(),
+                    Some(_) => return false,
+                    None => match library_arguments(structure, name) {
+                        Some(arguments) => arguments,
+                        None => return false,
+                    },
                 }
-                for (pattern, (_, bound)) in parts(list).into_iter().zip(&class.bindings) {
+                .into_iter();
+                if name == "index_sequence" {
+                    given.next();
+                }
+                for pattern in parts(list) {
                     let text = text_of(pattern, source).trim();
+                    if pattern.kind() == "parameter_pack_expansion" {
+                        let text = text.trim_end_matches(['.', ' ']);
+                        let rest: Vec<Bound> = given
+                            .by_ref()
+                            .flat_map(|bound| match bound {
+                                Bound::Pack(all) => all,
+                                one => vec![one],
+                            })
+                            .collect();
+                        if parameters.iter().any(|parameter| parameter.name == text) {
+                            bind(bindings, text, Bound::Pack(rest));
+                        }
+                        break;
+                    }
+                    let Some(bound) = given.next() else { break };
                     if parameters.iter().any(|parameter| parameter.name == text) {
                         bind(bindings, text, bound.clone());
-                    } else if let Bound::Type(inner) = bound {
+                    } else if let Bound::Type(inner) = &bound {
                         self.deduce(pattern, inner, parameters, source, bindings);
                     }
                 }
@@ -435,6 +562,11 @@ impl Lowering<'_> {
         }
     }
 
+    /// True where a template's name, an alias of a template among them, names that class.
+    fn names_class(&self, name: &str, class: &crate::types::Class) -> bool {
+        class.name == name || name == "index_sequence" && class.name == "integer_sequence"
+    }
+
     /// Types that the standard library computes: `conditional<c, A, B>::type`.
     pub(super) fn trait_type(&mut self, scope: Node, name: Node, source: Source) -> Option<Type> {
         if text_of(name, source) != "type" || scope.kind() != "template_type" {
@@ -446,6 +578,30 @@ impl Lowering<'_> {
         let arguments = self.template_arguments(scope.child_by_field_name("arguments")?, source);
         library::trait_type(of, &arguments)
     }
+}
+
+/// The class or alias of a template, and its name.
+pub(super) fn templated(template: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
+    let inner = parts(template).into_iter().rfind(|part| {
+        matches!(
+            part.kind(),
+            "struct_specifier"
+                | "class_specifier"
+                | "union_specifier"
+                | "alias_declaration"
+                | "declaration"
+        )
+    })?;
+    let inner = match inner.kind() {
+        "declaration" => inner.child_by_field_name("type")?,
+        _ => inner,
+    };
+    Some((inner, inner.child_by_field_name("name")?))
+}
+
+fn spell_instance(name: &str, arguments: &[Bound]) -> String {
+    let arguments: Vec<String> = arguments.iter().map(spell).collect();
+    format!("{name}<{}>", arguments.join(", "))
 }
 
 fn bind(bindings: &mut Bindings, name: &str, bound: Bound) {
@@ -468,7 +624,7 @@ pub(super) fn is_open(ty: &Type) -> bool {
 }
 
 /// A template argument as text, to tell instances apart.
-fn spell(bound: &Bound) -> String {
+pub(super) fn spell(bound: &Bound) -> String {
     match bound {
         Bound::Type(ty) => spell_type(ty),
         Bound::Value(value) => value.to_string(),

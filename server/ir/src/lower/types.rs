@@ -37,7 +37,7 @@ impl Lowering<'_> {
                 .rev()
                 .find(|(of, _)| of == name)
             {
-                return Some(ty.clone());
+                return Some(self.settled(ty));
             }
             if let Some(ty) = self.type_of_this_class(name) {
                 return Some(ty);
@@ -49,6 +49,16 @@ impl Lowering<'_> {
         Type::named(last, self.opencl())
             .or_else(|| literals::sized(name))
             .or_else(|| library::type_named(last))
+            .or_else(|| library::cub_operator(name))
+    }
+
+    /// A type that was being laid out when it was named: `struct A : Base<A>`.
+    fn settled(&self, ty: &Type) -> Type {
+        let Type::Unknown(name) = ty else {
+            return ty.clone();
+        };
+        let laid_out = self.instances.get(name).or_else(|| self.unit.ty(name));
+        laid_out.unwrap_or(ty).clone()
     }
 
     pub(super) fn base_type(&mut self, node: Node, source: Source) -> Type {
@@ -107,26 +117,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// OpenCL: a type that only the build's options can define, taken for the likeliest.
-    fn type_from_the_build(&mut self, name: &str) -> Option<Type> {
-        if !self.opencl() {
-            return None;
-        }
-        let short = name.len() <= 3 && name.starts_with(|c: char| c.is_ascii_uppercase());
-        let ty = if name.ends_with("_t") || name.contains("dim") || name.contains("idx") {
-            Type::INT
-        } else if short || name.starts_with("real") || name.to_ascii_uppercase() == name {
-            Type::FLOAT
-        } else {
-            return None;
-        };
-        let taken = if ty.is_int() { "int" } else { "float" };
-        if !self.assumed.iter().any(|(known, _)| known == name) {
-            self.assumed.push((name.to_owned(), taken.to_owned()));
-        }
-        Some(ty)
-    }
-
     fn qualified_type(&mut self, node: Node, source: Source) -> Type {
         let name = node.child_by_field_name("name");
         let scope = node.child_by_field_name("scope");
@@ -155,6 +145,9 @@ impl Lowering<'_> {
                 {
                     return ty;
                 }
+            }
+            if let Some(operator) = library::cub_operator(text_of(node, source)) {
+                return operator;
             }
             return self.base_type(name, source);
         }
@@ -244,7 +237,10 @@ impl Lowering<'_> {
                 let ty = Type::Unknown("function".to_owned());
                 match node.child_by_field_name("declarator") {
                     Some(inner) => {
-                        let found = self.declarator(inner, ty.clone(), space, source);
+                        let function = super::pointers::function_type();
+                        let found = self.declarator(inner, function.clone(), space, source);
+                        // A pointer to a function, unless it is a function.
+                        let ty = if found.ty == function { ty } else { found.ty };
                         Declared { ty, ..found }
                     }
                     None => plain(ty),
@@ -379,7 +375,9 @@ impl Lowering<'_> {
                 .children_by_field_name("declarator", &mut cursor)
                 .collect();
             for declarator in declarators {
-                if declarator.kind() == "function_declarator" {
+                if declarator.kind() == "function_declarator"
+                    && !super::pointers::points_to_function(declarator)
+                {
                     // `constexpr int n(a * b);` reads as the declaration of a function.
                     if constant_data
                         && base.is_int()
@@ -403,6 +401,14 @@ impl Lowering<'_> {
                     && value.kind() == "initializer_list"
                 {
                     ty = Type::Array(Arc::clone(element), Some(parts(value).len() as u64));
+                }
+                if let Some(value) = value
+                    && super::pointers::holds_functions(&ty)
+                {
+                    let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
+                    if let Some(known) = super::pointers::refined(&ty, &[read]) {
+                        ty = known;
+                    }
                 }
                 let scalar = ty.is_int() || matches!(&ty, Type::Unknown(name) if name == "auto");
                 if constant_data && scalar && value.is_some() {

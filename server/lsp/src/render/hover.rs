@@ -73,7 +73,11 @@ pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
     }
     let accesses = line.accesses.iter().map(|access| access_note(access));
     let mut notes: Vec<String> = accesses
-        .chain(line.branches.iter().map(|branch| branch_note(branch)))
+        .chain(line.branches.iter().map(|branch| {
+            let runs = (branch.kind == BranchKind::Loop)
+                .then(|| kernel.analysis.expressions().of_loop(branch.site));
+            branch_note(branch, runs.flatten().map(|runs| runs.text.as_str()))
+        }))
         .collect();
     notes.dedup();
     if !notes.is_empty() {
@@ -128,12 +132,28 @@ fn access_note(access: &Access) -> String {
         access.why.as_deref(),
         &access.constraints,
     ));
+    if let Some(other) = &access.other_case {
+        parts.push(format!(
+            "else {} of {} for {}",
+            number(other.cost),
+            number(other.ideal),
+            other.when
+        ));
+    }
     format!("{}: {}", code(&access.text, LONGEST), parts.join(", "))
 }
 
-fn branch_note(branch: &Branch) -> String {
-    let parts: Vec<String> =
-        sure(branch.certainty, branch.why.as_deref(), &branch.constraints).collect();
+/// `runs`: how often a loop's body runs over the launch, in the parameters.
+fn branch_note(branch: &Branch, runs: Option<&str>) -> String {
+    let runs = runs.map(|runs| format!("runs {} times in all threads", code(runs, LONGEST)));
+    let parts: Vec<String> = runs
+        .into_iter()
+        .chain(sure(
+            branch.certainty,
+            branch.why.as_deref(),
+            &branch.constraints,
+        ))
+        .collect();
     format!("{}: {}", code(&branch.text, LONGEST), parts.join(", "))
 }
 
@@ -303,6 +323,10 @@ mod tests {
             "`a[i]`: shared load of 4 B a lane, index `threadIdx.x * 32 + threadIdx.y`, 32 lanes active, \
              32-way bank conflict, assumed (n is assumed), holds when n % 32 == 0"
         );
-        assert_eq!(branch_note(&branch(None)), "`threadIdx.x % 2`: exact");
+        assert_eq!(branch_note(&branch(None), None), "`threadIdx.x % 2`: exact");
+        assert_eq!(
+            branch_note(&branch(None), Some("n*m")),
+            "`threadIdx.x % 2`: runs `n*m` times in all threads, exact"
+        );
     }
 }

@@ -30,6 +30,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         certainty: Certainty::Exact,
         why: None,
         constraints: Vec::new(),
+        other_case: None,
         loop_depth: 0,
         shared_array: None,
     }

@@ -90,7 +90,7 @@ impl Kernel {
             facts: KernelFacts {
                 name: "kernel".to_owned(),
                 name_site: Site::default(),
-                callees: Vec::new(),
+                callees: std::sync::Arc::default(),
                 launch,
                 warp_size: 32,
                 accesses: Vec::new(),
@@ -177,6 +177,7 @@ pub fn access(line: u32) -> Access {
         certainty: Certainty::Exact,
         why: None,
         constraints: Vec::new(),
+        other_case: None,
         loop_depth: 0,
         shared_array: None,
     }

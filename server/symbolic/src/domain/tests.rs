@@ -1,7 +1,7 @@
 //! The walk against a plain enumeration of every thread.
 
 use super::*;
-use crate::BinaryOp;
+use crate::{BinaryOp, Node, SymbolKind};
 use proptest::prelude::*;
 
 /// A random expression as a program for a stack machine: shrinks well and always means something.
@@ -229,6 +229,80 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    /// Sums of everything that moves evenly, with some that do not, under bounds: what real indices are.
+    #[test]
+    fn residues_equal_enumerating(
+        coefficients in prop::array::uniform6(prop_oneof![
+            Just(0i64), Just(1), Just(4), Just(16), Just(64), Just(96), Just(-4), -70i64..70
+        ]),
+        uneven in prop_oneof![Just(None), (0usize..6, 2i64..12, -9i64..40).prop_map(Some)],
+        bound in prop_oneof![Just(None), (0usize..6, 0i64..40).prop_map(Some)],
+        extents in prop::array::uniform3(1i64..24),
+        block in prop_oneof![Just([32u64, 1, 1]), Just([64, 2, 1]), Just([16, 4, 2]), Just([24, 2, 1])],
+        modulus in prop_oneof![Just(32i64), Just(128), Just(4), Just(48)],
+    ) {
+        let mut arena = Arena::new();
+        let domain = Domain::new(32, block);
+        let mut symbols = Vec::new();
+        for axis in 0..3 {
+            symbols.push(arena.symbol("t", SymbolKind::Thread(axis), domain.thread_range(axis)));
+        }
+        for extent in extents {
+            symbols.push(arena.symbol("c", SymbolKind::Counter { extent }, Interval::ANY));
+        }
+        let in_scope: Vec<Symbol> = symbols[3..].iter().filter_map(|&id| arena.as_symbol(id)).collect();
+        let mut address = arena.constant(3);
+        for (&symbol, &coefficient) in symbols.iter().zip(&coefficients) {
+            let term = arena.scale(symbol, coefficient);
+            address = arena.add(address, term);
+        }
+        if let Some((which, by, times)) = uneven {
+            let by = arena.constant(by);
+            let rest = arena.binary(BinaryOp::Rem, symbols[which], by);
+            let term = arena.scale(rest, times);
+            address = arena.add(address, term);
+        }
+        let guards: Vec<Guard> = bound.iter().map(|&(which, most)| {
+            let most = arena.constant(most);
+            Guard { condition: arena.binary(BinaryOp::Lt, symbols[which], most), holds: true }
+        }).collect();
+
+        // How many lanes meet each residue, by brute force and by the walk; and the warps.
+        let mut expected = vec![0.0; modulus as usize + 1];
+        let threads = (block[0] * block[1] * block[2]) as i64;
+        let (x, y) = (block[0] as i64, block[1] as i64);
+        for a in 0..extents[0] { for b in 0..extents[1] { for c in 0..extents[2] {
+            for first in (0..threads).step_by(32) {
+                let mut some = false;
+                for thread in first..(first + 32).min(threads) {
+                    let env = [thread % x, thread / x % y, thread / (x * y), a, b, c];
+                    if bound.is_some_and(|(which, most)| env[which] >= most) {
+                        continue;
+                    }
+                    some = true;
+                    let sum: i64 = env.iter().zip(&coefficients).map(|(v, k)| v * k).sum();
+                    let more = uneven.map_or(0, |(which, by, times)| env[which] % by * times);
+                    expected[(3 + sum + more).rem_euclid(modulus) as usize] += 1.0;
+                }
+                expected[modulus as usize] += f64::from(u8::from(some));
+            }
+        }}}
+
+        let mut found = vec![0.0; modulus as usize + 1];
+        let query = Query { counters: &in_scope, guards: &guards, roots: &[(address, modulus)], budget: 1 << 20 };
+        let outcome = domain.visit(&arena, &query, &mut |case| {
+            found[modulus as usize] += case.weight;
+            for lane in (0..32).filter(|lane| case.active >> lane & 1 == 1) {
+                found[case.values[0][lane].rem_euclid(modulus) as usize] += case.weight;
+            }
+        });
+        prop_assert!(outcome.complete);
+        prop_assert_eq!(found, expected, "{} modulo {}", arena.text(address), modulus);
+    }
+}
+
 #[test]
 fn a_million_blocks_cost_a_handful_of_cases() {
     let mut arena = Arena::new();
@@ -271,4 +345,30 @@ fn a_million_blocks_cost_a_handful_of_cases() {
     assert!(outcome.complete);
     assert!(cases < 60, "{cases} cases");
     assert_eq!(lanes, f64::from((1 << 28) - 77));
+}
+
+#[test]
+fn loops_that_move_evenly_are_not_multiplied_out() {
+    // Three loops of 40 rounds, each moving by another number of words: 64,000 rounds, 32 residues.
+    let mut arena = Arena::new();
+    let domain = Domain::new(32, [32, 1, 1]);
+    let mut address = arena.symbol("t", SymbolKind::Thread(0), domain.thread_range(0));
+    let mut counters = Vec::new();
+    for by in [3, 5, 7] {
+        let extent = 40;
+        let counter = arena.symbol("i", SymbolKind::Counter { extent }, Interval::ANY);
+        counters.extend(arena.as_symbol(counter));
+        let way = arena.scale(counter, by);
+        address = arena.add(address, way);
+    }
+    let query = Query {
+        counters: &counters,
+        guards: &[],
+        roots: &[(arena.scale(address, 4), 128)],
+        budget: 100,
+    };
+    let mut rounds = 0.0;
+    let outcome = domain.visit(&arena, &query, &mut |case| rounds += case.weight);
+    assert!(outcome.complete, "{outcome:?}");
+    assert_eq!(rounds, 64_000.0);
 }

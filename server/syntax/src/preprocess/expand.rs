@@ -568,7 +568,9 @@ impl Pass<'_> {
                     return Ok(Some(token));
                 }
             }
-            let Some(definition) = self.macros.lookup(hash, text).map(Arc::clone) else {
+            let definition = self.macros.lookup(hash, text).map(Arc::clone);
+            self.noted(hash);
+            let Some(definition) = definition else {
                 if self.extra.may_have(hash)
                     && let Some(made) = self.expand_special(file, &token)?
                 {

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::lexer::{self, Kind};
 
@@ -113,10 +113,39 @@ impl Macros {
         }
     }
 
+    /// Whether a text that was read under these macros, as `trace` says, reads the same under `other`.
+    pub fn reads_alike(&self, other: &Macros, trace: &Trace) -> bool {
+        self.fingerprint == other.fingerprint
+            || !differ(self.root.as_ref(), other.root.as_ref(), &mut |hash| {
+                trace.looked_up.contains(&hash)
+            })
+    }
+
+    /// The macros after a text that changed what `trace` says and that left `end`, where it began with these.
+    #[must_use]
+    pub fn after(&self, trace: &Trace, end: &Macros) -> Macros {
+        let mut after = self.clone();
+        for (&hash, name) in &trace.changed {
+            match end.lookup(hash, name) {
+                Some(definition) => {
+                    let known = after.lookup(hash, name);
+                    if known.is_none_or(|known| known.content != definition.content) {
+                        after.insert_shared(Arc::clone(definition));
+                    }
+                }
+                None => after.undefine(name),
+            }
+        }
+        after
+    }
+
     pub(super) fn insert(&mut self, definition: Macro) {
+        self.insert_shared(Arc::new(definition));
+    }
+
+    fn insert_shared(&mut self, definition: Arc<Macro>) {
         Arc::make_mut(&mut self.filter).add(definition.hash);
         self.fingerprint = self.fingerprint.wrapping_add(definition.content);
-        let definition = Arc::new(definition);
         let old = match &mut self.root {
             Some(root) => Arc::make_mut(root).insert(0, definition),
             None => {
@@ -128,6 +157,104 @@ impl Macros {
             self.fingerprint = self.fingerprint.wrapping_sub(old.content);
         }
     }
+}
+
+/// What a text has to do with the macros it was read under: those that could change how it reads, and those
+/// that it defines or undefines itself.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// Names by their hash that were looked up, found or not, before the text changed them.
+    looked_up: FxHashSet<u64>,
+    /// Names that the text defined or undefined, by their hash.
+    changed: FxHashMap<u64, Box<str>>,
+}
+
+impl Trace {
+    /// A name was looked up.
+    pub fn look_up(&mut self, name: &str) {
+        self.look_up_hash(hash_name(name.as_bytes()));
+    }
+
+    pub(super) fn look_up_hash(&mut self, hash: u64) {
+        if !self.changed.contains_key(&hash) {
+            self.looked_up.insert(hash);
+        }
+    }
+
+    /// A name was defined or undefined.
+    pub fn change(&mut self, name: &str) {
+        self.changed
+            .entry(hash_name(name.as_bytes()))
+            .or_insert_with(|| name.into());
+    }
+
+    /// The same text was read before, and what came of that decided how it was read now.
+    pub fn read_before(&mut self, first: &Trace) {
+        self.looked_up.extend(&first.looked_up);
+    }
+
+    /// Another text was read in between.
+    pub(super) fn follow(&mut self, inner: &Trace) {
+        for &hash in &inner.looked_up {
+            self.look_up_hash(hash);
+        }
+        for (&hash, name) in &inner.changed {
+            self.changed.entry(hash).or_insert_with(|| name.clone());
+        }
+    }
+
+    /// The text was read from `start` to `end`. What changed and was put back hangs on what it was before.
+    pub fn finish(&mut self, start: &Macros, end: &Macros) {
+        let same = |hash: u64, name: &str| match (start.lookup(hash, name), end.lookup(hash, name))
+        {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        let kept = &mut self.looked_up;
+        self.changed.retain(|&hash, name| {
+            let same = same(hash, name);
+            if same {
+                kept.insert(hash);
+            }
+            !same
+        });
+        self.changed.shrink_to_fit();
+        self.looked_up.shrink_to_fit();
+    }
+}
+
+/// True once `matters` says so of the hash of a name that two trees define differently.
+fn differ(
+    a: Option<&Arc<Node>>,
+    b: Option<&Arc<Node>>,
+    matters: &mut dyn FnMut(u64) -> bool,
+) -> bool {
+    match (a, b) {
+        (None, None) => return false,
+        (Some(a), Some(b)) if Arc::ptr_eq(a, b) => return false,
+        (Some(a), Some(b)) => {
+            if let (Node::Branch { .. }, Node::Branch { .. }) = (&**a, &**b) {
+                return (0..32).any(|bit| differ(a.child(bit), b.child(bit), matters));
+            }
+        }
+        _ => {}
+    }
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    if let Some(node) = a {
+        node.entries(&mut left);
+    }
+    if let Some(node) = b {
+        node.entries(&mut right);
+    }
+    let lacks = |of: &[&Arc<Macro>], entry: &Macro| {
+        !of.iter()
+            .any(|other| other.hash == entry.hash && other.content == entry.content)
+    };
+    left.iter()
+        .any(|entry| lacks(&right, entry) && matters(entry.hash))
+        || right
+            .iter()
+            .any(|entry| lacks(&left, entry) && matters(entry.hash))
 }
 
 /// A tree over the bits of the names' hashes, five at a time.
@@ -143,6 +270,26 @@ enum Node {
 }
 
 impl Node {
+    fn child(&self, bit: u32) -> Option<&Arc<Node>> {
+        match self {
+            Self::Branch { present, children } if present & (1 << bit) != 0 => {
+                children.get((present & ((1 << bit) - 1)).count_ones() as usize)
+            }
+            _ => None,
+        }
+    }
+
+    fn entries<'n>(&'n self, out: &mut Vec<&'n Arc<Macro>>) {
+        match self {
+            Self::Branch { children, .. } => {
+                for child in children {
+                    child.entries(out);
+                }
+            }
+            Self::Leaf { entries, .. } => out.extend(entries),
+        }
+    }
+
     fn leaf(entry: Arc<Macro>) -> Self {
         Self::Leaf {
             hash: entry.hash,

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-pub use macros::Macros;
+pub use macros::{Macros, Trace};
 pub use source_map::{Piece, SourceMap};
 
 /// Words that the grammar lacks: by spelling, the short name and whether a parenthesised argument belongs to it.
@@ -40,6 +40,8 @@ pub struct Options<'a> {
     pub words: &'a WordTable,
     /// What `__FILE__` stands for.
     pub file: &'a str,
+    /// Whether to note which macros the text hangs on and which it changes.
+    pub traced: bool,
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -75,6 +77,8 @@ pub enum Included {
     Header {
         /// The macros at its end: they replace those in force.
         macros: Macros,
+        /// What it had to do with those that were passed.
+        trace: Arc<Trace>,
     },
     /// Text to be put in the line's place.
     Text {
@@ -173,6 +177,8 @@ pub struct Preprocessed {
     pub macros: Macros,
     /// The include lines that were acted upon.
     pub include_sites: Vec<IncludeSite>,
+    /// What the text had to do with the macros in force, where that was asked for.
+    pub trace: Trace,
 }
 
 /// Preprocesses one buffer. Time and memory are bounded: a macro that expands to more than 256 KiB at one use, or

@@ -1,6 +1,7 @@
 //! The pass over the text: copies what no macro touches, obeys the directives.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::condition::{self, Name, Question};
 use super::expand::{Expansion, MAX_REACH, SPECIAL};
 use super::lexer::{self, STARTS, Start};
-use super::macros::{Filter, Macro, Macros, hash_name};
+use super::macros::{Filter, Macro, Macros, Trace, hash_name};
 use super::source_map::Builder;
 use super::{
     Branch, IncludeLine, IncludeSite, Included, Includes, Options, Preprocessed, Problem,
@@ -58,6 +59,7 @@ pub(super) fn run(source: &str, options: Options<'_>, includes: &mut dyn Include
         options_words: options.words,
         known_absent: options.known_absent,
         includes,
+        trace: options.traced.then(RefCell::default),
         expansion: Expansion::new(),
         failures: FxHashMap::default(),
         counter: 0,
@@ -79,6 +81,7 @@ pub(super) fn run(source: &str, options: Options<'_>, includes: &mut dyn Include
         problems: pass.problems,
         macros: pass.macros,
         include_sites: pass.sites,
+        trace: pass.trace.map(RefCell::into_inner).unwrap_or_default(),
     }
 }
 
@@ -253,6 +256,8 @@ pub(super) struct Pass<'o> {
     pub(super) problems: Vec<Problem>,
     sites: Vec<IncludeSite>,
     pub(super) macros: Macros,
+    /// Which macros were looked up and changed, where somebody wants to know.
+    trace: Option<RefCell<Trace>>,
     /// Names that mean something without being macros.
     pub(super) extra: Filter,
     pub(super) options_words: &'o WordTable,
@@ -295,6 +300,7 @@ impl Pass<'_> {
                     let start = at;
                     at = lexer::identifier_end(bytes, at);
                     let hash = hash_name(&bytes[start..at]);
+                    self.noted(hash);
                     if self.macros.may_have(hash) || self.extra.may_have(hash) {
                         at = self.name(file, start..at, hash);
                     }
@@ -321,6 +327,13 @@ impl Pass<'_> {
             }
         }
         file.at = at;
+    }
+
+    /// A name is looked up.
+    pub(super) fn noted(&self, hash: u64) {
+        if let Some(trace) = &self.trace {
+            trace.borrow_mut().look_up_hash(hash);
+        }
     }
 
     /// Deals with a name that may mean something; gives where to go on.
@@ -408,6 +421,7 @@ impl Pass<'_> {
             if lexer::is_letter(bytes[at]) {
                 let end = lexer::identifier_end(bytes, at);
                 let hash = hash_name(&bytes[at..end]);
+                self.noted(hash);
                 if self.macros.may_have(hash) || self.extra.may_have(hash) {
                     return true;
                 }
@@ -527,11 +541,17 @@ impl Pass<'_> {
                         frame.is_guard |= frame.guard.as_deref() == Some(&definition.name);
                     }
                     self.failures.remove(&definition.hash);
+                    if let Some(trace) = &mut self.trace {
+                        trace.get_mut().change(&definition.name);
+                    }
                     self.macros.insert(definition);
                 }
             }
             "undef" => {
                 let end = lexer::identifier_end(rest.as_bytes(), 0);
+                if let Some(trace) = &mut self.trace {
+                    trace.get_mut().change(&rest[..end]);
+                }
                 self.macros.undefine(&rest[..end]);
             }
             "include" | "include_next" | "import" => {
@@ -681,6 +701,7 @@ impl Pass<'_> {
     }
 
     fn lookup(&self, name: &str) -> Name {
+        self.noted(hash_name(name.as_bytes()));
         if self.macros.is_defined(name) || Self::is_builtin(name) {
             Name::Defined
         } else if (self.known_absent)(name) {
@@ -870,7 +891,10 @@ impl Pass<'_> {
         });
         match included {
             Included::Nothing => Step::Blank(end),
-            Included::Header { macros } => {
+            Included::Header { macros, trace } => {
+                if let Some(own) = &mut self.trace {
+                    own.get_mut().follow(&trace);
+                }
                 self.macros = macros;
                 Step::Blank(end)
             }

@@ -38,6 +38,7 @@ impl Includes for Files {
         let made = preprocess(text, options(macros.clone(), &WordTable::default()), self);
         Included::Header {
             macros: made.macros,
+            trace: Arc::new(made.trace),
         }
     }
 
@@ -64,6 +65,7 @@ fn options(macros: Macros, words: &WordTable) -> Options<'_> {
         known_absent: &nothing_absent,
         words,
         file: "main.cu",
+        traced: true,
     }
 }
 

@@ -223,6 +223,11 @@ impl Check {
         let (diagnostics, mut stats, analysis) =
             answer.unwrap_or_else(|_| (vec![lost(path)], lost_stats(), None));
         stats.files = 1;
+        // Many thousands in large code bases: kept only where they are printed.
+        let printed = self.losses || (self.stats && self.format == Format::Human);
+        if !printed {
+            stats.losses = Vec::new();
+        }
         let keep = matches!(self.format, Format::Human | Format::Sarif);
         let text = (keep && !diagnostics.is_empty()).then_some(source.text);
         let unlaunched = analysis
@@ -370,6 +375,10 @@ fn add(sum: &mut Stats, one: &Stats) {
     sum.partial += one.partial;
     sum.failed += one.failed;
     sum.launch_known += one.launch_known;
+    sum.accesses += one.accesses;
+    sum.accesses_exact += one.accesses_exact;
+    sum.branches += one.branches;
+    sum.branches_exact += one.branches_exact;
     sum.losses.extend(one.losses.iter().cloned());
     for (header, files) in &one.missing_includes {
         *sum.missing_includes.entry(header.clone()).or_default() += files;

@@ -146,47 +146,51 @@ __global__ void k(float *out) {
 }
 
 #[test]
-fn a_file_that_is_not_utf8_is_reported_at_the_byte_and_the_others_answered() {
+fn what_is_no_text_is_reported_and_the_others_answered_with_latin_1_among_them() {
     let folder = Folder::with("k.cu", STRIDED);
-    folder.write("latin.cu", b"// caf\xe9\n__global__ void k() {}\n");
+    // A comment of the nineties before the same kernel: read, and every place as in the other file.
+    let mut latin = b"// caf\xe9 \xa9 1998\n".to_vec();
+    latin.extend_from_slice(STRIDED.as_bytes());
+    folder.write("latin.cu", &latin);
     folder.write("utf16.cu", b"\xff\xfe_\0_\0");
+    folder.write("program.cu", b"\x7fELF\x02\x01\x01\0\0");
+    folder.write("zeros.cu", b"\0\0\0");
     let run = folder.run(&["check", ".", "--format", "json", "--stats"]);
     assert_eq!(run.code, 1, "{run:?}");
     let document = run.json();
     let unreadable = of_rule(&document, "input/unreadable");
-    assert_eq!(unreadable.len(), 2, "{document:#}");
-    assert_eq!(unreadable[0]["file"], "latin.cu");
-    assert_eq!(
-        (&unreadable[0]["line"], &unreadable[0]["column"]),
-        (&1.into(), &7.into())
-    );
-    assert!(
-        unreadable[0]["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("0xe9"))
-    );
-    assert!(
-        unreadable[1]["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("UTF-16"))
-    );
-    assert_eq!(of_rule(&document, "mem/strided").len(), 1, "{document:#}");
-    assert_eq!(document["stats"]["files"], 3);
-    assert_eq!(document["stats"]["unreadable_files"], 2);
-
+    assert_eq!(unreadable.len(), 3, "{document:#}");
+    for (finding, (file, words)) in unreadable.iter().zip([
+        ("program.cu", "binary"),
+        ("utf16.cu", "UTF-16"),
+        ("zeros.cu", "binary"),
+    ]) {
+        assert_eq!(finding["file"], file);
+        let message = finding["message"].as_str().expect("words");
+        assert!(message.contains(words), "{message}");
+    }
+    let strided = of_rule(&document, "mem/strided");
+    let place = |at: usize| {
+        let number = |key: &str| strided[at][key].as_u64().expect("a number");
+        (number("line"), number("column"))
+    };
+    assert_eq!(strided.len(), 2, "{document:#}");
+    assert_eq!(place(1), (place(0).0 + 1, place(0).1));
+    assert_eq!(document["stats"]["files"], 5);
+    assert_eq!(document["stats"]["unreadable_files"], 3);
     folder
-        .run(&["estimate", "latin.cu"])
-        .refused(&["latin.cu:1:7", "not UTF-8"]);
+        .run(&["estimate", "program.cu"])
+        .refused(&["program.cu: is binary, not source text"]);
 }
 
 #[test]
 fn status_2_only_where_nothing_could_be_read() {
-    let folder = Folder::with("latin.cu", b"\xe9");
+    let folder = Folder::with("utf16.cu", b"\xff\xfe_\0");
     folder.write("k.cu", GOOD);
-    let run = folder.run(&["check", "latin.cu"]);
+    let run = folder.run(&["check", "utf16.cu"]);
     assert_eq!(run.code, 2, "{run:?}");
     assert_eq!(run.err.lines().count(), 1, "{run:?}");
-    assert!(run.err.contains("latin.cu"), "{run:?}");
+    assert!(run.err.contains("utf16.cu"), "{run:?}");
     let run = folder.run(&["check", "nowhere.cu", "k.cu", "--format", "json"]);
     assert_eq!(run.code, 1, "{run:?}");
     assert_eq!(
@@ -235,7 +239,6 @@ fn nonsense_is_answered_without_a_panic() {
     for text in [
         "",
         "\u{feff}",
-        "\0\0\0",
         "__global__",
         "__global__ void",
         "__global__ void k(",

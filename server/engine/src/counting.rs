@@ -1,0 +1,79 @@
+//! Counts as functions of the parameters: made when somebody asks, from what the analysis was made from.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+
+use warplens_analysis::facts::{Count, Launch};
+use warplens_analysis::{Expressions, Request, count_expressions};
+use warplens_hardware::Profile;
+
+use crate::KernelAnalysis;
+use crate::engine::Lowered;
+
+/// A kernel with its launch and arguments, and what was made from them.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    lowered: Arc<Lowered>,
+    text: String,
+    launch: Launch,
+    arguments: Vec<(String, i64, bool)>,
+    expressions: OnceLock<Expressions>,
+}
+
+impl Counting {
+    pub(crate) fn new(
+        lowered: Arc<Lowered>,
+        text: &str,
+        launch: Launch,
+        arguments: Vec<(String, i64, bool)>,
+    ) -> Counting {
+        Counting {
+            lowered,
+            text: text.to_owned(),
+            launch,
+            arguments,
+            expressions: OnceLock::new(),
+        }
+    }
+
+    fn expressions(&self, profile: &Profile) -> &Expressions {
+        self.expressions.get_or_init(|| {
+            let made = catch_unwind(AssertUnwindSafe(|| {
+                count_expressions(&Request {
+                    kernel: &self.lowered.kernel,
+                    text: &self.text,
+                    launch: self.launch,
+                    profile,
+                    arguments: &self.arguments,
+                    probabilities: &[],
+                })
+            }));
+            made.unwrap_or_default()
+        })
+    }
+}
+
+impl KernelAnalysis {
+    /// Operations and iterations as functions of the parameters. Made when first asked for.
+    pub fn expressions(&self) -> &Expressions {
+        self.counting.expressions(&self.profile)
+    }
+
+    /// A count's formula, where there is one that agrees with what was counted for this launch, and its
+    /// value: the formula's own where the launch was only sampled.
+    pub(crate) fn counted(&self, count: &Count) -> (Option<&str>, Option<f64>) {
+        let Some(formula) = self.expressions().of(count.class) else {
+            return (None, count.value);
+        };
+        let agrees = count
+            .value
+            .is_some_and(|value| (value - formula.value).abs() < 0.5);
+        if agrees {
+            (Some(&formula.text), count.value)
+        } else if !count.complete && formula.proved {
+            (Some(&formula.text), Some(formula.value))
+        } else {
+            (None, count.value)
+        }
+    }
+}

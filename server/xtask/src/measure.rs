@@ -1,0 +1,601 @@
+//! `cargo xtask measure`: our kernels on this machine's GPU, their times and counters as one JSON file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::{process, repository};
+
+/// Time every kernel of tests/kernels on this machine's GPU, and read its counters where ncu may
+///
+/// Writes tests/measured/DEVICE/kernels.json after each step, so that what was measured stays when the
+/// machine goes away. Results are checked against the host's. Without a GPU use --dry-run: everything is
+/// compiled with the nvcc of the package index and the plan is printed.
+#[derive(Debug, Args)]
+pub struct Measure {
+    /// Compile everything, print what would be measured
+    #[arg(long)]
+    dry_run: bool,
+    /// Folder that gets a folder for each device
+    #[arg(long, value_name = "DIR", default_value = "tests/measured")]
+    out: PathBuf,
+    /// Stop beginning new steps after so many minutes
+    #[arg(long, value_name = "N", default_value_t = 9)]
+    minutes: u64,
+    /// Only these programs (repeatable)
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Times only
+    #[arg(long)]
+    no_counters: bool,
+}
+
+/// What one program is run with: every size with every block; 0 is the program's own block.
+struct Plan {
+    program: &'static str,
+    kernels: &'static [&'static str],
+    sizes: &'static [u32],
+    blocks: &'static [u32],
+    /// The size whose counters are read: large enough to fill a GPU, small enough to be replayed.
+    counted: u32,
+}
+
+const LINEAR: &[u32] = &[1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
+const SQUARE: &[u32] = &[256, 512, 1024, 2048];
+const BLOCKS: &[u32] = &[32, 64, 128, 256, 512, 1024];
+
+const PLANS: &[Plan] = &[
+    Plan {
+        program: "vector_add",
+        kernels: &[
+            "vector_add",
+            "vector_add_strided<1>",
+            "vector_add_strided<2>",
+            "vector_add_strided<32>",
+            "vector_add_by",
+        ],
+        // Its host keeps 32 times that, for the widest stride.
+        sizes: &[1 << 16, 1 << 18, 1 << 20, 1 << 22],
+        blocks: BLOCKS,
+        counted: 1 << 20,
+    },
+    Plan {
+        program: "particles",
+        kernels: &["move_aos", "move_soa"],
+        sizes: LINEAR,
+        blocks: BLOCKS,
+        counted: 1 << 20,
+    },
+    Plan {
+        program: "scan",
+        kernels: &["scan_init", "scan_div", "scan_div_b"],
+        sizes: LINEAR,
+        blocks: &[64, 128, 256, 512],
+        counted: 1 << 20,
+    },
+    Plan {
+        program: "reduction",
+        kernels: &["reduce_interleaved", "reduce_sequential", "reduce_shuffle"],
+        sizes: LINEAR,
+        blocks: &[0],
+        counted: 1 << 20,
+    },
+    Plan {
+        program: "transpose",
+        kernels: &["transpose_naive", "transpose_tiled", "transpose_padded"],
+        sizes: &[256, 512, 1000, 1024, 2048, 4096],
+        blocks: &[0],
+        counted: 1024,
+    },
+    Plan {
+        program: "stencil",
+        kernels: &["stencil_global", "stencil_tiled"],
+        sizes: &[256, 512, 1000, 1024, 2048, 4096],
+        blocks: &[0],
+        counted: 1024,
+    },
+    Plan {
+        program: "matmul",
+        kernels: &["matmul_global", "matmul_tiled"],
+        sizes: SQUARE,
+        blocks: &[0],
+        counted: 512,
+    },
+    Plan {
+        program: "matmul_abt",
+        kernels: &[
+            "matmul_abt_global",
+            "matmul_abt_conflict",
+            "matmul_abt_padded",
+        ],
+        sizes: SQUARE,
+        blocks: &[0],
+        counted: 512,
+    },
+];
+
+/// Kernel-wide counters beside the per-line ones of ncu's section `SourceCounters`.
+const METRICS: &str = "gpu__time_duration.sum,sm__cycles_elapsed.max,sm__warps_active.avg.pct_of_peak_sustained_active,\
+smsp__inst_executed.sum,smsp__thread_inst_executed_per_inst_executed.ratio,dram__bytes_read.sum,dram__bytes_write.sum,\
+lts__t_bytes.sum,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,launch__registers_per_thread,\
+launch__occupancy_limit_registers,launch__occupancy_limit_shared_mem,launch__occupancy_limit_warps,launch__waves_per_multiprocessor";
+
+/// No single run takes longer; the host's own check of the largest product is most of it.
+const RUN_LIMIT: Duration = Duration::from_mins(2);
+
+impl Measure {
+    /// Runs it. Exit status 1 where a kernel's result was wrong or nothing could be measured.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        for name in &self.only {
+            if !PLANS.iter().any(|plan| plan.program == name) {
+                let known: Vec<&str> = PLANS.iter().map(|plan| plan.program).collect();
+                bail!(
+                    "no program is called {name}; there are {}",
+                    known.join(", ")
+                );
+            }
+        }
+        let device = device();
+        if device.is_none() && !self.dry_run {
+            bail!("no NVIDIA GPU (nvidia-smi gives none); --dry-run compiles and shows the plan");
+        }
+        let programs = repository::target().join("measure");
+        std::fs::create_dir_all(&programs)?;
+        compile(&programs, device.is_some())?;
+        if self.dry_run {
+            self.show_plan(&programs)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let Some(device) = device else {
+            bail!("the GPU went away");
+        };
+        let mut record = Record::new(&self.out, device)?;
+        let deadline = Instant::now() + Duration::from_mins(self.minutes);
+        // Times first: they are the most wanted, and one program's are whole before the next begins.
+        for plan in self.plans() {
+            for &n in plan.sizes {
+                for &block in plan.blocks {
+                    if Instant::now() > deadline {
+                        println!("out of time: the rest was not measured");
+                        return Ok(record.finish());
+                    }
+                    record.time(&programs, plan, n, block)?;
+                }
+            }
+        }
+        if self.no_counters {
+            return Ok(record.finish());
+        }
+        for plan in self.plans() {
+            for kernel in plan.kernels {
+                if Instant::now() > deadline {
+                    println!("out of time: the rest was not counted");
+                    return Ok(record.finish());
+                }
+                if !record.count(&programs, plan, kernel)? {
+                    return Ok(record.finish());
+                }
+            }
+        }
+        Ok(record.finish())
+    }
+
+    fn plans(&self) -> impl Iterator<Item = &'static Plan> {
+        PLANS.iter().filter(|plan| {
+            self.only.is_empty() || self.only.iter().any(|name| name == plan.program)
+        })
+    }
+
+    /// A plan that names a program or a kernel that is not there would only be noticed on a GPU.
+    fn show_plan(&self, programs: &Path) -> anyhow::Result<()> {
+        let mut launches = 0;
+        for plan in self.plans() {
+            let compiled =
+                std::fs::read_to_string(programs.join(format!("{}.ptxas", plan.program)))
+                    .with_context(|| format!("{} was not compiled", plan.program))?;
+            for kernel in plan.kernels {
+                let base = kernel.split('<').next().unwrap_or(kernel);
+                if !compiled.contains(&format!("{}{base}", base.len())) {
+                    bail!("{} has no kernel {kernel}", plan.program);
+                }
+            }
+            let configurations = plan.sizes.len() * plan.blocks.len();
+            launches += configurations * plan.kernels.len();
+            println!(
+                "{:<12} {} kernels x {configurations} configurations, counters at n = {}",
+                plan.program,
+                plan.kernels.len(),
+                plan.counted
+            );
+        }
+        println!("{launches} launches would be timed");
+        Ok(())
+    }
+}
+
+/// Builds tests/kernels for the GPU that is there, or for the script's default.
+fn compile(into: &Path, native: bool) -> anyhow::Result<()> {
+    let mut script = Command::new("bash");
+    script
+        .arg(repository::root().join("tests/kernels/compile.sh"))
+        .arg("--into")
+        .arg(into);
+    if native {
+        script.env("ARCH", "native");
+    }
+    let outcome = process::run(&mut script, Duration::from_mins(10))?;
+    if !outcome.success {
+        bail!("the kernels do not compile");
+    }
+    Ok(())
+}
+
+/// What nvidia-smi says of the first GPU; nothing where there is none.
+fn device() -> Option<Map<String, Value>> {
+    const FIELDS: [&str; 6] = [
+        "name",
+        "driver_version",
+        "compute_cap",
+        "clocks.max.sm",
+        "clocks.max.mem",
+        "power.limit",
+    ];
+    let values = smi(&FIELDS)?;
+    Some(
+        FIELDS
+            .iter()
+            .zip(values)
+            .map(|(field, value)| (field.replace('.', "_"), json!(value)))
+            .collect(),
+    )
+}
+
+/// The fields of the first GPU, as nvidia-smi spells them.
+fn smi(fields: &[&str]) -> Option<Vec<String>> {
+    let output = Command::new("nvidia-smi")
+        .arg(format!("--query-gpu={}", fields.join(",")))
+        .args(["--format=csv,noheader,nounits", "--id=0"])
+        .stdin(Stdio::null())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let values: Vec<String> = text
+        .lines()
+        .next()?
+        .split(',')
+        .map(|value| value.trim().to_owned())
+        .collect();
+    (values.len() == fields.len()).then_some(values)
+}
+
+/// The first line a program prints, e.g. its version or the date.
+fn first_line(program: &str, arguments: &[&str], with: &str) -> Option<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .find(|line| line.contains(with))
+        .map(|line| line.trim().to_owned())
+}
+
+/// The file of one device, written after each step.
+struct Record {
+    file: PathBuf,
+    provenance: Map<String, Value>,
+    runs: Vec<Value>,
+    counters: Vec<Value>,
+    wrong: usize,
+}
+
+impl Record {
+    fn new(out: &Path, device: Map<String, Value>) -> anyhow::Result<Record> {
+        let name = device.get("name").and_then(Value::as_str).unwrap_or("gpu");
+        let folder = repository::root().join(out).join(slug(name));
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+        let mut provenance = Map::new();
+        provenance.insert("schema".into(), json!("warplens.measured/1"));
+        provenance.insert("device".into(), Value::Object(device));
+        provenance.insert(
+            "date".into(),
+            json!(first_line("date", &["-u", "+%FT%TZ"], "")),
+        );
+        provenance.insert(
+            "nvcc".into(),
+            json!(first_line("nvcc", &["--version"], "release")),
+        );
+        provenance.insert(
+            "ncu".into(),
+            json!(first_line("ncu", &["--version"], "Version")),
+        );
+        provenance.insert(
+            "commit".into(),
+            json!(first_line("git", &["rev-parse", "HEAD"], "")),
+        );
+        provenance.insert(
+            "how".into(),
+            json!(
+                "ms: CUDA events around one launch, caches as the launch before left them; \
+                 counters: first launch under ncu, caches flushed, clocks locked to base"
+            ),
+        );
+        Ok(Record {
+            file: folder.join("kernels.json"),
+            provenance,
+            runs: Vec::new(),
+            counters: Vec::new(),
+            wrong: 0,
+        })
+    }
+
+    /// All kernels of one program in one configuration.
+    fn time(&mut self, programs: &Path, plan: &Plan, n: u32, block: u32) -> anyhow::Result<()> {
+        let mut command = Command::new(programs.join(plan.program));
+        command.args(["--json", "yes", "--repeat", "50", "--n", &n.to_string()]);
+        if block != 0 {
+            command.args(["--block", &block.to_string()]);
+        }
+        let outcome = process::run(&mut command, RUN_LIMIT)?;
+        let clocks = smi(&["clocks.sm", "clocks.mem", "temperature.gpu", "power.draw"]);
+        let mut seen = 0;
+        for line in outcome.tail.lines() {
+            let Ok(Value::Object(mut run)) = serde_json::from_str::<Value>(line) else {
+                continue;
+            };
+            seen += 1;
+            run.insert("program".into(), json!(plan.program));
+            if let Some([sm, memory, temperature, power]) = clocks.as_deref() {
+                run.insert("sm_clock_mhz_after".into(), number(sm));
+                run.insert("memory_clock_mhz_after".into(), number(memory));
+                run.insert("temperature_c".into(), number(temperature));
+                run.insert("power_w".into(), number(power));
+            }
+            if run.get("right") != Some(&Value::Bool(true)) {
+                self.wrong += 1;
+            }
+            self.runs.push(Value::Object(run));
+        }
+        if seen < plan.kernels.len() {
+            let name = plan.program;
+            println!(
+                "{name} --n {n} --block {block}: {seen} of {} kernels answered",
+                plan.kernels.len()
+            );
+        }
+        if seen == 0 {
+            return Ok(()); // what an earlier day measured stays
+        }
+        self.save()
+    }
+
+    /// One kernel under ncu. False where ncu may not read counters here, so that no other need be tried.
+    fn count(&mut self, programs: &Path, plan: &Plan, kernel: &str) -> anyhow::Result<bool> {
+        let report = programs.join(format!("{}.ncu-rep", slug(kernel)));
+        let run = |metrics: Option<&str>| {
+            let mut ncu = Command::new("ncu");
+            ncu.args(["--force-overwrite", "--launch-count", "1"])
+                .args(["--section", "SourceCounters"]);
+            if let Some(metrics) = metrics {
+                ncu.args(["--metrics", metrics]);
+            }
+            ncu.arg("--export")
+                .arg(&report)
+                .arg(programs.join(plan.program))
+                .args(["--json", "yes", "--repeat", "1", "--kernel", kernel])
+                .args(["--n", &plan.counted.to_string()]);
+            process::run(&mut ncu, RUN_LIMIT)
+        };
+        let _ = std::fs::remove_file(&report);
+        // A counter that this GPU lacks makes ncu refuse them all: then the lines' own are asked for alone.
+        let outcome = match run(Some(METRICS)) {
+            Ok(outcome) if report.is_file() => outcome,
+            Ok(outcome) if outcome.tail.contains("ERR_NVGPUCTRPERM") => {
+                println!("ncu may not read counters on this machine");
+                return Ok(false);
+            }
+            Ok(_) => run(None)?,
+            Err(error) => {
+                println!("no counters: {error:#}");
+                return Ok(false);
+            }
+        };
+        if !report.is_file() {
+            println!("{kernel}: no counters");
+            return Ok(true);
+        }
+        let launch = outcome
+            .tail
+            .lines()
+            .find_map(|line| serde_json::from_str::<Value>(line).ok())
+            .unwrap_or(Value::Null);
+        let page = |arguments: &[&str]| {
+            Command::new("ncu")
+                .arg("--import")
+                .arg(&report)
+                .args(["--csv", "--page"])
+                .args(arguments)
+                .output()
+                .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+                .unwrap_or_default()
+        };
+        let lines = match source_lines(&page(&["source", "--print-source", "cuda"])) {
+            lines if lines.is_empty() => source_lines(&page(&["source"])),
+            lines => lines,
+        };
+        self.counters.push(json!({
+            "program": plan.program,
+            "launch": launch,
+            "metrics": raw_metrics(&page(&["raw"])),
+            "lines": lines,
+        }));
+        self.save()?;
+        Ok(true)
+    }
+
+    /// Written beside and renamed: a machine that goes away in between leaves the last whole file.
+    fn save(&self) -> anyhow::Result<()> {
+        let mut all = self.provenance.clone();
+        all.insert("runs".into(), Value::Array(self.runs.clone()));
+        all.insert("counters".into(), Value::Array(self.counters.clone()));
+        let half = self.file.with_extension("json.part");
+        std::fs::write(&half, serde_json::to_string_pretty(&all)?)?;
+        std::fs::rename(&half, &self.file)?;
+        Ok(())
+    }
+
+    fn finish(self) -> ExitCode {
+        println!(
+            "{} times and {} kernels' counters in {}, {} wrong results",
+            self.runs.len(),
+            self.counters.len(),
+            self.file.display(),
+            self.wrong
+        );
+        if self.wrong == 0 && !self.runs.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// `NVIDIA H200` as a folder: `nvidia-h200`.
+fn slug(name: &str) -> String {
+    let words: Vec<String> = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    words.join("-")
+}
+
+/// A number as a number, anything else as it was printed.
+fn number(text: &str) -> Value {
+    text.replace(',', "")
+        .parse::<f64>()
+        .ok()
+        .and_then(serde_json::Number::from_f64)
+        .map_or_else(|| json!(text), Value::Number)
+}
+
+/// ncu's page `raw` as CSV: a row of names, a row of units, a row a launch. The first launch's metrics.
+fn raw_metrics(csv: &str) -> BTreeMap<String, Value> {
+    let rows = rows(csv);
+    let [names, units, values, ..] = &rows[..] else {
+        return BTreeMap::new();
+    };
+    names
+        .iter()
+        .zip(units)
+        .zip(values)
+        .filter(|((name, _), value)| name.contains("__") && !value.is_empty())
+        .map(|((name, unit), value)| (name.clone(), json!({"value": number(value), "unit": unit})))
+        .collect()
+}
+
+/// ncu's page `source` as CSV: what each line that executed something counted, under ncu's own headings.
+fn source_lines(csv: &str) -> Vec<Value> {
+    let mut rows = rows(csv).into_iter();
+    let Some(heading) = rows.find(|row| row.iter().any(|cell| cell == "Source")) else {
+        return Vec::new();
+    };
+    rows.filter_map(|row| {
+        let cells: BTreeMap<&str, Value> = heading
+            .iter()
+            .zip(&row)
+            .filter(|(_, cell)| !matches!(cell.as_str(), "" | "0" | "-"))
+            .map(|(name, cell)| (name.as_str(), number(cell)))
+            .collect();
+        let executed = cells.get("Instructions Executed").and_then(Value::as_f64);
+        (row.len() == heading.len() && executed.is_some_and(|n| n > 0.0)).then(|| json!(cells))
+    })
+    .collect()
+}
+
+/// Rows of more than one cell: ncu prints remarks of its own between the tables.
+fn rows(csv: &str) -> Vec<Vec<String>> {
+    csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(csv.as_bytes())
+        .records()
+        .flatten()
+        .filter(|row| row.len() > 1)
+        .map(|row| row.iter().map(|cell| cell.trim().to_owned()).collect())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_of_the_folder_is_in_the_plan_with_its_kernels() {
+        let folder = repository::root().join("tests/kernels");
+        let mut planned: Vec<&str> = PLANS.iter().map(|plan| plan.program).collect();
+        planned.sort_unstable();
+        let mut there: Vec<String> = std::fs::read_dir(&folder)
+            .unwrap()
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                (path.extension()? == "cu")
+                    .then(|| path.file_stem()?.to_str().map(str::to_owned))?
+            })
+            .collect();
+        there.sort_unstable();
+        assert_eq!(planned, there);
+        for plan in PLANS {
+            let text =
+                std::fs::read_to_string(folder.join(format!("{}.cu", plan.program))).unwrap();
+            let runs = text.matches("program.run(").count();
+            assert_eq!(runs, plan.kernels.len(), "{}", plan.program);
+            for kernel in plan.kernels {
+                assert!(text.contains(&format!("\"{kernel}\", {{")), "{kernel}");
+            }
+        }
+    }
+
+    #[test]
+    fn ncu_tables_are_read_by_their_headings() {
+        let raw = "==PROF== Connected\n\"ID\",\"Kernel Name\",\"dram__bytes_read.sum\",\"x__y\"\n\
+                   \"\",\"\",\"Mbyte\",\"\"\n\"0\",\"f(int *, int)\",\"1,024.5\",\"\"\n";
+        let metrics = raw_metrics(raw);
+        assert_eq!(metrics.len(), 1);
+        assert_eq!(
+            metrics["dram__bytes_read.sum"],
+            json!({"value": 1024.5, "unit": "Mbyte"})
+        );
+        let source = "\"Kernel Name\",\"f\"\n\"#\",\"Source\",\"Instructions Executed\",\"L2 Theoretical Sectors Global\"\n\
+                      \"7\",\"a[i] = b[\"\"k\"\"];\",\"64\",\"256\"\n\"8\",\"}\",\"0\",\"0\"\n";
+        let lines = source_lines(source);
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0]["L2 Theoretical Sectors Global"], json!(256.0));
+        assert_eq!(lines[0]["#"], json!(7.0));
+        assert!(source_lines("==ERROR== nothing").is_empty());
+        assert!(raw_metrics("").is_empty());
+    }
+
+    #[test]
+    fn what_was_measured_is_on_disk_after_each_step() {
+        let folder = std::env::temp_dir().join(format!("warplens-measure-{}", std::process::id()));
+        let mut device = Map::new();
+        device.insert("name".into(), json!("NVIDIA  Test (80GB)"));
+        let mut record = Record::new(&folder, device).unwrap();
+        record.runs.push(json!({"kernel": "k"}));
+        record.save().unwrap();
+        let file = folder.join("nvidia-test-80gb/kernels.json");
+        let kept: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(kept["schema"], "warplens.measured/1");
+        assert_eq!(kept["runs"][0]["kernel"], "k");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

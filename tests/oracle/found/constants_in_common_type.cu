@@ -1,0 +1,4 @@
+// warplens: block=(32,1,1) grid=(1,1,1) n=0 u=0 w=0
+__global__ void k(const char* in0, char* out0, int n, unsigned u, long long w) {
+  if ((int)(1u / -1)) out0[threadIdx.x] = in0[threadIdx.x];
+}
