@@ -750,7 +750,8 @@ impl<'a> Executor<'a> {
         let mut cache: FxHashMap<(Id, usize, u32, facts::Op, facts::Space), facts::Access> =
             FxHashMap::default();
         let mut accesses = Vec::with_capacity(self.accesses.len());
-        let mut cases = Cases::new(grid_assumed.then_some(blocks));
+        let covers = self.request.covers.to_vec();
+        let mut cases = Cases::new(grid_assumed.then_some(blocks), covers);
         let mut measure = MeasureAccess {
             arena: &mut self.arena,
             domain: &self.domain,
@@ -919,12 +920,18 @@ impl<'a> Executor<'a> {
                     let given = self.arguments.iter().find(|(name, ..)| *name == var.name);
                     let (value, assumed) =
                         given.map_or((DEFAULT_ARGUMENT, true), |(_, v, assumed)| (*v, *assumed));
+                    let covered = self
+                        .request
+                        .covers
+                        .iter()
+                        .any(|one| one.parameter == var.name);
                     if assumed {
-                        add(
-                            &var.name,
-                            value.to_string(),
-                            if given.is_some() { "config" } else { "default" },
-                        );
+                        let source = match given {
+                            Some(_) if covered => "launch-site",
+                            Some(_) => "config",
+                            None => "default",
+                        };
+                        add(&var.name, value.to_string(), source);
                     }
                 }
                 Type::Pointer(..) => aligned = true,

@@ -22,7 +22,7 @@ use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, di
 
 use crate::counting::Counting;
 use crate::hosts::Kinds;
-use crate::launch::{self, Given};
+use crate::launch::{self, Given, Resolved};
 use crate::settings::Settings;
 use crate::suppress;
 use crate::translation::{Project, flatten, is_header};
@@ -769,17 +769,7 @@ impl Engine {
         overrides: &Overrides,
     ) -> KernelAnalysis {
         let kernel = &lowered.kernel;
-        let arguments = &given.arguments;
         let probabilities = given.probabilities();
-        let request = |launch: Launch| Request {
-            kernel,
-            text,
-            launch,
-            profile,
-            arguments,
-            probabilities: &probabilities,
-        };
-        let facts_for = |launch: Launch| analyze(&request(launch));
         let residency = |registers: u32, shared: u64, launch: &Launch, blocks: u64| {
             let registers = overrides.registers.unwrap_or(registers);
             let bytes = shared + launch.dynamic_shared_bytes + argument_bytes(kernel, profile);
@@ -804,16 +794,42 @@ impl Engine {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let (registers, shared) = known.unwrap_or((0, 0));
-        let mut launch = with(registers, shared);
+        let mut resolved = with(registers, shared);
         if known.is_none() && needed.get() {
-            let found = resources(&request(launch));
+            let found = resources(&Request {
+                kernel,
+                text,
+                launch: resolved.launch,
+                profile,
+                arguments: &resolved.arguments,
+                covers: &resolved.covers,
+                probabilities: &probabilities,
+            });
             let found = (found.registers_per_thread, found.static_shared_bytes);
             *lowered
                 .resources
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner) = Some(found);
-            launch = with(found.0, found.1);
+            resolved = with(found.0, found.1);
         }
+        let Resolved {
+            launch,
+            arguments,
+            covers,
+        } = resolved;
+        let facts_for = |changed: Launch| {
+            // Blocks of another shape cover something else.
+            let same = changed.block == launch.block;
+            analyze(&Request {
+                kernel,
+                text,
+                launch: changed,
+                profile,
+                arguments: &arguments,
+                covers: if same { &covers } else { &[] },
+                probabilities: &probabilities,
+            })
+        };
         let mut facts = facts_for(launch);
         let residence = residency(
             facts.registers_per_thread,

@@ -1053,7 +1053,8 @@ fn first_of_several(source: &str, undecided: &[Undecided]) -> Vec<(String, Strin
     let includes = |range: &Range<usize>| {
         source.get(range.clone()).is_some_and(|text| {
             let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            text.contains("#include") && lines.all(|line| line.starts_with(['#', '/', '*']))
+            // What stands in a header of the system is known either way.
+            text.lines().any(includes_own) && lines.all(|line| line.starts_with(['#', '/', '*']))
         })
     };
     let mut found: Vec<(String, String)> = Vec::new();
@@ -1101,6 +1102,22 @@ fn first_of_several(source: &str, undecided: &[Undecided]) -> Vec<(String, Strin
         }
     }
     found
+}
+
+/// A line that includes a header which is read.
+fn includes_own(line: &str) -> bool {
+    let directive = line.trim_start().strip_prefix('#').map(str::trim_start);
+    let Some(spelled) = directive.and_then(|line| line.strip_prefix("include")) else {
+        return false;
+    };
+    let spelled = spelled.trim_start();
+    match spelled
+        .strip_prefix('<')
+        .and_then(|rest| rest.split_once('>'))
+    {
+        Some((name, _)) => !warplens_project::is_system_header(name),
+        None => true,
+    }
 }
 
 /// True where a name stands as a word of its own on a line that is no directive.
