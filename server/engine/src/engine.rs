@@ -1,6 +1,6 @@
 //! From a document to its analysis, recomputing only what changed.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -21,6 +21,7 @@ use warplens_rules::{Place, Removal};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
 use crate::counting::Counting;
+use crate::estimates::Estimates;
 use crate::hosts::Kinds;
 use crate::launch::{self, Given, Resolved};
 use crate::settings::Settings;
@@ -848,17 +849,11 @@ impl Engine {
             warps_per_sm: overrides.warps_per_sm,
             ideal_access: None,
         };
-        let estimates: std::collections::BTreeMap<_, _> = ModelId::ALL
-            .iter()
-            .map(|&model| (model, warplens_models::estimate(model, &input)))
-            .collect();
         let model = settings
             .model
             .as_deref()
             .and_then(|name| ModelId::ALL.into_iter().find(|model| model.name() == name))
             .unwrap_or(ModelId::Auto);
-        let lines = shares(&estimates[&model].lines);
-        let what_if = warplens_models::what_if(&input);
         let findings = Self::findings(&input, overrides.registers.is_some(), &|block| {
             let changed = Launch {
                 block,
@@ -888,10 +883,8 @@ impl Engine {
             } else {
                 "estimated"
             },
-            estimates: estimates.clone(),
+            estimates: Estimates::new(overrides),
             model,
-            lines,
-            what_if,
             findings,
             name_site: kernel.name_site,
             launch_known: given.block_from_source(),
@@ -908,9 +901,11 @@ impl Engine {
         registers_known: bool,
         per_thread: &dyn Fn([u64; 3]) -> Option<f64>,
     ) -> Vec<warplens_rules::Finding> {
-        let base = warplens_models::cycles(input);
+        let base = OnceCell::new();
         let gain = |removal: Removal| {
-            let Some(before) = base else { return 1.0 };
+            let Some(before) = *base.get_or_init(|| warplens_models::cycles(input)) else {
+                return 1.0;
+            };
             let after = match removal {
                 Removal::Access(access) => warplens_models::cycles(&Input {
                     ideal_access: Some(access),
@@ -1085,21 +1080,6 @@ fn argument_bytes(kernel: &Kernel, profile: &Profile) -> u64 {
         .take(kernel.params as usize)
         .map(|var| var.ty.size())
         .sum()
-}
-
-/// Each line's share of the cycles, largest first.
-fn shares(lines: &[(u32, f64)]) -> Vec<(u32, f64)> {
-    let mut by_line: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
-    for &(line, cycles) in lines {
-        *by_line.entry(line).or_insert(0.0) += cycles;
-    }
-    let total: f64 = by_line.values().sum();
-    let mut shares: Vec<(u32, f64)> = by_line
-        .into_iter()
-        .map(|(line, cycles)| (line, if total > 0.0 { cycles / total } else { 0.0 }))
-        .collect();
-    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-    shares
 }
 
 fn place(finding: &warplens_rules::Finding, kernel: &PlacedKernel, given: &Given) -> PlacedFinding {
