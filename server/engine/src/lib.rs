@@ -10,6 +10,7 @@ mod fixes;
 mod hosts;
 mod launch;
 mod macros;
+mod options;
 mod results;
 pub mod settings;
 mod sources;
