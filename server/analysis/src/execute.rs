@@ -903,8 +903,15 @@ impl<'a> Executor<'a> {
         }
         for assumption in &self.kernel.assumed {
             // For what the build defines: the option that settles it.
-            let source = match assumption.kind {
+            let source = match &assumption.kind {
                 AssumptionKind::Build { .. } => format!("-D {}=…", assumption.name),
+                AssumptionKind::Options {
+                    place,
+                    one_of_several: false,
+                } => format!("build options, {place}"),
+                AssumptionKind::Options { place, .. } => {
+                    format!("build options, {place}, the first of several builds")
+                }
                 AssumptionKind::Template
                 | AssumptionKind::Target
                 | AssumptionKind::Unread

@@ -13,10 +13,11 @@ use warplens_analysis::facts::Launch;
 use warplens_analysis::{Request, analyze, resources};
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_ir::{
-    Assumption, AssumptionKind, CalleeLine, Item, ItemKind, Kernel, LaunchSite, TemplateArguments,
-    Unit, launch_sites, lower, may_launch, outline,
+    Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite,
+    TemplateArguments, Unit, builds, launch_sites, lower, may_build, may_launch, outline,
 };
 use warplens_models::{Factor, Input, ModelId};
+use warplens_project::SourceFile;
 use warplens_rules::{Place, Removal};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
@@ -24,6 +25,7 @@ use crate::counting::Counting;
 use crate::estimates::Estimates;
 use crate::hosts::Kinds;
 use crate::launch::{self, Given, Resolved};
+use crate::options::{BuildOptions, kernel_names};
 use crate::settings::Settings;
 use crate::suppress;
 use crate::translation::{Project, flatten, is_header};
@@ -56,8 +58,10 @@ pub struct Engine {
     sites: Kept<u64, Vec<(usize, LaunchSite)>>,
     /// Launches by file, for kernels that are launched from another one.
     launches: Mutex<FxHashMap<PathBuf, Arc<Vec<LaunchSite>>>>,
-    /// Host programs read for the kernels of other files, with the hash of what was read.
-    hosts_read: Mutex<FxHashMap<PathBuf, u64>>,
+    /// Host programs read for the kernels of other files, with the hash of what was read and what they build.
+    hosts_read: Mutex<FxHashMap<PathBuf, (u64, Arc<Vec<Build>>)>>,
+    /// What a text with programs in its literals builds them with.
+    builds: Kept<u64, Vec<Build>>,
     /// Which files are looked for launches when a kernel is launched in none that was analysed.
     hosts: Kinds,
     kernels: Kept<u64, Lowered>,
@@ -142,6 +146,8 @@ pub(crate) struct Program {
     pub(crate) unit_key: u64,
     /// Only kernels in these bytes of the source count: the rest is another program's.
     pub(crate) only: Option<Range<usize>>,
+    /// What the host program's build defines for it.
+    pub(crate) options: Option<Arc<BuildOptions>>,
 }
 
 /// A file taken apart: its own text first, then the programs in its string literals.
@@ -181,6 +187,7 @@ impl Engine {
             sites: Kept::new(kernels),
             launches: Mutex::default(),
             hosts_read: Mutex::default(),
+            builds: Kept::new(kernels),
             hosts: Kinds::All,
             kernels: Kept::new(kernels),
             analyses: Kept::new(analyses),
@@ -226,19 +233,25 @@ impl Engine {
         settings: &Settings,
         profile: &Profile,
         neighbours: bool,
+        options: Option<&Arc<BuildOptions>>,
     ) -> FileParts {
         let translation = self
             .project
             .translate(document, path, settings, profile, neighbours);
-        let main = self.program(&translation.text, &translation.headers);
+        let mut main = self.program(&translation.text, &translation.headers);
+        main.options = options.cloned();
         let sites = self.launches_in(&main);
+        let (embedded, built) = self.embedded(&main, document, path, settings, profile);
         let mut programs = vec![main];
-        for embedded in &translation.text.embedded {
-            programs.push(self.program(embedded, &flatten(&embedded.includes)));
+        for embedded in &embedded {
+            let mut program = self.program(embedded, &flatten(&embedded.includes));
+            program.options.clone_from(&built);
+            programs.push(program);
         }
         for (branch, other) in &translation.text.alternatives {
             let mut program = self.program(other, &flatten(&other.includes));
             program.only = Some(branch.clone());
+            program.options = options.cloned();
             programs.push(program);
         }
         FileParts {
@@ -246,6 +259,64 @@ impl Engine {
             sites,
             directives: directives(&translation.text.source),
         }
+    }
+
+    /// The programs in a text's string literals, read with the options that the text builds them with.
+    fn embedded(
+        &self,
+        main: &Program,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> (Vec<Arc<Expanded>>, Option<Arc<BuildOptions>>) {
+        let embedded = main.text.embedded.clone();
+        if embedded.is_empty() || !may_build(&main.text.text) {
+            return (embedded, None);
+        }
+        let key = hash(&[&main.unit_key, &main.text.hash]);
+        let builds = self
+            .builds
+            .get_or(key, || builds(&main.text, &main.items, &main.unit));
+        let kernels: Vec<String> = embedded
+            .iter()
+            .flat_map(|program| kernel_names(&program.text))
+            .collect();
+        let Some(options) = BuildOptions::of(&builds, &kernels, path, &main.text.source, settings)
+        else {
+            return (embedded, None);
+        };
+        // A copy: what is defined for the programs means nothing to the text around them.
+        let copy = document.clone();
+        let translation =
+            self.project
+                .translate(&copy, path, &options.applied(settings), profile, false);
+        (translation.text.embedded.clone(), Some(Arc::new(options)))
+    }
+
+    /// What a host program near an OpenCL file defines when it builds it.
+    fn build_options(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Option<BuildOptions> {
+        if document.language() != Language::OpenCl {
+            return None;
+        }
+        let kernels = kernel_names(&document.rope().to_string());
+        let words: Vec<&str> = kernels.iter().map(String::as_str).collect();
+        if words.is_empty() {
+            return None;
+        }
+        self.project
+            .hosts_near(path, &words, self.hosts)
+            .into_iter()
+            .find_map(|host| {
+                let builds = self.read_host(&host, settings, profile);
+                BuildOptions::of(&builds, &kernels, &host.path, &host.text, settings)
+            })
     }
 
     fn program(&self, text: &Arc<Expanded>, headers: &[Arc<Expanded>]) -> Program {
@@ -302,6 +373,7 @@ impl Engine {
             unit,
             unit_key,
             only: None,
+            options: None,
         }
     }
 
@@ -408,28 +480,47 @@ impl Engine {
             return;
         }
         for host in self.project.hosts_near(path, &kernels, self.hosts) {
-            {
-                let mut read = self
-                    .hosts_read
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                if read.insert(host.path.to_path_buf(), host.hash) == Some(host.hash) {
-                    continue;
-                }
-            }
-            let language = Language::from_path(&host.path).unwrap_or(Language::Cuda);
-            let document = Document::new(&host.text, language);
-            let found = catch_unwind(AssertUnwindSafe(|| {
-                let translation = self
-                    .project
-                    .translate(&document, &host.path, settings, profile, false);
-                let program = self.program(&translation.text, &translation.headers);
-                self.launches_in(&program)
-            }));
-            if let Ok(sites) = found {
-                self.keep_launches(&host.path, &sites);
-            }
+            self.read_host(&host, settings, profile);
         }
+    }
+
+    /// Reads a host program once: keeps its launches, gives what it builds.
+    fn read_host(
+        &self,
+        host: &SourceFile,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Arc<Vec<Build>> {
+        let read = || {
+            self.hosts_read
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some((hash, known)) = read().get(&*host.path)
+            && *hash == host.hash
+        {
+            return Arc::clone(known);
+        }
+        let language = Language::from_path(&host.path).unwrap_or(Language::Cuda);
+        let document = Document::new(&host.text, language);
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            let translation = self
+                .project
+                .translate(&document, &host.path, settings, profile, false);
+            let program = self.program(&translation.text, &translation.headers);
+            let built = builds(&program.text, &program.items, &program.unit);
+            (self.launches_in(&program), built)
+        }));
+        let built = match found {
+            Ok((sites, built)) => {
+                self.keep_launches(&host.path, &sites);
+                Arc::new(built)
+            }
+            Err(_) => Arc::default(),
+        };
+        let kept = (host.hash, Arc::clone(&built));
+        read().insert(host.path.to_path_buf(), kept);
+        built
     }
 
     /// True where another file analysed since includes this one or launches one of these kernels.
@@ -522,7 +613,19 @@ impl Engine {
         neighbours: bool,
     ) -> Option<FileAnalysis> {
         let (profile, mut problems) = self.target(settings, path);
-        let parts = self.parts(document, path, settings, &profile, neighbours);
+        let options = self
+            .build_options(document, path, settings, &profile)
+            .map(Arc::new);
+        let built = options.as_ref().map(|options| options.applied(settings));
+        let settings = built.as_ref().unwrap_or(settings);
+        let parts = self.parts(
+            document,
+            path,
+            settings,
+            &profile,
+            neighbours,
+            options.as_ref(),
+        );
         self.keep_launches(path, &parts.sites);
         self.read_hosts(path, &parts, settings, &profile);
         let ignored = parts
@@ -577,7 +680,10 @@ impl Engine {
                     let (site, here) = &variants[at];
                     let other = at.checked_sub(launches).and_then(|branch| {
                         let assume = branches.get(branch)?;
-                        self.with_branch(document, path, settings, &profile, assume, item)
+                        let (mut other, item) =
+                            self.with_branch(document, path, settings, &profile, assume, item)?;
+                        other.options.clone_from(&program.options);
+                        Some((other, item))
                     });
                     let (program, item) = match &other {
                         Some((program, item)) => (program, item),
@@ -697,7 +803,11 @@ impl Engine {
         } else {
             String::new()
         };
-        let key = hash(&[&program.unit_key, &text, &source, &template_key]);
+        let options = program
+            .options
+            .as_ref()
+            .map(|options| options.fingerprint());
+        let key = hash(&[&program.unit_key, &text, &source, &template_key, &options]);
         if let Some(lowered) = self.kernels.get(key) {
             return Ok(Some((key, lowered)));
         }
@@ -717,6 +827,11 @@ impl Engine {
                             kind: AssumptionKind::Linked,
                         });
                     }
+                }
+                if let Some(options) = &program.options {
+                    kernel
+                        .assumed
+                        .extend(options.assumptions(|name| stands_in(name, &program.text)));
                 }
                 let lowered = Lowered {
                     kernel,
@@ -1013,6 +1128,15 @@ fn includes_others(text: &str) -> bool {
             .strip_prefix('#')
             .is_some_and(|rest| rest.trim_start().starts_with("include"))
     })
+}
+
+/// True where a text or a header of it has the name as a word.
+fn stands_in(name: &str, text: &Expanded) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = text.source.match_indices(name);
+    found.any(|(at, _)| {
+        !text.source[..at].ends_with(word) && !text.source[at + name.len()..].starts_with(word)
+    }) || text.includes.iter().any(|header| stands_in(name, header))
 }
 
 /// Names that only the build can define.

@@ -71,9 +71,7 @@ impl KernelAnalysis {
     /// The kernel without one factor: factor, cycles, speedup.
     pub fn what_if(&self) -> &[(Factor, f64, f64)] {
         self.estimates.what_if.get_or_init(|| {
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                warplens_models::what_if(&self.input())
-            }));
+            let made = catch_unwind(AssertUnwindSafe(|| warplens_models::what_if(&self.input())));
             made.unwrap_or_default()
         })
     }

@@ -11,6 +11,7 @@ mod fixes;
 mod hosts;
 mod launch;
 mod macros;
+mod options;
 mod results;
 pub mod settings;
 mod sources;

@@ -274,7 +274,7 @@ pub struct Assumption {
 }
 
 /// Why something had to be assumed to read a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssumptionKind {
     /// No launch binds a template parameter.
     Template,
@@ -294,6 +294,13 @@ pub enum AssumptionKind {
         /// A definite meaning was taken for it; without, what hangs on it is not known.
         taken: bool,
     },
+    /// A host program defines it in the options of its build.
+    Options {
+        /// File and line of the build.
+        place: std::sync::Arc<str>,
+        /// Other builds define something else: the first is taken.
+        one_of_several: bool,
+    },
 }
 
 impl Assumption {
@@ -302,7 +309,12 @@ impl Assumption {
         match self.kind {
             AssumptionKind::Template | AssumptionKind::Linked => true,
             AssumptionKind::Target | AssumptionKind::Unread => false,
-            AssumptionKind::Conditional { taken } | AssumptionKind::Build { taken } => taken,
+            AssumptionKind::Conditional { taken }
+            | AssumptionKind::Build { taken }
+            | AssumptionKind::Options {
+                one_of_several: taken,
+                ..
+            } => taken,
         }
     }
 }

@@ -3,11 +3,13 @@
 //! Host functions are walked as a program would run them, with what their text decides: `walk` has the
 //! statements, `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given,
 //! `objects` the classes, `unread` what is not walked), `apis` the launches, `handles` what
-//! is launched by name, `value` what a variable holds.
+//! is launched by name, `value` what a variable holds, `texts` how texts are put together, `builds` what
+//! programs are built with.
 //! Where a condition is not known both sides are walked, and what differs afterwards is not known. Work is
 //! bounded: what goes beyond is unknown, never guessed.
 
 mod apis;
+mod builds;
 mod calls;
 mod evaluate;
 mod handles;
@@ -16,9 +18,12 @@ mod linked;
 mod objects;
 mod parameters;
 mod state;
+mod texts;
 mod unread;
 mod value;
 mod walk;
+
+pub use builds::{Build, builds, may_build};
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -159,7 +164,7 @@ pub fn launch_sites(parsed: &Arc<Expanded>, items: &[Item], unit: &Unit) -> Vec<
     if !may_launch(&parsed.text) {
         return Vec::new();
     }
-    let mut host = state::Host::new(parsed, items, unit);
+    let mut host = state::Host::new(parsed, items, unit, index::WORDS);
     host.instantiations();
     host.run();
     finished(host.sites)

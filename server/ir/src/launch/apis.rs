@@ -352,7 +352,8 @@ impl Host<'_> {
                 error
             }
             "cuModuleGetFunction" | "hipModuleGetFunction" | "cuLibraryGetKernel" => {
-                if let (Value::Address(to), Value::Text(name)) = (value(0), value(2)) {
+                if let (Value::Address(to), Some(name)) = (value(0), self.whole_text_in(&value(2)))
+                {
                     let kernel = Value::kernel(demangled(&name), Vec::new());
                     self.write(&to, kernel);
                     return error;
@@ -360,13 +361,16 @@ impl Host<'_> {
                 None
             }
             "clCreateKernel" => {
-                let Value::Text(name) = value(1) else {
-                    return None;
-                };
+                let name = self.whole_text_in(&value(1))?;
                 if let Value::Address(code) = value(2) {
                     self.forget(code.slot);
                 }
                 Some(self.kernel_object(&name))
+            }
+            "clBuildProgram" | "clCompileProgram" => {
+                let program = arguments.first().and_then(|program| program.node);
+                self.build(node, program, arguments.get(3)?, source);
+                None
             }
             "clSetKernelArg" => {
                 if let (Value::Object(_, slot), Some(at)) = (value(0), value(1).as_int()) {
@@ -412,6 +416,19 @@ impl Host<'_> {
                 .get(at)
                 .map_or(Value::Unknown, |argument| argument.value.clone())
         };
+        // The options are the text among what is given.
+        if matches!(name, "build" | "compile")
+            && let Some(options) = arguments
+                .iter()
+                .take(3)
+                .find(|argument| self.text_in(&argument.value).is_some())
+        {
+            let program = node
+                .child_by_field_name("function")
+                .and_then(|function| function.child_by_field_name("argument"));
+            self.build(node, program, options, source);
+            return Some(Value::Unknown);
+        }
         match (name, object) {
             ("setArg", Value::Object(_, slot)) => {
                 match value(0).as_int() {

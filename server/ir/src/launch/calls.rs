@@ -170,6 +170,9 @@ impl Host<'_> {
             self.forget_arguments(&named.name, &arguments, source);
             return Value::Unknown;
         }
+        if let Some(value) = self.text_call(&named.name, &arguments, source) {
+            return value;
+        }
         if let Some(value) = self.api_call(node, &named.name, &arguments, source) {
             return value;
         }
@@ -326,6 +329,8 @@ impl Host<'_> {
                 | "make_kernel"
                 | "EnqueueArgs"
                 | "string"
+                | "stringstream"
+                | "ostringstream"
         ) || self.index.classes.contains_key(&named.name)
         {
             let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);

@@ -7,6 +7,7 @@ use warplens_syntax::Node;
 
 use super::index::plain;
 use super::state::{DEEPEST, Host};
+use super::texts::{joined, spelled};
 use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
 use super::walk::{parts, text};
 use crate::lower::{Lowering, Source};
@@ -390,8 +391,39 @@ impl Host<'_> {
                 }
                 binary(operator, &a, &b)
             }
+            // Into a stream of characters.
+            "<<" if matches!(a, Value::Text(_)) => {
+                let b = self.eval(right, source);
+                let b = match self.text_in(&b) {
+                    Some(text) => Value::Text(text),
+                    None if text(right, source).ends_with("endl") => Value::Text("\n".into()),
+                    None => b,
+                };
+                let after = joined(&spelled(&a, false), &spelled(&b, false));
+                let mut stream = left;
+                while stream.kind() == "binary_expression"
+                    && let Some(inner) = stream.child_by_field_name("left")
+                {
+                    stream = inner;
+                }
+                if let Some(place) = self.place(stream, source) {
+                    self.write(&place, after.clone());
+                }
+                after
+            }
             _ => {
                 let b = self.eval(right, source);
+                // An array of characters beside a string.
+                let pointed = |host: &Self, value: &Value| host.text_in(value).map(Value::Text);
+                let (a, b) = match (&a, &b) {
+                    (Value::Text(_), Value::Address(_)) => {
+                        (a, pointed(self, &b).unwrap_or(Value::Unknown))
+                    }
+                    (Value::Address(_), Value::Text(_)) => {
+                        (pointed(self, &a).unwrap_or(Value::Unknown), b)
+                    }
+                    _ => (a, b),
+                };
                 match (&a, operator) {
                     // A pointer moves within its array.
                     (Value::Address(_), "+" | "-") if b != Value::int(0) => Value::Unknown,

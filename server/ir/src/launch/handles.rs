@@ -48,6 +48,34 @@ pub(super) fn handles(text: &str) -> FxHashMap<String, Vec<String>> {
     found
 }
 
+/// The kernels that a file makes of the program in a variable.
+pub(super) fn kernels_of_program(text: &str, program: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let makers = text
+        .match_indices("clCreateKernel")
+        .chain(text.match_indices("Kernel "))
+        .chain(text.match_indices("Kernel("));
+    for (at, maker) in makers.take(MOST) {
+        let rest = &text[at + maker.trim_end_matches('(').len()..];
+        // `cl::Kernel kernel(program, "name")` names a variable first.
+        let rest = rest
+            .trim_start()
+            .trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let Some(arguments) = rest.trim_start().strip_prefix('(').and_then(up_to_closing) else {
+            continue;
+        };
+        let mut arguments = arguments.split(',');
+        let of = arguments.next().and_then(last_name);
+        if of.as_deref() == Some(program)
+            && let Some(kernel) = arguments.next().and_then(literal)
+            && !found.iter().any(|known| known == kernel)
+        {
+            found.push(kernel.to_owned());
+        }
+    }
+    found
+}
+
 /// The last part of `object.handle`, `this->handles[2]`, spaces left out.
 pub(super) fn last_name(text: &str) -> Option<String> {
     let text = text.trim();

@@ -32,7 +32,7 @@ pub(super) struct Function<'p> {
     /// The template declaration around it.
     pub(super) template: Option<Node<'p>>,
     pub(super) kernel: bool,
-    /// A launch stands in it.
+    /// A launch stands in it, or what else is looked for.
     pub(super) launches: bool,
     /// A launch stands in it or in what it calls.
     pub(super) leads_to_launch: bool,
@@ -66,7 +66,8 @@ pub(super) struct Index<'p> {
 }
 
 impl<'p> Index<'p> {
-    pub(super) fn new(parsed: &'p Expanded, items: &[Item]) -> Index<'p> {
+    /// `words`: one of them is in every function that is looked for.
+    pub(super) fn new(parsed: &'p Expanded, items: &[Item], words: &[&str]) -> Index<'p> {
         let mut index = Index::default();
         let mut ends: FxHashMap<usize, &str> = FxHashMap::default();
         for item in items {
@@ -76,6 +77,10 @@ impl<'p> Index<'p> {
             }
         }
         index.walk(parsed.tree.root_node(), None, None, parsed, &ends, 0);
+        for function in &mut index.functions {
+            let text = &parsed.text[function.node.byte_range()];
+            function.launches = words.iter().any(|word| text.contains(word));
+        }
         for (at, function) in index.functions.iter().enumerate() {
             index
                 .by_name
@@ -201,14 +206,13 @@ impl<'p> Index<'p> {
             .next()
             .map(str::trim)
             .filter(|scope| !scope.is_empty());
-        let text = &parsed.text[node.byte_range()];
         self.functions.push(Function {
             name: last,
             class: class.or(scope).map(str::to_owned),
             node,
             template,
             kernel: kernels.contains_key(&node.end_byte()),
-            launches: WORDS.iter().any(|word| text.contains(word)),
+            launches: false,
             leads_to_launch: false,
             called: false,
         });

@@ -8,6 +8,7 @@ use super::calls::{Argument, Named, full_name};
 use super::index::{declared_name, is_changed};
 use super::parameters::{parameter_list, takes};
 use super::state::{DEEPEST, Host};
+use super::texts::{joined, spelled};
 use super::value::{Extent, Place, Record, Step, Value};
 use super::walk::{parts, text};
 use crate::Type;
@@ -78,7 +79,22 @@ impl<'p> Host<'p> {
                     self.write(place, Value::list(values));
                     return Value::Unknown;
                 }
-                (Value::Text(_), "c_str" | "data", []) => return value,
+                (Value::Text(_), "c_str" | "data" | "str", []) => return value,
+                (Value::Text(before), "append", [more]) => {
+                    let more = self
+                        .text_in(&more.value)
+                        .map_or(Value::Unknown, Value::Text);
+                    let after = joined(before, &spelled(&more, false));
+                    self.write(place, after.clone());
+                    return after;
+                }
+                (Value::Text(_), "str" | "assign", [text]) => {
+                    let text = self
+                        .text_in(&text.value)
+                        .map_or(Value::Unknown, Value::Text);
+                    self.write(place, text);
+                    return Value::Unknown;
+                }
                 _ => {}
             }
             if !class.is_empty()
@@ -215,17 +231,20 @@ impl<'p> Host<'p> {
             }
             "EnqueueArgs" => return Host::enqueue_arguments(&values),
             "Kernel" | "KernelFunctor" | "make_kernel" => {
-                if let [_, Value::Text(name), ..] = values.as_slice() {
-                    return self.kernel_object(&Rc::clone(name));
+                if let [_, name, ..] = values.as_slice()
+                    && let Some(name) = self.whole_text_in(name)
+                {
+                    return self.kernel_object(&name);
                 }
                 return match values.as_slice() {
                     [only] => only.clone(),
                     _ => Value::Unknown,
                 };
             }
-            "string" => {
+            "string" | "stringstream" | "ostringstream" => {
                 return match values.as_slice() {
-                    [text @ Value::Text(_)] => text.clone(),
+                    [] => Value::Text("".into()),
+                    [text] => self.text_in(text).map_or(Value::Unknown, Value::Text),
                     _ => Value::Unknown,
                 };
             }

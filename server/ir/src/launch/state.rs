@@ -8,7 +8,7 @@ use warplens_syntax::{Expanded, Node};
 use super::index::{Index, is_changed};
 use super::linked::Linked;
 use super::value::{Meaning, Place, Scope, Value};
-use super::{HostName, Met};
+use super::{Build, HostName, Met};
 use crate::lower::{Lowering, Source};
 use crate::types::{Bindings, Bound};
 use crate::unit::Constant;
@@ -88,6 +88,8 @@ pub(super) struct Host<'p> {
     changing: Vec<usize>,
     pub(super) breakables: Vec<Breakable>,
     pub(super) sites: Vec<Met>,
+    /// Builds met, and whether the program does not come there with the values that are known.
+    pub(super) builds: Vec<(Build, bool)>,
     /// Functions that a call or a walk came to, by first byte.
     pub(super) entered: FxHashSet<usize>,
     /// Greater than 0 in what the program does not come to with the values that are known.
@@ -113,11 +115,12 @@ impl<'p> Host<'p> {
         parsed: &'p Arc<Expanded>,
         items: &[crate::Item],
         unit: &'p Unit,
+        words: &[&str],
     ) -> Host<'p> {
         Host {
             parsed,
             unit,
-            index: Index::new(parsed, items),
+            index: Index::new(parsed, items, words),
             lowering: Lowering::for_unit(unit, parsed, false),
             slots: Vec::new(),
             numbers: 0,
@@ -128,6 +131,7 @@ impl<'p> Host<'p> {
             changing: Vec::new(),
             breakables: Vec::new(),
             sites: Vec::new(),
+            builds: Vec::new(),
             entered: FxHashSet::default(),
             beside: 0,
             asides: 0,

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use warplens_syntax::Expanded;
 
 use super::linked::{self, Linked};
+use super::texts::{GAP, common, joined, spelled};
 use crate::Type;
 use crate::lower::Lowering;
 use crate::types::{Bindings, Bound};
@@ -356,6 +357,7 @@ impl Value {
                     fields,
                 }))
             }
+            (Value::Text(a), Value::Text(b)) => common(a, b),
             (kernels @ Value::Kernels(_), Value::Unknown)
             | (Value::Unknown, kernels @ Value::Kernels(_)) => kernels.clone(),
             (Value::Kernels(a), Value::Kernels(b)) => {
@@ -505,13 +507,21 @@ pub(super) fn binary(operator: &str, a: &Value, b: &Value) -> Value {
                 _ => Value::Unknown,
             }
         }
-        (Value::Linked(_), _) | (_, Value::Linked(_)) => linked::binary(operator, a, b),
         (Value::Text(a), Value::Text(b)) => match operator {
-            "+" if a.len() + b.len() < 256 => Value::Text(format!("{a}{b}").into()),
+            "+" => joined(a, b),
+            _ if a.contains(GAP) || b.contains(GAP) => Value::Unknown,
             "==" => Value::truth(a == b),
             "!=" => Value::truth(a != b),
             _ => Value::Unknown,
         },
+        // A character, or what is not known, behind a text or before it.
+        (Value::Text(_), Value::Unknown | Value::Linked(_) | Value::Int(_, 8, true))
+        | (Value::Unknown, Value::Text(_))
+            if operator == "+" =>
+        {
+            joined(&spelled(a, false), &spelled(b, false))
+        }
+        (Value::Linked(_), _) | (_, Value::Linked(_)) => linked::binary(operator, a, b),
         _ => Value::Unknown,
     }
 }
