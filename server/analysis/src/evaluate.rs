@@ -150,16 +150,23 @@ impl Executor<'_> {
         }
     }
 
-    /// True where the bounds of a value are known and some of them are below zero.
+    /// True where some values may be below zero.
     fn may_be_negative(&self, id: Id) -> bool {
         let range = self.arena.range(id);
-        let value = self.arena.value(id);
-        range.bounded() && !range.non_negative() && value.is_none_or(|value| value < 0)
+        // Closed forms are about positive arguments; what a loop moves is looked at when its iterations are counted.
+        if range.non_negative()
+            || self.arena.has_placeholder(id)
+            || (self.open.is_some() && !range.bounded())
+        {
+            return false;
+        }
+        self.arena.value(id).is_none_or(|value| value < 0)
     }
 
     /// What arithmetic in a type makes of a result. Signed overflow is undefined: it does not happen.
     pub(crate) fn wrap(&mut self, ty: &Type, id: Id) -> Id {
         match ty {
+            &Type::BOOL => self.arena.truth(id),
             Type::Int {
                 bits,
                 signed: false,
@@ -174,6 +181,7 @@ impl Executor<'_> {
     /// What a conversion between integer types makes of a value.
     pub(crate) fn convert(&mut self, from: &Type, to: &Type, id: Id) -> Id {
         match (from, to) {
+            (_, &Type::BOOL) => self.arena.truth(id),
             (Type::Int { bits: a, signed: s }, Type::Int { bits: b, signed: t })
                 if (s == t && a <= b) || (!s && *t && a < b) =>
             {
@@ -519,6 +527,11 @@ impl Executor<'_> {
             self.integer(Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
+        let (x, y) = if operand_type == Type::SIZE && hangs_on_sign && comparison {
+            (self.of_loop_unsigned(x), self.of_loop_unsigned(y))
+        } else {
+            (x, y)
+        };
         let undefined = match (op, &whole.ty, self.arena.value(y)) {
             (IrOp::Div | IrOp::Rem, _, Some(0)) => true,
             (IrOp::Shl | IrOp::Shr, Type::Int { bits, .. }, Some(by)) => {
@@ -559,6 +572,15 @@ impl Executor<'_> {
         };
         self.integer(Some(result), line, &mut [&mut a, &mut b]);
         Value::int(result)
+    }
+
+    /// A value that moves with a loop, compared as an unsigned one of 64 bits.
+    fn of_loop_unsigned(&mut self, id: Id) -> Id {
+        if self.arena.has_placeholder(id) && !self.arena.range(id).non_negative() {
+            self.arena.unsigned(id)
+        } else {
+            id
+        }
     }
 
     /// A product of the lowest 24 bits of two numbers.
@@ -1280,6 +1302,7 @@ impl Executor<'_> {
                     .map_or((crate::execute::DEFAULT_ARGUMENT, true), |(_, v, a)| {
                         (*v, *a)
                     });
+                let value = of_type(value, *bits, *signed);
                 let kind = SymbolKind::Fixed { value, assumed };
                 let range = if assumed {
                     Interval::of_type(*bits, *signed)
@@ -1463,6 +1486,16 @@ impl Executor<'_> {
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ")
+    }
+}
+
+/// What a variable of an integer type holds of a value.
+fn of_type(value: i64, bits: u8, signed: bool) -> i64 {
+    match (bits, signed) {
+        (1, _) => i64::from(value != 0),
+        (2..=63, true) => value << (64 - bits) >> (64 - bits),
+        (2..=63, false) => value & ((1 << bits) - 1),
+        _ => value,
     }
 }
 

@@ -88,6 +88,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) counting_only: bool,
     /// Set where parameters have no values.
     pub(crate) open: Option<Open>,
+    /// Where the value of the innermost switch stands, and its branch.
+    switch: Option<(Site, usize)>,
 }
 
 impl<'a> Executor<'a> {
@@ -194,6 +196,7 @@ impl<'a> Executor<'a> {
             guesses: Vec::new(),
             counting_only: false,
             open: None,
+            switch: None,
         }
     }
 
@@ -470,6 +473,7 @@ impl<'a> Executor<'a> {
             }
             StmtKind::Loop { .. } => exits = self.looping(statement),
             StmtKind::Block(inner) => exits = self.block_of(inner),
+            StmtKind::Switch(way, inner) => exits = self.switch(way, inner),
             StmtKind::Return(value) => {
                 if let Some(value) = value {
                     self.eval(value);
@@ -550,25 +554,31 @@ impl<'a> Executor<'a> {
         otherwise: &[Stmt],
     ) -> Exits {
         let line = condition.site.line;
+        let of_switch = self.switch.filter(|(site, _)| *site == condition.site);
+        self.dry += u32::from(of_switch.is_some());
         let mut value = self.eval(condition);
+        self.dry -= u32::from(of_switch.is_some());
         let id = self.as_int(&value);
         let truth = self.arena.truth(id);
         let outer = self.context;
         let (probability, probability_from) = self.probability(condition);
-        let branch = self.new_branch(BranchDraft {
-            site: condition.site,
-            text: self.text_of(condition.site),
-            kind: BranchKind::If,
-            condition: Some(truth),
-            context: outer,
-            inner: None,
-            taken_operations: 0,
-            other_operations: 0,
-            probability,
-            probability_from,
-            why: None,
-        });
-        if self.dry == 0 {
+        let branch = match of_switch {
+            Some((_, branch)) => branch,
+            None => self.new_branch(BranchDraft {
+                site: condition.site,
+                text: self.text_of(condition.site),
+                kind: BranchKind::If,
+                condition: Some(truth),
+                context: outer,
+                inner: None,
+                taken_operations: 0,
+                other_operations: 0,
+                probability,
+                probability_from,
+                why: None,
+            }),
+        };
+        if self.dry == 0 && of_switch.is_none() {
             *self.counts.entry((outer, OpClass::Branch)).or_insert(0.0) += 1.0;
             let issued = Mix {
                 branch: 1.0,
@@ -595,11 +605,13 @@ impl<'a> Executor<'a> {
         let other_exits = self.block_of(otherwise);
         let other_flow = std::mem::replace(&mut self.flow, saved);
         self.context = outer;
-        self.set_operations(
-            branch,
-            taken_operations,
-            self.static_operations - start - taken_operations,
-        );
+        if of_switch.is_none() {
+            self.set_operations(
+                branch,
+                taken_operations,
+                self.static_operations - start - taken_operations,
+            );
+        }
         if self.dry == 0 {
             self.flow.push(Draft::Branch {
                 outer,
@@ -624,6 +636,47 @@ impl<'a> Executor<'a> {
         let a = self.under(truth, then_exits);
         let b = self.under(not, other_exits);
         self.join(a, b)
+    }
+
+    /// A switch: the branches that stand for it are no branches of the source.
+    fn switch(&mut self, way: &warplens_ir::Expr, branches: &[Stmt]) -> Exits {
+        let (site, line) = (way.site, way.site.line);
+        self.dry += 1;
+        let value = self.eval(way);
+        self.dry -= 1;
+        let id = self.as_int(&value);
+        let (probability, probability_from) = self.probability(way);
+        let branch = self.new_branch(BranchDraft {
+            site,
+            text: self.text_of(site),
+            kind: BranchKind::Switch,
+            condition: Some(id),
+            context: self.context,
+            inner: None,
+            taken_operations: 0,
+            other_operations: 0,
+            probability,
+            probability_from,
+            why: None,
+        });
+        if self.dry == 0 {
+            *self
+                .counts
+                .entry((self.context, OpClass::Branch))
+                .or_insert(0.0) += 1.0;
+            let issued = Mix {
+                int: 1.0,
+                branch: 1.0,
+                ..Mix::default()
+            };
+            compute(&mut self.flow, line, &issued, &[], 1.0);
+        }
+        let start = self.static_operations;
+        let around = self.switch.replace((site, branch));
+        let exits = self.block_of(branches);
+        self.switch = around;
+        self.set_operations(branch, self.static_operations - start, 0);
+        exits
     }
 
     /// Joins the variables of two sides; a side that was left does not count.
@@ -1045,7 +1098,9 @@ fn returns_once(statements: &[Stmt]) -> bool {
             .map(|statement| match &statement.kind {
                 StmtKind::Return(_) => 1,
                 StmtKind::If(_, then, otherwise) => count(then) + count(otherwise),
-                StmtKind::Loop { body, .. } | StmtKind::Block(body) => count(body),
+                StmtKind::Loop { body, .. } | StmtKind::Block(body) | StmtKind::Switch(_, body) => {
+                    count(body)
+                }
                 _ => 0,
             })
             .sum()

@@ -830,7 +830,7 @@ impl Leaving {
                         }
                     }
                 }
-                StmtKind::Block(inner) => self.search(inner),
+                StmtKind::Block(inner) | StmtKind::Switch(_, inner) => self.search(inner),
                 _ => {}
             }
         }
@@ -849,7 +849,7 @@ fn leaves(statements: &[Stmt]) -> (bool, bool) {
                 let (left, other) = (leaves(then), leaves(otherwise));
                 (left.0 || other.0, left.1 || other.1)
             }
-            StmtKind::Block(inner) => leaves(inner),
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => leaves(inner),
             _ => continue,
         };
         found = (found.0 || breaks, found.1 || continues);
@@ -882,7 +882,7 @@ fn assigned_in(statements: &[Stmt], out: &mut Vec<VarId>) {
                     .for_each(|e| assigned_by(e, out));
                 assigned_in(body, out);
             }
-            StmtKind::Block(inner) => assigned_in(inner, out),
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => assigned_in(inner, out),
             StmtKind::Return(value) => value.iter().for_each(|value| assigned_by(value, out)),
             StmtKind::Declare(_, None)
             | StmtKind::Break

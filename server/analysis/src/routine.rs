@@ -421,6 +421,10 @@ fn move_to(statements: &mut [Stmt], call: Site) {
                 move_to(body, call);
             }
             StmtKind::Block(inner) => move_to(inner, call),
+            StmtKind::Switch(way, inner) => {
+                move_expression(way, call);
+                move_to(inner, call);
+            }
             StmtKind::Break | StmtKind::Continue | StmtKind::Barrier | StmtKind::Unknown(_) => {}
         }
     }

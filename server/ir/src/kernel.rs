@@ -212,6 +212,9 @@ pub enum StmtKind {
     },
     /// `{ … }`.
     Block(Vec<Stmt>),
+    /// `switch`: which of its cases is gone to, counted from 1 (0: none), and the branches that stand for it.
+    /// Their conditions stand where the value stands; they read no memory.
+    Switch(Expr, Vec<Stmt>),
     /// `return`.
     Return(Option<Expr>),
     /// `break`.

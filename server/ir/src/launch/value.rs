@@ -137,8 +137,8 @@ impl PartialEq for LambdaRef {
 }
 
 impl Value {
-    pub(super) const TRUE: Value = Value::Int(1, 8, false);
-    pub(super) const FALSE: Value = Value::Int(0, 8, false);
+    pub(super) const TRUE: Value = Value::Int(1, 1, false);
+    pub(super) const FALSE: Value = Value::Int(0, 1, false);
 
     pub(super) fn int(value: i64) -> Value {
         Value::Int(value, 32, true)
@@ -379,20 +379,7 @@ impl Value {
     /// The value as a variable of that type holds it.
     pub(super) fn converted(self, ty: &Type) -> Value {
         match (ty, self) {
-            (
-                Type::Int {
-                    bits: 8,
-                    signed: false,
-                },
-                Value::Float(value, _),
-            ) => {
-                // `bool` and `unsigned char` are one type here: they agree on 0 and 1 only.
-                if value == 0.0 || value == 1.0 {
-                    Value::Int(value as i64, 8, false)
-                } else {
-                    Value::Unknown
-                }
-            }
+            (&Type::BOOL, Value::Float(value, _)) => Value::Int(i64::from(value != 0.0), 1, false),
             (Type::Int { bits, signed }, Value::Float(value, _)) => {
                 if value.is_finite() && value.abs() < 9e18 {
                     Value::Int(

@@ -30,6 +30,7 @@ mod recursion;
 mod routines;
 mod split;
 mod statements;
+mod switch;
 mod templates;
 mod traits;
 mod types;
