@@ -293,9 +293,9 @@ impl Measure<'_> {
         let figure = Figure {
             root: draft.address,
             period,
-            // Words that two lanes share come once; on Kepler the two of one row.
+            // Words that two lanes share come once; on Kepler two of one row, or of one bank.
             unit: match draft.space {
-                Space::Shared if !self.profile.bank_rule.kepler_four_byte => word(draft.bytes),
+                Space::Shared if self.profile.bank_rule.is_of_words() => word(draft.bytes),
                 _ => period,
             },
             bytes: i64::from(draft.bytes),
