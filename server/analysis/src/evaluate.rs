@@ -9,11 +9,22 @@ use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 use crate::access::{AccessDraft, any};
 use crate::branch::BranchDraft;
 use crate::execute::Executor;
-use crate::facts::{BranchKind, Mix, Op, OpClass, Space, StructField};
+use crate::facts::{Alias, BranchKind, Link, Mix, Op, OpClass, Space, StructField};
 use crate::flow::{Draft, compute};
 use crate::value::{Array, ArrayId, Kind, Place, Value};
 
 impl Executor<'_> {
+    /// From here on what is executed is only looked at: nothing is recorded.
+    pub(crate) fn begin_look(&mut self) {
+        self.dry += 1;
+        self.dependence.pause();
+    }
+
+    pub(crate) fn end_look(&mut self) {
+        self.dry -= 1;
+        self.dependence.resume();
+    }
+
     // ---- cost ----------------------------------------------------------------------------------
 
     /// Counts source operations and adds what a compiled kernel issues for them.
@@ -41,6 +52,7 @@ impl Executor<'_> {
             needs.sort_unstable();
             needs.dedup();
         }
+        self.dependence.issue(class, issued);
         if issued.total() > 0.0 || !needs.is_empty() {
             let chain = issued.total();
             compute(&mut self.flow, line, issued, &needs, chain);
@@ -59,6 +71,10 @@ impl Executor<'_> {
             ..Mix::default()
         };
         self.operation(OpClass::Int, 1.0, &issued, line, operands);
+        match result {
+            Some(id) if fresh => self.dependence.computed(id),
+            _ => {}
+        }
     }
 
     /// True the first time that a value must be computed where the execution stands.
@@ -106,6 +122,10 @@ impl Executor<'_> {
             _ => issued.fp32 = amount,
         }
         self.operation(class, operations * lanes, &issued, line, operands);
+        if amount > 0.0 && self.dry == 0 {
+            // The lanes of a vector do not wait for one another.
+            self.dependence.is(Link::Add, instructions);
+        }
     }
 
     fn conversion(&mut self, from: &Type, to: &Type, line: u32, value: &mut Value) {
@@ -195,6 +215,17 @@ impl Executor<'_> {
 
     /// The value of an expression; its accesses and operations are recorded.
     pub(crate) fn eval(&mut self, expression: &Expr) -> Value {
+        self.dependence.enter();
+        let mut value = self.evaluate(expression);
+        let own = value.origin.or_else(|| match value.kind {
+            Kind::Int(id) => self.dependence.known(id),
+            Kind::Pointer(..) | Kind::Data => None,
+        });
+        value.origin = self.dependence.leave(own);
+        value
+    }
+
+    fn evaluate(&mut self, expression: &Expr) -> Value {
         self.steps = self.steps.saturating_add(1);
         let line = expression.site.line;
         match &expression.kind {
@@ -233,6 +264,7 @@ impl Executor<'_> {
                             uniform,
                             kind: Kind::Data,
                             loads: value.loads,
+                            origin: None,
                         }
                     }
                     UnaryOp::Not => {
@@ -262,7 +294,8 @@ impl Executor<'_> {
                     .ty
                     .element()
                     .map_or(1, |element| element.size().max(1) as i64);
-                let after = match before.kind {
+                self.dependence.input(before.origin);
+                let mut after = match before.kind {
                     Kind::Int(id) => {
                         let step = self.arena.constant(*by);
                         let sum = self.arena.add(id, step);
@@ -284,6 +317,7 @@ impl Executor<'_> {
                     };
                     self.integer(id, line, &mut [&mut before]);
                 }
+                after.origin = self.dependence.result(None);
                 self.write(&place, target, after.clone());
                 if *postfix { before } else { after }
             }
@@ -310,6 +344,7 @@ impl Executor<'_> {
                             kind: Kind::Data,
                             uniform,
                             loads: value.loads,
+                            origin: None,
                         }
                     }
                 }
@@ -351,6 +386,7 @@ impl Executor<'_> {
                     kind,
                     loads,
                     uniform,
+                    origin: None,
                 }
             }
             ExprKind::Inline(statements, result) => {
@@ -375,6 +411,7 @@ impl Executor<'_> {
                     kind,
                     loads,
                     uniform,
+                    origin: None,
                 }
             }
         }
@@ -468,11 +505,23 @@ impl Executor<'_> {
                     .flat_map(|value| std::mem::take(&mut value.loads))
                     .collect();
                 self.floating(&operand_type, 1.0, 0.0, line, &mut []);
+                if is_product(left) {
+                    self.dependence.fuse(a.origin, b.origin);
+                } else {
+                    self.dependence.fuse(b.origin, a.origin);
+                }
                 if self.dry == 0 && !needs.is_empty() {
                     compute(&mut self.flow, line, &Mix::default(), &needs, 0.0);
                 }
             } else {
                 self.floating(&operand_type, 1.0, instructions, line, &mut both);
+                if self.dry == 0 && matches!(operand_type, Type::Float { .. } | Type::Vector(..)) {
+                    match op {
+                        IrOp::Mul => self.dependence.is(Link::Multiply, instructions),
+                        IrOp::Div => self.dependence.is(Link::Divide, instructions),
+                        _ => {}
+                    }
+                }
                 if op == IrOp::Div {
                     let issued = Mix {
                         sfu: 1.0,
@@ -491,6 +540,7 @@ impl Executor<'_> {
                 kind: Kind::Data,
                 loads,
                 uniform,
+                origin: None,
             };
         }
         // Pointers move by elements.
@@ -714,13 +764,21 @@ impl Executor<'_> {
                     kind: Kind::Data,
                     uniform,
                     loads: result.loads,
+                    origin: None,
                 }
             }
         };
+        let mut result = result;
+        result.origin = self.dependence.result(None);
+        self.dependence.settle();
         // `a[f(i)] += x` evaluates its subscript once.
-        self.dry += u32::from(op.is_some());
+        if op.is_some() {
+            self.begin_look();
+        }
         let place = self.place(target);
-        self.dry -= u32::from(op.is_some());
+        if op.is_some() {
+            self.end_look();
+        }
         self.write(&place, target, result.clone());
         result
     }
@@ -775,6 +833,7 @@ impl Executor<'_> {
                     kind: Kind::Int(result),
                     loads,
                     uniform: false,
+                    origin: None,
                 }
             }
             (Kind::Pointer(p, i), Kind::Pointer(q, j), _) if p == q => {
@@ -789,6 +848,7 @@ impl Executor<'_> {
                     kind: Kind::Data,
                     loads,
                     uniform,
+                    origin: None,
                 }
             }
         }
@@ -818,6 +878,7 @@ impl Executor<'_> {
                         site: whole.site,
                     };
                     let value = self.eval(value);
+                    self.dependence.settle();
                     let place = self.place(&target);
                     self.write(&place, &target, value);
                 }
@@ -828,6 +889,7 @@ impl Executor<'_> {
                 for argument in arguments.iter().skip(1) {
                     loads.append(&mut self.eval(argument).loads);
                 }
+                self.dependence.settle();
                 if let Some(pointer) = arguments.first() {
                     let target = Expr {
                         kind: ExprKind::Deref(Box::new(pointer.clone())),
@@ -942,6 +1004,7 @@ impl Executor<'_> {
                     kind: Kind::Data,
                     loads,
                     uniform,
+                    origin: None,
                 }
             }
             Function::Math(MathClass::Special) => {
@@ -1054,6 +1117,7 @@ impl Executor<'_> {
             name: name.to_owned(),
             space,
             shared: None,
+            alias: Alias::Unknown,
         });
         ArrayId(self.arrays.len() as u32 - 1)
     }
@@ -1078,10 +1142,17 @@ impl Executor<'_> {
             (Storage::Local, _) => Space::Local,
         };
         let shared = self.shared_index(id);
+        let alias = match (var.storage, &var.ty) {
+            _ if space == Space::Constant => Alias::ReadOnly,
+            (Storage::Param(_), Type::Pointer(..)) if var.restrict => Alias::Restrict,
+            (Storage::Param(_), Type::Pointer(..)) => Alias::Parameter,
+            _ => Alias::Own,
+        };
         self.arrays.push(Array {
             name: var.name.clone(),
             space,
             shared,
+            alias,
         });
         let array = ArrayId(self.arrays.len() as u32 - 1);
         self.arrays_by_var.insert(id, array);
@@ -1186,21 +1257,24 @@ impl Executor<'_> {
     pub(crate) fn read(&mut self, place: &Place, expression: &Expr) -> Value {
         match place {
             Place::Variable(id) => self.variable(*id),
-            Place::Part(id, _) => {
+            Place::Part(id, at) => {
                 let whole = self.variable(*id);
                 let uniform = self.is_uniform(&whole);
+                let origin = self.dependence.part(whole.origin, *at);
                 if expression.ty.is_int() {
                     let unknown = self.unknown(true, uniform);
                     Value {
                         kind: Kind::Int(unknown),
                         loads: whole.loads,
                         uniform,
+                        origin,
                     }
                 } else {
                     Value {
                         kind: Kind::Data,
                         loads: whole.loads,
                         uniform,
+                        origin,
                     }
                 }
             }
@@ -1219,12 +1293,14 @@ impl Executor<'_> {
                             kind: Kind::Int(id),
                             loads,
                             uniform,
+                            origin: None,
                         }
                     }
                     _ => Value {
                         kind: Kind::Data,
                         loads,
                         uniform,
+                        origin: None,
                     },
                 }
             }
@@ -1242,21 +1318,25 @@ impl Executor<'_> {
     pub(crate) fn write(&mut self, place: &Place, target: &Expr, value: Value) {
         match place {
             Place::Variable(id) => self.env.set(*id, Some(value)),
-            Place::Part(id, _) => {
+            Place::Part(id, at) => {
                 let uniform = self.is_uniform(&value) && {
                     let whole = self.variable(*id);
                     self.is_uniform(&whole)
                 };
                 let mut loads = value.loads;
+                let mut origin = None;
                 if let Some(old) = self.env.get(*id) {
                     loads.extend(&old.loads);
+                    origin = old.origin;
                 }
+                let origin = self.dependence.with_part(origin, *at, value.origin);
                 loads.sort_unstable();
                 loads.dedup();
                 let value = Value {
                     kind: Kind::Data,
                     loads,
                     uniform,
+                    origin,
                 };
                 self.env.set(*id, Some(value));
             }
@@ -1371,6 +1451,7 @@ impl Executor<'_> {
             name,
             space,
             shared,
+            alias,
         } = self.arrays[array.0 as usize].clone();
         let class = match (space, op) {
             (_, Op::Atomic) => OpClass::Atomic,
@@ -1410,6 +1491,7 @@ impl Executor<'_> {
             address,
             context: self.context,
             field,
+            alias,
         });
         let draft = self.accesses.len() - 1;
         if space == Space::Local && !registers {
@@ -1423,12 +1505,15 @@ impl Executor<'_> {
                     ..Mix::default()
                 };
                 compute(&mut self.flow, site.line, &issued, &[], 1.0);
+                self.dependence.address();
             }
             self.flow.push(Draft::Access {
                 access: draft,
                 uses: waits,
             });
         }
+        self.dependence
+            .access(array, address, op, space, draft, !registers);
         draft
     }
 
@@ -1439,6 +1524,7 @@ impl Executor<'_> {
         let innermost = self.contexts[self.context].innermost;
         if let Some(counter) = innermost
             && !self.arena.depends_on(base, counter)
+            && self.arena.opaque(base).is_none()
         {
             return false;
         }

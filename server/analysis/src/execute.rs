@@ -10,8 +10,9 @@ use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Interval, Symbol, Sy
 use crate::access::{AccessDraft, Measure as MeasureAccess, any};
 use crate::branch::{BarrierDraft, BranchDraft, From, Measure as MeasureBranch};
 use crate::cases::{Cases, MOST_TURNS};
-use crate::context::{Budget, Context, Executions, Origin};
+use crate::context::{Budget, Context, Executions, Origin as GuardOrigin};
 use crate::counts::Open;
+use crate::dependence::{Graph, Origin, latency_on};
 use crate::env::{Changes, Env};
 use crate::facts::{
     Assumption, BranchKind, Count, KernelFacts, Mix, NotUnderstood, OpClass, SharedArray, Site,
@@ -65,6 +66,7 @@ pub(crate) struct Executor<'a> {
     /// Greater than 0 while a loop's body is only looked at: nothing is recorded.
     pub(crate) dry: u32,
     pub(crate) flow: Vec<Draft>,
+    pub(crate) dependence: Graph,
     pub(crate) routines: Routines,
     pub(crate) accesses: Vec<AccessDraft>,
     pub(crate) branches: Vec<BranchDraft>,
@@ -178,6 +180,7 @@ impl<'a> Executor<'a> {
             context: 0,
             dry: 0,
             flow: Vec::new(),
+            dependence: Graph::new(request.kernel.name_site.line),
             routines: Routines::default(),
             accesses: Vec::new(),
             branches: Vec::new(),
@@ -206,6 +209,7 @@ impl<'a> Executor<'a> {
     }
 
     pub(crate) fn resources(mut self) -> Resources {
+        self.dependence.pause();
         self.execute();
         Resources {
             registers_per_thread: self.registers(),
@@ -311,7 +315,7 @@ impl<'a> Executor<'a> {
             &self.arena,
             condition,
             holds,
-            Origin { branch, early_exit },
+            GuardOrigin { branch, early_exit },
             probability,
             lanes,
         );
@@ -401,7 +405,7 @@ impl<'a> Executor<'a> {
                             condition: left,
                             holds: false,
                         };
-                        let origin = Origin {
+                        let origin = GuardOrigin {
                             branch: usize::MAX,
                             early_exit: true,
                         };
@@ -434,6 +438,13 @@ impl<'a> Executor<'a> {
     }
 
     fn statement(&mut self, statement: &Stmt) -> Exits {
+        self.dependence.enter();
+        let exits = self.perform(statement);
+        self.dependence.end();
+        exits
+    }
+
+    fn perform(&mut self, statement: &Stmt) -> Exits {
         let mut exits = self.no_exits();
         if self.routines.failed() {
             return exits;
@@ -455,6 +466,7 @@ impl<'a> Executor<'a> {
                     let mut value = self.eval(init);
                     let ty = &self.kernel.var(*id).ty;
                     value = self.converted(value, &init.ty, ty, line);
+                    value.origin = self.dependence.result(None);
                     value
                 });
                 let memory = matches!(
@@ -494,6 +506,7 @@ impl<'a> Executor<'a> {
                         context: self.context,
                     });
                     self.flow.push(Draft::Barrier { line });
+                    self.dependence.region(line);
                 }
             }
             StmtKind::Unknown(_) => {}
@@ -541,6 +554,7 @@ impl<'a> Executor<'a> {
                     kind: Kind::Data,
                     uniform,
                     loads: value.loads,
+                    origin: None,
                 }
             }
             _ => value,
@@ -586,7 +600,10 @@ impl<'a> Executor<'a> {
             };
             let needs = std::mem::take(&mut value.loads);
             compute(&mut self.flow, line, &issued, &needs, 1.0);
+            self.dependence.issue(OpClass::Branch, &issued);
         }
+        let decided = value.origin;
+        self.dependence.region(line);
         let mark = self.env.mark();
         let start = self.static_operations;
 
@@ -601,6 +618,7 @@ impl<'a> Executor<'a> {
         self.context = outer;
 
         self.enter(truth, false, branch, false);
+        self.dependence.region(line);
         let other = self.context;
         let other_exits = self.block_of(otherwise);
         let other_flow = std::mem::replace(&mut self.flow, saved);
@@ -625,8 +643,9 @@ impl<'a> Executor<'a> {
         let other_changes = self.env.take_back(&mark);
         let then_left = self.leaving(then_exits);
         let other_left = self.leaving(other_exits);
+        self.dependence.region(line);
         self.merge(
-            truth,
+            (truth, decided),
             then_changes,
             other_changes,
             self.arena.as_const(then_left) == Some(1),
@@ -682,7 +701,7 @@ impl<'a> Executor<'a> {
     /// Joins the variables of two sides; a side that was left does not count.
     fn merge(
         &mut self,
-        condition: Id,
+        (condition, decided): (Id, Origin),
         then_changes: Changes,
         other_changes: Changes,
         then_left: bool,
@@ -713,15 +732,24 @@ impl<'a> Executor<'a> {
                 .get(&id)
                 .map_or(before, Option::as_ref)
                 .cloned();
-            if other == taken {
-                self.env.set(id, other);
-                continue;
-            }
             let (Some(a), Some(b)) = (&taken, &other) else {
                 // Known on one side only: read there for the first time, or undefined on the other.
                 self.env.set(id, other.or(taken));
                 continue;
             };
+            let origin = if a.origin == b.origin {
+                a.origin
+            } else {
+                self.dependence.meet([a.origin, b.origin, decided])
+            };
+            if a.is_like(b) {
+                let same = Value {
+                    origin,
+                    ..a.clone()
+                };
+                self.env.set(id, Some(same));
+                continue;
+            }
             let mut loads = a.loads.clone();
             loads.extend(&b.loads);
             loads.sort_unstable();
@@ -739,6 +767,7 @@ impl<'a> Executor<'a> {
                 kind,
                 loads,
                 uniform,
+                origin,
             };
             self.env.set(id, Some(merged));
         }
@@ -832,6 +861,7 @@ impl<'a> Executor<'a> {
                     site: draft.site,
                     text: draft.text.clone(),
                     field: draft.field.clone(),
+                    alias: draft.alias,
                     ..known
                 },
                 None => {
@@ -881,6 +911,13 @@ impl<'a> Executor<'a> {
         let registers_per_thread = self.registers();
         let bodies = self.routines.totals(&executions);
         let flow = flow::finish(std::mem::take(&mut self.flow), &executions, &bodies);
+        let latency = |link| latency_on(self.profile, link);
+        let (dependence, first_uses) =
+            self.dependence
+                .finish(accesses.len(), &executions, &latency);
+        for (access, first_use) in accesses.iter_mut().zip(first_uses) {
+            access.first_use = first_use;
+        }
         KernelFacts {
             name: self.kernel.name.clone(),
             name_site: self.kernel.name_site,
@@ -891,6 +928,7 @@ impl<'a> Executor<'a> {
             branches,
             counts,
             flow,
+            dependence,
             shared_arrays: self.shared.into_iter().map(|(_, array)| array).collect(),
             static_shared_bytes,
             local_bytes_per_thread,

@@ -9,6 +9,7 @@ mod branch;
 mod cases;
 mod context;
 mod counts;
+mod dependence;
 mod env;
 mod evaluate;
 mod execute;

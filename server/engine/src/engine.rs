@@ -26,7 +26,7 @@ use crate::estimates::Estimates;
 use crate::hosts::Kinds;
 use crate::launch::{self, Given, Resolved};
 use crate::options::{BuildOptions, kernel_names};
-use crate::settings::Settings;
+use crate::settings::{BankBytes, Settings};
 use crate::suppress;
 use crate::translation::{Project, flatten, is_header};
 use crate::{
@@ -214,7 +214,7 @@ impl Engine {
                 .or_else(|| self.profiles.iter().next())
                 .expect("profiles are built in")
         };
-        match &settings.gpu {
+        let (profile, problems) = match &settings.gpu {
             None => (default(), Vec::new()),
             Some(id) => match self.profiles.get(id) {
                 Some(profile) => (profile, Vec::new()),
@@ -223,7 +223,11 @@ impl Engine {
                     vec![crate::settings::unknown_gpu(id, &self.profiles)],
                 ),
             },
-        }
+        };
+        let other_mode = (settings.shared_bank_bytes == Some(BankBytes::Eight))
+            .then(|| profile.with_eight_byte_banks());
+        let profile = other_mode.flatten().map_or(profile, Arc::new);
+        (profile, problems)
     }
 
     fn parts(
@@ -861,6 +865,7 @@ impl Engine {
             &key,
             given,
             &profile.id,
+            &profile.bank_rule,
             &OverrideKey(overrides),
             &settings.model,
         ]);

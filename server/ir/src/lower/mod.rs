@@ -307,6 +307,7 @@ impl<'u> Lowering<'u> {
             site,
             extent_sites: Vec::new(),
             escapes: false,
+            restrict: false,
         });
         id
     }
