@@ -142,6 +142,10 @@ impl Measure<'_> {
             } else {
                 Certainty::Assumed
             };
+            if access.certainty == Certainty::Assumed {
+                let never = || "never executed under the assumed launch and arguments".to_owned();
+                access.why = Some(context.why.clone().unwrap_or_else(never));
+            }
             access.pattern = Self::pattern(&access, &sums);
             access.requests = Some(0.0);
             return access;
