@@ -27,6 +27,17 @@ pub(crate) struct AccessDraft {
     pub(crate) context: usize,
     pub(crate) field: Option<StructField>,
     pub(crate) alias: Alias,
+    /// Why nothing can be said of where it goes, whatever the address.
+    pub(crate) unseen: Option<Unseen>,
+}
+
+/// Accesses of which only the runtime knows more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unseen {
+    /// A packet of a pipe.
+    Pipe,
+    /// In a launch that the kernel makes.
+    Launch,
 }
 
 pub(crate) struct Measure<'a> {
@@ -108,6 +119,18 @@ impl Measure<'_> {
             alias: draft.alias,
             first_use: None,
         };
+        if let Some(unseen) = draft.unseen {
+            let why = match unseen {
+                Unseen::Pipe => "where a pipe's packet lies is the runtime's affair",
+                Unseen::Launch => {
+                    access.requests = None;
+                    access.active_lanes_per_request = None;
+                    "it runs in the launch that is enqueued here"
+                }
+            };
+            access.why = Some(why.to_owned());
+            return access;
+        }
         if let Some(data) = self.arena.opaque(draft.address) {
             access.pattern = if data {
                 Pattern::DataDependent

@@ -6,7 +6,7 @@ use warplens_ir::{
 };
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 
-use crate::access::{AccessDraft, any};
+use crate::access::{AccessDraft, Unseen, any};
 use crate::branch::BranchDraft;
 use crate::execute::Executor;
 use crate::facts::{Alias, BranchKind, Link, Mix, Op, OpClass, Space, StructField};
@@ -922,6 +922,41 @@ impl Executor<'_> {
                     ..Value::data(false)
                 };
             }
+            Function::Pipe { store } => {
+                let mut needs = Vec::new();
+                for argument in arguments {
+                    needs.append(&mut self.eval(argument).loads);
+                }
+                let array = self.array("pipe", Space::Global);
+                let address = self.unknown(true, false);
+                let bytes = (whole.ty.size() as u32).max(1);
+                let op = if *store { Op::Store } else { Op::Load };
+                let load = self.record(array, address, bytes, bytes, op, whole, &needs);
+                let recorded = self.dry == 0 && !self.counting_only;
+                if let Some(draft) = self.accesses.get_mut(load).filter(|_| recorded) {
+                    draft.unseen = Some(Unseen::Pipe);
+                }
+                return Value {
+                    loads: if *store { Vec::new() } else { vec![load] },
+                    ..Value::data(false)
+                };
+            }
+            Function::Launched { store } => {
+                if let Some(place) = arguments.first() {
+                    self.launched(place, if *store { Op::Store } else { Op::Load });
+                }
+                return Value::data(false);
+            }
+            Function::Runtime => {
+                let mut needs = Vec::new();
+                for argument in arguments {
+                    needs.append(&mut self.eval(argument).loads);
+                }
+                return Value {
+                    loads: needs,
+                    ..Value::int(self.unknown(true, false))
+                };
+            }
             Function::Texture { store } => {
                 let mut needs = Vec::new();
                 for argument in arguments {
@@ -1110,6 +1145,51 @@ impl Executor<'_> {
         } else {
             Vec::new()
         }
+    }
+
+    /// An access that another launch makes: listed, and counted nowhere.
+    fn launched(&mut self, place: &Expr, op: Op) {
+        if self.dry > 0 || self.counting_only {
+            return;
+        }
+        let mut root = place;
+        let array = loop {
+            root = match &root.kind {
+                ExprKind::Index(base, _)
+                | ExprKind::Deref(base)
+                | ExprKind::Field(base, _)
+                | ExprKind::Cast(_, base)
+                | ExprKind::AddressOf(base)
+                | ExprKind::Binary(_, base, _) => base,
+                ExprKind::Var(id) => break Some(self.array_of(*id)),
+                _ => break None,
+            };
+        };
+        let (name, space) = match (array, &root.ty) {
+            (Some(array), _) => {
+                let array = &self.arrays[array.0 as usize];
+                (array.name.clone(), array.space)
+            }
+            (None, Type::Pointer(_, AddressSpace::Shared)) => (String::new(), Space::Shared),
+            (None, _) => (String::new(), Space::Global),
+        };
+        let bytes = (place.ty.size() as u32).max(1);
+        let address = self.unknown(true, false);
+        self.accesses.push(AccessDraft {
+            site: place.site,
+            text: self.text_of(place.site),
+            array: name,
+            space,
+            shared: None,
+            op,
+            bytes,
+            element: bytes,
+            address,
+            context: self.context,
+            field: Self::struct_field(place),
+            alias: Alias::Unknown,
+            unseen: Some(Unseen::Launch),
+        });
     }
 
     pub(crate) fn array(&mut self, name: &str, space: Space) -> ArrayId {
@@ -1492,6 +1572,7 @@ impl Executor<'_> {
             context: self.context,
             field,
             alias,
+            unseen: None,
         });
         let draft = self.accesses.len() - 1;
         if space == Space::Local && !registers {

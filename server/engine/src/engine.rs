@@ -14,7 +14,8 @@ use warplens_analysis::{Request, analyze, resources};
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_ir::{
     Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite,
-    TemplateArguments, Unit, builds, launch_sites, lower, may_build, may_launch, outline,
+    TemplateArguments, Unit, builds, launch_sites, launch_sites_through, lower, may_build,
+    may_launch, outline,
 };
 use warplens_models::{Factor, Input, ModelId};
 use warplens_project::SourceFile;
@@ -60,6 +61,8 @@ pub struct Engine {
     launches: Mutex<FxHashMap<PathBuf, Arc<Vec<LaunchSite>>>>,
     /// Host programs read for the kernels of other files, with the hash of what was read and what they build.
     hosts_read: Mutex<FxHashMap<PathBuf, (u64, Arc<Vec<Build>>)>>,
+    /// Launches by a file's functions as other files call them, with the hashes of all that was read.
+    called: Mutex<FxHashMap<PathBuf, Called>>,
     /// What a text with programs in its literals builds them with.
     builds: Kept<u64, Vec<Build>>,
     /// Which files are looked for launches when a kernel is launched in none that was analysed.
@@ -74,6 +77,14 @@ pub(crate) struct Lowered {
     pub(crate) kernel: Kernel,
     /// Registers and static shared bytes, once some analysis has found them.
     pub(crate) resources: Mutex<Option<(u32, u64)>>,
+}
+
+/// What a file launches when others call it.
+#[derive(Debug)]
+struct Called {
+    /// A hash of it and of those that call it.
+    read: u64,
+    sites: Arc<Vec<LaunchSite>>,
 }
 
 /// What was computed once, by content.
@@ -187,6 +198,7 @@ impl Engine {
             sites: Kept::new(kernels),
             launches: Mutex::default(),
             hosts_read: Mutex::default(),
+            called: Mutex::default(),
             builds: Kept::new(kernels),
             hosts: Kinds::All,
             kernels: Kept::new(kernels),
@@ -324,6 +336,16 @@ impl Engine {
     }
 
     fn program(&self, text: &Arc<Expanded>, headers: &[Arc<Expanded>]) -> Program {
+        self.program_with(text, headers, None)
+    }
+
+    /// The same with another source file whose host functions it may call.
+    fn program_with(
+        &self,
+        text: &Arc<Expanded>,
+        headers: &[Arc<Expanded>],
+        linked: Option<&Arc<Expanded>>,
+    ) -> Program {
         let language = text.language;
         let mut key = hash(&[&language]);
         let mut earlier: Option<Arc<Unit>> = None;
@@ -348,6 +370,13 @@ impl Engine {
             if !unit.is_bare() {
                 earlier = Some(unit);
             }
+        }
+        if let Some(linked) = linked {
+            key = hash(&[&key, &linked.hash, &"linked"]);
+            let unit = self.units.get_or(key, || {
+                Unit::new(linked, &self.items(linked), earlier.clone(), true)
+            });
+            earlier = Some(unit);
         }
         let items = outline(text);
         let spelled = |item: &Item| &text.text[item.range.clone()];
@@ -437,11 +466,19 @@ impl Engine {
         &self,
         kernel: &str,
         own: &[LaunchSite],
+        by_callers: &[LaunchSite],
         path: &Path,
     ) -> Vec<(LaunchSite, bool)> {
         let mut found: Vec<(LaunchSite, bool)> = Vec::new();
         for site in own.iter().filter(|site| site.kernel == kernel) {
             add_variant(&mut found, site, true);
+        }
+        // What the callers decide stands for what the file left open.
+        if by_callers.iter().any(|site| site.kernel == kernel) {
+            found.clear();
+            for site in by_callers.iter().filter(|site| site.kernel == kernel) {
+                add_variant(&mut found, site, false);
+            }
         }
         if found.iter().all(|(site, _)| site.block.is_none()) {
             let launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
@@ -486,6 +523,75 @@ impl Engine {
         for host in self.project.hosts_near(path, &kernels, self.hosts) {
             self.read_host(&host, settings, profile);
         }
+    }
+
+    /// Reads the files near one that call its functions, where these launch blocks that only their callers
+    /// decide. Gives the launches that come about.
+    fn launches_by_callers(
+        &self,
+        path: &Path,
+        parts: &FileParts,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Arc<Vec<LaunchSite>> {
+        let main = &parts.programs[0];
+        let mut launchers: Vec<&str> = Vec::new();
+        let open = |site: &&LaunchSite| {
+            let mut others = parts.sites.iter();
+            site.block.is_none()
+                && !others.any(|other| other.kernel == site.kernel && other.block.is_some())
+        };
+        for site in parts.sites.iter().filter(open) {
+            let outermost = site.through.first().unwrap_or(&site.inside);
+            if !outermost.is_empty()
+                && !outermost.contains("::")
+                && outermost != "main"
+                && !launchers.contains(&outermost.as_str())
+            {
+                launchers.push(outermost);
+            }
+        }
+        if launchers.is_empty() || main.text.language == Language::OpenCl {
+            return Arc::default();
+        }
+        let callers = self.project.hosts_near(path, &launchers, Kinds::Callers);
+        let mut hasher = FxHasher::default();
+        (main.text.hash, main.unit_key).hash(&mut hasher);
+        for caller in &callers {
+            (&*caller.path, caller.hash).hash(&mut hasher);
+        }
+        let read = hasher.finish();
+        let known = || self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(called) = known().get(path)
+            && called.read == read
+        {
+            return Arc::clone(&called.sites);
+        }
+        let mut sites: Vec<LaunchSite> = Vec::new();
+        for caller in callers {
+            // One that includes the file has launches of its own.
+            let language = Language::from_path(&caller.path).unwrap_or(Language::Cuda);
+            let document = Document::new(&caller.text, language);
+            let found = catch_unwind(AssertUnwindSafe(|| {
+                let translation =
+                    self.project
+                        .translate(&document, &caller.path, settings, profile, false);
+                let program =
+                    self.program_with(&translation.text, &translation.headers, Some(&main.text));
+                launch_sites_through(&program.text, &program.items, &program.unit, &launchers)
+            }));
+            sites.extend(found.unwrap_or_default().into_iter().filter(|site| {
+                let mut own = parts.sites.iter().filter(open);
+                site.block.is_some() && own.any(|own| own.kernel == site.kernel)
+            }));
+        }
+        let sites = Arc::new(sites.iter().map(LaunchSite::without_classes).collect());
+        let called = Called {
+            read,
+            sites: Arc::clone(&sites),
+        };
+        known().insert(path.to_path_buf(), called);
+        sites
     }
 
     /// Reads a host program once: keeps its launches, gives what it builds.
@@ -632,6 +738,7 @@ impl Engine {
         );
         self.keep_launches(path, &parts.sites);
         self.read_hosts(path, &parts, settings, &profile);
+        let by_callers = self.launches_by_callers(path, &parts, settings, &profile);
         let ignored = parts
             .directives
             .iter()
@@ -660,7 +767,7 @@ impl Engine {
                     continue;
                 }
                 let mut branches: Vec<Vec<(String, String)>> = Vec::new();
-                let mut variants = self.launches_of(name, &parts.sites, path);
+                let mut variants = self.launches_of(name, &parts.sites, &by_callers, path);
                 if variants.is_empty() {
                     variants.push((LaunchSite::unknown(name), false));
                 }

@@ -49,6 +49,8 @@ pub(crate) enum Kinds {
     All,
     /// C and C++ files: the others are looked at anyway.
     Plain,
+    /// Every file that may call a function, whatever else it does; in the folder itself and the one above it.
+    Callers,
 }
 
 /// What is known of host programs, by folder.
@@ -97,7 +99,8 @@ impl Hosts {
             let Some(at) = folder.filter(|at| !at.as_os_str().is_empty()) else {
                 break;
             };
-            if up > 0 && !roots.iter().any(|root| at.starts_with(root)) {
+            let too_far = kinds == Kinds::Callers && up > 1;
+            if too_far || up > 0 && !roots.iter().any(|root| at.starts_with(root)) {
                 break;
             }
             let depth = if up == 0 { 0 } else { DEEPEST };
@@ -183,7 +186,8 @@ fn list(folder: &Path, depth: usize, kinds: Kinds, files: &dyn Files) -> Vec<Hos
                 read += 1;
                 bytes += length;
                 if let Some(file) = files.read(&path)
-                    && WORDS.iter().any(|word| file.text.contains(word))
+                    && (kinds == Kinds::Callers
+                        || WORDS.iter().any(|word| file.text.contains(word)))
                 {
                     let words = words_of(&file.text);
                     found.push(Host { path, words });
@@ -198,7 +202,7 @@ fn list(folder: &Path, depth: usize, kinds: Kinds, files: &dyn Files) -> Vec<Hos
 fn is_host(path: &Path, kinds: Kinds) -> bool {
     match Language::from_path(path) {
         Some(Language::OpenCl) => false,
-        Some(_) => kinds == Kinds::All,
+        Some(_) => kinds != Kinds::Plain,
         None => path
             .extension()
             .and_then(|extension| extension.to_str())

@@ -72,6 +72,18 @@ pub enum Function {
         /// A store.
         store: bool,
     },
+    /// A packet that is read from a pipe or written to it; the runtime decides where it lies.
+    Pipe {
+        /// A store.
+        store: bool,
+    },
+    /// An access to the place that its argument is, in a launch that the kernel makes: not one of this launch.
+    Launched {
+        /// A store.
+        store: bool,
+    },
+    /// A call of the runtime; what it gives may differ from thread to thread.
+    Runtime,
     /// A vote or shuffle among the lanes of a warp.
     WarpExchange,
     /// Costs nothing that counts: `__syncwarp`, fences, `printf`, `assert`.

@@ -170,6 +170,18 @@ pub fn launch_sites(parsed: &Arc<Expanded>, items: &[Item], unit: &Unit) -> Vec<
     finished(host.sites)
 }
 
+/// The launches that calls in a file lead to of functions in what `unit` has read besides, by their names.
+pub fn launch_sites_through(
+    parsed: &Arc<Expanded>,
+    items: &[Item],
+    unit: &Unit,
+    launchers: &[&str],
+) -> Vec<LaunchSite> {
+    let mut host = state::Host::new(parsed, items, unit, launchers);
+    host.run();
+    finished(host.sites)
+}
+
 /// A launch as it was met.
 #[derive(Debug)]
 struct Met {

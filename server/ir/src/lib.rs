@@ -19,7 +19,9 @@ pub use kernel::{
     AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel,
     LoopKind, Routine, RoutineId, Stmt, StmtKind, Storage, UnaryOp, Var, VarId,
 };
-pub use launch::{Blocks, Build, LaunchSite, builds, launch_sites, may_build, may_launch};
+pub use launch::{
+    Blocks, Build, LaunchSite, builds, launch_sites, launch_sites_through, may_build, may_launch,
+};
 pub use lower::{TemplateArguments, lower};
 pub use outline::{Item, ItemKind, outline};
 pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};

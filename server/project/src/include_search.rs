@@ -75,9 +75,11 @@ impl HeaderIndex {
         let index = self.by_name();
         let candidates = index.get(suffix.file_name()?)?;
         let rank = |path: &PathBuf| {
-            // Of equally close ones the least deep.
+            // Of equally close ones that of a like program, `blur-hip` and `blur-cuda`, then the least deep.
+            let shared = shared_components(path, folder);
             (
-                shared_components(path, folder),
+                shared,
+                alike(path, folder, shared),
                 std::cmp::Reverse(path.components().count()),
             )
         };
@@ -147,6 +149,26 @@ fn shared_components(one: &Path, other: &Path) -> usize {
         .count()
 }
 
+/// Bytes of whole words with which both names begin where two paths part: `blur-` of `blur-hip` and `blur-cuda`.
+fn alike(one: &Path, other: &Path, shared: usize) -> usize {
+    let name = |path: &Path| {
+        let part = path.components().nth(shared)?;
+        Some(part.as_os_str().to_string_lossy().into_owned())
+    };
+    let (Some(one), Some(other)) = (name(one), name(other)) else {
+        return 0;
+    };
+    let same = one
+        .bytes()
+        .zip(other.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    one.as_bytes()[..same]
+        .iter()
+        .rposition(|byte| matches!(byte, b'-' | b'_' | b'.'))
+        .map_or(0, |at| at + 1)
+}
+
 /// How one command's sources find what they include. Answers are kept until
 /// [`Files::generation`] or the index changes.
 #[derive(Debug)]
@@ -195,7 +217,7 @@ impl IncludeSearch {
     /// `"…"` is looked for beside `from`, in the quote folders, then in the folders; `<…>` in the folders,
     /// then beside `from`. What is in none of them and is no [system header](is_system_header) is taken
     /// from the workspace: of the files whose path ends as spelled, the one that shares most leading folders
-    /// with `from`. Backslashes count as slashes.
+    /// with `from`, and then the beginning of the next folder's name. Backslashes count as slashes.
     pub fn resolve(
         &self,
         files: &dyn Files,

@@ -174,6 +174,19 @@ fn the_workspace_stands_in_for_folders_that_nobody_named() {
 }
 
 #[test]
+fn of_equally_close_headers_that_of_a_like_program_is_meant() {
+    let workspace = Workspace::new(&[
+        "src/aa/reference.h",
+        "src/blur-cuda/reference.h",
+        "src/blurred-cuda/reference.h",
+        "src/blur-hip/main.cu",
+    ]);
+    let search = workspace.search(&[], &[]);
+    let found = workspace.resolve(&search, "\"reference.h\"", "src/blur-hip/main.cu");
+    assert_eq!(found.as_deref(), Some("src/blur-cuda/reference.h"));
+}
+
+#[test]
 fn an_angled_include_beside_the_file_is_found_without_a_workspace() {
     let workspace = Workspace::new(&["src/x.cuh", "src/unistd.h"]);
     let search = IncludeSearch::new(vec![], vec![], Arc::new(HeaderIndex::new(vec![])));

@@ -257,6 +257,10 @@ impl Lowering<'_> {
             return self.cast(value, ty, site);
         }
         let written = self.written(function, source);
+        // `UNUSED(a, b)` of a header that was not read: what it is given is used nowhere.
+        if is_unused_marker(&written.name) && self.unit.functions(&written.name).is_empty() {
+            return super::split::list(&Type::Void, Vec::new(), site);
+        }
         // A variable: a lambda, a functor, a pointer to a function.
         if function.kind() == "identifier" {
             match self.named(&written.name) {
@@ -434,14 +438,16 @@ impl Lowering<'_> {
         };
         let candidates = in_scope(full, candidates);
         // Beside a function of the toolkit one of the same name must be meant for these very types.
-        let candidates: Vec<Candidate> = if functions::known(name, self.opencl()).is_some() {
-            candidates
-                .into_iter()
-                .filter(|candidate| self.takes_exactly(candidate, &arguments))
-                .collect()
-        } else {
-            candidates
-        };
+        let mut candidates = candidates;
+        if functions::known(name, self.opencl()).is_some() {
+            // What a wrapper of that name calls in its body is the toolkit's.
+            let frames = &self.frames;
+            candidates.retain(|candidate| {
+                let function = candidate.definition.hash;
+                !frames.iter().any(|frame| frame.function == function)
+            });
+            candidates.retain(|candidate| self.takes_exactly(candidate, &arguments));
+        }
         if !candidates.is_empty()
             && let Some(call) = self.call_best(candidates, explicit, &arguments, site)
         {
@@ -627,6 +633,11 @@ fn integer_call(bits: Bits, name: &str, arguments: Vec<Expr>, site: Site) -> Exp
     }
 }
 
+/// True for a macro's name that says `unused`.
+fn is_unused_marker(name: &str) -> bool {
+    name.split('_').any(|word| word == "UNUSED")
+}
+
 /// A call to a function that every kernel may call.
 pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, site: Site) -> Expr {
     let make = |kind, ty| Expr { kind, ty, site };
@@ -665,6 +676,9 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
             },
         ),
         Function::Tile { .. } => (function, Type::Void),
+        Function::Pipe { .. } | Function::Launched { .. } | Function::Runtime => {
+            (function, Type::INT)
+        }
         Function::WarpExchange => {
             let value = usize::from(name.ends_with("_sync") && arguments.len() > 1);
             let ty = if name.contains("ballot") || name.contains("mask") || name.contains("match") {

@@ -223,7 +223,7 @@ impl Lowering<'_> {
                 self.constructed(&ty, all, site)
             }
             "call_expression" => self.call(node, source, site),
-            "lambda_expression" => {
+            "lambda_expression" | "block_literal" => {
                 let callable = Callable {
                     definition: Definition::new(source.parsed, node.byte_range(), source.header),
                     scopes: self.captured(node, source),

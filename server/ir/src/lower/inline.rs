@@ -357,7 +357,7 @@ impl Lowering<'_> {
     pub(super) fn call_lambda(&mut self, callee: &Callee, arguments: &[Expr], site: Site) -> Expr {
         let callable = Arc::clone(&callee.0);
         let definition = callable.definition.clone();
-        let Some(lambda) = definition.node(&["lambda_expression"]) else {
+        let Some(lambda) = definition.node(&["lambda_expression", "block_literal"]) else {
             return self.opaque(site, "lambda", arguments.to_vec());
         };
         if self
@@ -374,11 +374,15 @@ impl Lowering<'_> {
             base_line: definition.text.place(definition.range.clone()).line,
         };
         let source = definition.source(call);
-        let params = lambda
-            .child_by_field_name("declarator")
-            .and_then(|declarator| declarator.child_by_field_name("parameters"))
-            .map(|list| plain_parameters(list, source))
-            .unwrap_or_default();
+        let params = if lambda.kind() == "block_literal" {
+            super::enqueued::block_parameters(lambda, source)
+        } else {
+            lambda
+                .child_by_field_name("declarator")
+                .and_then(|declarator| declarator.child_by_field_name("parameters"))
+                .map(|list| plain_parameters(list, source))
+                .unwrap_or_default()
+        };
         let mut scopes = callable.scopes.clone();
         scopes.push(Scope::new());
         let frame = Frame {
@@ -688,7 +692,10 @@ impl Lowering<'_> {
         let mut at = param;
         while let Some(parent) = at.parent() {
             at = parent;
-            if matches!(at.kind(), "function_definition" | "lambda_expression") {
+            if matches!(
+                at.kind(),
+                "function_definition" | "lambda_expression" | "block_literal"
+            ) {
                 break;
             }
         }
@@ -995,7 +1002,7 @@ pub(super) fn parameter_nodes<'t>(function: Node<'t>, source: Source<'t>) -> Opt
     Some(plain_parameters(list, source))
 }
 
-fn plain_parameters<'t>(list: Node<'t>, source: Source<'t>) -> Vec<Node<'t>> {
+pub(super) fn plain_parameters<'t>(list: Node<'t>, source: Source<'t>) -> Vec<Node<'t>> {
     let mut params: Vec<Node> = parts(list)
         .into_iter()
         .filter(|param| param.kind().contains("parameter_declaration"))

@@ -444,7 +444,7 @@ fn jumps_in<'t>(node: Node, source: Source<'t>) -> Vec<&'t str> {
                 found.extend(label);
             }
             // A jump does not leave a lambda.
-            "lambda_expression" => {}
+            "lambda_expression" | "block_literal" => {}
             _ => {
                 let mut cursor = node.walk();
                 open.extend(node.named_children(&mut cursor));

@@ -69,6 +69,10 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "pipeline_shared_state"
         | "event_t"
         | "sampler_t"
+        | "queue_t"
+        | "ndrange_t"
+        | "clk_event_t"
+        | "reserve_id_t"
         | "nullptr_t"
         | "va_list"
         | "CUtensorMap" => Some(Type::Library(name.into())),
@@ -378,6 +382,11 @@ pub(super) fn value(name: &str) -> Option<(ExprKind, Type)> {
         "RAND_MAX" => int(i64::from(i32::MAX)),
         "CLK_LOCAL_MEM_FENCE" => int(1),
         "CLK_GLOBAL_MEM_FENCE" => int(2),
+        "CLK_ENQUEUE_FLAGS_NO_WAIT" => int(0),
+        "CLK_ENQUEUE_FLAGS_WAIT_KERNEL" => int(1),
+        "CLK_ENQUEUE_FLAGS_WAIT_WORK_GROUP" => int(2),
+        "CLK_SUCCESS" | "CL_COMPLETE" => int(0),
+        "CLK_ENQUEUE_FAILURE" => int(-101),
         "CLK_IMAGE_MEM_FENCE" => int(4),
         "hipThreadIdx_x" => builtin(Builtin::ThreadIdx(0)),
         "hipThreadIdx_y" => builtin(Builtin::ThreadIdx(1)),
@@ -1028,7 +1037,10 @@ impl Lowering<'_> {
             });
         }
         if self.opencl()
-            && let Some(found) = self.vector_access(name, arguments, site)
+            && let Some(found) = self
+                .vector_access(name, arguments, site)
+                .or_else(|| self.pipe_call(name, arguments, site))
+                .or_else(|| self.queue_call(name, arguments, site))
         {
             return Some(found);
         }

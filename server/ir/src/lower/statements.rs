@@ -652,6 +652,13 @@ impl Lowering<'_> {
                 }
                 ty = known;
             }
+            // `void (^name)(int) = ^(int n) { … };`
+            if self.opencl()
+                && let Some(init) = &init
+                && let Type::Callable(_) = init.ty
+            {
+                ty = init.ty.clone();
+            }
             // Objects of the toolkit and lambdas are what they are: nothing is stored.
             if let Type::Callable(_) | Type::Library(_) = ty {
                 if let Some(init) = &init
@@ -964,12 +971,11 @@ fn is_broken(node: Node, source: Source) -> bool {
             return true;
         }
         if node.is_error() {
-            let plain = node
-                .parent()
-                .is_some_and(|parent| parent.kind() == "lambda_expression")
-                && text_of(node, source)
-                    .split_whitespace()
-                    .all(|word| matches!(word, "__device__" | "__host__" | "__forceinline__"));
+            let plain = node.parent().is_some_and(|parent| {
+                matches!(parent.kind(), "lambda_expression" | "block_literal")
+            }) && text_of(node, source)
+                .split_whitespace()
+                .all(|word| matches!(word, "__device__" | "__host__" | "__forceinline__"));
             if !plain {
                 return true;
             }

@@ -63,6 +63,7 @@ impl Lowering<'_> {
 
     pub(super) fn base_type(&mut self, node: Node, source: Source) -> Type {
         match node.kind() {
+            "pipe_specifier" => Type::Library("pipe".into()),
             "struct_specifier" | "class_specifier" | "union_specifier" => {
                 if node.child_by_field_name("body").is_some()
                     && let Some(ty) = self.structure(node, source, None)
