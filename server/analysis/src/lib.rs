@@ -14,6 +14,7 @@ mod evaluate;
 mod execute;
 pub mod facts;
 mod flow;
+mod lockstep;
 mod loops;
 mod routine;
 mod value;
