@@ -11,6 +11,7 @@ use crate::context::{BUDGET, Budget, Context, Executions};
 use crate::facts::{
     Access, Alias, Certainty, Op, OtherCase, Pattern, Site, Space, Stride, StructField,
 };
+use crate::value::PartId;
 
 /// An access before it is measured.
 #[derive(Debug, Clone)]
@@ -27,6 +28,9 @@ pub(crate) struct AccessDraft {
     pub(crate) context: usize,
     pub(crate) field: Option<StructField>,
     pub(crate) alias: Alias,
+    /// The expression, and which of its pieces.
+    pub(crate) origin: PartId,
+    pub(crate) piece: u32,
     /// Why nothing can be said of where it goes, whatever the address.
     pub(crate) unseen: Option<Unseen>,
 }
@@ -57,8 +61,8 @@ pub(crate) struct Measure<'a> {
 const OTHER_BUDGET: u32 = 1024;
 
 /// Sums over all requests.
-#[derive(Default)]
-struct Sums {
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
     requests: f64,
     lanes: f64,
     transactions: f64,
@@ -72,7 +76,65 @@ struct Sums {
     first: Option<Lanes>,
 }
 
-struct Lanes {
+impl Sums {
+    /// So many requests of that cost.
+    pub(crate) fn add(&mut self, weight: f64, cost: Cost, shape: impl FnOnce() -> Lanes) {
+        let [transactions, ideal, bytes, passes, ideal_passes, count] = cost.map(f64::from);
+        self.requests += weight;
+        self.lanes += weight * count;
+        self.transactions += weight * transactions;
+        self.ideal += weight * ideal;
+        self.bytes += weight * bytes;
+        self.passes += weight * passes;
+        self.ideal_passes += weight * ideal_passes;
+        self.varied |= *self.seen.get_or_insert(cost) != cost;
+        if self.first.is_none() {
+            self.first = Some(shape());
+        }
+    }
+
+    /// Puts the averages where they belong; of requests there are some.
+    fn fill(&self, access: &mut Access) {
+        access.active_lanes_per_request = Some(self.lanes / self.requests);
+        match access.space {
+            Space::Shared => {
+                access.passes_per_request = Some(self.passes / self.requests);
+                access.ideal_passes_per_request = Some(self.ideal_passes / self.requests);
+                access.bank_conflict_degree = Some(self.passes / self.ideal_passes);
+            }
+            Space::Constant => {
+                access.passes_per_request = Some(self.passes / self.requests);
+                access.ideal_passes_per_request = Some(1.0);
+            }
+            Space::Local => {}
+            Space::Global | Space::Texture => {
+                access.transactions_per_request = Some(self.transactions / self.requests);
+                access.ideal_transactions_per_request = Some(self.ideal / self.requests);
+                access.bytes_moved_per_request = Some(self.bytes / self.requests);
+            }
+        }
+        if access.op == Op::Atomic {
+            access.passes_per_request = Some(self.passes / self.requests);
+            access.ideal_passes_per_request = Some(1.0);
+        }
+        access.pattern = pattern(access, self);
+    }
+}
+
+/// Makes the figures of an access those that were counted request by request.
+pub(crate) fn counted(access: &mut Access, sums: &Sums) {
+    access.certainty = Certainty::Exact;
+    access.why = None;
+    access.constraints.clear();
+    access.other_case = None;
+    access.requests = Some(sums.requests);
+    if sums.requests > 0.0 {
+        sums.fill(access);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Lanes {
     same: bool,
     constant_step: Option<i64>,
 }
@@ -169,34 +231,12 @@ impl Measure<'_> {
                 let never = || "never executed under the assumed launch and arguments".to_owned();
                 access.why = Some(context.why.clone().unwrap_or_else(never));
             }
-            access.pattern = Self::pattern(&access, &sums);
+            access.pattern = pattern(&access, &sums);
             access.requests = Some(0.0);
             return access;
         }
-        access.active_lanes_per_request = Some(sums.lanes / sums.requests);
+        sums.fill(&mut access);
         access.requests = Some(sums.requests * context.warp_factor);
-        match draft.space {
-            Space::Shared => {
-                access.passes_per_request = Some(sums.passes / sums.requests);
-                access.ideal_passes_per_request = Some(sums.ideal_passes / sums.requests);
-                access.bank_conflict_degree = Some(sums.passes / sums.ideal_passes);
-            }
-            Space::Constant => {
-                access.passes_per_request = Some(sums.passes / sums.requests);
-                access.ideal_passes_per_request = Some(1.0);
-            }
-            Space::Local => {}
-            Space::Global | Space::Texture => {
-                access.transactions_per_request = Some(sums.transactions / sums.requests);
-                access.ideal_transactions_per_request = Some(sums.ideal / sums.requests);
-                access.bytes_moved_per_request = Some(sums.bytes / sums.requests);
-            }
-        }
-        if draft.op == Op::Atomic {
-            access.passes_per_request = Some(sums.passes / sums.requests);
-            access.ideal_passes_per_request = Some(1.0);
-        }
-        access.pattern = Self::pattern(&access, &sums);
         access.certainty = Certainty::Assumed;
         if let Some(constraints) = self.holds(draft, context, complete, sums.varied) {
             access.certainty = Certainty::Exact;
@@ -263,42 +303,17 @@ impl Measure<'_> {
         let (profile, arena) = (self.profile, &*self.arena);
         let complete = self.budget.visit(self.domain, arena, &query, &mut |case| {
             let addresses = &case.values[0][..lanes];
-            let weight = case.weight;
-            let cost = cost(profile, draft, addresses, case.active);
-            let [transactions, ideal, bytes, passes, ideal_passes, count] = cost.map(f64::from);
-            sums.requests += weight;
-            sums.lanes += weight * count;
-            sums.transactions += weight * transactions;
-            sums.ideal += weight * ideal;
-            sums.bytes += weight * bytes;
-            sums.passes += weight * passes;
-            sums.ideal_passes += weight * ideal_passes;
-            sums.varied |= *sums.seen.get_or_insert(cost) != cost;
-            if sums.first.is_none() {
-                sums.first = Some(shape(addresses, case.active));
-            }
+            let cost = cost(
+                profile,
+                draft.space,
+                draft.op,
+                draft.bytes,
+                addresses,
+                case.active,
+            );
+            sums.add(case.weight, cost, || shape(addresses, case.active));
         });
         (sums, complete)
-    }
-
-    fn pattern(access: &Access, sums: &Sums) -> Pattern {
-        let Some(first) = &sums.first else {
-            return Pattern::Unknown;
-        };
-        if first.same {
-            return Pattern::Broadcast;
-        }
-        let bytes = i64::from(access.bytes_per_lane);
-        let step = access
-            .stride
-            .as_ref()
-            .map(|stride| stride.bytes)
-            .or(first.constant_step);
-        match step {
-            Some(step) if step.abs() == bytes => Pattern::Coalesced,
-            Some(_) => Pattern::Strided,
-            None => Pattern::Scattered,
-        }
     }
 
     /// The constraints under which the figures hold, whatever else was assumed; `None`: they hang on it.
@@ -332,7 +347,15 @@ impl Measure<'_> {
         let (profile, lanes) = (self.profile, self.domain.warp_size());
         self.cases
             .constraints(self.arena, self.domain, self.budget, &figure, &mut |case| {
-                cost(profile, draft, &case.values[0][..lanes], case.active)
+                let addresses = &case.values[0][..lanes];
+                cost(
+                    profile,
+                    draft.space,
+                    draft.op,
+                    draft.bytes,
+                    addresses,
+                    case.active,
+                )
             })
     }
 
@@ -471,32 +494,58 @@ fn word(bytes: u32) -> i64 {
     i64::from(bytes.clamp(4, 1 << 16).next_power_of_two())
 }
 
+fn pattern(access: &Access, sums: &Sums) -> Pattern {
+    let Some(first) = &sums.first else {
+        return Pattern::Unknown;
+    };
+    if first.same {
+        return Pattern::Broadcast;
+    }
+    let bytes = i64::from(access.bytes_per_lane);
+    let step = access
+        .stride
+        .as_ref()
+        .map(|stride| stride.bytes)
+        .or(first.constant_step);
+    match step {
+        Some(step) if step.abs() == bytes => Pattern::Coalesced,
+        Some(_) => Pattern::Strided,
+        None => Pattern::Scattered,
+    }
+}
+
 /// Transactions, the ideal, bytes moved, passes, the ideal, active lanes of one request.
-fn cost(profile: &Profile, draft: &AccessDraft, addresses: &[i64], active: u64) -> Cost {
+pub(crate) fn cost(
+    profile: &Profile,
+    space: Space,
+    op: Op,
+    bytes: u32,
+    addresses: &[i64],
+    active: u64,
+) -> Cost {
     let mut cost = [0, 0, 0, 0, 0, active.count_ones()];
-    match draft.space {
+    match space {
         Space::Shared => {
-            let request = shared_request(profile, draft.bytes, addresses, active);
+            let request = shared_request(profile, bytes, addresses, active);
             cost[3] = request.passes;
             cost[4] = request.ideal;
-            if draft.op == Op::Atomic {
+            if op == Op::Atomic {
                 // Lanes on one word come one after the other, as do words of one bank.
-                cost[3] = cost[3].max(atomic_passes(draft.bytes, addresses, active));
+                cost[3] = cost[3].max(atomic_passes(bytes, addresses, active));
             }
         }
         Space::Constant => {
-            cost[3] = constant_passes(draft.bytes, addresses, active);
+            cost[3] = constant_passes(bytes, addresses, active);
             cost[4] = 1;
         }
         Space::Local => {}
         Space::Global | Space::Texture => {
-            let op = hardware_op(draft.op);
-            let request = global_request(profile, op, draft.bytes, addresses, active);
+            let request = global_request(profile, hardware_op(op), bytes, addresses, active);
             cost[0] = request.transactions;
             cost[1] = request.ideal;
             cost[2] = request.bytes_moved;
-            if draft.op == Op::Atomic {
-                cost[3] = atomic_passes(draft.bytes, addresses, active);
+            if op == Op::Atomic {
+                cost[3] = atomic_passes(bytes, addresses, active);
                 cost[4] = 1;
             }
         }
@@ -504,7 +553,7 @@ fn cost(profile: &Profile, draft: &AccessDraft, addresses: &[i64], active: u64) 
     cost
 }
 
-fn shape(addresses: &[i64], active: u64) -> Lanes {
+pub(crate) fn shape(addresses: &[i64], active: u64) -> Lanes {
     let mut step = None;
     let mut constant = true;
     let mut previous: Option<(usize, i64)> = None;

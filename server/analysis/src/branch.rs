@@ -5,6 +5,8 @@ use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Node, Query, Symbol,
 use crate::cases::{Cases, Figure};
 use crate::context::{Budget, Context, Executions, assumed};
 use crate::facts::{BarrierHazard, Branch, BranchKind, Certainty, Site, Uniformity};
+use crate::lockstep::{Agreement, Ways};
+use crate::value::PartId;
 
 /// Cases looked at for one loop's trip counts, at most: they seldom repeat.
 const LOOP_BUDGET: u32 = 2048;
@@ -37,11 +39,36 @@ pub(crate) struct BranchDraft {
     pub(crate) probability_from: From,
     /// Data decides, or it was not understood.
     pub(crate) why: Option<String>,
+    pub(crate) origin: PartId,
 }
 
 /// True where the condition is a number rather than a truth: of iterations, of the case that is gone to.
 fn counts_ways(kind: BranchKind) -> bool {
     matches!(kind, BranchKind::Loop | BranchKind::Switch)
+}
+
+/// Makes the figures of a branch those that were counted warp by warp.
+pub(crate) fn counted(branch: &mut Branch, ways: Ways) {
+    let some = ways.evaluations > 0.0;
+    let share = |part: f64| some.then(|| part / ways.evaluations);
+    branch.certainty = Certainty::Exact;
+    branch.why = None;
+    branch.constraints.clear();
+    branch.evaluations = Some(ways.evaluations);
+    branch.taken_warp_fraction = share(ways.taken);
+    branch.divergent_warp_fraction = share(ways.split);
+    branch.taken_threads = (!counts_ways(branch.kind)).then_some(ways.taken_threads);
+    if branch.kind == BranchKind::Loop {
+        branch.trips = Some(share(ways.iterations).unwrap_or(0.0));
+    }
+    let agreed = ways.agreement != Agreement::Several;
+    branch.uniformity = if ways.split > 0.0 {
+        Uniformity::Divergent
+    } else if agreed || branch.uniformity == Uniformity::Uniform {
+        Uniformity::Uniform
+    } else {
+        Uniformity::WarpUniform
+    };
 }
 
 /// A barrier and where it stands.

@@ -2,7 +2,7 @@
 
 use warplens_ir::{
     AddressSpace, BUILD, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, MathClass,
-    Site, Storage, Type, UnaryOp, VarId,
+    Site, Storage, Type, UnaryOp, Var, VarId,
 };
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 
@@ -285,7 +285,9 @@ impl Executor<'_> {
                     }
                 }
             }
-            ExprKind::Binary(op, left, right) => self.binary(*op, left, right, expression),
+            ExprKind::Binary(op, left, right) => {
+                self.binary(*op, left, right, &expression.ty, expression.site)
+            }
             ExprKind::Assign(op, target, value) => self.assign(*op, target, value, expression),
             ExprKind::Step(by, postfix, target) => {
                 let place = self.place(target);
@@ -452,8 +454,8 @@ impl Executor<'_> {
         }
     }
 
-    fn binary(&mut self, op: IrOp, left: &Expr, right: &Expr, whole: &Expr) -> Value {
-        let line = whole.site.line;
+    fn binary(&mut self, op: IrOp, left: &Expr, right: &Expr, ty: &Type, site: Site) -> Value {
+        let line = site.line;
         let mut a = self.eval(left);
         if matches!(op, IrOp::LogicalAnd | IrOp::LogicalOr) {
             let first = self.as_int(&a);
@@ -582,7 +584,7 @@ impl Executor<'_> {
         } else {
             (x, y)
         };
-        let undefined = match (op, &whole.ty, self.arena.value(y)) {
+        let undefined = match (op, ty, self.arena.value(y)) {
             (IrOp::Div | IrOp::Rem, _, Some(0)) => true,
             (IrOp::Shl | IrOp::Shr, Type::Int { bits, .. }, Some(by)) => {
                 !(0..i64::from((*bits).max(32))).contains(&by)
@@ -615,11 +617,7 @@ impl Executor<'_> {
             IrOp::Ne => self.arena.binary(BinaryOp::Ne, x, y),
             IrOp::LogicalAnd | IrOp::LogicalOr => x,
         };
-        let result = if comparison {
-            raw
-        } else {
-            self.wrap(&whole.ty, raw)
-        };
+        let result = if comparison { raw } else { self.wrap(ty, raw) };
         self.integer(Some(result), line, &mut [&mut a, &mut b]);
         Value::int(result)
     }
@@ -728,13 +726,9 @@ impl Executor<'_> {
             }
             Some(op) => {
                 // a op= b reads and writes a.
-                let combined = Expr {
-                    kind: ExprKind::Binary(op, Box::new(target.clone()), Box::new(value.clone())),
-                    ty: target.ty.common(&value.ty),
-                    site: whole.site,
-                };
-                let mut result = self.eval(&combined);
-                self.conversion(&combined.ty, &target.ty, line, &mut result);
+                let ty = target.ty.common(&value.ty);
+                let mut result = self.binary(op, target, value, &ty, whole.site);
+                self.conversion(&ty, &target.ty, line, &mut result);
                 result
             }
         };
@@ -803,6 +797,7 @@ impl Executor<'_> {
             probability,
             probability_from,
             why: None,
+            origin: self.origin(condition),
         });
         // Only the side that is chosen is executed.
         self.enter(truth, true, branch, false);
@@ -856,6 +851,7 @@ impl Executor<'_> {
 
     fn call(&mut self, function: &Function, arguments: &[Expr], whole: &Expr) -> Value {
         let line = whole.site.line;
+        let first = self.accesses.len();
         match function {
             Function::Load => {
                 let Some(pointer) = arguments.first() else {
@@ -866,8 +862,10 @@ impl Executor<'_> {
                     ty: whole.ty.clone(),
                     site: whole.site,
                 };
-                let place = self.place(&target);
-                return self.read(&place, &target);
+                let place = self.pointed_at(pointer);
+                let value = self.read(&place, &target);
+                self.stands_for(first, &target, whole);
+                return value;
             }
             Function::Store => {
                 if let [pointer, value] = arguments {
@@ -879,8 +877,9 @@ impl Executor<'_> {
                     };
                     let value = self.eval(value);
                     self.dependence.settle();
-                    let place = self.place(&target);
+                    let place = self.pointed_at(pointer);
                     self.write(&place, &target, value);
+                    self.stands_for(first, &target, whole);
                 }
                 return Value::data(true);
             }
@@ -896,9 +895,10 @@ impl Executor<'_> {
                         ty: whole.ty.clone(),
                         site: pointer.site,
                     };
-                    if let Place::Memory(array, offset) = self.place(&target) {
+                    if let Place::Memory(array, offset) = self.pointed_at(pointer) {
                         let bytes = whole.ty.size().max(4) as u32;
                         self.record(array, offset, bytes, bytes, Op::Atomic, &target, &loads);
+                        self.stands_for(first, &target, whole);
                     }
                 }
                 let id = self.unknown(true, false);
@@ -1118,6 +1118,16 @@ impl Executor<'_> {
         }
     }
 
+    /// Accesses through an expression that was made up for a call are the call's.
+    fn stands_for(&mut self, first: usize, made_up: &Expr, call: &Expr) {
+        let (from, to) = (self.origin(made_up), self.origin(call));
+        for draft in self.accesses.iter_mut().skip(first) {
+            if draft.origin == from {
+                draft.origin = to;
+            }
+        }
+    }
+
     /// An access to the array that a pointer points into, at an address that is not known.
     fn somewhere_in(
         &mut self,
@@ -1188,6 +1198,8 @@ impl Executor<'_> {
             context: self.context,
             field: Self::struct_field(place),
             alias: Alias::Unknown,
+            origin: None,
+            piece: 0,
             unseen: Some(Unseen::Launch),
         });
     }
@@ -1210,17 +1222,7 @@ impl Executor<'_> {
             return array;
         }
         let var = self.kernel.var(id);
-        let space = match (var.storage, &var.ty) {
-            (Storage::Shared | Storage::DynamicShared, _)
-            | (Storage::Param(_), Type::Pointer(_, AddressSpace::Shared)) => Space::Shared,
-            (Storage::Constant, _) | (_, Type::Pointer(_, AddressSpace::Constant)) => {
-                Space::Constant
-            }
-            (Storage::Param(_), Type::Pointer(..)) | (Storage::Global, _) => Space::Global,
-            // Arguments themselves lie in constant memory.
-            (Storage::Param(_), _) => Space::Constant,
-            (Storage::Local, _) => Space::Local,
-        };
+        let space = space_of(var);
         let shared = self.shared_index(id);
         let alias = match (var.storage, &var.ty) {
             _ if space == Space::Constant => Alias::ReadOnly,
@@ -1244,12 +1246,7 @@ impl Executor<'_> {
         match &expression.kind {
             ExprKind::Var(id) => {
                 let var = self.kernel.var(*id);
-                let memory = matches!(var.ty, Type::Array(..))
-                    || matches!(
-                        var.storage,
-                        Storage::Shared | Storage::Constant | Storage::Global
-                    );
-                if memory {
+                if is_memory(var) {
                     let array = self.array_of(*id);
                     Place::Memory(array, self.arena.constant(0))
                 } else {
@@ -1295,14 +1292,7 @@ impl Executor<'_> {
                     Place::Lost => self.somewhere(&base.ty),
                 }
             }
-            ExprKind::Deref(pointer) => {
-                let value = self.eval(pointer);
-                self.pending.extend(value.loads);
-                match value.kind {
-                    Kind::Pointer(array, offset) => Place::Memory(array, offset),
-                    _ => self.somewhere(&pointer.ty),
-                }
-            }
+            ExprKind::Deref(pointer) => self.pointed_at(pointer),
             ExprKind::Field(base, offset) => match self.place(base) {
                 Place::Memory(array, at) => {
                     let bytes = self.arena.constant(*offset as i64);
@@ -1318,6 +1308,15 @@ impl Executor<'_> {
                 self.eval(expression);
                 Place::Lost
             }
+        }
+    }
+
+    fn pointed_at(&mut self, pointer: &Expr) -> Place {
+        let value = self.eval(pointer);
+        self.pending.extend(value.loads);
+        match value.kind {
+            Kind::Pointer(array, offset) => Place::Memory(array, offset),
+            _ => self.somewhere(&pointer.ty),
         }
     }
 
@@ -1509,7 +1508,13 @@ impl Executor<'_> {
             }
             let bytes = self.arena.constant(done as i64);
             let address = self.arena.add(offset, bytes);
-            loads.push(self.record(array, address, piece as u32, element, op, expression, needs));
+            let draft = self.record(array, address, piece as u32, element, op, expression, needs);
+            if self.dry == 0
+                && let Some(draft) = self.accesses.get_mut(draft)
+            {
+                draft.piece = done as u32;
+            }
+            loads.push(draft);
             done += piece;
         }
         if op == Op::Load { loads } else { Vec::new() }
@@ -1573,6 +1578,8 @@ impl Executor<'_> {
             field,
             alias,
             unseen: None,
+            origin: self.origin(expression),
+            piece: 0,
         });
         let draft = self.accesses.len() - 1;
         if space == Space::Local && !registers {
@@ -1653,6 +1660,28 @@ impl Executor<'_> {
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ")
+    }
+}
+
+/// True where a variable is an array or lies outside the thread: it is accessed, not known.
+pub(crate) fn is_memory(var: &Var) -> bool {
+    matches!(var.ty, Type::Array(..))
+        || matches!(
+            var.storage,
+            Storage::Shared | Storage::Constant | Storage::Global
+        )
+}
+
+/// The memory that a variable lies in, or that a pointer parameter points into.
+pub(crate) fn space_of(var: &Var) -> Space {
+    match (var.storage, &var.ty) {
+        (Storage::Shared | Storage::DynamicShared, _)
+        | (Storage::Param(_), Type::Pointer(_, AddressSpace::Shared)) => Space::Shared,
+        (Storage::Constant, _) | (_, Type::Pointer(_, AddressSpace::Constant)) => Space::Constant,
+        (Storage::Param(_), Type::Pointer(..)) | (Storage::Global, _) => Space::Global,
+        // Arguments themselves lie in constant memory.
+        (Storage::Param(_), _) => Space::Constant,
+        (Storage::Local, _) => Space::Local,
     }
 }
 

@@ -19,8 +19,9 @@ use crate::facts::{
     Source,
 };
 use crate::flow::{self, Draft, compute};
+use crate::lockstep;
 use crate::routine::Routines;
-use crate::value::{Array, ArrayId, Kind, Value};
+use crate::value::{Array, ArrayId, Kind, PartId, Value};
 use crate::{Request, Resources, facts};
 
 /// The value of an integer parameter that nobody gave.
@@ -90,6 +91,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) counting_only: bool,
     /// Set where parameters have no values.
     pub(crate) open: Option<Open>,
+    /// Routines put in place of their calls around what is executed: their statements are copies.
+    pub(crate) copies: u32,
     /// Where the value of the innermost switch stands, and its branch.
     switch: Option<(Site, usize)>,
 }
@@ -200,6 +203,7 @@ impl<'a> Executor<'a> {
             counting_only: false,
             open: None,
             switch: None,
+            copies: 0,
         }
     }
 
@@ -215,6 +219,11 @@ impl<'a> Executor<'a> {
             registers_per_thread: self.registers(),
             static_shared_bytes: self.static_shared_bytes(),
         }
+    }
+
+    /// Where in the kernel a part of it stands; none in a copy.
+    pub(crate) fn origin<T>(&self, part: &T) -> PartId {
+        (self.copies == 0).then(|| std::ptr::from_ref(part) as usize)
     }
 
     /// Runs the kernel's body.
@@ -590,6 +599,7 @@ impl<'a> Executor<'a> {
                 probability,
                 probability_from,
                 why: None,
+                origin: self.origin(condition),
             }),
         };
         if self.dry == 0 && of_switch.is_none() {
@@ -677,6 +687,7 @@ impl<'a> Executor<'a> {
             probability,
             probability_from,
             why: None,
+            origin: self.origin(way),
         });
         if self.dry == 0 {
             *self
@@ -893,6 +904,9 @@ impl<'a> Executor<'a> {
             .map(|draft| measure.branch(draft))
             .collect();
         measure.hazards(&self.barriers, &mut branches);
+        if !(block_assumed || grid_assumed) && taken.is_empty() {
+            self.count_what_is_open(&mut accesses, &mut branches);
+        }
 
         let mut constraints: Vec<String> = accesses
             .iter()
@@ -937,6 +951,45 @@ impl<'a> Executor<'a> {
             assumptions,
             constraints,
             not_understood: self.lost,
+        }
+    }
+
+    /// Runs the launch on numbers where the symbolic execution left something open that hangs on no data.
+    fn count_what_is_open(&self, accesses: &mut [facts::Access], branches: &mut [facts::Branch]) {
+        // What a thread's own array holds passes for data.
+        let own_arrays = !self.indexed_local.is_empty();
+        let by_data = |id: Id| self.arena.opaque(id) == Some(true) && !own_arrays;
+        let open_access = accesses.iter().zip(&self.accesses).any(|(access, draft)| {
+            !access.exact() && draft.space != facts::Space::Local && !by_data(draft.address)
+        });
+        let open_branch = branches.iter().zip(&self.branches).any(|(branch, draft)| {
+            branch.certainty != facts::Certainty::Exact && !draft.condition.is_some_and(by_data)
+        });
+        if self.has_losses() || !(open_access || open_branch) {
+            return;
+        }
+        let Some(record) = lockstep::run(
+            self.kernel,
+            self.profile,
+            &self.request.launch,
+            self.arguments,
+        ) else {
+            return;
+        };
+        for (access, draft) in accesses.iter_mut().zip(&self.accesses) {
+            if !access.exact()
+                && draft.space != facts::Space::Local
+                && let Some(requests) = record.access(draft)
+            {
+                crate::access::counted(access, &requests.sums);
+            }
+        }
+        for (branch, draft) in branches.iter_mut().zip(&self.branches) {
+            if branch.certainty != facts::Certainty::Exact
+                && let Some(ways) = record.branch(draft)
+            {
+                crate::branch::counted(branch, ways);
+            }
         }
     }
 

@@ -15,6 +15,7 @@ mod evaluate;
 mod execute;
 pub mod facts;
 mod flow;
+mod lockstep;
 mod loops;
 mod routine;
 mod value;

@@ -125,6 +125,7 @@ impl Executor<'_> {
             probability: 1.0,
             probability_from: From::Default,
             why: why.clone(),
+            origin: self.origin(statement),
         });
         if self.dry == 0
             && let Trips::Unknown(_) = &trips
@@ -893,7 +894,7 @@ fn leaves(statements: &[Stmt]) -> (bool, bool) {
 }
 
 /// Variables that statements assign.
-fn assigned_in(statements: &[Stmt], out: &mut Vec<VarId>) {
+pub(crate) fn assigned_in(statements: &[Stmt], out: &mut Vec<VarId>) {
     for statement in statements {
         match &statement.kind {
             StmtKind::Declare(_, Some(init)) => assigned_by(init, out),
@@ -928,7 +929,7 @@ fn assigned_in(statements: &[Stmt], out: &mut Vec<VarId>) {
     }
 }
 
-fn assigned_by(expression: &Expr, out: &mut Vec<VarId>) {
+pub(crate) fn assigned_by(expression: &Expr, out: &mut Vec<VarId>) {
     match &expression.kind {
         ExprKind::Assign(_, target, value) => {
             written(target, out);

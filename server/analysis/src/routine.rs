@@ -317,7 +317,10 @@ impl Executor<'_> {
         }
         let mut body = routine.body.clone();
         move_to(&mut body, call.site);
-        self.inline(&body, routine.result, &call.ty)
+        self.copies += 1;
+        let value = self.inline(&body, routine.result, &call.ty);
+        self.copies -= 1;
+        value
     }
 
     /// How often each context runs.

@@ -15,6 +15,9 @@ pub(crate) struct Array {
     pub(crate) alias: Alias,
 }
 
+/// A part of the kernel by its address in memory; none for what stands in no tree that is kept.
+pub(crate) type PartId = Option<usize>;
+
 /// An index into the executor's arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ArrayId(pub(crate) u32);

@@ -416,7 +416,7 @@ fn counter_examples_that_were_found_stay_mended() {
         assert_eq!(outcome.wrong, Vec::<String>::new(), "{}", path.display());
         seen += 1;
     }
-    assert!(seen >= 12, "{seen} counter-examples");
+    assert!(seen >= 13, "{seen} counter-examples");
 }
 
 fn case<'a>(text: &'a str, launch: &Launch, scalars: &BTreeMap<String, i64>) -> Case<'a> {
@@ -479,6 +479,6 @@ fn what_is_called_exact_is_what_a_run_counts() {
         Err(TestError::Fail(reason, _)) => panic!("{reason}"),
         Err(error) => panic!("{error}"),
     }
-    // Nothing is gained by calling nothing exact. Aim: 99 in 100.
-    assert!(exact * 100 >= listed * 60, "{exact} of {listed} are exact");
+    // Nothing is gained by calling nothing exact.
+    assert!(exact * 100 >= listed * 99, "{exact} of {listed} are exact");
 }

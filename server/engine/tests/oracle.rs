@@ -244,10 +244,16 @@ impl Machine {
         };
     }
 
-    /// Notes what the lanes of one warp say: truth values, or trip counts.
-    fn split(&mut self, at: &mut At, values: &[i64], looping: bool) {
+    /// Notes what the lanes of one warp say.
+    fn split(&mut self, at: &mut At, values: &[i64]) {
+        self.ways(at.branch, values, false);
+        at.branch += 1;
+    }
+
+    /// Notes truth values, or trip counts.
+    fn ways(&mut self, branch: usize, values: &[i64], looping: bool) {
         if !values.is_empty() {
-            let split = self.splits.entry(at.branch).or_default();
+            let split = self.splits.entry(branch).or_default();
             let taken = values.iter().any(|&value| value != 0);
             let differ = if looping {
                 values.iter().any(|value| *value != values[0])
@@ -258,7 +264,6 @@ impl Machine {
             split.taken += f64::from(u8::from(taken));
             split.divergent += f64::from(u8::from(differ));
         }
-        at.branch += 1;
     }
 
     fn eval(&mut self, expr: &Expr, lanes: &[Thread]) -> Vec<i64> {
@@ -296,7 +301,7 @@ impl Machine {
                 }
                 Stmt::If(condition, then, otherwise) => {
                     let truth = self.eval(condition, &active);
-                    self.split(at, &truth, false);
+                    self.split(at, &truth);
                     let mut left = Vec::new();
                     for (side, body) in [(true, then), (false, otherwise)] {
                         let chosen: Vec<usize> = here
@@ -319,7 +324,7 @@ impl Machine {
                 }
                 Stmt::Return(condition) => {
                     let truth = self.eval(condition, &active);
-                    self.split(at, &truth, false);
+                    self.split(at, &truth);
                     let left: Vec<usize> = here
                         .iter()
                         .zip(&truth)
@@ -362,14 +367,10 @@ impl Machine {
             .zip(ends)
             .map(|((&lane, value), end)| (lane, value, end))
             .collect();
-        let trips: Vec<i64> = running
-            .iter()
-            .map(|&(_, from, end)| match statement {
-                Stmt::For(_, _, step, _) => ((end - from).max(0) + step - 1) / step,
-                _ => i64::from(64 - from.max(0).leading_zeros()),
-            })
-            .collect();
-        self.split(at, &trips, true);
+        let came: Vec<usize> = here.clone();
+        let mut trips = vec![0; lanes.len()];
+        let branch = at.branch;
+        at.branch += 1;
         let first = *at;
         let mut after = None;
         loop {
@@ -387,6 +388,7 @@ impl Machine {
             }
             for &(lane, value, _) in &running {
                 lanes[lane].var = value;
+                trips[lane] += 1;
             }
             let threads = running.iter().map(|&(lane, ..)| lanes[lane]).collect();
             let stay = self.run(body, threads, at);
@@ -409,6 +411,9 @@ impl Machine {
                 }
             }
         }
+        // A lane that returns from an iteration has begun it.
+        let trips: Vec<i64> = came.iter().map(|&lane| trips[lane]).collect();
+        self.ways(branch, &trips, true);
         for (lane, var) in lanes.iter_mut().zip(outer) {
             lane.var = var;
         }

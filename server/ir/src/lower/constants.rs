@@ -27,6 +27,10 @@ impl Lowering<'_> {
 pub(crate) fn constant(expression: &Expr) -> Option<i64> {
     match &expression.kind {
         ExprKind::Int(value) => Some(*value),
+        ExprKind::Cast(_, inner) if inner.ty.is_int() => match expression.ty {
+            Type::Int { bits, signed } => Some(literals::wrapped(constant(inner)?, bits, signed)),
+            _ => None,
+        },
         ExprKind::Cast(_, inner) if expression.ty.is_int() => constant(inner),
         ExprKind::List(parts) if parts.len() == 1 => constant(&parts[0]),
         ExprKind::Unary(op, inner) => {

@@ -57,7 +57,7 @@ pub(super) fn number(text: &str, opencl: bool) -> (ExprKind, Type) {
         value
     };
     (
-        ExprKind::Int(value),
+        ExprKind::Int(wrapped(value, bits, !unsigned)),
         Type::Int {
             bits,
             signed: !unsigned,

@@ -1,0 +1,170 @@
+//! Integers of C types, one for each lane.
+
+use warplens_ir::{BinaryOp, Type, VarId};
+
+/// Most lanes of a warp.
+pub(super) const LANES: usize = 64;
+
+/// What the lanes of a warp hold. Where a lane's bit of `known` is not set nothing is known of it: data, or
+/// something that C leaves undefined.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value {
+    pub(super) lanes: [i64; LANES],
+    pub(super) known: u64,
+    /// The array that a pointer points into, the numbers being bytes; none for integers.
+    pub(super) array: Option<VarId>,
+}
+
+impl Value {
+    pub(super) const UNKNOWN: Value = Value {
+        lanes: [0; LANES],
+        known: 0,
+        array: None,
+    };
+
+    pub(super) fn all(value: i64) -> Value {
+        Value {
+            lanes: [value; LANES],
+            known: u64::MAX,
+            array: None,
+        }
+    }
+
+    pub(super) fn of(each: impl Fn(usize) -> i64) -> Value {
+        Value {
+            lanes: std::array::from_fn(each),
+            known: u64::MAX,
+            array: None,
+        }
+    }
+
+    /// An integer; of an address nothing is known.
+    pub(super) fn number(self) -> Value {
+        if self.array.is_some() {
+            Value::UNKNOWN
+        } else {
+            self
+        }
+    }
+
+    /// Lanes that are known not to be zero.
+    pub(super) fn truth(&self) -> u64 {
+        let some = (0..LANES).filter(|&lane| self.lanes[lane] != 0);
+        some.fold(0, |mask, lane| mask | 1 << lane) & self.known
+    }
+
+    pub(super) fn map(mut self, each: impl Fn(i64) -> i64) -> Value {
+        for lane in &mut self.lanes {
+            *lane = each(*lane);
+        }
+        self
+    }
+
+    /// Lane by lane; what gives nothing is not known.
+    pub(super) fn zip(&self, other: &Value, each: impl Fn(i64, i64) -> Option<i64>) -> Value {
+        let mut known = self.known & other.known;
+        let lanes = std::array::from_fn(|lane| {
+            let found = each(self.lanes[lane], other.lanes[lane]);
+            if found.is_none() {
+                known &= !(1 << lane);
+            }
+            found.unwrap_or(0)
+        });
+        Value {
+            lanes,
+            known,
+            array: None,
+        }
+    }
+
+    /// The lanes of the mask from another value.
+    pub(super) fn take(&mut self, other: &Value, mask: u64) {
+        if self.array != other.array && mask != 0 {
+            // Those that stay must not be used as what the others are.
+            self.known &= mask;
+            self.array = other.array;
+        }
+        for (lane, value) in self.lanes.iter_mut().enumerate() {
+            if mask >> lane & 1 == 1 {
+                *value = other.lanes[lane];
+            }
+        }
+        self.known = self.known & !mask | other.known & mask;
+    }
+
+    pub(super) fn converted(self, to: &Type) -> Value {
+        match to {
+            Type::Int { .. } => self.number().map(|value| fitted(value, to)),
+            _ => Value::UNKNOWN,
+        }
+    }
+}
+
+/// The number as a type holds it: sign or zero extended; of 64 bits without a sign the bits.
+pub(super) fn fitted(value: i64, ty: &Type) -> i64 {
+    match ty {
+        Type::Int { bits: 1, .. } => i64::from(value != 0),
+        Type::Int { bits, signed } if *bits < 64 => {
+            let shift = 64 - u32::from(*bits);
+            if *signed {
+                value << shift >> shift
+            } else {
+                ((value as u64) << shift >> shift) as i64
+            }
+        }
+        _ => value,
+    }
+}
+
+fn unsigned(ty: &Type) -> bool {
+    matches!(ty, Type::Int { signed: false, .. })
+}
+
+/// Both operands have the type; the result has yet to be fitted.
+pub(super) fn binary(op: BinaryOp, ty: &Type, a: i64, b: i64) -> Option<i64> {
+    let flag = |holds: bool| Some(i64::from(holds));
+    let (x, y) = (a as u64, b as u64);
+    let bare = unsigned(ty);
+    match op {
+        BinaryOp::Add => Some(a.wrapping_add(b)),
+        BinaryOp::Sub => Some(a.wrapping_sub(b)),
+        BinaryOp::Mul => Some(a.wrapping_mul(b)),
+        BinaryOp::Div if bare => x.checked_div(y).map(|value| value as i64),
+        BinaryOp::Rem if bare => x.checked_rem(y).map(|value| value as i64),
+        BinaryOp::Div => a.checked_div(b),
+        BinaryOp::Rem => a.checked_rem(b),
+        BinaryOp::And => Some(a & b),
+        BinaryOp::Or => Some(a | b),
+        BinaryOp::Xor => Some(a ^ b),
+        BinaryOp::Lt => flag(if bare { x < y } else { a < b }),
+        BinaryOp::Le => flag(if bare { x <= y } else { a <= b }),
+        BinaryOp::Gt => flag(if bare { x > y } else { a > b }),
+        BinaryOp::Ge => flag(if bare { x >= y } else { a >= b }),
+        BinaryOp::Eq => flag(a == b),
+        BinaryOp::Ne => flag(a != b),
+        BinaryOp::Shl | BinaryOp::Shr => {
+            let Type::Int { bits, .. } = ty else {
+                return None;
+            };
+            if !(0..i64::from(*bits)).contains(&b) {
+                return None;
+            }
+            Some(match op {
+                BinaryOp::Shl => a << b,
+                _ if bare => (x >> b) as i64,
+                _ => a >> b,
+            })
+        }
+        BinaryOp::LogicalAnd | BinaryOp::LogicalOr => None,
+    }
+}
+
+/// The smaller or the larger of two numbers of a type.
+pub(super) fn extreme(ty: &Type, least: bool, a: i64, b: i64) -> i64 {
+    let less = if unsigned(ty) {
+        (a as u64) < b as u64
+    } else {
+        a < b
+    };
+    if less == least { a } else { b }
+}
