@@ -216,7 +216,7 @@ impl Executor<'_> {
     /// The value of an expression; its accesses and operations are recorded.
     pub(crate) fn eval(&mut self, expression: &Expr) -> Value {
         self.dependence.enter();
-        let mut value = self.evaluate(expression);
+        let mut value = self.with_doubts(|executor| executor.evaluate(expression));
         let own = value.origin.or_else(|| match value.kind {
             Kind::Int(id) => self.dependence.known(id),
             Kind::Pointer(..) | Kind::Data => None,
@@ -265,6 +265,7 @@ impl Executor<'_> {
                             kind: Kind::Data,
                             loads: value.loads,
                             origin: None,
+                            doubt: None,
                         }
                     }
                     UnaryOp::Not => {
@@ -345,6 +346,7 @@ impl Executor<'_> {
                             uniform,
                             loads: value.loads,
                             origin: None,
+                            doubt: None,
                         }
                     }
                 }
@@ -387,6 +389,7 @@ impl Executor<'_> {
                     loads,
                     uniform,
                     origin: None,
+                    doubt: None,
                 }
             }
             ExprKind::Inline(statements, result) => {
@@ -412,6 +415,7 @@ impl Executor<'_> {
                     loads,
                     uniform,
                     origin: None,
+                    doubt: None,
                 }
             }
         }
@@ -541,6 +545,7 @@ impl Executor<'_> {
                 loads,
                 uniform,
                 origin: None,
+                doubt: None,
             };
         }
         // Pointers move by elements.
@@ -582,17 +587,9 @@ impl Executor<'_> {
         } else {
             (x, y)
         };
-        let undefined = match (op, &whole.ty, self.arena.value(y)) {
-            (IrOp::Div | IrOp::Rem, _, Some(0)) => true,
-            (IrOp::Shl | IrOp::Shr, Type::Int { bits, .. }, Some(by)) => {
-                !(0..i64::from((*bits).max(32))).contains(&by)
-            }
-            _ => false,
-        };
-        if undefined {
-            // C gives it no value.
+        if let Some(why) = self.undefined(op, &whole.ty, y) {
             let uniform = !self.arena.varies_by_lane(x);
-            let id = self.unknown(false, uniform);
+            let id = self.without_value(uniform, why);
             self.integer(Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
@@ -615,6 +612,9 @@ impl Executor<'_> {
             IrOp::Ne => self.arena.binary(BinaryOp::Ne, x, y),
             IrOp::LogicalAnd | IrOp::LogicalOr => x,
         };
+        if !comparison {
+            self.doubt(op, &whole.ty, y, raw);
+        }
         let result = if comparison {
             raw
         } else {
@@ -765,12 +765,15 @@ impl Executor<'_> {
                     uniform,
                     loads: result.loads,
                     origin: None,
+                    doubt: None,
                 }
             }
         };
         let mut result = result;
         result.origin = self.dependence.result(None);
         self.dependence.settle();
+        result.doubt = result.doubt.or_else(|| self.doubted.take());
+        self.doubted = None;
         // `a[f(i)] += x` evaluates its subscript once.
         if op.is_some() {
             self.begin_look();
@@ -834,6 +837,7 @@ impl Executor<'_> {
                     loads,
                     uniform: false,
                     origin: None,
+                    doubt: None,
                 }
             }
             (Kind::Pointer(p, i), Kind::Pointer(q, j), _) if p == q => {
@@ -849,6 +853,7 @@ impl Executor<'_> {
                     loads,
                     uniform,
                     origin: None,
+                    doubt: None,
                 }
             }
         }
@@ -1005,6 +1010,7 @@ impl Executor<'_> {
                     loads,
                     uniform,
                     origin: None,
+                    doubt: None,
                 }
             }
             Function::Math(MathClass::Special) => {
@@ -1268,6 +1274,7 @@ impl Executor<'_> {
                         loads: whole.loads,
                         uniform,
                         origin,
+                        doubt: None,
                     }
                 } else {
                     Value {
@@ -1275,6 +1282,7 @@ impl Executor<'_> {
                         loads: whole.loads,
                         uniform,
                         origin,
+                        doubt: None,
                     }
                 }
             }
@@ -1294,6 +1302,7 @@ impl Executor<'_> {
                             loads,
                             uniform,
                             origin: None,
+                            doubt: None,
                         }
                     }
                     _ => Value {
@@ -1301,6 +1310,7 @@ impl Executor<'_> {
                         loads,
                         uniform,
                         origin: None,
+                        doubt: None,
                     },
                 }
             }
@@ -1337,6 +1347,7 @@ impl Executor<'_> {
                     loads,
                     uniform,
                     origin,
+                    doubt: None,
                 };
                 self.env.set(*id, Some(value));
             }
@@ -1492,6 +1503,7 @@ impl Executor<'_> {
             context: self.context,
             field,
             alias,
+            doubt: self.doubted.take(),
         });
         let draft = self.accesses.len() - 1;
         if space == Space::Local && !registers {

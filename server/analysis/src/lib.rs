@@ -17,6 +17,7 @@ pub mod facts;
 mod flow;
 mod loops;
 mod routine;
+mod undefined;
 mod value;
 
 use warplens_hardware::Profile;

@@ -4,6 +4,7 @@ use warplens_symbolic::Id;
 
 use crate::dependence::Origin;
 use crate::facts::{Alias, Space};
+use crate::undefined::Doubt;
 
 /// An array that accesses go through: a pointer parameter, a shared array, a thread's own array.
 #[derive(Debug, Clone)]
@@ -39,6 +40,8 @@ pub(crate) struct Value {
     pub(crate) uniform: bool,
     /// The operation it comes from.
     pub(crate) origin: Origin,
+    /// When it has no value at all.
+    pub(crate) doubt: Option<Doubt>,
 }
 
 impl Value {
@@ -53,6 +56,7 @@ impl Value {
             loads: Vec::new(),
             uniform: false,
             origin: None,
+            doubt: None,
         }
     }
 
@@ -62,6 +66,7 @@ impl Value {
             loads: Vec::new(),
             uniform,
             origin: None,
+            doubt: None,
         }
     }
 
@@ -71,6 +76,7 @@ impl Value {
             loads: Vec::new(),
             uniform: false,
             origin: None,
+            doubt: None,
         }
     }
 }
