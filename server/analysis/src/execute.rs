@@ -972,7 +972,10 @@ impl<'a> Executor<'a> {
         let own_arrays = !self.indexed_local.is_empty();
         let by_data = |id: Id| self.arena.opaque(id) == Some(true) && !own_arrays;
         let open_access = accesses.iter().zip(&self.accesses).any(|(access, draft)| {
-            !access.exact() && draft.space != facts::Space::Local && !by_data(draft.address)
+            !access.exact()
+                && draft.space != facts::Space::Local
+                && draft.doubt.is_none()
+                && !by_data(draft.address)
         });
         let open_branch = branches.iter().zip(&self.branches).any(|(branch, draft)| {
             branch.certainty != facts::Certainty::Exact && !draft.condition.is_some_and(by_data)
@@ -989,8 +992,10 @@ impl<'a> Executor<'a> {
             return;
         };
         for (access, draft) in accesses.iter_mut().zip(&self.accesses) {
+            // What has no value in C has none here either.
             if !access.exact()
                 && draft.space != facts::Space::Local
+                && draft.doubt.is_none()
                 && let Some(requests) = record.access(draft)
             {
                 crate::access::counted(access, &requests.sums);

@@ -440,11 +440,17 @@ impl Lowering<'_> {
         // Beside a function of the toolkit one of the same name must be meant for these very types.
         let mut candidates = candidates;
         if functions::known(name, self.opencl()).is_some() {
-            // What a wrapper of that name calls in its body is the toolkit's.
+            // What a wrapper of that name calls in its body is the toolkit's, where the wrapper is a template: a
+            // plain function for these very types calls itself.
             let frames = &self.frames;
             candidates.retain(|candidate| {
-                let function = candidate.definition.hash;
-                !frames.iter().any(|frame| frame.function == function)
+                let definition = &candidate.definition;
+                let entered = frames.iter().any(|frame| frame.function == definition.hash);
+                let template = || {
+                    let function = definition.node(&["function_definition"])?;
+                    Some(function.parent()?.kind() == "template_declaration")
+                };
+                !(entered && template().unwrap_or(true))
             });
             candidates.retain(|candidate| self.takes_exactly(candidate, &arguments));
         }
