@@ -542,11 +542,16 @@ impl Engine {
                 && !outermost.contains("::")
                 && outermost != "main"
                 && !launchers.contains(&outermost.as_str())
+                && main.items.iter().any(|item| {
+                    matches!(&item.kind, ItemKind::Function(name) if name == outermost)
+                        && may_decide(&main.text.text[item.range.clone()])
+                })
             {
                 launchers.push(outermost);
             }
         }
-        if launchers.is_empty() || main.text.language == Language::OpenCl {
+        // Who includes a header launches by it himself.
+        if launchers.is_empty() || main.text.language == Language::OpenCl || is_header(path) {
             return Arc::default();
         }
         let callers = self.project.hosts_near(path, &launchers, Kinds::Callers);
@@ -564,7 +569,6 @@ impl Engine {
         }
         let mut sites: Vec<LaunchSite> = Vec::new();
         for caller in callers {
-            // One that includes the file has launches of its own.
             let language = Language::from_path(&caller.path).unwrap_or(Language::Cuda);
             let document = Document::new(&caller.text, language);
             let found = catch_unwind(AssertUnwindSafe(|| {
@@ -1224,6 +1228,27 @@ fn includes_others(text: &str) -> bool {
             .strip_prefix('#')
             .is_some_and(|rest| rest.trim_start().starts_with("include"))
     })
+}
+
+/// True for a function to which a caller can give numbers: a template, or one with a parameter that is neither a
+/// pointer nor a reference, or that is a `dim3`.
+fn may_decide(function: &str) -> bool {
+    let head = function.split('{').next().unwrap_or_default();
+    let Some((before, parameters)) = head.split_once('(') else {
+        return false;
+    };
+    let handle = |parameter: &str| {
+        parameter.contains(['*', '&']) && !parameter.contains("dim3")
+            || ["stream", "Stream", "void"]
+                .iter()
+                .any(|word| parameter.contains(word))
+    };
+    before.trim_start().starts_with("template")
+        || parameters
+            .trim_end()
+            .trim_end_matches(')')
+            .split(',')
+            .any(|parameter| !parameter.trim().is_empty() && !handle(parameter))
 }
 
 /// True where a text or a header of it has the name as a word.
