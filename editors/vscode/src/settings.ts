@@ -10,6 +10,7 @@ const KEYS = [
   "defines",
   "includePaths",
   "kernelMacros",
+  "sharedBankBytes",
   "assume",
   "kernels",
   "rules",

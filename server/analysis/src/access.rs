@@ -8,7 +8,9 @@ use warplens_symbolic::{Arena, Domain, Id, Interval, Node, Query, Symbol, Symbol
 
 use crate::cases::{Cases, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions};
-use crate::facts::{Access, Certainty, Op, OtherCase, Pattern, Site, Space, Stride, StructField};
+use crate::facts::{
+    Access, Alias, Certainty, Op, OtherCase, Pattern, Site, Space, Stride, StructField,
+};
 
 /// An access before it is measured.
 #[derive(Debug, Clone)]
@@ -24,6 +26,7 @@ pub(crate) struct AccessDraft {
     pub(crate) address: Id,
     pub(crate) context: usize,
     pub(crate) field: Option<StructField>,
+    pub(crate) alias: Alias,
     /// Why nothing can be said of where it goes, whatever the address.
     pub(crate) unseen: Option<Unseen>,
 }
@@ -113,6 +116,8 @@ impl Measure<'_> {
             other_case: None,
             loop_depth: context.loop_depth,
             shared_array: draft.shared,
+            alias: draft.alias,
+            first_use: None,
         };
         if let Some(unseen) = draft.unseen {
             let why = match unseen {
@@ -160,6 +165,10 @@ impl Measure<'_> {
             } else {
                 Certainty::Assumed
             };
+            if access.certainty == Certainty::Assumed {
+                let never = || "never executed under the assumed launch and arguments".to_owned();
+                access.why = Some(context.why.clone().unwrap_or_else(never));
+            }
             access.pattern = Self::pattern(&access, &sums);
             access.requests = Some(0.0);
             return access;
@@ -311,9 +320,9 @@ impl Measure<'_> {
         let figure = Figure {
             root: draft.address,
             period,
-            // Words that two lanes share come once; on Kepler the two of one row.
+            // Words that two lanes share come once; on Kepler two of one row, or of one bank.
             unit: match draft.space {
-                Space::Shared if !self.profile.bank_rule.kepler_four_byte => word(draft.bytes),
+                Space::Shared if self.profile.bank_rule.is_of_words() => word(draft.bytes),
                 _ => period,
             },
             bytes: i64::from(draft.bytes),

@@ -39,6 +39,11 @@ pub(crate) struct BranchDraft {
     pub(crate) why: Option<String>,
 }
 
+/// True where the condition is a number rather than a truth: of iterations, of the case that is gone to.
+fn counts_ways(kind: BranchKind) -> bool {
+    matches!(kind, BranchKind::Loop | BranchKind::Switch)
+}
+
 /// A barrier and where it stands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BarrierDraft {
@@ -128,7 +133,7 @@ impl Measure<'_> {
             }
             return branch;
         }
-        let (sum, same, complete) = if draft.kind == BranchKind::Loop {
+        let (sum, same, complete) = if counts_ways(draft.kind) {
             self.trips(condition, context)
         } else {
             let (sum, threads, same, complete) = self.sides(condition, context);
@@ -178,7 +183,7 @@ impl Measure<'_> {
         if self.block_assumed || context.why.is_some() {
             return None;
         }
-        let looping = kind == BranchKind::Loop;
+        let looping = counts_ways(kind);
         if self.arena.value(condition).is_some() && !assumed(self.arena, condition) {
             return Some(Vec::new());
         }

@@ -22,8 +22,9 @@ use warplens_symbolic::{
 
 use addresses::{Movement, apart_from, variants};
 use classes::{Free, free_symbols, texts};
-use lattice::same_for_warp;
+use lattice::{gcd, same_for_warp};
 
+use crate::Cover;
 use crate::context::{Budget, Context};
 
 /// Iterations of a loop and blocks of a grid, at most, where nothing bounds them.
@@ -62,6 +63,8 @@ pub(crate) struct Figure<'a> {
 pub(crate) struct Cases {
     /// Block coordinates, where the grid was assumed.
     blocks: Vec<Symbol>,
+    /// What the launch covers with its blocks.
+    covers: Vec<Cover>,
     stand_ins: FxHashMap<Symbol, Id>,
     /// From which value of a symbol on everything fits its type.
     fitting: FxHashMap<Symbol, Option<i64>>,
@@ -83,8 +86,9 @@ struct Plan {
 
 impl Cases {
     /// `blocks` are the block coordinates where the grid was assumed.
-    pub(crate) fn new(blocks: Option<[Symbol; 3]>) -> Cases {
+    pub(crate) fn new(blocks: Option<[Symbol; 3]>, covers: Vec<Cover>) -> Cases {
         Cases {
+            covers: if blocks.is_some() { covers } else { Vec::new() },
             blocks: blocks.map(Vec::from).unwrap_or_default(),
             stand_ins: FxHashMap::default(),
             fitting: FxHashMap::default(),
@@ -111,6 +115,7 @@ impl Cases {
             return Some(Vec::new());
         }
         let mut covered = vec![1; free.len()];
+        let mut multiples = vec![1; free.len()];
         let mut plan = None;
         if !figure.varied || free.iter().all(|one| !hangs(arena, &guards, one.symbol)) {
             plan = self.smallest(arena, domain, figure, &guards, &mut free);
@@ -119,9 +124,15 @@ impl Cases {
             // Conditions that hold for the whole launch from some value on.
             let mut rest = Vec::new();
             for &guard in &guards {
-                match self.covering(arena, guard, &free, figure.context) {
-                    Some((at, least)) => covered[at] = covered[at].max(least),
-                    None => rest.push(guard),
+                if let Some((at, least)) = self.covering(arena, guard, &free, figure.context) {
+                    covered[at] = covered[at].max(least);
+                } else if let Some(found) = self.covered(arena, guard, &free, figure.context) {
+                    for (at, divisor, least) in found {
+                        multiples[at] = common_multiple(multiples[at], divisor);
+                        covered[at] = covered[at].max(least);
+                    }
+                } else {
+                    rest.push(guard);
                 }
             }
             if rest.len() == guards.len() {
@@ -141,6 +152,9 @@ impl Cases {
             self.walk(
                 arena, domain, budget, figure, &free, &mut plan, &loose, cost,
             )?;
+        }
+        for (one, multiple) in free.iter_mut().zip(multiples) {
+            one.modulus = common_multiple(one.modulus, multiple);
         }
         Some(texts(arena, &free, &plan.least))
     }
@@ -164,6 +178,13 @@ impl Cases {
                 let mut all = vec![1; free.len()];
                 all[at] = least;
                 bound = Some(texts(arena, &free, &all));
+            } else if let Some(found) = self.covered(arena, guard, &free, context) {
+                let (mut all, mut classes) = (vec![1; free.len()], free.clone());
+                for (at, divisor, least) in found {
+                    classes[at].modulus = common_multiple(classes[at].modulus, divisor);
+                    all[at] = all[at].max(least);
+                }
+                bound = Some(texts(arena, &classes, &all));
             }
         }
         let value = arena.value(condition).filter(|_| fixed);
@@ -402,6 +423,61 @@ impl Cases {
         Some((at, least.max(fits)))
     }
 
+    /// What each free symbol must be a multiple of, and at least, for the guard to hold for every lane of the
+    /// launch because the launch has just the blocks that they ask for: of `n / d` blocks the one with `q` blocks
+    /// behind it is number `n / d - 1 - q`.
+    fn covered(
+        &mut self,
+        arena: &mut Arena,
+        guard: Guard,
+        free: &[Free],
+        context: &Context,
+    ) -> Option<Vec<(usize, i64, i64)>> {
+        let mut condition = guard.condition;
+        let mut found = Vec::new();
+        for (at, one) in free.iter().enumerate() {
+            if !arena.depends_on(guard.condition, one.symbol) {
+                continue;
+            }
+            let mut covers = self.covers.clone();
+            covers.retain(|cover| cover.parameter == arena.symbol_name(one.symbol));
+            let divisor = covers.first()?.divisor;
+            if one.value % divisor != 0 || covers.iter().any(|cover| cover.divisor != divisor) {
+                return None;
+            }
+            let least = self.fitting(arena, one)?;
+            let more = self.stand_in(arena, one.symbol)?;
+            let first = arena.constant(1);
+            let blocks = arena.add(first, more);
+            let value = arena.scale(blocks, divisor);
+            condition = arena.substitute(condition, one.symbol, value);
+            for cover in covers {
+                let block = *self.blocks.get(cover.axis as usize)?;
+                let behind = self.stand_in(arena, block)?;
+                let place = arena.sub(more, behind);
+                condition = arena.substitute(condition, block, place);
+            }
+            found.push((at, divisor, least));
+        }
+        // The parts cancel only as numbers: `blockDim.x` is known.
+        let known: Vec<(Symbol, i64)> = arena
+            .symbols_of(condition)
+            .filter_map(|symbol| match arena.symbol_kind(symbol) {
+                SymbolKind::Fixed {
+                    value,
+                    assumed: false,
+                } => Some((symbol, value)),
+                _ => None,
+            })
+            .collect();
+        for (symbol, value) in known {
+            let number = arena.constant(value);
+            condition = arena.substitute(condition, symbol, number);
+        }
+        let shown = !found.is_empty() && self.always(arena, condition, guard.holds, context);
+        shown.then_some(found)
+    }
+
     /// True where interval arithmetic shows the condition to have this truth everywhere.
     fn always(&mut self, arena: &mut Arena, condition: Id, holds: bool, context: &Context) -> bool {
         let Some(condition) = self.loosened(arena, condition, context) else {
@@ -515,6 +591,10 @@ impl Cases {
         // What never comes at the values assumed may cost anything at others.
         (complete && holds && (seen.is_some() || !weighed)).then_some(())
     }
+}
+
+fn common_multiple(a: i64, b: i64) -> i64 {
+    a / gcd(a, b) * b
 }
 
 fn hangs(arena: &Arena, guards: &[Guard], symbol: Symbol) -> bool {

@@ -9,11 +9,22 @@ use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 use crate::access::{AccessDraft, Unseen, any};
 use crate::branch::BranchDraft;
 use crate::execute::Executor;
-use crate::facts::{BranchKind, Mix, Op, OpClass, Space, StructField};
+use crate::facts::{Alias, BranchKind, Link, Mix, Op, OpClass, Space, StructField};
 use crate::flow::{Draft, compute};
 use crate::value::{Array, ArrayId, Kind, Place, Value};
 
 impl Executor<'_> {
+    /// From here on what is executed is only looked at: nothing is recorded.
+    pub(crate) fn begin_look(&mut self) {
+        self.dry += 1;
+        self.dependence.pause();
+    }
+
+    pub(crate) fn end_look(&mut self) {
+        self.dry -= 1;
+        self.dependence.resume();
+    }
+
     // ---- cost ----------------------------------------------------------------------------------
 
     /// Counts source operations and adds what a compiled kernel issues for them.
@@ -41,6 +52,7 @@ impl Executor<'_> {
             needs.sort_unstable();
             needs.dedup();
         }
+        self.dependence.issue(class, issued);
         if issued.total() > 0.0 || !needs.is_empty() {
             let chain = issued.total();
             compute(&mut self.flow, line, issued, &needs, chain);
@@ -59,6 +71,10 @@ impl Executor<'_> {
             ..Mix::default()
         };
         self.operation(OpClass::Int, 1.0, &issued, line, operands);
+        match result {
+            Some(id) if fresh => self.dependence.computed(id),
+            _ => {}
+        }
     }
 
     /// True the first time that a value must be computed where the execution stands.
@@ -106,6 +122,10 @@ impl Executor<'_> {
             _ => issued.fp32 = amount,
         }
         self.operation(class, operations * lanes, &issued, line, operands);
+        if amount > 0.0 && self.dry == 0 {
+            // The lanes of a vector do not wait for one another.
+            self.dependence.is(Link::Add, instructions);
+        }
     }
 
     fn conversion(&mut self, from: &Type, to: &Type, line: u32, value: &mut Value) {
@@ -150,16 +170,23 @@ impl Executor<'_> {
         }
     }
 
-    /// True where the bounds of a value are known and some of them are below zero.
+    /// True where some values may be below zero.
     fn may_be_negative(&self, id: Id) -> bool {
         let range = self.arena.range(id);
-        let value = self.arena.value(id);
-        range.bounded() && !range.non_negative() && value.is_none_or(|value| value < 0)
+        // Closed forms are about positive arguments; what a loop moves is looked at when its iterations are counted.
+        if range.non_negative()
+            || self.arena.has_placeholder(id)
+            || (self.open.is_some() && !range.bounded())
+        {
+            return false;
+        }
+        self.arena.value(id).is_none_or(|value| value < 0)
     }
 
     /// What arithmetic in a type makes of a result. Signed overflow is undefined: it does not happen.
     pub(crate) fn wrap(&mut self, ty: &Type, id: Id) -> Id {
         match ty {
+            &Type::BOOL => self.arena.truth(id),
             Type::Int {
                 bits,
                 signed: false,
@@ -174,6 +201,7 @@ impl Executor<'_> {
     /// What a conversion between integer types makes of a value.
     pub(crate) fn convert(&mut self, from: &Type, to: &Type, id: Id) -> Id {
         match (from, to) {
+            (_, &Type::BOOL) => self.arena.truth(id),
             (Type::Int { bits: a, signed: s }, Type::Int { bits: b, signed: t })
                 if (s == t && a <= b) || (!s && *t && a < b) =>
             {
@@ -187,6 +215,17 @@ impl Executor<'_> {
 
     /// The value of an expression; its accesses and operations are recorded.
     pub(crate) fn eval(&mut self, expression: &Expr) -> Value {
+        self.dependence.enter();
+        let mut value = self.evaluate(expression);
+        let own = value.origin.or_else(|| match value.kind {
+            Kind::Int(id) => self.dependence.known(id),
+            Kind::Pointer(..) | Kind::Data => None,
+        });
+        value.origin = self.dependence.leave(own);
+        value
+    }
+
+    fn evaluate(&mut self, expression: &Expr) -> Value {
         self.steps = self.steps.saturating_add(1);
         let line = expression.site.line;
         match &expression.kind {
@@ -225,6 +264,7 @@ impl Executor<'_> {
                             uniform,
                             kind: Kind::Data,
                             loads: value.loads,
+                            origin: None,
                         }
                     }
                     UnaryOp::Not => {
@@ -254,7 +294,8 @@ impl Executor<'_> {
                     .ty
                     .element()
                     .map_or(1, |element| element.size().max(1) as i64);
-                let after = match before.kind {
+                self.dependence.input(before.origin);
+                let mut after = match before.kind {
                     Kind::Int(id) => {
                         let step = self.arena.constant(*by);
                         let sum = self.arena.add(id, step);
@@ -276,6 +317,7 @@ impl Executor<'_> {
                     };
                     self.integer(id, line, &mut [&mut before]);
                 }
+                after.origin = self.dependence.result(None);
                 self.write(&place, target, after.clone());
                 if *postfix { before } else { after }
             }
@@ -302,6 +344,7 @@ impl Executor<'_> {
                             kind: Kind::Data,
                             uniform,
                             loads: value.loads,
+                            origin: None,
                         }
                     }
                 }
@@ -343,6 +386,7 @@ impl Executor<'_> {
                     kind,
                     loads,
                     uniform,
+                    origin: None,
                 }
             }
             ExprKind::Inline(statements, result) => {
@@ -367,6 +411,7 @@ impl Executor<'_> {
                     kind,
                     loads,
                     uniform,
+                    origin: None,
                 }
             }
         }
@@ -460,11 +505,23 @@ impl Executor<'_> {
                     .flat_map(|value| std::mem::take(&mut value.loads))
                     .collect();
                 self.floating(&operand_type, 1.0, 0.0, line, &mut []);
+                if is_product(left) {
+                    self.dependence.fuse(a.origin, b.origin);
+                } else {
+                    self.dependence.fuse(b.origin, a.origin);
+                }
                 if self.dry == 0 && !needs.is_empty() {
                     compute(&mut self.flow, line, &Mix::default(), &needs, 0.0);
                 }
             } else {
                 self.floating(&operand_type, 1.0, instructions, line, &mut both);
+                if self.dry == 0 && matches!(operand_type, Type::Float { .. } | Type::Vector(..)) {
+                    match op {
+                        IrOp::Mul => self.dependence.is(Link::Multiply, instructions),
+                        IrOp::Div => self.dependence.is(Link::Divide, instructions),
+                        _ => {}
+                    }
+                }
                 if op == IrOp::Div {
                     let issued = Mix {
                         sfu: 1.0,
@@ -483,6 +540,7 @@ impl Executor<'_> {
                 kind: Kind::Data,
                 loads,
                 uniform,
+                origin: None,
             };
         }
         // Pointers move by elements.
@@ -519,6 +577,11 @@ impl Executor<'_> {
             self.integer(Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
+        let (x, y) = if operand_type == Type::SIZE && hangs_on_sign && comparison {
+            (self.of_loop_unsigned(x), self.of_loop_unsigned(y))
+        } else {
+            (x, y)
+        };
         let undefined = match (op, &whole.ty, self.arena.value(y)) {
             (IrOp::Div | IrOp::Rem, _, Some(0)) => true,
             (IrOp::Shl | IrOp::Shr, Type::Int { bits, .. }, Some(by)) => {
@@ -559,6 +622,15 @@ impl Executor<'_> {
         };
         self.integer(Some(result), line, &mut [&mut a, &mut b]);
         Value::int(result)
+    }
+
+    /// A value that moves with a loop, compared as an unsigned one of 64 bits.
+    fn of_loop_unsigned(&mut self, id: Id) -> Id {
+        if self.arena.has_placeholder(id) && !self.arena.range(id).non_negative() {
+            self.arena.unsigned(id)
+        } else {
+            id
+        }
     }
 
     /// A product of the lowest 24 bits of two numbers.
@@ -692,13 +764,21 @@ impl Executor<'_> {
                     kind: Kind::Data,
                     uniform,
                     loads: result.loads,
+                    origin: None,
                 }
             }
         };
+        let mut result = result;
+        result.origin = self.dependence.result(None);
+        self.dependence.settle();
         // `a[f(i)] += x` evaluates its subscript once.
-        self.dry += u32::from(op.is_some());
+        if op.is_some() {
+            self.begin_look();
+        }
         let place = self.place(target);
-        self.dry -= u32::from(op.is_some());
+        if op.is_some() {
+            self.end_look();
+        }
         self.write(&place, target, result.clone());
         result
     }
@@ -753,6 +833,7 @@ impl Executor<'_> {
                     kind: Kind::Int(result),
                     loads,
                     uniform: false,
+                    origin: None,
                 }
             }
             (Kind::Pointer(p, i), Kind::Pointer(q, j), _) if p == q => {
@@ -767,6 +848,7 @@ impl Executor<'_> {
                     kind: Kind::Data,
                     loads,
                     uniform,
+                    origin: None,
                 }
             }
         }
@@ -796,6 +878,7 @@ impl Executor<'_> {
                         site: whole.site,
                     };
                     let value = self.eval(value);
+                    self.dependence.settle();
                     let place = self.place(&target);
                     self.write(&place, &target, value);
                 }
@@ -806,6 +889,7 @@ impl Executor<'_> {
                 for argument in arguments.iter().skip(1) {
                     loads.append(&mut self.eval(argument).loads);
                 }
+                self.dependence.settle();
                 if let Some(pointer) = arguments.first() {
                     let target = Expr {
                         kind: ExprKind::Deref(Box::new(pointer.clone())),
@@ -955,6 +1039,7 @@ impl Executor<'_> {
                     kind: Kind::Data,
                     loads,
                     uniform,
+                    origin: None,
                 }
             }
             Function::Math(MathClass::Special) => {
@@ -1103,6 +1188,8 @@ impl Executor<'_> {
             context: self.context,
             field: Self::struct_field(place),
             unseen: Some(Unseen::Launch),
+            // The other launch runs at its own time: with what it shares memory is not known.
+            alias: Alias::Unknown,
         });
     }
 
@@ -1111,6 +1198,7 @@ impl Executor<'_> {
             name: name.to_owned(),
             space,
             shared: None,
+            alias: Alias::Unknown,
         });
         ArrayId(self.arrays.len() as u32 - 1)
     }
@@ -1135,10 +1223,17 @@ impl Executor<'_> {
             (Storage::Local, _) => Space::Local,
         };
         let shared = self.shared_index(id);
+        let alias = match (var.storage, &var.ty) {
+            _ if space == Space::Constant => Alias::ReadOnly,
+            (Storage::Param(_), Type::Pointer(..)) if var.restrict => Alias::Restrict,
+            (Storage::Param(_), Type::Pointer(..)) => Alias::Parameter,
+            _ => Alias::Own,
+        };
         self.arrays.push(Array {
             name: var.name.clone(),
             space,
             shared,
+            alias,
         });
         let array = ArrayId(self.arrays.len() as u32 - 1);
         self.arrays_by_var.insert(id, array);
@@ -1243,21 +1338,24 @@ impl Executor<'_> {
     pub(crate) fn read(&mut self, place: &Place, expression: &Expr) -> Value {
         match place {
             Place::Variable(id) => self.variable(*id),
-            Place::Part(id, _) => {
+            Place::Part(id, at) => {
                 let whole = self.variable(*id);
                 let uniform = self.is_uniform(&whole);
+                let origin = self.dependence.part(whole.origin, *at);
                 if expression.ty.is_int() {
                     let unknown = self.unknown(true, uniform);
                     Value {
                         kind: Kind::Int(unknown),
                         loads: whole.loads,
                         uniform,
+                        origin,
                     }
                 } else {
                     Value {
                         kind: Kind::Data,
                         loads: whole.loads,
                         uniform,
+                        origin,
                     }
                 }
             }
@@ -1276,12 +1374,14 @@ impl Executor<'_> {
                             kind: Kind::Int(id),
                             loads,
                             uniform,
+                            origin: None,
                         }
                     }
                     _ => Value {
                         kind: Kind::Data,
                         loads,
                         uniform,
+                        origin: None,
                     },
                 }
             }
@@ -1299,21 +1399,25 @@ impl Executor<'_> {
     pub(crate) fn write(&mut self, place: &Place, target: &Expr, value: Value) {
         match place {
             Place::Variable(id) => self.env.set(*id, Some(value)),
-            Place::Part(id, _) => {
+            Place::Part(id, at) => {
                 let uniform = self.is_uniform(&value) && {
                     let whole = self.variable(*id);
                     self.is_uniform(&whole)
                 };
                 let mut loads = value.loads;
+                let mut origin = None;
                 if let Some(old) = self.env.get(*id) {
                     loads.extend(&old.loads);
+                    origin = old.origin;
                 }
+                let origin = self.dependence.with_part(origin, *at, value.origin);
                 loads.sort_unstable();
                 loads.dedup();
                 let value = Value {
                     kind: Kind::Data,
                     loads,
                     uniform,
+                    origin,
                 };
                 self.env.set(*id, Some(value));
             }
@@ -1359,6 +1463,7 @@ impl Executor<'_> {
                     .map_or((crate::execute::DEFAULT_ARGUMENT, true), |(_, v, a)| {
                         (*v, *a)
                     });
+                let value = of_type(value, *bits, *signed);
                 let kind = SymbolKind::Fixed { value, assumed };
                 let range = if assumed {
                     Interval::of_type(*bits, *signed)
@@ -1427,6 +1532,7 @@ impl Executor<'_> {
             name,
             space,
             shared,
+            alias,
         } = self.arrays[array.0 as usize].clone();
         let class = match (space, op) {
             (_, Op::Atomic) => OpClass::Atomic,
@@ -1467,6 +1573,7 @@ impl Executor<'_> {
             context: self.context,
             field,
             unseen: None,
+            alias,
         });
         let draft = self.accesses.len() - 1;
         if space == Space::Local && !registers {
@@ -1480,12 +1587,15 @@ impl Executor<'_> {
                     ..Mix::default()
                 };
                 compute(&mut self.flow, site.line, &issued, &[], 1.0);
+                self.dependence.address();
             }
             self.flow.push(Draft::Access {
                 access: draft,
                 uses: waits,
             });
         }
+        self.dependence
+            .access(array, address, op, space, draft, !registers);
         draft
     }
 
@@ -1496,6 +1606,7 @@ impl Executor<'_> {
         let innermost = self.contexts[self.context].innermost;
         if let Some(counter) = innermost
             && !self.arena.depends_on(base, counter)
+            && self.arena.opaque(base).is_none()
         {
             return false;
         }
@@ -1543,6 +1654,16 @@ impl Executor<'_> {
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ")
+    }
+}
+
+/// What a variable of an integer type holds of a value.
+fn of_type(value: i64, bits: u8, signed: bool) -> i64 {
+    match (bits, signed) {
+        (1, _) => i64::from(value != 0),
+        (2..=63, true) => value << (64 - bits) >> (64 - bits),
+        (2..=63, false) => value & ((1 << bits) - 1),
+        _ => value,
     }
 }
 

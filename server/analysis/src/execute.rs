@@ -10,8 +10,9 @@ use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Interval, Symbol, Sy
 use crate::access::{AccessDraft, Measure as MeasureAccess, any};
 use crate::branch::{BarrierDraft, BranchDraft, From, Measure as MeasureBranch};
 use crate::cases::{Cases, MOST_TURNS};
-use crate::context::{Budget, Context, Executions, Origin};
+use crate::context::{Budget, Context, Executions, Origin as GuardOrigin};
 use crate::counts::Open;
+use crate::dependence::{Graph, Origin, latency_on};
 use crate::env::{Changes, Env};
 use crate::facts::{
     Assumption, BranchKind, Count, KernelFacts, Mix, NotUnderstood, OpClass, SharedArray, Site,
@@ -65,6 +66,7 @@ pub(crate) struct Executor<'a> {
     /// Greater than 0 while a loop's body is only looked at: nothing is recorded.
     pub(crate) dry: u32,
     pub(crate) flow: Vec<Draft>,
+    pub(crate) dependence: Graph,
     pub(crate) routines: Routines,
     pub(crate) accesses: Vec<AccessDraft>,
     pub(crate) branches: Vec<BranchDraft>,
@@ -88,6 +90,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) counting_only: bool,
     /// Set where parameters have no values.
     pub(crate) open: Option<Open>,
+    /// Where the value of the innermost switch stands, and its branch.
+    switch: Option<(Site, usize)>,
 }
 
 impl<'a> Executor<'a> {
@@ -176,6 +180,7 @@ impl<'a> Executor<'a> {
             context: 0,
             dry: 0,
             flow: Vec::new(),
+            dependence: Graph::new(request.kernel.name_site.line),
             routines: Routines::default(),
             accesses: Vec::new(),
             branches: Vec::new(),
@@ -194,6 +199,7 @@ impl<'a> Executor<'a> {
             guesses: Vec::new(),
             counting_only: false,
             open: None,
+            switch: None,
         }
     }
 
@@ -203,6 +209,7 @@ impl<'a> Executor<'a> {
     }
 
     pub(crate) fn resources(mut self) -> Resources {
+        self.dependence.pause();
         self.execute();
         Resources {
             registers_per_thread: self.registers(),
@@ -308,7 +315,7 @@ impl<'a> Executor<'a> {
             &self.arena,
             condition,
             holds,
-            Origin { branch, early_exit },
+            GuardOrigin { branch, early_exit },
             probability,
             lanes,
         );
@@ -398,7 +405,7 @@ impl<'a> Executor<'a> {
                             condition: left,
                             holds: false,
                         };
-                        let origin = Origin {
+                        let origin = GuardOrigin {
                             branch: usize::MAX,
                             early_exit: true,
                         };
@@ -431,6 +438,13 @@ impl<'a> Executor<'a> {
     }
 
     fn statement(&mut self, statement: &Stmt) -> Exits {
+        self.dependence.enter();
+        let exits = self.perform(statement);
+        self.dependence.end();
+        exits
+    }
+
+    fn perform(&mut self, statement: &Stmt) -> Exits {
         let mut exits = self.no_exits();
         if self.routines.failed() {
             return exits;
@@ -452,6 +466,7 @@ impl<'a> Executor<'a> {
                     let mut value = self.eval(init);
                     let ty = &self.kernel.var(*id).ty;
                     value = self.converted(value, &init.ty, ty, line);
+                    value.origin = self.dependence.result(None);
                     value
                 });
                 let memory = matches!(
@@ -470,6 +485,7 @@ impl<'a> Executor<'a> {
             }
             StmtKind::Loop { .. } => exits = self.looping(statement),
             StmtKind::Block(inner) => exits = self.block_of(inner),
+            StmtKind::Switch(way, inner) => exits = self.switch(way, inner),
             StmtKind::Return(value) => {
                 if let Some(value) = value {
                     self.eval(value);
@@ -490,6 +506,7 @@ impl<'a> Executor<'a> {
                         context: self.context,
                     });
                     self.flow.push(Draft::Barrier { line });
+                    self.dependence.region(line);
                 }
             }
             StmtKind::Unknown(_) => {}
@@ -537,6 +554,7 @@ impl<'a> Executor<'a> {
                     kind: Kind::Data,
                     uniform,
                     loads: value.loads,
+                    origin: None,
                 }
             }
             _ => value,
@@ -550,25 +568,31 @@ impl<'a> Executor<'a> {
         otherwise: &[Stmt],
     ) -> Exits {
         let line = condition.site.line;
+        let of_switch = self.switch.filter(|(site, _)| *site == condition.site);
+        self.dry += u32::from(of_switch.is_some());
         let mut value = self.eval(condition);
+        self.dry -= u32::from(of_switch.is_some());
         let id = self.as_int(&value);
         let truth = self.arena.truth(id);
         let outer = self.context;
         let (probability, probability_from) = self.probability(condition);
-        let branch = self.new_branch(BranchDraft {
-            site: condition.site,
-            text: self.text_of(condition.site),
-            kind: BranchKind::If,
-            condition: Some(truth),
-            context: outer,
-            inner: None,
-            taken_operations: 0,
-            other_operations: 0,
-            probability,
-            probability_from,
-            why: None,
-        });
-        if self.dry == 0 {
+        let branch = match of_switch {
+            Some((_, branch)) => branch,
+            None => self.new_branch(BranchDraft {
+                site: condition.site,
+                text: self.text_of(condition.site),
+                kind: BranchKind::If,
+                condition: Some(truth),
+                context: outer,
+                inner: None,
+                taken_operations: 0,
+                other_operations: 0,
+                probability,
+                probability_from,
+                why: None,
+            }),
+        };
+        if self.dry == 0 && of_switch.is_none() {
             *self.counts.entry((outer, OpClass::Branch)).or_insert(0.0) += 1.0;
             let issued = Mix {
                 branch: 1.0,
@@ -576,7 +600,10 @@ impl<'a> Executor<'a> {
             };
             let needs = std::mem::take(&mut value.loads);
             compute(&mut self.flow, line, &issued, &needs, 1.0);
+            self.dependence.issue(OpClass::Branch, &issued);
         }
+        let decided = value.origin;
+        self.dependence.region(line);
         let mark = self.env.mark();
         let start = self.static_operations;
 
@@ -591,15 +618,18 @@ impl<'a> Executor<'a> {
         self.context = outer;
 
         self.enter(truth, false, branch, false);
+        self.dependence.region(line);
         let other = self.context;
         let other_exits = self.block_of(otherwise);
         let other_flow = std::mem::replace(&mut self.flow, saved);
         self.context = outer;
-        self.set_operations(
-            branch,
-            taken_operations,
-            self.static_operations - start - taken_operations,
-        );
+        if of_switch.is_none() {
+            self.set_operations(
+                branch,
+                taken_operations,
+                self.static_operations - start - taken_operations,
+            );
+        }
         if self.dry == 0 {
             self.flow.push(Draft::Branch {
                 outer,
@@ -613,8 +643,9 @@ impl<'a> Executor<'a> {
         let other_changes = self.env.take_back(&mark);
         let then_left = self.leaving(then_exits);
         let other_left = self.leaving(other_exits);
+        self.dependence.region(line);
         self.merge(
-            truth,
+            (truth, decided),
             then_changes,
             other_changes,
             self.arena.as_const(then_left) == Some(1),
@@ -626,10 +657,51 @@ impl<'a> Executor<'a> {
         self.join(a, b)
     }
 
+    /// A switch: the branches that stand for it are no branches of the source.
+    fn switch(&mut self, way: &warplens_ir::Expr, branches: &[Stmt]) -> Exits {
+        let (site, line) = (way.site, way.site.line);
+        self.dry += 1;
+        let value = self.eval(way);
+        self.dry -= 1;
+        let id = self.as_int(&value);
+        let (probability, probability_from) = self.probability(way);
+        let branch = self.new_branch(BranchDraft {
+            site,
+            text: self.text_of(site),
+            kind: BranchKind::Switch,
+            condition: Some(id),
+            context: self.context,
+            inner: None,
+            taken_operations: 0,
+            other_operations: 0,
+            probability,
+            probability_from,
+            why: None,
+        });
+        if self.dry == 0 {
+            *self
+                .counts
+                .entry((self.context, OpClass::Branch))
+                .or_insert(0.0) += 1.0;
+            let issued = Mix {
+                int: 1.0,
+                branch: 1.0,
+                ..Mix::default()
+            };
+            compute(&mut self.flow, line, &issued, &[], 1.0);
+        }
+        let start = self.static_operations;
+        let around = self.switch.replace((site, branch));
+        let exits = self.block_of(branches);
+        self.switch = around;
+        self.set_operations(branch, self.static_operations - start, 0);
+        exits
+    }
+
     /// Joins the variables of two sides; a side that was left does not count.
     fn merge(
         &mut self,
-        condition: Id,
+        (condition, decided): (Id, Origin),
         then_changes: Changes,
         other_changes: Changes,
         then_left: bool,
@@ -660,15 +732,24 @@ impl<'a> Executor<'a> {
                 .get(&id)
                 .map_or(before, Option::as_ref)
                 .cloned();
-            if other == taken {
-                self.env.set(id, other);
-                continue;
-            }
             let (Some(a), Some(b)) = (&taken, &other) else {
                 // Known on one side only: read there for the first time, or undefined on the other.
                 self.env.set(id, other.or(taken));
                 continue;
             };
+            let origin = if a.origin == b.origin {
+                a.origin
+            } else {
+                self.dependence.meet([a.origin, b.origin, decided])
+            };
+            if a.is_like(b) {
+                let same = Value {
+                    origin,
+                    ..a.clone()
+                };
+                self.env.set(id, Some(same));
+                continue;
+            }
             let mut loads = a.loads.clone();
             loads.extend(&b.loads);
             loads.sort_unstable();
@@ -686,6 +767,7 @@ impl<'a> Executor<'a> {
                 kind,
                 loads,
                 uniform,
+                origin,
             };
             self.env.set(id, Some(merged));
         }
@@ -750,7 +832,8 @@ impl<'a> Executor<'a> {
         let mut cache: FxHashMap<(Id, usize, u32, facts::Op, facts::Space), facts::Access> =
             FxHashMap::default();
         let mut accesses = Vec::with_capacity(self.accesses.len());
-        let mut cases = Cases::new(grid_assumed.then_some(blocks));
+        let covers = self.request.covers.to_vec();
+        let mut cases = Cases::new(grid_assumed.then_some(blocks), covers);
         let mut measure = MeasureAccess {
             arena: &mut self.arena,
             domain: &self.domain,
@@ -778,6 +861,7 @@ impl<'a> Executor<'a> {
                     site: draft.site,
                     text: draft.text.clone(),
                     field: draft.field.clone(),
+                    alias: draft.alias,
                     ..known
                 },
                 None => {
@@ -827,6 +911,13 @@ impl<'a> Executor<'a> {
         let registers_per_thread = self.registers();
         let bodies = self.routines.totals(&executions);
         let flow = flow::finish(std::mem::take(&mut self.flow), &executions, &bodies);
+        let latency = |link| latency_on(self.profile, link);
+        let (dependence, first_uses) =
+            self.dependence
+                .finish(accesses.len(), &executions, &latency);
+        for (access, first_use) in accesses.iter_mut().zip(first_uses) {
+            access.first_use = first_use;
+        }
         KernelFacts {
             name: self.kernel.name.clone(),
             name_site: self.kernel.name_site,
@@ -837,6 +928,7 @@ impl<'a> Executor<'a> {
             branches,
             counts,
             flow,
+            dependence,
             shared_arrays: self.shared.into_iter().map(|(_, array)| array).collect(),
             static_shared_bytes,
             local_bytes_per_thread,
@@ -926,12 +1018,18 @@ impl<'a> Executor<'a> {
                     let given = self.arguments.iter().find(|(name, ..)| *name == var.name);
                     let (value, assumed) =
                         given.map_or((DEFAULT_ARGUMENT, true), |(_, v, assumed)| (*v, *assumed));
+                    let covered = self
+                        .request
+                        .covers
+                        .iter()
+                        .any(|one| one.parameter == var.name);
                     if assumed {
-                        add(
-                            &var.name,
-                            value.to_string(),
-                            if given.is_some() { "config" } else { "default" },
-                        );
+                        let source = match given {
+                            Some(_) if covered => "launch-site",
+                            Some(_) => "config",
+                            None => "default",
+                        };
+                        add(&var.name, value.to_string(), source);
                     }
                 }
                 Type::Pointer(..) => aligned = true,
@@ -1038,7 +1136,9 @@ fn returns_once(statements: &[Stmt]) -> bool {
             .map(|statement| match &statement.kind {
                 StmtKind::Return(_) => 1,
                 StmtKind::If(_, then, otherwise) => count(then) + count(otherwise),
-                StmtKind::Loop { body, .. } | StmtKind::Block(body) => count(body),
+                StmtKind::Loop { body, .. } | StmtKind::Block(body) | StmtKind::Switch(_, body) => {
+                    count(body)
+                }
                 _ => 0,
             })
             .sum()

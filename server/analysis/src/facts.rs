@@ -153,6 +153,187 @@ pub struct Access {
     pub loop_depth: u32,
     /// Index into [`KernelFacts::shared_arrays`] for shared accesses.
     pub shared_array: Option<usize>,
+    /// What else may reach the same memory.
+    pub alias: Alias,
+    /// Loads: where the value is first needed; `None` where it never is, or that was not followed.
+    pub first_use: Option<FirstUse>,
+}
+
+/// What else may reach the memory that an access goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Alias {
+    /// An array that only its own name reaches: shared, the thread's own, a variable of the file.
+    Own,
+    /// A pointer that the source calls `__restrict__`: what it points to is reached through it alone.
+    Restrict,
+    /// Memory that a kernel does not write: constant.
+    ReadOnly,
+    /// A parameter: any other one that is not `__restrict__` may point to the same.
+    Parameter,
+    /// A pointer of unknown origin: anything.
+    Unknown,
+}
+
+/// How far a load is from the first operation that needs its value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FirstUse {
+    /// Operations issued in between, in the order of the source.
+    pub operations: f64,
+    /// True where no barrier, branch or end of a loop lies between: the distance holds for every warp.
+    pub straight: bool,
+    /// True where the next iteration of the loop needs it.
+    pub next_iteration: bool,
+}
+
+/// Kinds of operations in a chain of dependent ones: each has a latency of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Link {
+    /// Floating point, other than what follows: additions, comparisons.
+    Add,
+    /// A multiplication.
+    Multiply,
+    /// A multiplication and an addition in one.
+    Fma,
+    /// The instructions of a division.
+    Divide,
+    /// Integers and addresses.
+    Integer,
+    /// Special functions.
+    Special,
+    /// Conversions.
+    Conversion,
+    /// Matrix instructions.
+    Tensor,
+    /// What a called function issues.
+    Call,
+    /// Loads.
+    GlobalLoad,
+    /// Loads from shared memory.
+    SharedLoad,
+    /// Loads from constant memory.
+    ConstantLoad,
+    /// Loads of a thread's own array that is not in registers.
+    LocalLoad,
+    /// Atomics.
+    Atomic,
+    /// Stores, where a load waits for what they wrote.
+    Store,
+}
+
+impl Link {
+    /// Every kind.
+    pub const ALL: [Link; 15] = [
+        Link::Add,
+        Link::Multiply,
+        Link::Fma,
+        Link::Divide,
+        Link::Integer,
+        Link::Special,
+        Link::Conversion,
+        Link::Tensor,
+        Link::Call,
+        Link::GlobalLoad,
+        Link::SharedLoad,
+        Link::ConstantLoad,
+        Link::LocalLoad,
+        Link::Atomic,
+        Link::Store,
+    ];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Link::Add => "add",
+            Link::Multiply => "mul",
+            Link::Fma => "fma",
+            Link::Divide => "division",
+            Link::Integer => "int",
+            Link::Special => "special function",
+            Link::Conversion => "conversion",
+            Link::Tensor => "tensor",
+            Link::Call => "call",
+            Link::GlobalLoad => "global load",
+            Link::SharedLoad => "shared load",
+            Link::ConstantLoad => "constant load",
+            Link::LocalLoad => "local load",
+            Link::Atomic => "atomic",
+            Link::Store => "store",
+        }
+    }
+}
+
+/// Dependent operations in a row, counted by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Chain {
+    counts: [f64; Link::ALL.len()],
+}
+
+impl Chain {
+    /// So many more of a kind.
+    pub fn add(&mut self, link: Link, count: f64) {
+        self.counts[link as usize] += count;
+    }
+
+    /// Another chain, `times` over.
+    pub fn add_all(&mut self, other: &Chain, times: f64) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count += more * times;
+        }
+    }
+
+    /// The kinds it has, and how many of each.
+    pub fn links(&self) -> impl Iterator<Item = (Link, f64)> {
+        let counts = self.counts;
+        Link::ALL
+            .into_iter()
+            .zip(counts)
+            .filter(|(_, count)| *count > 0.0)
+    }
+}
+
+/// A stretch of straight code: between barriers, branches and the ends of loops.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Region {
+    /// The line of what it begins behind, relative to the kernel.
+    pub line: u32,
+    /// Instructions.
+    pub operations: f64,
+    /// The most of them that wait for one another.
+    pub critical_path: f64,
+}
+
+impl Region {
+    /// Instructions that could go at once, on average.
+    pub fn ilp(&self) -> f64 {
+        if self.critical_path > 0.0 {
+            self.operations / self.critical_path
+        } else {
+            1.0
+        }
+    }
+}
+
+/// What one iteration of a loop hands to the next, and the chain that it takes there: iterations cannot follow one
+/// another faster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Carried {
+    /// The loop.
+    pub site: Site,
+    /// The variable, or the array where it goes through memory.
+    pub through: String,
+    /// The longest chain of one iteration, by the target's latencies.
+    pub chain: Chain,
+}
+
+/// Who waits for whom.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Dependence {
+    /// Stretches of straight code, in the order of the source.
+    pub regions: Vec<Region>,
+    /// What loops carry, inner loops before those around them, and of one loop the longest chain first.
+    pub carried: Vec<Carried>,
+    /// False where the kernel is too big to follow all of it.
+    pub complete: bool,
 }
 
 impl Access {
@@ -478,6 +659,8 @@ pub struct KernelFacts {
     pub counts: Vec<Count>,
     /// The average warp's work.
     pub flow: Vec<Node>,
+    /// Which operations wait for which.
+    pub dependence: Dependence,
     /// Shared arrays.
     pub shared_arrays: Vec<SharedArray>,
     /// Static shared memory of a block.

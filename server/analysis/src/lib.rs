@@ -9,6 +9,7 @@ mod branch;
 mod cases;
 mod context;
 mod counts;
+mod dependence;
 mod env;
 mod evaluate;
 mod execute;
@@ -37,8 +38,22 @@ pub struct Request<'a> {
     pub profile: &'a Profile,
     /// Values of integer parameters by name, and whether each was assumed.
     pub arguments: &'a [(String, i64, bool)],
+    /// Parameters that the launch covers with its blocks, where both were assumed.
+    pub covers: &'a [Cover],
     /// Probabilities of conditions that hang on data, by line relative to the kernel.
     pub probabilities: &'a [(u32, f64)],
+}
+
+/// The launch's own expression for its grid, read the other way round: along an axis there are
+/// `parameter / divisor` blocks wherever that divides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cover {
+    /// An integer parameter.
+    pub parameter: String,
+    /// 0 to 2.
+    pub axis: u8,
+    /// At least 1.
+    pub divisor: i64,
 }
 
 /// Everything about the kernel. Never fails: what is not understood is listed and costs only itself.

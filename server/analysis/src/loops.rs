@@ -1,16 +1,18 @@
 //! Loops: how values move from one iteration to the next, and how many there are.
 
+use rustc_hash::FxHashMap;
 use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, VarId};
-use warplens_symbolic::{BinaryOp, Id, Interval, Node, SymbolKind};
+use warplens_symbolic::{BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
 
 use crate::access::any;
 use crate::branch::{BranchDraft, From};
 use crate::cases::MOST_TURNS;
-use crate::context::{Origin, assumed};
+use crate::context::{Origin as GuardOrigin, assumed};
+use crate::dependence::Origin;
 use crate::execute::{Executor, Exits};
 use crate::facts::{Assumption, BranchKind, Mix, OpClass};
 use crate::flow::{Draft, compute};
-use crate::value::{Kind, Value};
+use crate::value::{ArrayId, Kind, Value};
 
 /// Iterations of a loop whose bound is not known.
 const GUESSED_TRIPS: i64 = 16;
@@ -135,8 +137,12 @@ impl Executor<'_> {
         }
 
         // One iteration, with everything that moves as a function of the counter.
+        self.dependence.enter_loop(statement.site);
         for ((id, value), motion) in entry.iter().zip(&motions) {
-            let now = self.moved(value, motion, counter);
+            let mut now = self.moved(value, motion, counter);
+            if !matches!(motion, Motion::Still) {
+                now.origin = self.dependence.entry(*id, value.origin);
+            }
             self.env.set(*id, Some(now));
         }
         let saved = std::mem::take(&mut self.flow);
@@ -162,7 +168,7 @@ impl Executor<'_> {
                         condition: within,
                         holds: true,
                     },
-                    Origin {
+                    GuardOrigin {
                         branch,
                         early_exit: false,
                     },
@@ -197,6 +203,7 @@ impl Executor<'_> {
                 ..Mix::default()
             };
             compute(&mut self.flow, line, &issued, &[], 1.0);
+            self.dependence.issue(OpClass::Branch, &issued);
         }
         let body_flow = std::mem::replace(&mut self.flow, saved);
         self.context = outer;
@@ -216,6 +223,7 @@ impl Executor<'_> {
             });
         }
 
+        let origins = self.carried(&entry, (outer, inner), (counter, symbol));
         // After the last iteration. The test that fails may move a variable once more.
         let mut by_test = Vec::new();
         if *kind == LoopKind::For
@@ -235,7 +243,8 @@ impl Executor<'_> {
                     _ => self.moved(value, &Motion::Lost(false, false), counter),
                 },
             };
-            self.env.set(*id, Some(after));
+            let origin = origins.get(id).copied().unwrap_or(after.origin);
+            self.env.set(*id, Some(Value { origin, ..after }));
         }
         if let (Some(condition), Some(_), LoopKind::For, false) =
             (condition, trips_id, *kind, has_break)
@@ -257,6 +266,31 @@ impl Executor<'_> {
             };
         }
         left
+    }
+
+    /// Ends the loop in the graph of dependences: where each variable comes from behind it.
+    fn carried(
+        &mut self,
+        entry: &[(VarId, Value)],
+        contexts: (usize, usize),
+        (iteration, counter): (Id, Symbol),
+    ) -> FxHashMap<VarId, Origin> {
+        let values: Vec<_> = entry
+            .iter()
+            .map(|(id, _)| {
+                let origin = self.env.get(*id).and_then(|value| value.origin);
+                (*id, self.kernel.var(*id).name.clone(), origin)
+            })
+            .collect();
+        let (arena, arrays) = (&mut self.arena, &self.arrays);
+        let mut next = |address| {
+            let one = arena.constant(1);
+            let then = arena.add(iteration, one);
+            arena.substitute(address, counter, then)
+        };
+        let name = |array: ArrayId| arrays[array.0 as usize].name.clone();
+        self.dependence
+            .leave_loop(contexts, &values, &mut next, &name)
     }
 
     /// A condition tested before each iteration. The last test, which fails, is not in the context of the
@@ -338,7 +372,7 @@ impl Executor<'_> {
         body: &[Stmt],
         entry: &[(VarId, Value)],
     ) -> (Vec<Motion>, bool) {
-        self.dry += 1;
+        self.begin_look();
         let pending = std::mem::take(&mut self.pending);
         let mark = self.env.mark();
         let context = self.context;
@@ -355,6 +389,7 @@ impl Executor<'_> {
                 kind,
                 loads: Vec::new(),
                 uniform: value.uniform,
+                origin: None,
             };
             self.env.set(*id, Some(value));
         }
@@ -383,7 +418,7 @@ impl Executor<'_> {
         self.env.take_back(&mark);
         self.context = context;
         self.pending = pending;
-        self.dry -= 1;
+        self.end_look();
         // What leaves by `return` ends the loop for that lane as well.
         let has_break = self.arena.as_const(exits.broke) != Some(0)
             || self.arena.as_const(exits.returned) != Some(0);
@@ -465,7 +500,7 @@ impl Executor<'_> {
         motions: &[Motion],
         iterations: Id,
     ) -> Id {
-        self.dry += 1;
+        self.begin_look();
         let mark = self.env.mark();
         let pending = std::mem::take(&mut self.pending);
         for ((id, value), motion) in entry.iter().zip(motions) {
@@ -477,7 +512,7 @@ impl Executor<'_> {
         let truth = self.arena.truth(id);
         self.env.take_back(&mark);
         self.pending = pending;
-        self.dry -= 1;
+        self.end_look();
         truth
     }
 
@@ -830,7 +865,7 @@ impl Leaving {
                         }
                     }
                 }
-                StmtKind::Block(inner) => self.search(inner),
+                StmtKind::Block(inner) | StmtKind::Switch(_, inner) => self.search(inner),
                 _ => {}
             }
         }
@@ -849,7 +884,7 @@ fn leaves(statements: &[Stmt]) -> (bool, bool) {
                 let (left, other) = (leaves(then), leaves(otherwise));
                 (left.0 || other.0, left.1 || other.1)
             }
-            StmtKind::Block(inner) => leaves(inner),
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => leaves(inner),
             _ => continue,
         };
         found = (found.0 || breaks, found.1 || continues);
@@ -882,7 +917,7 @@ fn assigned_in(statements: &[Stmt], out: &mut Vec<VarId>) {
                     .for_each(|e| assigned_by(e, out));
                 assigned_in(body, out);
             }
-            StmtKind::Block(inner) => assigned_in(inner, out),
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => assigned_in(inner, out),
             StmtKind::Return(value) => value.iter().for_each(|value| assigned_by(value, out)),
             StmtKind::Declare(_, None)
             | StmtKind::Break

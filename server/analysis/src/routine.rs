@@ -191,6 +191,8 @@ impl Executor<'_> {
         if self.dry == 0 {
             self.routines.calls.push((body, self.context));
             self.flow.push(Draft::Call { body, uses, line });
+            let operations = self.routines.bodies[body].operations;
+            self.dependence.call(f64::from(operations));
         }
         if !call.ty.is_int() {
             return Value::data(uniform);
@@ -242,6 +244,7 @@ impl Executor<'_> {
         let flow = std::mem::take(&mut self.flow);
         let pending = std::mem::take(&mut self.pending);
         let operations = self.static_operations;
+        self.dependence.pause();
 
         let mut base = self.contexts[0].clone();
         base.routine = Some(body);
@@ -266,6 +269,7 @@ impl Executor<'_> {
             .map_or(Type::Void, |result| self.kernel.var(result).ty.clone());
         let value = self.inline(&routine.body, routine.result, &ty);
         self.routines.depth -= 1;
+        self.dependence.resume();
 
         let own = std::mem::replace(&mut self.flow, flow);
         self.pending = pending;
@@ -421,6 +425,10 @@ fn move_to(statements: &mut [Stmt], call: Site) {
                 move_to(body, call);
             }
             StmtKind::Block(inner) => move_to(inner, call),
+            StmtKind::Switch(way, inner) => {
+                move_expression(way, call);
+                move_to(inner, call);
+            }
             StmtKind::Break | StmtKind::Continue | StmtKind::Barrier | StmtKind::Unknown(_) => {}
         }
     }

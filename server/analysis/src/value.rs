@@ -2,7 +2,8 @@
 
 use warplens_symbolic::Id;
 
-use crate::facts::Space;
+use crate::dependence::Origin;
+use crate::facts::{Alias, Space};
 
 /// An array that accesses go through: a pointer parameter, a shared array, a thread's own array.
 #[derive(Debug, Clone)]
@@ -11,6 +12,7 @@ pub(crate) struct Array {
     pub(crate) space: Space,
     /// Index into the facts' shared arrays.
     pub(crate) shared: Option<usize>,
+    pub(crate) alias: Alias,
 }
 
 /// An index into the executor's arrays.
@@ -28,21 +30,29 @@ pub(crate) enum Kind {
 }
 
 /// A value and the loads it waits for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Value {
     pub(crate) kind: Kind,
     /// Drafts of loads whose result this is, not yet used by any instruction.
     pub(crate) loads: Vec<usize>,
     /// True where all lanes of a warp have the same, for values that are not followed.
     pub(crate) uniform: bool,
+    /// The operation it comes from.
+    pub(crate) origin: Origin,
 }
 
 impl Value {
+    /// True where two values are the same, wherever each comes from.
+    pub(crate) fn is_like(&self, other: &Value) -> bool {
+        self.kind == other.kind && self.loads == other.loads && self.uniform == other.uniform
+    }
+
     pub(crate) fn int(id: Id) -> Value {
         Value {
             kind: Kind::Int(id),
             loads: Vec::new(),
             uniform: false,
+            origin: None,
         }
     }
 
@@ -51,6 +61,7 @@ impl Value {
             kind: Kind::Data,
             loads: Vec::new(),
             uniform,
+            origin: None,
         }
     }
 
@@ -59,6 +70,7 @@ impl Value {
             kind: Kind::Pointer(array, offset),
             loads: Vec::new(),
             uniform: false,
+            origin: None,
         }
     }
 }

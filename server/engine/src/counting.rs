@@ -45,6 +45,7 @@ impl Counting {
                     launch: self.launch,
                     profile,
                     arguments: &self.arguments,
+                    covers: &[],
                     probabilities: &[],
                 })
             }));

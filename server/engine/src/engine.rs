@@ -1,6 +1,6 @@
 //! From a document to its analysis, recomputing only what changed.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -23,10 +23,11 @@ use warplens_rules::{Place, Removal};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
 use crate::counting::Counting;
+use crate::estimates::Estimates;
 use crate::hosts::Kinds;
-use crate::launch::{self, Given};
+use crate::launch::{self, Given, Resolved};
 use crate::options::{BuildOptions, kernel_names};
-use crate::settings::Settings;
+use crate::settings::{BankBytes, Settings};
 use crate::suppress;
 use crate::translation::{Project, flatten, is_header};
 use crate::{
@@ -59,7 +60,7 @@ pub struct Engine {
     /// Launches by file, for kernels that are launched from another one.
     launches: Mutex<FxHashMap<PathBuf, Arc<Vec<LaunchSite>>>>,
     /// Host programs read for the kernels of other files, with the hash of what was read and what they build.
-    hosts_read: Mutex<FxHashMap<PathBuf, (u64, Arc<Vec<Build>>)>>,
+    hosts_read: Mutex<FxHashMap<PathBuf, HostRead>>,
     /// Launches by a file's functions as other files call them, with the hashes of all that was read.
     called: Mutex<FxHashMap<PathBuf, Called>>,
     /// What a text with programs in its literals builds them with.
@@ -77,6 +78,9 @@ pub(crate) struct Lowered {
     /// Registers and static shared bytes, once some analysis has found them.
     pub(crate) resources: Mutex<Option<(u32, u64)>>,
 }
+
+/// A host program that was read: the hash of its text, and what it builds.
+type HostRead = (u64, Arc<Vec<Build>>);
 
 /// What a file launches when others call it.
 #[derive(Debug)]
@@ -225,7 +229,7 @@ impl Engine {
                 .or_else(|| self.profiles.iter().next())
                 .expect("profiles are built in")
         };
-        match &settings.gpu {
+        let (profile, problems) = match &settings.gpu {
             None => (default(), Vec::new()),
             Some(id) => match self.profiles.get(id) {
                 Some(profile) => (profile, Vec::new()),
@@ -234,7 +238,11 @@ impl Engine {
                     vec![crate::settings::unknown_gpu(id, &self.profiles)],
                 ),
             },
-        }
+        };
+        let other_mode = (settings.shared_bank_bytes == Some(BankBytes::Eight))
+            .then(|| profile.with_eight_byte_banks());
+        let profile = other_mode.flatten().map_or(profile, Arc::new);
+        (profile, problems)
     }
 
     fn parts(
@@ -971,6 +979,7 @@ impl Engine {
             &key,
             given,
             &profile.id,
+            &profile.bank_rule,
             &OverrideKey(overrides),
             &settings.model,
         ]);
@@ -995,17 +1004,7 @@ impl Engine {
         overrides: &Overrides,
     ) -> KernelAnalysis {
         let kernel = &lowered.kernel;
-        let arguments = &given.arguments;
         let probabilities = given.probabilities();
-        let request = |launch: Launch| Request {
-            kernel,
-            text,
-            launch,
-            profile,
-            arguments,
-            probabilities: &probabilities,
-        };
-        let facts_for = |launch: Launch| analyze(&request(launch));
         let residency = |registers: u32, shared: u64, launch: &Launch, blocks: u64| {
             let registers = overrides.registers.unwrap_or(registers);
             let bytes = shared + launch.dynamic_shared_bytes + argument_bytes(kernel, profile);
@@ -1030,16 +1029,42 @@ impl Engine {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let (registers, shared) = known.unwrap_or((0, 0));
-        let mut launch = with(registers, shared);
+        let mut resolved = with(registers, shared);
         if known.is_none() && needed.get() {
-            let found = resources(&request(launch));
+            let found = resources(&Request {
+                kernel,
+                text,
+                launch: resolved.launch,
+                profile,
+                arguments: &resolved.arguments,
+                covers: &resolved.covers,
+                probabilities: &probabilities,
+            });
             let found = (found.registers_per_thread, found.static_shared_bytes);
             *lowered
                 .resources
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner) = Some(found);
-            launch = with(found.0, found.1);
+            resolved = with(found.0, found.1);
         }
+        let Resolved {
+            launch,
+            arguments,
+            covers,
+        } = resolved;
+        let facts_for = |changed: Launch| {
+            // Blocks of another shape cover something else.
+            let same = changed.block == launch.block;
+            analyze(&Request {
+                kernel,
+                text,
+                launch: changed,
+                profile,
+                arguments: &arguments,
+                covers: if same { &covers } else { &[] },
+                probabilities: &probabilities,
+            })
+        };
         let mut facts = facts_for(launch);
         let residence = residency(
             facts.registers_per_thread,
@@ -1058,17 +1083,11 @@ impl Engine {
             warps_per_sm: overrides.warps_per_sm,
             ideal_access: None,
         };
-        let estimates: std::collections::BTreeMap<_, _> = ModelId::ALL
-            .iter()
-            .map(|&model| (model, warplens_models::estimate(model, &input)))
-            .collect();
         let model = settings
             .model
             .as_deref()
             .and_then(|name| ModelId::ALL.into_iter().find(|model| model.name() == name))
             .unwrap_or(ModelId::Auto);
-        let lines = shares(&estimates[&model].lines);
-        let what_if = warplens_models::what_if(&input);
         let findings = Self::findings(&input, overrides.registers.is_some(), &|block| {
             let changed = Launch {
                 block,
@@ -1098,10 +1117,8 @@ impl Engine {
             } else {
                 "estimated"
             },
-            estimates: estimates.clone(),
+            estimates: Estimates::new(overrides),
             model,
-            lines,
-            what_if,
             findings,
             name_site: kernel.name_site,
             launch_known: given.block_from_source(),
@@ -1118,9 +1135,11 @@ impl Engine {
         registers_known: bool,
         per_thread: &dyn Fn([u64; 3]) -> Option<f64>,
     ) -> Vec<warplens_rules::Finding> {
-        let base = warplens_models::cycles(input);
+        let base = OnceCell::new();
         let gain = |removal: Removal| {
-            let Some(before) = base else { return 1.0 };
+            let Some(before) = *base.get_or_init(|| warplens_models::cycles(input)) else {
+                return 1.0;
+            };
             let after = match removal {
                 Removal::Access(access) => warplens_models::cycles(&Input {
                     ideal_access: Some(access),
@@ -1325,21 +1344,6 @@ fn argument_bytes(kernel: &Kernel, profile: &Profile) -> u64 {
         .take(kernel.params as usize)
         .map(|var| var.ty.size())
         .sum()
-}
-
-/// Each line's share of the cycles, largest first.
-fn shares(lines: &[(u32, f64)]) -> Vec<(u32, f64)> {
-    let mut by_line: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
-    for &(line, cycles) in lines {
-        *by_line.entry(line).or_insert(0.0) += cycles;
-    }
-    let total: f64 = by_line.values().sum();
-    let mut shares: Vec<(u32, f64)> = by_line
-        .into_iter()
-        .map(|(line, cycles)| (line, if total > 0.0 { cycles / total } else { 0.0 }))
-        .collect();
-    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-    shares
 }
 
 fn place(finding: &warplens_rules::Finding, kernel: &PlacedKernel, given: &Given) -> PlacedFinding {

@@ -3,9 +3,10 @@
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
+use warplens_analysis::Cover;
 use warplens_analysis::facts::{Launch, Source};
 use warplens_hardware::Profile;
-use warplens_ir::{Item, Kernel, LaunchSite, Type};
+use warplens_ir::{Blocks, Item, Kernel, LaunchSite, Type};
 use warplens_syntax::{Directive, DirectiveKind, Language};
 
 use crate::settings::Settings;
@@ -18,9 +19,12 @@ pub(crate) struct Given {
     grid: Option<([u64; 3], Source)>,
     /// Total threads along each axis (OpenCL), from which the grid follows.
     global: Option<([u64; 3], Source)>,
+    /// How the grid follows from arguments, where the launch says so and nothing before it gives the grid: the
+    /// parameter's name in place of its position.
+    follows: Option<[(Blocks, String); 3]>,
     dynamic_shared: u64,
     /// Integer parameters: name, value, assumed.
-    pub(crate) arguments: Vec<(String, i64, bool)>,
+    arguments: Vec<(String, i64, bool)>,
     /// Line relative to the kernel, probability in millionths.
     probabilities: Vec<(u32, u32)>,
     /// Where the launch stands in the file.
@@ -35,6 +39,7 @@ impl Hash for Given {
             extents(&self.block),
             extents(&self.grid),
             extents(&self.global),
+            &self.follows,
         )
             .hash(state);
         (self.dynamic_shared, &self.arguments, &self.probabilities).hash(state);
@@ -57,6 +62,7 @@ impl Given {
         sources.push((overrides.argument.clone(), Source::Argument));
         sources.extend(by_name(&overrides.set_launch).map(|values| (values, Source::SetLaunch)));
         let mut place = None;
+        let mut follows = None;
         let mut probabilities = Vec::new();
         for directive in directives {
             let DirectiveKind::Values(values) = &directive.kind else {
@@ -103,6 +109,12 @@ impl Given {
                 },
                 Source::LaunchSite,
             ));
+            let before = |(values, _): &(LaunchValues, Source)| {
+                values.grid.is_some() || values.global.is_some()
+            };
+            if !sources.iter().any(before) {
+                follows = site.follows.and_then(|blocks| named(blocks, kernel));
+            }
             if place.is_none() && here && !site.range.is_empty() {
                 place = Some(site.range.clone());
             }
@@ -147,6 +159,7 @@ impl Given {
             })
             .collect();
         Given {
+            follows,
             block: first(&|values| values.block),
             grid: first(&|values| values.grid),
             global: first(&|values| values.global),
@@ -178,13 +191,14 @@ impl Given {
         )
     }
 
-    /// The launch, defaults filled in. `residency` tells how many blocks of a launch one SM holds.
+    /// The launch with its arguments, defaults filled in. `residency` tells how many blocks of a launch one SM
+    /// holds.
     pub(crate) fn launch(
         &self,
         kernel: &Kernel,
         profile: &Profile,
         residency: &dyn Fn(&Launch) -> u32,
-    ) -> Launch {
+    ) -> Resolved {
         let (block, block_source) = self.block.unwrap_or_else(|| {
             let block = match kernel.axes {
                 [_, _, true] => [8, 8, 4],
@@ -206,7 +220,12 @@ impl Given {
             block_source,
             grid_source: Source::Assumed,
         };
-        if let Some((grid, source)) = self.grid {
+        let mut arguments = self.arguments.clone();
+        let mut covers = Vec::new();
+        if let Some((grid, source)) = self.followed() {
+            launch.grid = grid;
+            launch.grid_source = source;
+        } else if let Some((grid, source)) = self.grid {
             launch.grid = grid.map(|extent| extent.max(1));
             launch.grid_source = source;
         } else if let Some((global, source)) = self.global {
@@ -216,13 +235,119 @@ impl Given {
             launch.grid_source = source;
         } else {
             let blocks = 4 * u64::from(profile.sms) * u64::from(residency(&launch).max(1));
-            launch.grid = match (kernel.axes, kernel.language) {
-                ([_, true, _], _) => near_square(blocks),
-                (_, Language::Cuda | Language::Hip | Language::OpenCl) => [blocks, 1, 1],
-            };
+            if let Some(follows) = &self.follows {
+                launch.grid = self.covered(follows, blocks, &mut arguments, &mut covers);
+            } else {
+                launch.grid = match (kernel.axes, kernel.language) {
+                    ([_, true, _], _) => near_square(blocks),
+                    (_, Language::Cuda | Language::Hip | Language::OpenCl) => [blocks, 1, 1],
+                };
+            }
         }
-        launch
+        Resolved {
+            launch,
+            arguments,
+            covers,
+        }
     }
+
+    /// The grid that the launch computes from arguments that are all given.
+    fn followed(&self) -> Option<([u64; 3], Source)> {
+        let mut grid = [1; 3];
+        let mut source = Source::LaunchSite;
+        for (extent, (blocks, name)) in grid.iter_mut().zip(self.follows.as_ref()?) {
+            let given = self.arguments.iter().find(|(of, ..)| of == name);
+            *extent = blocks.count(&|_| given.map(|&(_, value, _)| value))?;
+            if matches!(blocks, Blocks::Follow { .. }) && given.is_some_and(|given| given.2) {
+                source = Source::Config;
+            }
+        }
+        Some((grid, source))
+    }
+
+    /// About so many blocks in all, and the values of the arguments from which the launch computes them.
+    fn covered(
+        &self,
+        follows: &[(Blocks, String); 3],
+        blocks: u64,
+        arguments: &mut Vec<(String, i64, bool)>,
+        covers: &mut Vec<Cover>,
+    ) -> [u64; 3] {
+        let value = |arguments: &[(String, i64, bool)], name: &String| {
+            let given = arguments.iter().find(|(of, ..)| of == name);
+            given.map(|&(_, value, _)| value)
+        };
+        let mut left = blocks;
+        let mut open = 0;
+        for (extent, name) in follows {
+            match extent.count(&|_| value(&self.arguments, name)) {
+                Some(known) => left = (left / known).max(1),
+                None => open += 1,
+            }
+        }
+        let mut shares = match open {
+            1 => vec![left],
+            2 => near_square(left)[..2].to_vec(),
+            _ => vec![(left as f64).cbrt() as u64; 3],
+        }
+        .into_iter();
+        for (axis, (extent, name)) in follows.iter().enumerate() {
+            let Blocks::Follow {
+                add,
+                divisor,
+                times,
+                ..
+            } = *extent
+            else {
+                continue;
+            };
+            if value(&self.arguments, name).is_some() {
+                continue;
+            }
+            let share = shares.next().unwrap_or(1) as i64;
+            if value(arguments, name).is_none() {
+                let quotient = (share / times).max(1) - add.div_euclid(divisor);
+                arguments.push((name.clone(), quotient.max(1) * divisor, true));
+            }
+            if times == 1 && (0..divisor).contains(&add) {
+                covers.push(Cover {
+                    parameter: name.clone(),
+                    axis: axis as u8,
+                    divisor,
+                });
+            }
+        }
+        std::array::from_fn(|axis| {
+            let (extent, name) = &follows[axis];
+            let found = extent.count(&|_| value(arguments, name));
+            found.unwrap_or(1)
+        })
+    }
+}
+
+/// A launch with nothing open.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) launch: Launch,
+    /// Integer parameters: name, value, assumed.
+    pub(crate) arguments: Vec<(String, i64, bool)>,
+    pub(crate) covers: Vec<Cover>,
+}
+
+/// The same with the parameters' names; `None` where one is no integer.
+fn named(follows: [Blocks; 3], kernel: &Kernel) -> Option<[(Blocks, String); 3]> {
+    let name = |blocks: Blocks| match blocks {
+        Blocks::Known(_) => Some(String::new()),
+        Blocks::Follow { argument, .. } => kernel
+            .vars
+            .iter()
+            .take(kernel.params as usize)
+            .nth(argument)
+            .filter(|var| matches!(var.ty, Type::Int { .. }))
+            .map(|var| var.name.clone()),
+    };
+    let [x, y, z] = follows;
+    Some([(x, name(x)?), (y, name(y)?), (z, name(z)?)])
 }
 
 /// The most nearly square x by y of exactly so many.

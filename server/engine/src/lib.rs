@@ -6,6 +6,7 @@
 mod beside;
 mod counting;
 mod engine;
+mod estimates;
 mod fixes;
 mod hosts;
 mod launch;
@@ -27,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustc_hash::FxHashMap;
 use warplens_analysis::facts::{CalleeLine, KernelFacts, Site};
 use warplens_hardware::{Occupancy, Profile};
-use warplens_models::{Estimate, ModelId};
+use warplens_models::ModelId;
 pub use warplens_rules::{Finding, Severity};
 use warplens_syntax::Language;
 
@@ -112,14 +113,10 @@ pub struct KernelAnalysis {
     pub occupancy: Occupancy,
     /// `estimated`, `compiler` or `user`.
     pub registers_source: &'static str,
-    /// The analytical models.
-    pub estimates: BTreeMap<ModelId, Estimate>,
-    /// The model shown first (a key of `estimates`).
+    /// What the analytical models say, made when first asked for.
+    pub(crate) estimates: estimates::Estimates,
+    /// The model shown first.
     pub model: ModelId,
-    /// Share of each line (relative) in the kernel's cycles, largest first; shares add up to 1.
-    pub lines: Vec<(u32, f64)>,
-    /// The kernel without one factor: factor, cycles, speedup.
-    pub what_if: Vec<(warplens_models::Factor, f64, f64)>,
     /// Findings, positions relative.
     pub findings: Vec<Finding>,
     /// The kernel's name.
@@ -132,13 +129,6 @@ pub struct KernelAnalysis {
     pub(crate) counting: counting::Counting,
     /// Functions that it calls and nothing that was read defines.
     pub(crate) undefined: Vec<String>,
-}
-
-impl KernelAnalysis {
-    /// The estimate of the model shown first.
-    pub fn estimate(&self) -> &Estimate {
-        &self.estimates[&self.model]
-    }
 }
 
 /// A kernel's analysis and where the kernel stands now.

@@ -355,13 +355,13 @@ fn result(
             .collect(),
         instructions: instructions(&facts.flow, &facts.accesses),
         estimates: analysis
-            .estimates
+            .estimates()
             .iter()
             .filter(|(model, _)| models.is_empty() || models.contains(model))
             .map(|(model, estimate)| (model.name().to_owned(), self::estimate(estimate)))
             .collect(),
         lines: analysis
-            .lines
+            .lines()
             .iter()
             .map(|&(line, share)| wire::Line {
                 file: file.to_owned(),
@@ -371,7 +371,7 @@ fn result(
             })
             .collect(),
         what_if: analysis
-            .what_if
+            .what_if()
             .iter()
             .map(|(factor, cycles, speedup)| wire::WhatIf {
                 factor: factor.name(),

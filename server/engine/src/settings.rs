@@ -24,6 +24,9 @@ pub struct Settings {
     pub include_paths: Vec<String>,
     /// Macros that spell `__global__` (`__kernel` in OpenCL) and are defined where nothing is read.
     pub kernel_macros: Vec<String>,
+    /// Bytes of a bank of shared memory, 4 or 8, on GPUs with two modes (compute capability 3.x): what the program
+    /// asks `cudaDeviceSetSharedMemConfig` for.
+    pub shared_bank_bytes: Option<BankBytes>,
     /// Values of integer parameters by name, for every kernel.
     pub assume: BTreeMap<String, i64>,
     /// Launches by kernel name.
@@ -45,11 +48,44 @@ impl Default for Settings {
             defines: BTreeMap::new(),
             include_paths: Vec::new(),
             kernel_macros: Vec::new(),
+            shared_bank_bytes: None,
             assume: BTreeMap::new(),
             kernels: BTreeMap::new(),
             rules: BTreeMap::new(),
             inlay_hints: Toggle { enable: true },
             code_lens: Toggle { enable: true },
+        }
+    }
+}
+
+/// Bytes of a bank of shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "u8", into = "u8")]
+#[schemars(with = "u8", extend("enum" = [4, 8]))]
+pub enum BankBytes {
+    /// The default.
+    Four,
+    /// Words of 8 bytes without conflicts.
+    Eight,
+}
+
+impl TryFrom<u8> for BankBytes {
+    type Error = String;
+
+    fn try_from(bytes: u8) -> Result<Self, Self::Error> {
+        match bytes {
+            4 => Ok(Self::Four),
+            8 => Ok(Self::Eight),
+            _ => Err(format!("a bank has 4 or 8 bytes, not {bytes}")),
+        }
+    }
+}
+
+impl From<BankBytes> for u8 {
+    fn from(bytes: BankBytes) -> u8 {
+        match bytes {
+            BankBytes::Four => 4,
+            BankBytes::Eight => 8,
         }
     }
 }

@@ -617,7 +617,9 @@ impl Project {
             let start = reader.before(forced, &beside, macros.clone());
             let mut done = reader.run(read, start);
             // `#if A … #elif B …` with neither: the build defines one of them. The first is as good as any.
-            let assumed = first_of_several(&source, &done.undecided);
+            let assumed = first_of_several(&source, &done.undecided, &|spelled, system| {
+                reader.finds(spelled, system)
+            });
             if !assumed.is_empty() {
                 for (name, value) in &assumed {
                     macros.define(name, value);
@@ -816,7 +818,9 @@ impl Reader<'_> {
             .flatten();
         let read = unwrapped.as_deref().unwrap_or(&file.text);
         let mut done = inner.preprocess(read, start.clone(), true);
-        let assumed = first_of_several(read, &done.undecided);
+        let assumed = first_of_several(read, &done.undecided, &|spelled, system| {
+            inner.finds(spelled, system)
+        });
         // What decided that is looked up again in the second reading, or before what is assumed.
         let mut first = None;
         if !assumed.is_empty() {
@@ -955,6 +959,15 @@ impl Reader<'_> {
     fn from(&self) -> PathBuf {
         self.stack.last().cloned().unwrap_or_default()
     }
+
+    /// True for a header that is there to be read.
+    fn finds(&self, spelled: &str, system: bool) -> bool {
+        !warplens_project::is_system_header(spelled)
+            && self
+                .search
+                .resolve(&*self.project.files, spelled, system, &self.from())
+                .is_some()
+    }
 }
 
 impl Includes for Reader<'_> {
@@ -1038,22 +1051,25 @@ impl Includes for Reader<'_> {
     }
 
     fn has_include(&mut self, spelled: &str, system: bool) -> bool {
-        let from = self.from();
-        warplens_project::is_system_header(spelled)
-            || self
-                .search
-                .resolve(&*self.project.files, spelled, system, &from)
-                .is_some()
+        warplens_project::is_system_header(spelled) || self.finds(spelled, system)
     }
 }
 
 /// What the first branch assumes of each conditional that takes none, where it has several or where the branch
-/// only includes headers.
-fn first_of_several(source: &str, undecided: &[Undecided]) -> Vec<(String, String)> {
+/// only includes headers, of which one is there (`finds`).
+fn first_of_several(
+    source: &str,
+    undecided: &[Undecided],
+    finds: &dyn Fn(&str, bool) -> bool,
+) -> Vec<(String, String)> {
     let includes = |range: &Range<usize>| {
         source.get(range.clone()).is_some_and(|text| {
-            let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            text.contains("#include") && lines.all(|line| line.starts_with(['#', '/', '*']))
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            // What stands in a header of the system is known either way.
+            lines.clone().all(|line| line.starts_with(['#', '/', '*']))
+                && lines
+                    .filter_map(included)
+                    .any(|(spelled, system)| finds(spelled, system))
         })
     };
     let mut found: Vec<(String, String)> = Vec::new();
@@ -1101,6 +1117,19 @@ fn first_of_several(source: &str, undecided: &[Undecided]) -> Vec<(String, Strin
         }
     }
     found
+}
+
+/// The header that a line includes, and whether it is spelled in angle brackets.
+fn included(line: &str) -> Option<(&str, bool)> {
+    let directive = line.strip_prefix('#')?.trim_start();
+    let spelled = directive.strip_prefix("include")?.trim_start();
+    let (close, system) = match spelled.chars().next()? {
+        '<' => ('>', true),
+        '"' => ('"', false),
+        _ => return None,
+    };
+    let (name, _) = spelled[1..].split_once(close)?;
+    Some((name, system))
 }
 
 /// True where a name stands as a word of its own on a line that is no directive.

@@ -795,3 +795,22 @@ fn a_guarded_header_that_is_included_again_stays_read() {
     ]);
     assert_eq!(costs(&folder.analyse("a.cu"))[0].1, Some(8.0));
 }
+
+#[test]
+fn a_branch_that_only_includes_is_taken_for_headers_that_are_read() {
+    let text = |header: &str| {
+        format!(
+            "#ifdef CHECKED\n#include {header}\n#endif\n\
+             __global__ void k(float *a) {{ a[threadIdx.x] = 0; }}\n\
+             void run(float *a) {{ k<<<8, 256>>>(a); }}\n"
+        )
+    };
+    let own = text("\"own.h\"");
+    let folder = Folder::new(&[("a.cu", own.as_str()), ("own.h", "#define OWN 1\n")]);
+    let kernel = &folder.analyse("a.cu").kernels[0].analysis.facts;
+    assert!(!kernel.accesses[0].exact(), "CHECKED is assumed");
+    // Of the system's headers nothing is missed: nothing has to be assumed, and the figure is exact.
+    let kernel = &analyse(&text("<random>")).kernels[0].analysis.facts;
+    assert!(kernel.accesses[0].exact());
+    assert!(kernel.assumptions.iter().all(|one| one.symbol != "CHECKED"));
+}

@@ -209,6 +209,21 @@ impl Profile {
         &self.figures
     }
 
+    /// The same GPU with the 8-byte mode of its banks, where they have two modes (3.x): what
+    /// `cudaDeviceSetSharedMemConfig` asks for.
+    pub fn with_eight_byte_banks(&self) -> Option<Profile> {
+        if !self.bank_rule.kepler_four_byte {
+            return None;
+        }
+        let mut profile = self.clone();
+        profile.bank_rule.kepler_four_byte = false;
+        profile.bank_rule.kepler_eight_byte = true;
+        if let Some(rule) = profile.rules.get_mut("bank_mode") {
+            "kepler-8-byte".clone_into(&mut rule.value);
+        }
+        Some(profile)
+    }
+
     /// The rules that are names (`coalescing`, `bank_mode`, `register_scope`, `kernel_arguments`),
     /// with their sources.
     pub fn rules(&self) -> &BTreeMap<String, Rule> {

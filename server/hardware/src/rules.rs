@@ -26,7 +26,7 @@ pub enum GlobalRule {
     },
 }
 
-/// How shared memory (LDS, SLM) is banked. Banks are 4 bytes wide to the program.
+/// How shared memory (LDS, SLM) is banked. Banks are 4 bytes wide to the program, but in one mode of 3.x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BankRule {
     /// Number of banks: 16 or 32.
@@ -36,6 +36,8 @@ pub struct BankRule {
     /// Banks are 8 bytes wide in their 4-byte mode (3.x): words 32 apart inside one aligned row of
     /// 64 words do not conflict.
     pub kepler_four_byte: bool,
+    /// Banks are 8 bytes wide and words of 8 bytes are served for all lanes at once (3.x on request).
+    pub kepler_eight_byte: bool,
 }
 
 /// What registers are allocated to.
@@ -94,7 +96,7 @@ pub(crate) static RULES: &[RuleSpec] = &[
     },
     RuleSpec {
         name: "bank_mode",
-        choices: &["half-warp", "whole-warp", "kepler-4-byte"],
+        choices: &["half-warp", "whole-warp", "kepler-4-byte", "kepler-8-byte"],
         about: "How the banks of shared memory serve a warp.",
     },
     RuleSpec {
@@ -161,17 +163,20 @@ impl KernelArguments {
 }
 
 impl BankRule {
+    /// True where each word of 4 bytes is given on its own.
+    pub fn is_of_words(self) -> bool {
+        !self.kepler_four_byte && !self.kepler_eight_byte
+    }
+
     pub(crate) fn parse(text: &str, banks: u32) -> Option<Self> {
-        let (half_warp, kepler_four_byte) = match text {
-            "half-warp" => (true, false),
-            "whole-warp" => (false, false),
-            "kepler-4-byte" => (false, true),
-            _ => return None,
-        };
+        if !["half-warp", "whole-warp", "kepler-4-byte", "kepler-8-byte"].contains(&text) {
+            return None;
+        }
         Some(Self {
             banks,
-            half_warp,
-            kepler_four_byte,
+            half_warp: text == "half-warp",
+            kepler_four_byte: text == "kepler-4-byte",
+            kepler_eight_byte: text == "kepler-8-byte",
         })
     }
 }

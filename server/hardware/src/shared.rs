@@ -21,7 +21,7 @@ pub struct SharedRequest {
 /// Passes of one warp's request; arguments as in [`global_request`](crate::global_request).
 ///
 /// Lanes that read one word share a pass. Words of 8 bytes are served for half of the lanes at a
-/// time, words of 16 for a quarter. On 1.x a half-warp's pass serves each bank once and broadcasts
+/// time, words of 16 for a quarter (in the 8-byte mode of 3.x for all and for half). On 1.x a half-warp's pass serves each bank once and broadcasts
 /// one word (CUDA C guide 4.2, F.3.3; which one is unspecified there: the best is taken), and wider
 /// words are requests of 4 bytes each.
 pub fn shared_request(
@@ -50,9 +50,14 @@ pub fn shared_request(
         }
         return all;
     }
+    let phases = if p.bank_rule.kepler_eight_byte {
+        words.div_ceil(2)
+    } else {
+        words
+    };
     for (group, lanes) in addresses.chunks(GROUP).enumerate() {
-        for (phase, lanes) in lanes.chunks(GROUP / words).enumerate() {
-            let first = group * GROUP + phase * (GROUP / words);
+        for (phase, lanes) in lanes.chunks(GROUP / phases).enumerate() {
+            let first = group * GROUP + phase * (GROUP / phases);
             if first >= crate::global::MAX_LANES {
                 break;
             }
@@ -69,7 +74,7 @@ pub fn shared_request(
 /// A shift of all lanes by this many bytes never changes what [`shared_request`] answers.
 pub fn bank_period(p: &Profile) -> i64 {
     let row = i64::from(p.bank_rule.banks) * 4;
-    if p.bank_rule.kepler_four_byte {
+    if p.bank_rule.kepler_four_byte || p.bank_rule.kepler_eight_byte {
         2 * row
     } else {
         row
@@ -79,12 +84,14 @@ pub fn bank_period(p: &Profile) -> i64 {
 /// The most distinct words (rows of a bank) that one bank must give.
 fn multicast_passes(starts: &[i64], bytes: u32, rule: BankRule) -> u32 {
     let banks = i64::from(rule.banks);
+    // What a bank gives at a time: 4 bytes, or 8.
+    let shift = if rule.kepler_eight_byte { 3 } else { 2 };
     // Up to 32 words, and one more for each lane whose address is not aligned.
     let mut rows = [0_i64; 2 * GROUP];
     let mut len = 0;
     for &start in starts {
-        let last = start.saturating_add(i64::from(bytes) - 1) >> 2;
-        for word in start >> 2..=last {
+        let last = start.saturating_add(i64::from(bytes) - 1) >> shift;
+        for word in start >> shift..=last {
             if let Some(row) = rows.get_mut(len) {
                 // In Kepler's 4-byte mode word w and word w + 32 of a row of 64 come together.
                 *row = if rule.kepler_four_byte {

@@ -1,64 +1,19 @@
 //! What one warp's request costs: known cases, and random ones against a reference that goes byte
 //! by byte and word by word through sets.
 
+mod variants;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use variants::{eight_byte_banks, fermi, gpu, wave32, wave64};
 use warplens_hardware::{
     Access, GlobalRequest, Profile, Profiles, SharedRequest, address_period, atomic_passes,
     bank_period, constant_passes, global_request, global_unit_bytes, shared_request,
 };
 
 const ALL: u64 = u64::MAX;
-
-fn gpu(id: &str) -> Arc<Profile> {
-    Profiles::builtin()
-        .get(id)
-        .unwrap_or_else(|| panic!("no profile {id}"))
-}
-
-/// A device file of an architecture that has no built-in GPU yet, made from one that has.
-fn variant(id: &str, change: &[(&str, &str)]) -> Arc<Profile> {
-    let mut text = String::from("schema = 1\n");
-    let base = gpu(id);
-    text += "id = \"variant\"\nname = \"V\"\narchitecture = \"none\"\nvendor = \"amd\"\n";
-    for (key, figure) in base.figures() {
-        let changed = change.iter().find(|(name, _)| name == key);
-        let value = changed.map_or(figure.value.to_string(), |(_, value)| (*value).to_owned());
-        writeln!(text, "{key} = {{ value = {value}, source = \"test\" }}").expect("a string grows");
-    }
-    for (key, rule) in base.rules() {
-        let changed = change.iter().find(|(name, _)| name == key);
-        let value = changed.map_or(rule.value.as_str(), |(_, value)| *value);
-        writeln!(text, "{key} = {{ value = \"{value}\", source = \"test\" }}")
-            .expect("a string grows");
-    }
-    Arc::new(Profiles::from_toml("variant.toml", &text).unwrap_or_else(|error| panic!("{error}")))
-}
-
-/// Fermi's rule and an AMD GPU with waves of 64 lanes and lines of 64 bytes.
-fn fermi() -> Arc<Profile> {
-    variant(
-        "tesla-k40c",
-        &[
-            ("coalescing", "lines-128-loads-32-stores"),
-            ("bank_mode", "whole-warp"),
-        ],
-    )
-}
-
-fn wave64() -> Arc<Profile> {
-    variant(
-        "a100-sxm4-40gb",
-        &[
-            ("warp_size", "64"),
-            ("coalescing", "cache-line-64"),
-            ("max_warps_per_sm", "32"),
-        ],
-    )
-}
 
 fn lanes(of: impl Fn(i64) -> i64) -> Vec<i64> {
     (0..32).map(of).collect()
@@ -251,7 +206,7 @@ fn extreme_addresses_do_not_panic() {
 
 fn every() -> Vec<Arc<Profile>> {
     let mut all: Vec<Arc<Profile>> = Profiles::builtin().iter().collect();
-    all.extend([fermi(), wave64()]);
+    all.extend([fermi(), wave32(), wave64(), eight_byte_banks()]);
     all
 }
 
@@ -365,6 +320,7 @@ fn naive_global(p: &Profile, op: Access, size: i64, addresses: &[i64], active: u
     let unit = match (rule, op) {
         ("lines-128-loads-32-stores", Access::Load) => 128,
         ("cache-line-64", _) => 64,
+        ("cache-line-128", _) => 128,
         _ => 32,
     };
     let bytes = bytes_of(&lanes, size);
@@ -444,9 +400,10 @@ fn naive_shared(p: &Profile, size: i64, addresses: &[i64], active: u64) -> [u32;
         }
         return sum;
     }
-    let together = match size {
-        8 => 16,
-        16 => 8,
+    let eight = mode == "kepler-8-byte";
+    let together = match (size, eight) {
+        (8, false) | (16, true) => 16,
+        (16, false) => 8,
         _ => 32,
     };
     let mut parts: BTreeMap<usize, Vec<i64>> = BTreeMap::new();
@@ -456,7 +413,7 @@ fn naive_shared(p: &Profile, size: i64, addresses: &[i64], active: u64) -> [u32;
     for part in parts.values() {
         let mut rows_of_bank: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
         for byte in part.iter().flat_map(|address| *address..*address + size) {
-            let word = byte.div_euclid(4);
+            let word = byte.div_euclid(if eight { 8 } else { 4 });
             let row = if mode == "kepler-4-byte" {
                 word.div_euclid(64)
             } else {

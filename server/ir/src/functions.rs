@@ -498,7 +498,7 @@ mod tests {
     fn conversions_give_what_is_stored() {
         let vector = Type::Vector(Type::Float { bits: 16 }.into(), 2);
         for (name, ty) in [
-            ("__nv_cvt_float_to_fp8", Type::BOOL),
+            ("__nv_cvt_float_to_fp8", Type::BYTE),
             (
                 "__nv_cvt_float2_to_fp8x2",
                 Type::named("ushort", false).expect("built in"),

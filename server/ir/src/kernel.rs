@@ -42,6 +42,8 @@ pub struct Var {
     pub extent_sites: Vec<Site>,
     /// True where its address goes somewhere that is not followed: its value is not known then.
     pub escapes: bool,
+    /// True for a pointer parameter that is `__restrict__`: what it points to is reached through it alone.
+    pub restrict: bool,
 }
 
 /// A device function that is kept once for all its calls: an index into [`Kernel::routines`].
@@ -212,6 +214,9 @@ pub enum StmtKind {
     },
     /// `{ … }`.
     Block(Vec<Stmt>),
+    /// `switch`: which of its cases is gone to, counted from 1 (0: none), and the branches that stand for it.
+    /// Their conditions stand where the value stands; they read no memory.
+    Switch(Expr, Vec<Stmt>),
     /// `return`.
     Return(Option<Expr>),
     /// `break`.

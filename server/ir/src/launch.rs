@@ -14,6 +14,7 @@ mod calls;
 mod evaluate;
 mod handles;
 mod index;
+mod linked;
 mod objects;
 mod parameters;
 mod state;
@@ -46,6 +47,8 @@ pub struct LaunchSite {
     pub through: Vec<String>,
     /// Blocks.
     pub grid: Option<[u64; 3]>,
+    /// Where the grid is not known but follows from arguments: how.
+    pub follows: Option<[Blocks; 3]>,
     /// Threads of a block.
     pub block: Option<[u64; 3]>,
     /// Threads of the whole launch, where the launch says these (OpenCL).
@@ -60,6 +63,44 @@ pub struct LaunchSite {
     pub argument_types: Vec<Option<Type>>,
 }
 
+/// The blocks of a launch along one axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Blocks {
+    /// So many.
+    Known(u64),
+    /// ⌊(argument + add) / divisor⌋ · times
+    Follow {
+        /// Position among the launch's arguments.
+        argument: usize,
+        /// What is added before the division.
+        add: i64,
+        /// At least 1.
+        divisor: i64,
+        /// At least 1.
+        times: i64,
+    },
+}
+
+impl Blocks {
+    /// How many there are where arguments have these values; at least one.
+    pub fn count(self, argument: &dyn Fn(usize) -> Option<i64>) -> Option<u64> {
+        match self {
+            Blocks::Known(blocks) => Some(blocks),
+            Blocks::Follow {
+                argument: at,
+                add,
+                divisor,
+                times,
+            } => {
+                let value = argument(at)?.checked_add(add)?.div_euclid(divisor);
+                u64::try_from(value.checked_mul(times)?)
+                    .ok()
+                    .map(|blocks| blocks.max(1))
+            }
+        }
+    }
+}
+
 impl LaunchSite {
     /// Stands for a launch that nobody saw.
     pub fn unknown(kernel: &str) -> LaunchSite {
@@ -69,6 +110,7 @@ impl LaunchSite {
             inside: String::new(),
             through: Vec::new(),
             grid: None,
+            follows: None,
             block: None,
             global: None,
             dynamic_shared_bytes: None,
@@ -100,6 +142,7 @@ impl LaunchSite {
     pub fn same_launch(&self, other: &LaunchSite) -> bool {
         self.kernel == other.kernel
             && self.grid == other.grid
+            && self.follows == other.follows
             && self.block == other.block
             && self.global == other.global
             && self.dynamic_shared_bytes == other.dynamic_shared_bytes
@@ -191,6 +234,7 @@ fn says_all_of(more: &LaunchSite, less: &LaunchSite) -> bool {
     more.kernel == less.kernel
         && value(more.block.as_ref(), less.block.as_ref())
         && value(more.grid.as_ref(), less.grid.as_ref())
+        && (more.grid.is_some() || value(more.follows.as_ref(), less.follows.as_ref()))
         && value(more.global.as_ref(), less.global.as_ref())
         && value(
             more.dynamic_shared_bytes.as_ref(),

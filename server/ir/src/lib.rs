@@ -20,7 +20,7 @@ pub use kernel::{
     LoopKind, Routine, RoutineId, Stmt, StmtKind, Storage, UnaryOp, Var, VarId,
 };
 pub use launch::{
-    Build, LaunchSite, builds, launch_sites, launch_sites_through, may_build, may_launch,
+    Blocks, Build, LaunchSite, builds, launch_sites, launch_sites_through, may_build, may_launch,
 };
 pub use lower::{TemplateArguments, lower};
 pub use outline::{Item, ItemKind, outline};

@@ -128,7 +128,7 @@ impl Struct {
 pub enum Type {
     /// `void`, and the type of statements.
     Void,
-    /// An integer; `bool` is unsigned with 8 bits.
+    /// An integer; `bool` is unsigned with one bit, in a byte of its own.
     Int {
         /// Width.
         bits: u8,
@@ -191,6 +191,11 @@ impl Type {
     };
     /// `bool`.
     pub const BOOL: Type = Type::Int {
+        bits: 1,
+        signed: false,
+    };
+    /// `unsigned char`.
+    pub const BYTE: Type = Type::Int {
         bits: 8,
         signed: false,
     };
@@ -208,7 +213,7 @@ impl Type {
     pub fn size(&self) -> u64 {
         match self {
             Type::Void | Type::Unknown(_) | Type::Callable(_) | Type::Library(_) => 0,
-            Type::Int { bits, .. } | Type::Float { bits } => u64::from(*bits) / 8,
+            Type::Int { bits, .. } | Type::Float { bits } => u64::from(bits.div_ceil(8)),
             Type::Pointer(..) => 8,
             Type::Array(element, extent) => element.size() * extent.unwrap_or(0),
             Type::Struct(structure) => structure.size,
@@ -310,7 +315,8 @@ impl Type {
         let int = |bits, signed| Some(Type::Int { bits, signed });
         match name {
             "void" => return Some(Type::Void),
-            "bool" | "uchar" | "uint8_t" | "u_char" => return int(8, false),
+            "bool" | "_Bool" => return Some(Type::BOOL),
+            "uchar" | "uint8_t" | "u_char" => return int(8, false),
             "char" | "int8_t" | "schar" => return int(8, true),
             "short" | "int16_t" => return int(16, true),
             "ushort" | "uint16_t" => return int(16, false),

@@ -32,6 +32,10 @@ pub(crate) fn expressions(statements: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
                 expressions(body, visit);
             }
             StmtKind::Block(inner) => expressions(inner, visit),
+            StmtKind::Switch(way, inner) => {
+                inside(way, visit);
+                expressions(inner, visit);
+            }
             StmtKind::Break | StmtKind::Continue | StmtKind::Barrier | StmtKind::Unknown(_) => {}
         }
     }

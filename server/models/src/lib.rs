@@ -177,31 +177,59 @@ pub struct Estimate {
 ///
 /// The answer is finite, or `cycles` is `None` and `why` says what is missing.
 pub fn estimate(model: ModelId, input: &Input) -> Estimate {
+    let others = if model == ModelId::Auto {
+        &ModelId::ALL[..]
+    } else {
+        std::slice::from_ref(&model)
+    };
+    let mut estimates = apply(others, input);
+    estimates.remove(&model).unwrap_or_default()
+}
+
+/// Applies every model: one reading of the facts serves them all.
+pub fn estimates(input: &Input) -> BTreeMap<ModelId, Estimate> {
+    apply(&ModelId::ALL, input)
+}
+
+fn apply(models: &[ModelId], input: &Input) -> BTreeMap<ModelId, Estimate> {
     if let Some(why) = nothing_to_run(input) {
-        return Estimate {
+        let nothing = Estimate {
             why: Some(why),
             ..Estimate::default()
         };
+        return models.iter().map(|&of| (of, nothing.clone())).collect();
     }
     let work = work::Work::new(input);
-    let mut estimate = match model {
-        ModelId::Auto => auto::estimate_work(&work),
-        ModelId::MwpCwp => mwp_cwp::estimate_work(&work),
-        ModelId::Wfg => wfg::estimate_work(&work),
-    };
-    if let Some(cycles) = estimate.cycles {
-        let solve = |input: &Input| cycles_of(model, input);
-        estimate.cycles_function = function::of_trips(input, cycles, &solve);
-        if model == ModelId::Auto {
-            let others = [mwp_cwp::estimate_work(&work), wfg::estimate_work(&work)];
-            let spread = others.iter().filter_map(|other| other.cycles);
-            let [low, high] = spread.fold([cycles; 2], |[low, high], other| {
-                [low.min(other), high.max(other)]
-            });
-            estimate.interval = Some([low, high]);
+    let mut estimates: BTreeMap<ModelId, Estimate> = models
+        .iter()
+        .map(|&model| {
+            let estimate = match model {
+                ModelId::Auto => auto::estimate_work(&work),
+                ModelId::MwpCwp => mwp_cwp::estimate_work(&work),
+                ModelId::Wfg => wfg::estimate_work(&work),
+            };
+            (model, estimate)
+        })
+        .collect();
+    for (&model, estimate) in &mut estimates {
+        if let Some(cycles) = estimate.cycles {
+            let solve = |input: &Input| cycles_of(model, input);
+            estimate.cycles_function = function::of_trips(input, cycles, &solve);
         }
     }
-    estimate
+    if let Some(cycles) = estimates.get(&ModelId::Auto).and_then(|auto| auto.cycles) {
+        let others = [ModelId::MwpCwp, ModelId::Wfg];
+        let spread = others
+            .iter()
+            .filter_map(|other| estimates.get(other)?.cycles);
+        let interval = spread.fold([cycles; 2], |[low, high], other| {
+            [low.min(other), high.max(other)]
+        });
+        if let Some(auto) = estimates.get_mut(&ModelId::Auto) {
+            auto.interval = Some(interval);
+        }
+    }
+    estimates
 }
 
 /// The time by [`auto`] with each factor imagined away, one at a time on top of `input.without`, and how

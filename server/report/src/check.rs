@@ -205,7 +205,7 @@ fn tenths(value: f64) -> String {
 fn warp_parallelism(kernel: &PlacedKernel) -> String {
     let detail = kernel
         .analysis
-        .estimates
+        .estimates()
         .get(&ModelId::MwpCwp)
         .map(|estimate| &estimate.detail);
     let value = |key: &str| detail.and_then(|detail| detail.get(key)).copied();

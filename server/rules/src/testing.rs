@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use warplens_analysis::facts::{
-    Access, Assumption, Branch, BranchKind, Certainty, KernelFacts, Launch, Op, Pattern,
-    SharedArray, Site, Source, Space, Span, Stride, StructField, Uniformity,
+    Access, Alias, Assumption, Branch, BranchKind, Certainty, Dependence, KernelFacts, Launch, Op,
+    Pattern, SharedArray, Site, Source, Space, Span, Stride, StructField, Uniformity,
 };
 use warplens_hardware::{Profile, Profiles, occupancy};
 
@@ -40,6 +40,7 @@ impl Kernel {
             branches: Vec::new(),
             counts: Vec::new(),
             flow: Vec::new(),
+            dependence: Dependence::default(),
             shared_arrays: Vec::new(),
             static_shared_bytes: 0,
             local_bytes_per_thread: 0,
@@ -164,6 +165,8 @@ pub(crate) fn access(line: u32) -> Access {
         other_case: None,
         loop_depth: 0,
         shared_array: None,
+        alias: Alias::Unknown,
+        first_use: None,
     }
 }
 
@@ -235,6 +238,8 @@ pub(crate) fn bank_conflict(line: u32) -> Access {
         ideal_passes_per_request: Some(1.0),
         bank_conflict_degree: Some(32.0),
         shared_array: Some(0),
+        alias: Alias::Unknown,
+        first_use: None,
         ..strided(line, 32)
     }
 }

@@ -793,6 +793,13 @@ impl Arena {
         )
     }
 
+    /// Marked as a value of an unsigned type of 64 bits, whose values here are signed ones: what relies on its
+    /// order has to show that it is not below zero.
+    pub fn unsigned(&mut self, a: Id) -> Id {
+        let meta = self.meta[a.0 as usize];
+        self.add_node(Node::Wrap(64, false, a), meta)
+    }
+
     /// What [`Arena::wrap`] left alone only because of the value that an assumed symbol has; `None` where
     /// there were too many to remember.
     pub fn fits(&self) -> Option<&[Fit]> {

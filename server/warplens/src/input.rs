@@ -139,7 +139,11 @@ fn holds_kernels(path: &Path) -> bool {
             .is_ok_and(|bytes| warplens_engine::may_hold_kernels(&String::from_utf8_lossy(&bytes)))
 }
 
-/// The project that these paths lie in: headers are looked for in the folders named and those of files.
+/// What marks the folder of a project.
+const MARKS: [&str; 4] = [".git", ".hg", crate::config::NAME, "compile_commands.json"];
+
+/// The project that these paths lie in: headers and launches are looked for in the folders named, and for a file in
+/// its project's folder.
 pub fn project(paths: &[PathBuf]) -> warplens_engine::Project {
     let roots = paths
         .iter()
@@ -148,11 +152,29 @@ pub fn project(paths: &[PathBuf]) -> warplens_engine::Project {
             if path.is_dir() {
                 path
             } else {
-                path.parent().map(Path::to_owned).unwrap_or_default()
+                project_folder(&path)
             }
         })
         .collect();
     warplens_engine::Project::new(std::sync::Arc::new(DiskFiles::new()), roots)
+}
+
+/// The nearest folder above a file that is marked as a project's, else the current folder where the file is in it,
+/// else the file's own.
+fn project_folder(file: &Path) -> PathBuf {
+    let own = file.parent().map(Path::to_owned).unwrap_or_default();
+    let marked = own
+        .ancestors()
+        .find(|folder| MARKS.iter().any(|mark| folder.join(mark).exists()));
+    if let Some(marked) = marked {
+        return marked.to_owned();
+    }
+    let current = std::env::current_dir().unwrap_or_default();
+    // Nobody keeps one project in `/`.
+    if current.parent().is_some() && own.starts_with(&current) {
+        return current;
+    }
+    own
 }
 
 fn identity(path: &Path) -> PathBuf {

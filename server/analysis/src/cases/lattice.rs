@@ -157,7 +157,7 @@ fn meets(start: i64, step: i64, first: i64, last: i64) -> bool {
     next <= i128::from(last)
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
+pub(super) fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
         (a, b) = (b, a % b);

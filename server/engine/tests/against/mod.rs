@@ -223,14 +223,6 @@ pub fn compare(found: &KernelResult, tally: &Tally) -> Outcome {
         if found.branches.iter().filter(same_place).count() > 1 {
             continue;
         }
-        // A `switch` is listed as the decisions it is made of.
-        if tally
-            .branches
-            .keys()
-            .any(|known| known.fork == Fork::Switch && known.place == key.place)
-        {
-            continue;
-        }
         let Some(truth) = tally.branches.get(&key) else {
             // Never reached, or a choice that another reading of the text does not have.
             if branch.taken_warp_fraction.is_some() && branch.kind != "select" {

@@ -6,10 +6,11 @@ use warplens_syntax::Node;
 
 use super::calls::Argument;
 use super::evaluate::name_of_function;
+use super::linked;
 use super::state::Host;
-use super::value::{KernelName, Place, Record, Step, Value};
+use super::value::{Extent, KernelName, Place, Record, Step, Value};
 use super::walk::{parts, text};
-use super::{LaunchSite, Met};
+use super::{Blocks, LaunchSite, Met};
 use crate::Type;
 use crate::lower::Source;
 use crate::types::Bound;
@@ -20,11 +21,11 @@ const ENQUEUE: &str = "EnqueueArgs";
 /// What a launch is given, before the kernel is known.
 #[derive(Default)]
 struct Config {
-    grid: Option<[u64; 3]>,
+    grid: [Extent; 3],
     block: Option<[u64; 3]>,
-    global: Option<[u64; 3]>,
+    global: [Extent; 3],
     shared: Option<u64>,
-    arguments: Vec<Option<i64>>,
+    arguments: Vec<Value>,
     types: Vec<Option<Type>>,
 }
 
@@ -46,7 +47,7 @@ impl Host<'_> {
         let kernels = self.launched(function, source);
         let value = |at: usize| values.get(at).unwrap_or(&Value::Unknown);
         let mut config_known = Config {
-            grid: value(0).dimensions(),
+            grid: value(0).extents(),
             block: value(1).dimensions(),
             shared: match values.get(2) {
                 Some(shared) => bytes(shared),
@@ -120,10 +121,7 @@ impl Host<'_> {
 
     fn give(&mut self, config: &mut Config, arguments: &[Argument], source: Source) {
         for argument in arguments {
-            config.arguments.push(match &argument.value {
-                Value::Int(value, ..) => Some(*value),
-                _ => None,
-            });
+            config.arguments.push(argument.value.clone());
             let ty = self.argument_type(argument, source);
             config.types.push(ty);
         }
@@ -135,18 +133,15 @@ impl Host<'_> {
         for element in array {
             match element {
                 Value::Address(place) => {
-                    let value = self.read(&place);
-                    config.arguments.push(match value {
-                        Value::Int(value, ..) => Some(value),
-                        _ => None,
-                    });
+                    let value = self.read_number(&place);
+                    config.arguments.push(value);
                     let ty = &self.slots[place.slot].ty;
                     let known =
                         place.path.is_empty() && !matches!(ty, Type::Unknown(_) | Type::Void);
                     config.types.push(known.then(|| ty.clone()));
                 }
                 _ => {
-                    config.arguments.push(None);
+                    config.arguments.push(Value::Unknown);
                     config.types.push(None);
                 }
             }
@@ -159,14 +154,7 @@ impl Host<'_> {
             Value::Array(values) => (**values).clone(),
             Value::Address(place) => match self.read(place) {
                 Value::Array(values) => (*values).clone(),
-                Value::Dims(extents) => extents
-                    .iter()
-                    .map(|extent| {
-                        extent.map_or(Value::Unknown, |extent| {
-                            Value::Int(extent as i64, 64, false)
-                        })
-                    })
-                    .collect(),
+                Value::Dims(extents) => extents.iter().map(|extent| extent.value(64)).collect(),
                 single => vec![single],
             },
             single => vec![single.clone()],
@@ -191,6 +179,12 @@ impl Host<'_> {
         };
         let through = self.callers();
         let beside = self.beside > 0;
+        // What was computed from a value that does not lead here is not known.
+        let all = |extents: [Extent; 3]| {
+            let [x, y, z] = extents.map(Extent::known);
+            Some([x?, y?, z?]).filter(|_| !beside)
+        };
+        let follows = if beside { None } else { follows(config) };
         for kernel in kernels {
             self.sites.push(Met {
                 site: LaunchSite {
@@ -198,15 +192,15 @@ impl Host<'_> {
                     range: range.clone(),
                     inside: inside.clone(),
                     through: through.clone(),
-                    // What was computed from a value that does not lead here is not known.
-                    grid: config.grid.filter(|_| !beside),
+                    grid: all(config.grid),
+                    follows,
                     block: config.block,
-                    global: config.global.filter(|_| !beside),
+                    global: all(config.global),
                     dynamic_shared_bytes: config.shared,
                     arguments: if beside {
                         Vec::new()
                     } else {
-                        config.arguments.clone()
+                        config.arguments.iter().map(integer).collect()
                     },
                     template_args: kernel.template_args.clone(),
                     argument_types: config.types.clone(),
@@ -261,7 +255,7 @@ impl Host<'_> {
             {
                 let kernels = self.kernels_of(arguments.first()?, source);
                 let mut config = Config {
-                    grid: value(1).dimensions(),
+                    grid: value(1).extents(),
                     block: value(2).dimensions(),
                     shared: arguments.get(4).map_or(Some(0), |_| bytes(&value(4))),
                     ..Config::default()
@@ -273,7 +267,7 @@ impl Host<'_> {
             "hipLaunchKernelGGL" | "hipLaunchKernel" | "hipExtLaunchKernelGGL" => {
                 let kernels = self.kernels_of(arguments.first()?, source);
                 let mut config = Config {
-                    grid: value(1).dimensions(),
+                    grid: value(1).extents(),
                     block: value(2).dimensions(),
                     shared: bytes(&value(3)),
                     ..Config::default()
@@ -298,7 +292,7 @@ impl Host<'_> {
                 };
                 let field = |name: &str| record.at(&Step::Field(name.to_owned()));
                 let mut config = Config {
-                    grid: field("gridDim").dimensions(),
+                    grid: field("gridDim").extents(),
                     block: field("blockDim").dimensions(),
                     shared: bytes(&field("dynamicSmemBytes")),
                     ..Config::default()
@@ -328,7 +322,7 @@ impl Host<'_> {
                     return None;
                 };
                 let mut config = Config {
-                    grid: field("gridDim").dimensions(),
+                    grid: field("gridDim").extents(),
                     block: field("blockDim").dimensions(),
                     shared: bytes(&field("sharedMemBytes")),
                     ..Config::default()
@@ -345,12 +339,11 @@ impl Host<'_> {
                     Value::Kernels(all) => (*all).clone(),
                     _ => self.made_elsewhere(arguments.first()?, source),
                 };
-                let three = |from: usize| {
-                    Value::list(vec![value(from), value(from + 1), value(from + 2)]).dimensions()
-                };
+                let three =
+                    |from: usize| Value::list(vec![value(from), value(from + 1), value(from + 2)]);
                 let mut config = Config {
-                    grid: three(1),
-                    block: three(4),
+                    grid: three(1).extents(),
+                    block: three(4).dimensions(),
                     shared: bytes(&value(7)),
                     ..Config::default()
                 };
@@ -382,7 +375,7 @@ impl Host<'_> {
             "clSetKernelArg" => {
                 if let (Value::Object(_, slot), Some(at)) = (value(0), value(1).as_int()) {
                     let given = match value(3) {
-                        Value::Address(place) => self.read(&place),
+                        Value::Address(place) => self.read_number(&place),
                         // Local memory: its size counts.
                         Value::Int(0, ..) => local_bytes(&value(2)),
                         _ => Value::Unknown,
@@ -396,13 +389,13 @@ impl Host<'_> {
             "clEnqueueNDRangeKernel" => {
                 let dims = value(2).as_int();
                 let global = self.work_size(&value(4), dims);
-                let local = self.work_size(&value(5), dims);
+                let local = all_known(self.work_size(&value(5), dims));
                 self.enqueue_argument(arguments.get(1)?, global, local, place, source);
                 error
             }
             "clEnqueueTask" => {
-                let one = Some([1; 3]);
-                self.enqueue_argument(arguments.get(1)?, one, one, place, source);
+                let (global, local) = ([Extent::ONE; 3], Some([1; 3]));
+                self.enqueue_argument(arguments.get(1)?, global, local, place, source);
                 error
             }
             _ => None,
@@ -461,7 +454,7 @@ impl Host<'_> {
                 let Value::Object(kernel, slot) = value(0) else {
                     return Some(Value::Unknown);
                 };
-                let (global, local) = (known(&value(2)), known(&value(3)));
+                let (global, local) = (range(&value(2)), all_known(range(&value(3))));
                 self.enqueue(&kernel, slot, global, local, node.byte_range(), source);
                 Some(Value::Unknown)
             }
@@ -487,7 +480,7 @@ impl Host<'_> {
             return None;
         }
         let field = |name: &str| first.value.at(&Step::Field(name.to_owned()));
-        let (global, local) = (known(&field("global")), known(&field("local")));
+        let (global, local) = (range(&field("global")), all_known(range(&field("local"))));
         // What it is called with is what it is launched with.
         let Value::Object(name, slot) = self.kernel_object(name) else {
             return None;
@@ -523,7 +516,7 @@ impl Host<'_> {
     fn enqueue_argument(
         &mut self,
         kernel: &Argument,
-        global: Option<[u64; 3]>,
+        global: [Extent; 3],
         local: Option<[u64; 3]>,
         place: std::ops::Range<usize>,
         source: Source,
@@ -582,30 +575,28 @@ impl Host<'_> {
         }
     }
 
-    fn work_size(&self, value: &Value, dims: Option<i64>) -> Option<[u64; 3]> {
-        if matches!(value, Value::Int(..) | Value::Unknown) {
-            return None;
-        }
-        let dims = usize::try_from(dims?)
-            .ok()
-            .filter(|dims| (1..=3).contains(dims))?;
+    fn work_size(&self, value: &Value, dims: Option<i64>) -> [Extent; 3] {
+        let dims = dims.and_then(|dims| usize::try_from(dims).ok());
+        let (Some(dims @ 1..=3), false) =
+            (dims, matches!(value, Value::Int(..)) || value.is_open())
+        else {
+            return [Extent::Unknown; 3];
+        };
         let elements = self.elements(value);
-        let mut extents = [1; 3];
+        let mut extents = [Extent::ONE; 3];
         for (at, extent) in extents.iter_mut().enumerate().take(dims) {
             *extent = elements
-                .get(at)?
-                .as_int()
-                .and_then(|extent| u64::try_from(extent).ok())
-                .filter(|&extent| extent > 0)?;
+                .get(at)
+                .map_or(Extent::Unknown, |element| element.extents()[0]);
         }
-        Some(extents)
+        extents
     }
 
     fn enqueue(
         &mut self,
         name: &Rc<str>,
         slot: usize,
-        global: Option<[u64; 3]>,
+        global: [Extent; 3],
         local: Option<[u64; 3]>,
         place: std::ops::Range<usize>,
         source: Source,
@@ -617,10 +608,7 @@ impl Host<'_> {
         };
         let (mut arguments, mut shared) = (Vec::new(), set.is_some().then_some(0));
         for value in set.iter().flat_map(|values| values.iter()) {
-            arguments.push(match value {
-                Value::Int(value, ..) => Some(*value),
-                _ => None,
-            });
+            arguments.push(value.clone());
             if let Value::Array(local) = value {
                 let size = local.first().and_then(bytes);
                 shared = shared.and_then(|sum: u64| sum.checked_add(size?));
@@ -653,24 +641,69 @@ impl Host<'_> {
     }
 }
 
-/// Extents that are all known and none of which is 0.
-fn known(value: &Value) -> Option<[u64; 3]> {
+/// The extents of a `cl::NDRange`.
+fn range(value: &Value) -> [Extent; 3] {
     match value {
-        Value::Dims([Some(x), Some(y), Some(z)]) if *x > 0 && *y > 0 && *z > 0 => {
-            Some([*x, *y, *z])
-        }
-        _ => None,
+        Value::Dims(extents) => *extents,
+        _ => [Extent::Unknown; 3],
     }
 }
 
+fn all_known(extents: [Extent; 3]) -> Option<[u64; 3]> {
+    let [x, y, z] = extents.map(Extent::known);
+    Some([x?, y?, z?])
+}
+
 /// Blocks of so many threads that cover the whole launch.
-fn blocks(global: Option<[u64; 3]>, local: Option<[u64; 3]>) -> Option<[u64; 3]> {
-    let (global, local) = (global?, local?);
-    Some([
-        global[0].div_ceil(local[0]),
-        global[1].div_ceil(local[1]),
-        global[2].div_ceil(local[2]),
-    ])
+fn blocks(global: [Extent; 3], local: Option<[u64; 3]>) -> [Extent; 3] {
+    let Some(local) = local else {
+        return [Extent::Unknown; 3];
+    };
+    std::array::from_fn(|at| match global[at] {
+        Extent::Unknown => Extent::Unknown,
+        Extent::Known(global) => Extent::Known(global.div_ceil(local[at].max(1))),
+        Extent::Linked(global) => {
+            let local = local[at] as i64;
+            let padded = linked::binary("+", &Value::Linked(global), &Value::int(local - 1));
+            linked::binary("/", &padded, &Value::int(local)).extents()[0]
+        }
+    })
+}
+
+/// How a grid that is not known follows from arguments of the launch.
+fn follows(config: &Config) -> Option<[Blocks; 3]> {
+    let mut found = [Blocks::Known(1); 3];
+    let mut some = false;
+    for (blocks, extent) in found.iter_mut().zip(config.grid) {
+        *blocks = match extent {
+            Extent::Unknown => return None,
+            Extent::Known(extent) => Blocks::Known(extent),
+            Extent::Linked(extent) => {
+                some = true;
+                let given = |value: &Value| match value {
+                    Value::Linked(given) if given.number == extent.number => given.moved(),
+                    _ => None,
+                };
+                let mut arguments = config.arguments.iter().enumerate();
+                let (argument, moved) =
+                    arguments.find_map(|(at, value)| Some((at, given(value)?)))?;
+                Blocks::Follow {
+                    argument,
+                    add: extent.add.checked_sub(moved)?,
+                    divisor: extent.divisor,
+                    times: extent.times,
+                }
+            }
+        };
+    }
+    some.then_some(found)
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(value, ..) => Some(*value),
+        _ => None,
+    }
 }
 
 /// What stands inside `reinterpret_cast<…>(…)` and the like.

@@ -8,7 +8,7 @@ use warplens_syntax::Node;
 use super::index::plain;
 use super::state::{DEEPEST, Host};
 use super::texts::{joined, spelled};
-use super::value::{Lambda, LambdaRef, Place, Record, Step, Value, binary};
+use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
 use super::walk::{parts, text};
 use crate::lower::{Lowering, Source};
 use crate::types::Bound;
@@ -165,7 +165,15 @@ impl Host<'_> {
                 match decided {
                     Some(true) => first,
                     Some(false) => second,
-                    None => first.join(&second),
+                    None => match (&first, &second) {
+                        // `n % d ? n / d + 1 : n / d`
+                        (Value::Linked(a), Value::Linked(b))
+                            if text(condition, source).contains('%') =>
+                        {
+                            a.rounded_up(*b).map_or(Value::Unknown, Value::Linked)
+                        }
+                        _ => first.join(&second),
+                    },
                 }
             }
             "cast_expression" => {
@@ -204,7 +212,7 @@ impl Host<'_> {
             }
             "subscript_expression" | "field_expression" => {
                 if let Some(place) = self.place(node, source) {
-                    let value = self.read(&place);
+                    let value = self.read_number(&place);
                     // A field that is an array is a pointer to it.
                     return match value {
                         Value::Array(_) => Value::Address(place),
@@ -282,7 +290,7 @@ impl Host<'_> {
             if slot.decays && place.path.is_empty() {
                 return Value::Address(place);
             }
-            return self.read(&place);
+            return self.read_number(&place);
         }
         if let Some(Bound::Value(value)) = self.binding(name) {
             return Value::Int(*value, 32, true);
@@ -443,11 +451,12 @@ impl Host<'_> {
             if dims {
                 value = match value {
                     value @ (Value::Dims(_)
+                    | Value::Linked(_)
                     | Value::Int(..)
                     | Value::Float(..)
                     | Value::Array(_)
                     | Value::Record(_)) => Value::Dims(value.extents()),
-                    _ => Value::Dims([None; 3]),
+                    _ => Value::Dims([Extent::Unknown; 3]),
                 };
             } else if let (Value::Record(record), Value::Array(_)) = (&before, &value) {
                 let class = record.class.clone();
@@ -465,7 +474,7 @@ impl Host<'_> {
 
     pub(super) fn cast(&mut self, value: Value, ty: Node, source: Source) -> Value {
         match &value {
-            Value::Int(..) | Value::Float(..) => {}
+            Value::Int(..) | Value::Float(..) | Value::Linked(_) => {}
             // Pointers, kernels and the like stay what they are.
             _ => return value,
         }
@@ -479,7 +488,9 @@ impl Host<'_> {
             Some(Type::Pointer(..)) => value,
             Some(Type::Vector(..)) if name == "dim3" => Value::Dims(value.extents()),
             // A type that nobody knows may round or cut off: an integer that is not negative stays.
-            Some(Type::Unknown(_)) if matches!(value, Value::Int(0.., ..)) => value,
+            Some(Type::Unknown(_)) if matches!(value, Value::Int(0.., ..) | Value::Linked(_)) => {
+                value
+            }
             _ => Value::Unknown,
         }
     }

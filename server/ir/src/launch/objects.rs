@@ -9,7 +9,7 @@ use super::index::{declared_name, is_changed};
 use super::parameters::{parameter_list, takes};
 use super::state::{DEEPEST, Host};
 use super::texts::{joined, spelled};
-use super::value::{Place, Record, Step, Value};
+use super::value::{Extent, Place, Record, Step, Value};
 use super::walk::{parts, text};
 use crate::Type;
 use crate::lower::Source;
@@ -451,7 +451,7 @@ impl<'p> Host<'p> {
     pub(super) fn by_position(&mut self, class: &str, values: Vec<Value>, source: Source) -> Value {
         let mut record = match class {
             "cudaLaunchConfig_t" | "hipLaunchConfig_t" => {
-                let extents = Value::Dims([Some(1); 3]);
+                let extents = Value::Dims([Extent::ONE; 3]);
                 let zero = Value::Int(0, 64, false);
                 Record {
                     class: class.to_owned(),

@@ -226,7 +226,11 @@ fn is_dim3(parameter: Node, source: Source) -> bool {
 
 fn dims_where(dim3: bool, value: Value) -> Value {
     match value {
-        value @ (Value::Int(..) | Value::Float(..) | Value::Array(_) | Value::Record(_))
+        value @ (Value::Int(..)
+        | Value::Float(..)
+        | Value::Linked(_)
+        | Value::Array(_)
+        | Value::Record(_))
             if dim3 =>
         {
             Value::Dims(value.extents())

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Node};
 
 use super::index::{Index, is_changed};
+use super::linked::Linked;
 use super::value::{Meaning, Place, Scope, Value};
 use super::{Build, HostName, Met};
 use crate::lower::{Lowering, Source};
@@ -75,6 +76,8 @@ pub(super) struct Host<'p> {
     pub(super) index: Index<'p>,
     pub(super) lowering: Lowering<'p>,
     pub(super) slots: Vec<Slot>,
+    /// Numbers that are not known, met so far.
+    numbers: u32,
     journal: Vec<(usize, Value)>,
     /// Every variable written, in order, taken back or not.
     touched: Vec<usize>,
@@ -120,6 +123,7 @@ impl<'p> Host<'p> {
             index: Index::new(parsed, items, words),
             lowering: Lowering::for_unit(unit, parsed, false),
             slots: Vec::new(),
+            numbers: 0,
             journal: Vec::new(),
             touched: Vec::new(),
             frames: Vec::new(),
@@ -217,6 +221,22 @@ impl<'p> Host<'p> {
         self.slots
             .get(place.slot)
             .map_or(Value::Unknown, |slot| slot.value.read(&place.path))
+    }
+
+    /// The same; an integer that is not known becomes a number of its own, so that what is computed from it is
+    /// seen to hang together.
+    pub(super) fn read_number(&mut self, place: &Place) -> Value {
+        let value = self.read(place);
+        if value != Value::Unknown {
+            return value;
+        }
+        let Type::Int { bits: 32.., .. } = self.type_at(place, &value) else {
+            return value;
+        };
+        let number = Value::Linked(Linked::new(self.numbers));
+        self.numbers += 1;
+        self.write(place, number);
+        self.read(place)
     }
 
     pub(super) fn write(&mut self, place: &Place, value: Value) {

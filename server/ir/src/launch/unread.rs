@@ -7,7 +7,7 @@ use warplens_syntax::Expanded;
 
 use super::calls::Argument;
 use super::state::Host;
-use super::value::Value;
+use super::value::{Extent, Value};
 use crate::lower::Source;
 
 /// Headers that are searched for the declaration of a function.
@@ -71,7 +71,7 @@ impl Host<'_> {
                 None => {
                     unseen
                         && match self.read(place) {
-                            Value::Dims(extents) => extents == [Some(1); 3],
+                            Value::Dims(extents) => extents == [Extent::ONE; 3],
                             _ => true,
                         }
                 }

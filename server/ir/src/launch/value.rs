@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use warplens_syntax::Expanded;
 
+use super::linked::{self, Linked};
 use super::texts::{GAP, common, joined, spelled};
 use crate::Type;
 use crate::lower::Lowering;
@@ -25,9 +26,11 @@ pub(super) enum Value {
     Int(i64, u8, bool),
     /// Floating point of a width.
     Float(f64, u8),
+    /// An integer or a quotient that hangs on one that is not known.
+    Linked(Linked),
     Text(Rc<str>),
     /// `dim3`, `cl::NDRange`.
-    Dims([Option<u64>; 3]),
+    Dims([Extent; 3]),
     /// An array, a list in braces, a vector of the standard library.
     Array(Rc<Vec<Value>>),
     Record(Rc<Record>),
@@ -40,6 +43,35 @@ pub(super) enum Value {
     Lambda(LambdaRef),
     /// The variables of a parameter pack.
     Pack(Rc<Vec<usize>>),
+}
+
+/// How far a launch or a block reaches along one axis.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) enum Extent {
+    #[default]
+    Unknown,
+    Known(u64),
+    Linked(Linked),
+}
+
+impl Extent {
+    pub(super) const ONE: Extent = Extent::Known(1);
+
+    pub(super) fn known(self) -> Option<u64> {
+        match self {
+            Extent::Known(extent) => Some(extent),
+            _ => None,
+        }
+    }
+
+    /// As an integer of that many bits.
+    pub(super) fn value(self, bits: u8) -> Value {
+        match self {
+            Extent::Unknown => Value::Unknown,
+            Extent::Known(extent) => Value::Int(extent as i64, bits, false),
+            Extent::Linked(linked) => Value::Linked(linked),
+        }
+    }
 }
 
 /// A structure: the fields that are known.
@@ -105,8 +137,8 @@ impl PartialEq for LambdaRef {
 }
 
 impl Value {
-    pub(super) const TRUE: Value = Value::Int(1, 8, false);
-    pub(super) const FALSE: Value = Value::Int(0, 8, false);
+    pub(super) const TRUE: Value = Value::Int(1, 1, false);
+    pub(super) const FALSE: Value = Value::Int(0, 1, false);
 
     pub(super) fn int(value: i64) -> Value {
         Value::Int(value, 32, true)
@@ -152,9 +184,17 @@ impl Value {
         }
     }
 
+    /// True where nothing is known of it but, at most, how it hangs together with others.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Value::Unknown | Value::Linked(_))
+    }
+
     /// Three extents: `n`, `dim3`, `{x, y}`, a structure with x, y and z.
-    pub(super) fn extents(&self) -> [Option<u64>; 3] {
+    pub(super) fn extents(&self) -> [Extent; 3] {
         let positive = |value: &Value| {
+            if let Value::Linked(linked) = value {
+                return Extent::Linked(linked.truncated());
+            }
             let whole = match value {
                 // Extents are unsigned integers, whatever is given.
                 Value::Float(..) => value.clone().converted(&Type::UINT).as_int(),
@@ -163,12 +203,15 @@ impl Value {
             whole
                 .and_then(|value| u64::try_from(value).ok())
                 .filter(|&value| value > 0)
+                .map_or(Extent::Unknown, Extent::Known)
         };
         match self {
-            Value::Int(..) | Value::Float(..) => [positive(self), Some(1), Some(1)],
+            Value::Int(..) | Value::Float(..) | Value::Linked(_) => {
+                [positive(self), Extent::ONE, Extent::ONE]
+            }
             Value::Dims(extents) => *extents,
             Value::Array(values) if values.len() <= 3 => {
-                let mut extents = [Some(1); 3];
+                let mut extents = [Extent::ONE; 3];
                 for (extent, value) in extents.iter_mut().zip(values.iter()) {
                     *extent = positive(value);
                 }
@@ -180,37 +223,29 @@ impl Value {
                         .fields
                         .iter()
                         .find(|(of, _)| of == name)
-                        .and_then(|(_, value)| positive(value))
+                        .map_or(Extent::Unknown, |(_, value)| positive(value))
                 };
                 [lane("x"), lane("y"), lane("z")]
             }
-            _ => [None; 3],
+            _ => [Extent::Unknown; 3],
         }
     }
 
     /// The same where every extent is known.
     pub(super) fn dimensions(&self) -> Option<[u64; 3]> {
-        match self.extents() {
-            [Some(x), Some(y), Some(z)] => Some([x, y, z]),
-            _ => None,
-        }
+        let [x, y, z] = self.extents().map(Extent::known);
+        Some([x?, y?, z?])
     }
 
     /// What a step leads to.
     pub(super) fn at(&self, step: &Step) -> Value {
         match (self, step) {
-            (Value::Dims(extents), Step::Field(name)) => lane(name)
-                .and_then(|at| extents[at])
-                .map_or(Value::Unknown, |extent| {
-                    Value::Int(extent as i64, 32, false)
-                }),
+            (Value::Dims(extents), Step::Field(name)) => {
+                lane(name).map_or(Value::Unknown, |at| extents[at].value(32))
+            }
             (Value::Dims(extents), Step::Index(Some(at))) => extents
                 .get(*at)
-                .copied()
-                .flatten()
-                .map_or(Value::Unknown, |extent| {
-                    Value::Int(extent as i64, 64, false)
-                }),
+                .map_or(Value::Unknown, |extent| extent.value(64)),
             (Value::Array(values), Step::Index(Some(at))) => {
                 values.get(*at).cloned().unwrap_or(Value::Unknown)
             }
@@ -297,9 +332,11 @@ impl Value {
         }
         match (self, other) {
             (Value::Dims(a), Value::Dims(b)) => {
-                let mut joined = [None; 3];
+                let mut joined = [Extent::Unknown; 3];
                 for at in 0..3 {
-                    joined[at] = a[at].filter(|_| a[at] == b[at]);
+                    if a[at] == b[at] {
+                        joined[at] = a[at];
+                    }
                 }
                 Value::Dims(joined)
             }
@@ -342,20 +379,7 @@ impl Value {
     /// The value as a variable of that type holds it.
     pub(super) fn converted(self, ty: &Type) -> Value {
         match (ty, self) {
-            (
-                Type::Int {
-                    bits: 8,
-                    signed: false,
-                },
-                Value::Float(value, _),
-            ) => {
-                // `bool` and `unsigned char` are one type here: they agree on 0 and 1 only.
-                if value == 0.0 || value == 1.0 {
-                    Value::Int(value as i64, 8, false)
-                } else {
-                    Value::Unknown
-                }
-            }
+            (&Type::BOOL, Value::Float(value, _)) => Value::Int(i64::from(value != 0.0), 1, false),
             (Type::Int { bits, signed }, Value::Float(value, _)) => {
                 if value.is_finite() && value.abs() < 9e18 {
                     Value::Int(
@@ -383,6 +407,13 @@ impl Value {
             (Type::Float { bits }, Value::Float(value, _)) => {
                 Value::Float(rounded(value, *bits), *bits)
             }
+            (Type::Int { bits: 32.., .. }, Value::Linked(linked)) => {
+                Value::Linked(linked.truncated())
+            }
+            (Type::Float { .. }, Value::Linked(linked)) => {
+                linked.real().map_or(Value::Unknown, Value::Linked)
+            }
+            (Type::Int { .. }, Value::Linked(_)) => Value::Unknown,
             (Type::Int { .. } | Type::Float { .. }, Value::Array(values)) if values.len() == 1 => {
                 values[0].clone().converted(ty)
             }
@@ -471,12 +502,13 @@ pub(super) fn binary(operator: &str, a: &Value, b: &Value) -> Value {
             _ => Value::Unknown,
         },
         // A character, or what is not known, behind a text or before it.
-        (Value::Text(_), Value::Unknown | Value::Int(_, 8, true))
+        (Value::Text(_), Value::Unknown | Value::Linked(_) | Value::Int(_, 8, true))
         | (Value::Unknown, Value::Text(_))
             if operator == "+" =>
         {
             joined(&spelled(a, false), &spelled(b, false))
         }
+        (Value::Linked(_), _) | (_, Value::Linked(_)) => linked::binary(operator, a, b),
         _ => Value::Unknown,
     }
 }
@@ -558,6 +590,15 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
         }
         Some(best)
     };
+    if let ([Value::Linked(linked)], "ceil" | "ceilf" | "floor" | "floorf" | "trunc" | "truncf") =
+        (arguments, name)
+    {
+        return Some(if name.starts_with("ceil") {
+            linked.ceiling().map_or(Value::Unknown, Value::Linked)
+        } else {
+            Value::Linked(linked.truncated())
+        });
+    }
     match name {
         "ceil" | "ceilf" => unary(f64::ceil),
         "floor" | "floorf" => unary(f64::floor),

@@ -389,7 +389,7 @@ impl Host<'_> {
                             let Some(place) = self.place_named(text(variable, source)) else {
                                 continue;
                             };
-                            if self.read(&place) == Value::Unknown
+                            if self.read(&place).is_open()
                                 && !matches!(self.slots[place.slot].ty, Type::Pointer(..))
                                 && matches!(
                                     other.kind(),
@@ -849,7 +849,11 @@ impl Host<'_> {
             _ => {
                 let value = self.eval(value_node, source);
                 match value {
-                    Value::Int(..) | Value::Float(..) | Value::Array(_) | Value::Record(_)
+                    Value::Int(..)
+                    | Value::Float(..)
+                    | Value::Linked(_)
+                    | Value::Array(_)
+                    | Value::Record(_)
                         if class == "dim3" =>
                     {
                         Value::Dims(value.extents())

@@ -138,7 +138,7 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
             bits: 16,
             signed: false,
         },
-        "u8" | "s8" | "b8" => Type::BOOL,
+        "u8" | "s8" | "b8" => Type::BYTE,
         _ => Type::UINT,
     };
     let lanes = if has("v4") || has("x4") {

@@ -32,7 +32,7 @@ impl Lowering<'_> {
             (statements, value)
         });
         self.labels = labels;
-        if leaves_early(&statements) || continues(&statements) || returns(&statements) {
+        if leaves_early(&statements) || continues(&statements) || may_return(&statements) {
             return self.opaque(site, "expression not understood", Vec::new());
         }
         let Some(value) = value else {
@@ -64,11 +64,13 @@ fn decayed(ty: &Type) -> Type {
 }
 
 /// True where a statement may end the function around them.
-fn returns(statements: &[Stmt]) -> bool {
+pub(super) fn may_return(statements: &[Stmt]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
         StmtKind::Return(_) => true,
-        StmtKind::If(_, then, otherwise) => returns(then) || returns(otherwise),
-        StmtKind::Block(inner) | StmtKind::Loop { body: inner, .. } => returns(inner),
+        StmtKind::If(_, then, otherwise) => may_return(then) || may_return(otherwise),
+        StmtKind::Block(inner)
+        | StmtKind::Switch(_, inner)
+        | StmtKind::Loop { body: inner, .. } => may_return(inner),
         _ => false,
     })
 }

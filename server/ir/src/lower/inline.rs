@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use warplens_syntax::Node;
 
+use super::blocks::may_return;
 use super::interpret::all_numbers;
 use super::split::{address_of, deref};
 use super::statements::is_place;
@@ -1116,7 +1117,9 @@ fn to_addresses(statements: &mut [Stmt], result: crate::VarId) {
                 to_addresses(then, result);
                 to_addresses(otherwise, result);
             }
-            StmtKind::Block(inner) | StmtKind::Loop { body: inner, .. } => {
+            StmtKind::Block(inner)
+            | StmtKind::Switch(_, inner)
+            | StmtKind::Loop { body: inner, .. } => {
                 to_addresses(inner, result);
             }
             _ => {}
@@ -1130,6 +1133,15 @@ fn structure_returns(statements: &mut Vec<Stmt>) {
     while at < statements.len() {
         match &mut statements[at].kind {
             StmtKind::Block(inner) => structure_returns(inner),
+            // What follows belongs to the cases that do not return.
+            StmtKind::Switch(_, inner) if may_return(inner) => {
+                let rest = statements.split_off(at + 1);
+                if let StmtKind::Switch(_, inner) = &mut statements[at].kind {
+                    inner.extend(rest);
+                    structure_returns(inner);
+                }
+                return;
+            }
             StmtKind::If(_, then, otherwise) => {
                 structure_returns(then);
                 structure_returns(otherwise);
@@ -1161,7 +1173,7 @@ fn drop_last_return(statements: &mut Vec<Stmt>) {
         Some(StmtKind::Return(None)) => {
             statements.pop();
         }
-        Some(StmtKind::Block(inner)) => drop_last_return(inner),
+        Some(StmtKind::Block(inner) | StmtKind::Switch(_, inner)) => drop_last_return(inner),
         Some(StmtKind::If(_, then, otherwise)) => {
             drop_last_return(then);
             drop_last_return(otherwise);
@@ -1173,7 +1185,7 @@ fn drop_last_return(statements: &mut Vec<Stmt>) {
 fn returns(statements: &[Stmt]) -> bool {
     match statements.last().map(|last| &last.kind) {
         Some(StmtKind::Return(_)) => true,
-        Some(StmtKind::Block(inner)) => returns(inner),
+        Some(StmtKind::Block(inner) | StmtKind::Switch(_, inner)) => returns(inner),
         Some(StmtKind::If(_, then, otherwise)) => returns(then) && returns(otherwise),
         _ => false,
     }

@@ -209,7 +209,7 @@ impl<'v> Run<'v> {
                 };
                 return self.all(side);
             }
-            StmtKind::Block(inner) => return self.all(inner),
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => return self.all(inner),
             StmtKind::Loop {
                 kind,
                 init,

@@ -266,7 +266,9 @@ impl Lowering<'_> {
                     }
                     (joined(left, other), false)
                 }
-                StmtKind::Block(inner) => (self.leave(inner, mark, flag, in_loop), false),
+                StmtKind::Block(inner) | StmtKind::Switch(_, inner) => {
+                    (self.leave(inner, mark, flag, in_loop), false)
+                }
                 StmtKind::Loop { body, .. } => {
                     let inside = self.leave(body, mark, flag, true);
                     (
@@ -372,7 +374,9 @@ fn leaving(list: &[Stmt], mark: &str, in_loop: bool, flagged: &mut bool) -> Leav
                 one_sided = left != other && left != Leaves::Maybe && other != Leaves::Maybe;
                 joined(left, other)
             }
-            StmtKind::Block(inner) => leaving(inner, mark, in_loop, flagged),
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => {
+                leaving(inner, mark, in_loop, flagged)
+            }
             StmtKind::Loop { body, .. } => match leaving(body, mark, true, flagged) {
                 Leaves::Never => Leaves::Never,
                 _ => Leaves::Maybe,
@@ -399,7 +403,9 @@ fn drop_marks(list: &mut Vec<Stmt>, mark: &str) {
                 drop_marks(then, mark);
                 drop_marks(otherwise, mark);
             }
-            StmtKind::Block(inner) | StmtKind::Loop { body: inner, .. } => drop_marks(inner, mark),
+            StmtKind::Block(inner)
+            | StmtKind::Switch(_, inner)
+            | StmtKind::Loop { body: inner, .. } => drop_marks(inner, mark),
             _ => {}
         }
     }
@@ -414,7 +420,7 @@ fn mark_breaks(list: &mut [Stmt], mark: &str) {
                 mark_breaks(then, mark);
                 mark_breaks(otherwise, mark);
             }
-            StmtKind::Block(inner) => mark_breaks(inner, mark),
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => mark_breaks(inner, mark),
             _ => {}
         }
     }

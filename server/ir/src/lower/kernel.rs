@@ -410,6 +410,7 @@ impl Lowering<'_> {
         *position += 1;
         let object = matches!(ty, Type::Callable(_) | Type::Library(_));
         let id = self.new_var(&name, ty.clone(), storage, site);
+        self.vars[id.0 as usize].restrict = is_restrict(param, source);
         if object {
             let meaning = super::split::list(&ty, Vec::new(), site);
             self.bind(&name, Named::Alias(Box::new(meaning)));
@@ -417,4 +418,20 @@ impl Lowering<'_> {
             let _ = id;
         }
     }
+}
+
+/// True for a parameter that the source calls `restrict`, in whichever spelling.
+fn is_restrict(param: Node, source: Source) -> bool {
+    let range = param.byte_range();
+    let text = source.parsed.text.get(range.clone()).unwrap_or("");
+    let written = text
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .any(|word| word.trim_matches('_') == "restrict");
+    // The grammar of CUDA does not know all of them: those are blank in the text.
+    let blanked = source
+        .parsed
+        .words
+        .iter()
+        .any(|word| word.name == "restrict" && range.contains(&word.range.start));
+    written || blanked
 }

@@ -117,7 +117,7 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "__nv_fp6_e2m3"
         | "__nv_fp6_e3m2"
         | "__nv_fp6_storage_t"
-        | "__nv_fp8_e8m0" => Some(Type::BOOL),
+        | "__nv_fp8_e8m0" => Some(Type::BYTE),
         "__nv_fp8_interpretation_t"
         | "__nv_fp6_interpretation_t"
         | "__nv_fp4_interpretation_t"
@@ -138,7 +138,7 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "__nv_fp8_storage_t"
         | "byte"
         | "float_e4m3_t"
-        | "float_e5m2_t" => Some(Type::BOOL),
+        | "float_e5m2_t" => Some(Type::BYTE),
         "bfloat16_t" | "half_t" | "__nv_bfloat16_raw" | "__half_raw" | "__hip_bfloat16"
         | "fp16" => Some(Type::Float { bits: 16 }),
         "__int128" | "__uint128_t" | "__int128_t" => Some(Type::Vector(Arc::new(Type::LONG), 2)),
@@ -148,7 +148,7 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
             bits: 16,
             signed: false,
         }),
-        "char8_t" => Some(Type::BOOL),
+        "char8_t" => Some(Type::BYTE),
         "cudaError_t" | "hipError_t" | "cl_mem_fence_flags" | "cl_int" => Some(Type::INT),
         "cl_uint" => Some(Type::UINT),
         _ if name.starts_with("image") && name.ends_with("_t") => {

@@ -151,9 +151,10 @@ pub(super) fn character(text: &str) -> i64 {
     }
 }
 
-/// A number in so many bits.
+/// A number in so many bits; in the one of a `bool` whether it is one at all.
 pub(super) fn wrapped(value: i64, bits: u8, signed: bool) -> i64 {
     match (bits, signed) {
+        (1, _) => i64::from(value != 0),
         (8, true) => i64::from(value as i8),
         (8, false) => i64::from(value as u8),
         (16, true) => i64::from(value as i16),

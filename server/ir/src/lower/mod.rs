@@ -32,6 +32,7 @@ mod recursion;
 mod routines;
 mod split;
 mod statements;
+mod switch;
 mod templates;
 mod traits;
 mod types;
@@ -308,6 +309,7 @@ impl<'u> Lowering<'u> {
             site,
             extent_sites: Vec::new(),
             escapes: false,
+            restrict: false,
         });
         id
     }

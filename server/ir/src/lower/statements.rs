@@ -160,7 +160,13 @@ impl Lowering<'_> {
         }
     }
 
-    fn lose_statement(&mut self, node: Node, source: Source, reason: &str, out: &mut Vec<Stmt>) {
+    pub(super) fn lose_statement(
+        &mut self,
+        node: Node,
+        source: Source,
+        reason: &str,
+        out: &mut Vec<Stmt>,
+    ) {
         let site = self.site(node, source);
         let lost = self.unknown_statement(site, reason);
         out.push(lost);
@@ -319,7 +325,7 @@ impl Lowering<'_> {
         });
     }
 
-    fn condition(
+    pub(super) fn condition(
         &mut self,
         node: Option<Node>,
         source: Source,
@@ -351,98 +357,8 @@ impl Lowering<'_> {
         Some(self.expr(value, source))
     }
 
-    /// A switch is a chain of ifs; where a case falls through, it goes on with the next one's statements.
-    fn switch(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
-        let site = self.site(node, source);
-        self.frame().scopes.push(super::Scope::new());
-        let value = self.condition(node.child_by_field_name("condition"), source, out);
-        let (Some(value), Some(body)) = (value, node.child_by_field_name("body")) else {
-            self.frame().scopes.pop();
-            self.lose_statement(node, source, "switch not understood", out);
-            return;
-        };
-        let value = self.held(value, out);
-        let mut arms: Vec<Arm> = Vec::new();
-        for case in parts(body) {
-            if case.kind() != "case_statement" {
-                continue;
-            }
-            let label = case.child_by_field_name("value");
-            let mut arm = Arm {
-                tests: Vec::new(),
-                default: label.is_none(),
-                statements: Vec::new(),
-            };
-            if let Some(label) = label {
-                let label = self.expr(label, source);
-                let mut test = operation(BinaryOp::Eq, value.clone(), label, value.site);
-                test.site = value.site;
-                arm.tests.push(test);
-            }
-            let inner: Vec<Node> = parts(case)
-                .into_iter()
-                .filter(|child| Some(child.id()) != label.map(|label| label.id()))
-                .collect();
-            self.statements(&inner, source, &mut arm.statements);
-            arms.push(arm);
-        }
-        self.frame().scopes.pop();
-        // What each case executes, with those it falls into.
-        let bodies: Vec<Vec<Stmt>> = (0..arms.len())
-            .map(|at| {
-                let mut body = Vec::new();
-                for arm in &arms[at..] {
-                    body.extend(arm.statements.iter().cloned());
-                    if ends_here(&arm.statements) {
-                        break;
-                    }
-                }
-                if matches!(body.last().map(|last| &last.kind), Some(StmtKind::Break)) {
-                    body.pop();
-                } else if let Some(StmtKind::Block(inner)) =
-                    body.last_mut().map(|last| &mut last.kind)
-                    && matches!(inner.last().map(|last| &last.kind), Some(StmtKind::Break))
-                {
-                    inner.pop();
-                }
-                body
-            })
-            .collect();
-        // Labels without statements of their own share the next one's.
-        let mut groups: Vec<(Vec<Expr>, bool, Vec<Stmt>)> = Vec::new();
-        let mut pending: (Vec<Expr>, bool) = (Vec::new(), false);
-        for (arm, body) in arms.iter().zip(bodies) {
-            pending.0.extend(arm.tests.iter().cloned());
-            pending.1 |= arm.default;
-            if arm.statements.is_empty() {
-                continue;
-            }
-            let (tests, default) = std::mem::take(&mut pending);
-            groups.push((tests, default, body));
-        }
-        let mut chain = Vec::new();
-        if let Some(at) = groups.iter().position(|(_, default, _)| *default) {
-            chain = groups.remove(at).2;
-        }
-        for (tests, _, body) in groups.into_iter().rev() {
-            let Some(test) = tests.into_iter().reduce(|a, b| {
-                let site = a.site;
-                operation(BinaryOp::LogicalOr, a, b, site)
-            }) else {
-                continue;
-            };
-            let site = test.site;
-            chain = vec![Stmt {
-                kind: StmtKind::If(test, body, chain),
-                site,
-            }];
-        }
-        // A break in the middle of a case leaves the switch.
-        self.broken_off(chain, site, out);
-    }
-
     /// The value in a variable, unless reading it twice costs nothing.
-    fn held(&mut self, value: Expr, out: &mut Vec<Stmt>) -> Expr {
+    pub(super) fn held(&mut self, value: Expr, out: &mut Vec<Stmt>) -> Expr {
         if matches!(
             value.kind,
             ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Builtin(_)
@@ -1071,13 +987,6 @@ fn is_broken(node: Node, source: Source) -> bool {
     false
 }
 
-/// One case of a switch.
-struct Arm {
-    tests: Vec<Expr>,
-    default: bool,
-    statements: Vec<Stmt>,
-}
-
 /// True for an expression that names a place.
 pub(super) fn is_place(expression: &Expr) -> bool {
     match &expression.kind {
@@ -1088,11 +997,11 @@ pub(super) fn is_place(expression: &Expr) -> bool {
 }
 
 /// True where control does not run on past the statements.
-fn ends_here(statements: &[Stmt]) -> bool {
+pub(super) fn ends_here(statements: &[Stmt]) -> bool {
     match statements.last().map(|last| &last.kind) {
         Some(StmtKind::Break | StmtKind::Return(_) | StmtKind::Continue) => true,
         Some(StmtKind::Unknown(_)) => statements.last().is_some_and(super::jumps::is_jump),
-        Some(StmtKind::Block(inner)) => ends_here(inner),
+        Some(StmtKind::Block(inner) | StmtKind::Switch(_, inner)) => ends_here(inner),
         Some(StmtKind::If(_, then, otherwise)) => ends_here(then) && ends_here(otherwise),
         _ => false,
     }
@@ -1103,7 +1012,7 @@ pub(super) fn leaves_early(statements: &[Stmt]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
         StmtKind::Break => true,
         StmtKind::If(_, then, otherwise) => leaves_early(then) || leaves_early(otherwise),
-        StmtKind::Block(inner) => leaves_early(inner),
+        StmtKind::Block(inner) | StmtKind::Switch(_, inner) => leaves_early(inner),
         _ => false,
     })
 }
@@ -1112,7 +1021,7 @@ pub(super) fn continues(statements: &[Stmt]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
         StmtKind::Continue => true,
         StmtKind::If(_, then, otherwise) => continues(then) || continues(otherwise),
-        StmtKind::Block(inner) => continues(inner),
+        StmtKind::Block(inner) | StmtKind::Switch(_, inner) => continues(inner),
         _ => false,
     })
 }

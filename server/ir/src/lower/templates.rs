@@ -699,7 +699,8 @@ impl Bound {
 fn written(ty: &Type) -> String {
     match ty {
         Type::Int { bits, signed } => match (bits, signed) {
-            (8, false) => "bool",
+            (1, _) => "bool",
+            (8, false) => "unsigned char",
             (8, true) => "char",
             (16, true) => "short",
             (16, false) => "unsigned short",

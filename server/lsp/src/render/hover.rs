@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use warplens_analysis::facts::{
-    Access, Branch, BranchKind, Certainty, Op, Pattern, Space, Uniformity,
+    Access, Branch, BranchKind, Carried, Certainty, FirstUse, Op, Pattern, Space, Uniformity,
 };
 use warplens_engine::PlacedKernel;
 use warplens_report::figure::{maybe, number, percent};
@@ -76,7 +76,14 @@ pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
         .chain(line.branches.iter().map(|branch| {
             let runs = (branch.kind == BranchKind::Loop)
                 .then(|| kernel.analysis.expressions().of_loop(branch.site));
-            branch_note(branch, runs.flatten().map(|runs| runs.text.as_str()))
+            // The longest chain comes first.
+            let chains = &kernel.analysis.facts.dependence.carried;
+            let chain = chains.iter().find(|chain| chain.site == branch.site);
+            branch_note(
+                branch,
+                runs.flatten().map(|runs| runs.text.as_str()),
+                chain.filter(|_| branch.kind == BranchKind::Loop),
+            )
         }))
         .collect();
     notes.dedup();
@@ -127,6 +134,7 @@ fn access_note(access: &Access) -> String {
     {
         parts.push(format!("{} passes", number(passes)));
     }
+    parts.extend(access.first_use.map(first_use));
     parts.extend(sure(
         access.certainty,
         access.why.as_deref(),
@@ -143,11 +151,41 @@ fn access_note(access: &Access) -> String {
     format!("{}: {}", code(&access.text, LONGEST), parts.join(", "))
 }
 
+/// How many operations there are to do before a load's value is needed.
+fn first_use(at: FirstUse) -> String {
+    let ahead = match at.operations {
+        0.0 => "needed by the next operation".to_owned(),
+        1.0 => "needed 1 operation later".to_owned(),
+        operations => format!("needed {} operations later", number(operations)),
+    };
+    let also = match (at.straight, at.next_iteration) {
+        (true, _) => "",
+        (_, true) => ", in the next iteration",
+        _ => ", behind a barrier, a branch or a loop's end",
+    };
+    format!("{ahead}{also}")
+}
+
+/// What each iteration of a loop waits for: `1 fma` through `sum`.
+fn carried(carried: &Carried) -> String {
+    let links: Vec<String> = carried
+        .chain
+        .links()
+        .map(|(link, count)| format!("{} {}", number(count), link.name()))
+        .collect();
+    format!(
+        "each iteration waits for {} of the one before through {}",
+        links.join(" + "),
+        code(&carried.through, LONGEST)
+    )
+}
+
 /// `runs`: how often a loop's body runs over the launch, in the parameters.
-fn branch_note(branch: &Branch, runs: Option<&str>) -> String {
+fn branch_note(branch: &Branch, runs: Option<&str>, chain: Option<&Carried>) -> String {
     let runs = runs.map(|runs| format!("runs {} times in all threads", code(runs, LONGEST)));
     let parts: Vec<String> = runs
         .into_iter()
+        .chain(chain.map(carried))
         .chain(sure(
             branch.certainty,
             branch.why.as_deref(),
@@ -278,6 +316,8 @@ fn certainty(certainty: Certainty) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use warplens_analysis::facts::{Chain, Link};
+
     use super::*;
     use crate::render::testing::{access, branch};
 
@@ -323,9 +363,34 @@ mod tests {
             "`a[i]`: shared load of 4 B a lane, index `threadIdx.x * 32 + threadIdx.y`, 32 lanes active, \
              32-way bank conflict, assumed (n is assumed), holds when n % 32 == 0"
         );
-        assert_eq!(branch_note(&branch(None), None), "`threadIdx.x % 2`: exact");
         assert_eq!(
-            branch_note(&branch(None), Some("n*m")),
+            branch_note(&branch(None), None, None),
+            "`threadIdx.x % 2`: exact"
+        );
+        shared.first_use = Some(FirstUse {
+            operations: 3.0,
+            straight: true,
+            next_iteration: false,
+        });
+        let note = access_note(&shared);
+        assert!(
+            note.contains(", needed 3 operations later, assumed"),
+            "{note}"
+        );
+        let mut chain = Carried {
+            site: branch(None).site,
+            through: "sum".to_owned(),
+            chain: Chain::default(),
+        };
+        chain.chain.add(Link::GlobalLoad, 1.0);
+        chain.chain.add(Link::Fma, 2.0);
+        assert_eq!(
+            branch_note(&branch(None), None, Some(&chain)),
+            "`threadIdx.x % 2`: each iteration waits for 2 fma + 1 global load of the one before through `sum`, \
+             exact"
+        );
+        assert_eq!(
+            branch_note(&branch(None), Some("n*m"), None),
             "`threadIdx.x % 2`: runs `n*m` times in all threads, exact"
         );
     }

@@ -16,7 +16,7 @@ const MOST_NAMED: usize = 3;
 pub fn title(kernel: &PlacedKernel) -> String {
     let analysis = &kernel.analysis;
     let mut parts = vec![gpu_name(&analysis.profile.name).to_owned()];
-    let estimate = analysis.estimates.get(&analysis.model);
+    let estimate = analysis.estimates().get(&analysis.model);
     if let Some(impossible) = &analysis.occupancy.why_impossible {
         parts.push(format!("cannot launch: {impossible}"));
         return parts.join(" · ");
@@ -36,7 +36,7 @@ pub fn title(kernel: &PlacedKernel) -> String {
     let detail = |name: &str| {
         let shown = estimate.and_then(|estimate| estimate.detail.get(name));
         shown
-            .or_else(|| analysis.estimates.get(&ModelId::MwpCwp)?.detail.get(name))
+            .or_else(|| analysis.estimates().get(&ModelId::MwpCwp)?.detail.get(name))
             .copied()
     };
     if let (Some(mwp), Some(cwp)) = (detail("mwp"), detail("cwp")) {

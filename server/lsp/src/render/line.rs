@@ -19,7 +19,7 @@ pub struct Line<'a> {
 /// Every line of a kernel that costs something, by its place in the file.
 pub fn of(kernel: &PlacedKernel) -> BTreeMap<u32, Line<'_>> {
     let mut lines: BTreeMap<u32, Line<'_>> = BTreeMap::new();
-    for (line, share) in &kernel.analysis.lines {
+    for (line, share) in kernel.analysis.lines() {
         lines.entry(kernel.place_line(*line)).or_default().share += share;
     }
     for access in &kernel.analysis.facts.accesses {

@@ -1,7 +1,7 @@
 //! Facts made by hand, for tests of how they look.
 
 use warplens_analysis::facts::{
-    Access, Branch, BranchKind, Certainty, Op, Pattern, Site, Space, Uniformity,
+    Access, Alias, Branch, BranchKind, Certainty, Op, Pattern, Site, Space, Uniformity,
 };
 
 /// An access that costs `figure` where `ideal` would do.
@@ -33,6 +33,8 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         other_case: None,
         loop_depth: 0,
         shared_array: None,
+        alias: Alias::Unknown,
+        first_use: None,
     }
 }
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use warplens_analysis::facts::{
-    Access, Certainty, KernelFacts, Launch, Mix, Node, Op, Pattern, Site, Source, Space,
+    Access, Alias, Certainty, Dependence, KernelFacts, Launch, Mix, Node, Op, Pattern, Site,
+    Source, Space,
 };
 use warplens_hardware::{Occupancy, Profile, Profiles, occupancy};
 use warplens_models::{Estimate, Factor, Input, ModelId};
@@ -97,6 +98,7 @@ impl Kernel {
                 branches: Vec::new(),
                 counts: Vec::new(),
                 flow: Vec::new(),
+                dependence: Dependence::default(),
                 shared_arrays: Vec::new(),
                 static_shared_bytes: 0,
                 local_bytes_per_thread: 0,
@@ -180,6 +182,8 @@ pub fn access(line: u32) -> Access {
         other_case: None,
         loop_depth: 0,
         shared_array: None,
+        alias: Alias::Unknown,
+        first_use: None,
     }
 }
 

@@ -122,3 +122,26 @@ fn an_access_in_a_header_is_told_with_the_headers_name() {
         page.out
     );
 }
+
+#[test]
+fn a_file_is_read_as_a_part_of_its_project() {
+    let text = "#include \"sizes.h\"\n__global__ void k(float *a) { a[threadIdx.x] = 0; }\n\
+                void run(float *a) { k<<<4, THREADS>>>(a); }\n";
+    let folder = Folder::with("app/src/k.cu", text);
+    folder.write("app/include/sizes.h", "#define THREADS 192\n");
+    let block = |folder: &Folder, arguments: &[&str]| {
+        let document = folder.run(arguments).json();
+        document["results"][0]["launch"]["block"].clone()
+    };
+    // From the project's folder.
+    let estimate = ["estimate", "app/src/k.cu", "--format", "json"];
+    assert_eq!(block(&folder, &estimate), json!([192, 1, 1]));
+    // From elsewhere: what marks the folder of a project says where it begins.
+    let elsewhere = Folder::new();
+    let path = folder.path().join("app/src/k.cu");
+    let path = path.to_str().expect("UTF-8");
+    let estimate = ["estimate", path, "--format", "json"];
+    assert_eq!(block(&elsewhere, &estimate), json!([256, 1, 1]));
+    folder.write("app/compile_commands.json", "[]");
+    assert_eq!(block(&elsewhere, &estimate), json!([192, 1, 1]));
+}

@@ -1,0 +1,104 @@
+//! What the models say of a kernel: worked out when somebody asks.
+//!
+//! A folder's findings hang on the models only where a gain is named; a keystroke shows the estimates, but hardly
+//! ever what each factor costs. The graph of a kernel may have tens of thousands of nodes, so nobody pays for what
+//! is not shown.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use warplens_models::{Estimate, Factor, Input, ModelId};
+
+use crate::{KernelAnalysis, Overrides};
+
+/// The answers, and what they hang on beside the facts.
+#[derive(Debug)]
+pub(crate) struct Estimates {
+    without: Vec<Factor>,
+    warps_per_sm: Option<u32>,
+    by_model: OnceLock<BTreeMap<ModelId, Estimate>>,
+    lines: OnceLock<Vec<(u32, f64)>>,
+    what_if: OnceLock<Vec<(Factor, f64, f64)>>,
+}
+
+impl Estimates {
+    pub(crate) fn new(overrides: &Overrides) -> Estimates {
+        Estimates {
+            without: overrides.without.clone(),
+            warps_per_sm: overrides.warps_per_sm,
+            by_model: OnceLock::new(),
+            lines: OnceLock::new(),
+            what_if: OnceLock::new(),
+        }
+    }
+}
+
+impl KernelAnalysis {
+    /// What each analytical model says.
+    pub fn estimates(&self) -> &BTreeMap<ModelId, Estimate> {
+        self.estimates.by_model.get_or_init(|| {
+            // A defect of a model costs its figures, nothing else.
+            let made = catch_unwind(AssertUnwindSafe(|| {
+                warplens_models::estimates(&self.input())
+            }));
+            made.unwrap_or_else(|_| {
+                let failed = |model| {
+                    let why = Some("the model failed; please report it".to_owned());
+                    let estimate = Estimate {
+                        why,
+                        ..Estimate::default()
+                    };
+                    (model, estimate)
+                };
+                ModelId::ALL.into_iter().map(failed).collect()
+            })
+        })
+    }
+
+    /// The estimate of the model shown first.
+    pub fn estimate(&self) -> &Estimate {
+        &self.estimates()[&self.model]
+    }
+
+    /// Share of each line (relative) in the kernel's cycles, largest first; shares add up to 1.
+    pub fn lines(&self) -> &[(u32, f64)] {
+        self.estimates
+            .lines
+            .get_or_init(|| shares(&self.estimate().lines))
+    }
+
+    /// The kernel without one factor: factor, cycles, speedup.
+    pub fn what_if(&self) -> &[(Factor, f64, f64)] {
+        self.estimates.what_if.get_or_init(|| {
+            let made = catch_unwind(AssertUnwindSafe(|| warplens_models::what_if(&self.input())));
+            made.unwrap_or_default()
+        })
+    }
+
+    fn input(&self) -> Input<'_> {
+        Input {
+            facts: &self.facts,
+            profile: &self.profile,
+            occupancy: &self.occupancy,
+            without: &self.estimates.without,
+            warps_per_sm: self.estimates.warps_per_sm,
+            ideal_access: None,
+        }
+    }
+}
+
+/// Each line's share of the cycles, largest first.
+fn shares(lines: &[(u32, f64)]) -> Vec<(u32, f64)> {
+    let mut by_line: BTreeMap<u32, f64> = BTreeMap::new();
+    for &(line, cycles) in lines {
+        *by_line.entry(line).or_insert(0.0) += cycles;
+    }
+    let total: f64 = by_line.values().sum();
+    let mut shares: Vec<(u32, f64)> = by_line
+        .into_iter()
+        .map(|(line, cycles)| (line, if total > 0.0 { cycles / total } else { 0.0 }))
+        .collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    shares
+}
