@@ -1203,6 +1203,7 @@ impl Executor<'_> {
             address,
             context: self.context,
             field: Self::struct_field(place),
+            // The other launch runs at its own time: with what it shares memory is not known.
             alias: Alias::Unknown,
             origin: None,
             piece: 0,

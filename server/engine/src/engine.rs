@@ -60,7 +60,7 @@ pub struct Engine {
     /// Launches by file, for kernels that are launched from another one.
     launches: Mutex<FxHashMap<PathBuf, Arc<Vec<LaunchSite>>>>,
     /// Host programs read for the kernels of other files, with the hash of what was read and what they build.
-    hosts_read: Mutex<FxHashMap<PathBuf, (u64, Arc<Vec<Build>>)>>,
+    hosts_read: Mutex<FxHashMap<PathBuf, HostRead>>,
     /// Launches by a file's functions as other files call them, with the hashes of all that was read.
     called: Mutex<FxHashMap<PathBuf, Called>>,
     /// What a text with programs in its literals builds them with.
@@ -78,6 +78,9 @@ pub(crate) struct Lowered {
     /// Registers and static shared bytes, once some analysis has found them.
     pub(crate) resources: Mutex<Option<(u32, u64)>>,
 }
+
+/// A host program that was read: the hash of its text, and what it builds.
+type HostRead = (u64, Arc<Vec<Build>>);
 
 /// What a file launches when others call it.
 #[derive(Debug)]
@@ -547,11 +550,16 @@ impl Engine {
                 && !outermost.contains("::")
                 && outermost != "main"
                 && !launchers.contains(&outermost.as_str())
+                && main.items.iter().any(|item| {
+                    matches!(&item.kind, ItemKind::Function(name) if name == outermost)
+                        && may_decide(&main.text.text[item.range.clone()])
+                })
             {
                 launchers.push(outermost);
             }
         }
-        if launchers.is_empty() || main.text.language == Language::OpenCl {
+        // Who includes a header launches by it himself.
+        if launchers.is_empty() || main.text.language == Language::OpenCl || is_header(path) {
             return Arc::default();
         }
         let callers = self.project.hosts_near(path, &launchers, Kinds::Callers);
@@ -569,7 +577,6 @@ impl Engine {
         }
         let mut sites: Vec<LaunchSite> = Vec::new();
         for caller in callers {
-            // One that includes the file has launches of its own.
             let language = Language::from_path(&caller.path).unwrap_or(Language::Cuda);
             let document = Document::new(&caller.text, language);
             let found = catch_unwind(AssertUnwindSafe(|| {
@@ -1240,6 +1247,27 @@ fn includes_others(text: &str) -> bool {
             .strip_prefix('#')
             .is_some_and(|rest| rest.trim_start().starts_with("include"))
     })
+}
+
+/// True for a function to which a caller can give numbers: a template, or one with a parameter that is neither a
+/// pointer nor a reference, or that is a `dim3`.
+fn may_decide(function: &str) -> bool {
+    let head = function.split('{').next().unwrap_or_default();
+    let Some((before, parameters)) = head.split_once('(') else {
+        return false;
+    };
+    let handle = |parameter: &str| {
+        parameter.contains(['*', '&']) && !parameter.contains("dim3")
+            || ["stream", "Stream", "void"]
+                .iter()
+                .any(|word| parameter.contains(word))
+    };
+    before.trim_start().starts_with("template")
+        || parameters
+            .trim_end()
+            .trim_end_matches(')')
+            .split(',')
+            .any(|parameter| !parameter.trim().is_empty() && !handle(parameter))
 }
 
 /// True where a text or a header of it has the name as a word.

@@ -78,6 +78,8 @@ pub struct Class {
     pub bindings: Bindings,
     /// What it derives from, with the offset of each.
     pub bases: Vec<(Type, u64)>,
+    /// The class that it is a member of.
+    pub enclosing: Option<Arc<Class>>,
 }
 
 /// A lambda expression and what it sees.

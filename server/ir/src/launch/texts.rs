@@ -140,7 +140,9 @@ impl Host<'_> {
                 ("d" | "i" | "u", Value::Int(value, ..)) if plain => {
                     out.push_str(&value.to_string());
                 }
-                ("f", Value::Float(value, _)) if plain => out.push_str(&format!("{value:.6}")),
+                ("f", Value::Float(value, _)) if plain => {
+                    out.push_str(&spelled(&Value::Float(*value, 64), true));
+                }
                 _ => out.push(GAP),
             }
             out.push_str(&part[end + 1..]);
@@ -188,11 +190,7 @@ pub(super) fn spelled(value: &Value, fixed: bool) -> String {
 pub(super) fn common(a: &str, b: &str) -> Value {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let ends = |text: &str, at: usize| {
-        text.is_char_boundary(at)
-            && text[at..]
-                .chars()
-                .next()
-                .is_none_or(|next| next.is_whitespace())
+        text.is_char_boundary(at) && text[at..].chars().next().is_none_or(char::is_whitespace)
     };
     let at = (0..=same).rev().find(|&at| {
         (ends(a, at) && ends(b, at))

@@ -6,7 +6,7 @@ use warplens_syntax::Node;
 
 use super::constants::constant;
 use super::{Lowering, Source, parts, text_of};
-use crate::types::{Bindings, Class, Struct};
+use crate::types::{Bindings, Bound, Class, Struct};
 use crate::unit::{Constant, Definition};
 use crate::{AddressSpace, Type};
 
@@ -96,6 +96,11 @@ impl Lowering<'_> {
         self.fields(body, source, &mut fields);
         self.frame().scopes.pop();
         self.depth -= 1;
+        let enclosing = self.this_class().filter(|outer| {
+            Arc::ptr_eq(&outer.definition.text, source.parsed)
+                && outer.definition.range.contains(&node.start_byte())
+                && outer.definition.range.start != node.start_byte()
+        });
         let union = node.kind() == "union_specifier";
         let mut structure = Struct::new(&name, packed(fields), union, align.max(1) as u64);
         flatten(&mut structure);
@@ -107,6 +112,7 @@ impl Lowering<'_> {
                 |(_, bindings)| bindings.clone(),
             ),
             bases,
+            enclosing,
         }));
         let ty = Type::Struct(Arc::new(structure));
         if !plain.is_empty() && bound.is_none() {
@@ -248,7 +254,70 @@ impl Lowering<'_> {
         if class.name == name {
             return self.current().this.as_ref().map(|this| this.ty.clone());
         }
-        self.class_type(&class, name, 0)
+        self.in_enclosing(class, |lowering, class| lowering.class_type(class, name, 0))
+    }
+
+    /// What a class or one around it gives, the innermost first.
+    fn in_enclosing<T>(
+        &mut self,
+        class: Arc<Class>,
+        mut find: impl FnMut(&mut Self, &Arc<Class>) -> Option<T>,
+    ) -> Option<T> {
+        let around = std::iter::successors(Some(class), |class| class.enclosing.clone());
+        around
+            .take(DEEPEST_BASE as usize)
+            .find_map(|class| find(self, &class))
+    }
+
+    /// An instance of a class template that is a member of the class being read, or of one around it.
+    pub(super) fn member_instance(&mut self, name: &str, arguments: &[Bound]) -> Option<Type> {
+        let class = self.this_class()?;
+        self.in_enclosing(class, |lowering, class| {
+            lowering.instance_in(class, name, arguments)
+        })
+    }
+
+    fn instance_in(&mut self, class: &Arc<Class>, name: &str, arguments: &[Bound]) -> Option<Type> {
+        let spelled = super::templates::spell_instance(name, arguments);
+        let key = (Arc::as_ptr(class) as usize, spelled.clone());
+        if let Some((_, known)) = self.member_types.get(&key) {
+            return known.clone();
+        }
+        let definition = class.definition.clone();
+        let text = &definition.text;
+        let candidates: Vec<Definition> = definition
+            .node(CLASSES)
+            .and_then(|node| node.child_by_field_name("body"))
+            .map(parts)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|member| member.kind() == "template_declaration")
+            .filter(|member| {
+                super::templates::templated(*member).is_some_and(|(_, of)| {
+                    let of = of.child_by_field_name("name").unwrap_or(of);
+                    &text.text[of.byte_range()] == name
+                })
+            })
+            .map(|member| Definition::new(text, member.byte_range(), definition.header))
+            .collect();
+        let found = if candidates.is_empty() || self.depth > super::DEEPEST_CALLS {
+            None
+        } else {
+            // While it is being laid out it may name itself.
+            let itself = Type::Unknown(spelled.clone());
+            self.member_types
+                .insert(key.clone(), (Arc::clone(class), Some(itself)));
+            let this = object_of(class);
+            self.best_instance(
+                candidates,
+                arguments,
+                &spelled,
+                Some((this, &class.bindings)),
+            )
+        };
+        self.member_types
+            .insert(key, (Arc::clone(class), found.clone()));
+        found
     }
 
     /// `Class::name` as a type.
@@ -461,7 +530,11 @@ impl Lowering<'_> {
                 }
             }
         }
-        for outside in self.unit.functions(&format!("{}::{name}", class.name)) {
+        let plain = class.name.split('<').next().unwrap_or_default().trim();
+        for outside in self.unit.functions(&format!("{plain}::{name}")) {
+            if !is_member_of(&outside, class) {
+                continue;
+            }
             found.push(Method {
                 definition: outside,
                 bindings: class.bindings.clone(),
@@ -536,14 +609,7 @@ impl Lowering<'_> {
         };
         self.depth += 1;
         self.unevaluated += 1;
-        let this = crate::Expr {
-            kind: crate::ExprKind::List(Vec::new()),
-            ty: Type::Struct(Arc::new(Struct {
-                class: Some(Arc::clone(class)),
-                ..Struct::new(&class.name, Vec::new(), false, 1)
-            })),
-            site: crate::Site::default(),
-        };
+        let this = object_of(class);
         self.frames.push(super::Frame {
             scopes: vec![super::Scope::new()],
             bindings: class.bindings.clone(),
@@ -559,6 +625,44 @@ impl Lowering<'_> {
         self.depth -= 1;
         found
     }
+}
+
+/// Stands for an object of a class where only the class matters.
+fn object_of(class: &Arc<Class>) -> crate::Expr {
+    crate::Expr {
+        kind: crate::ExprKind::List(Vec::new()),
+        ty: Type::Struct(Arc::new(Struct {
+            class: Some(Arc::clone(class)),
+            ..Struct::new(&class.name, Vec::new(), false, 1)
+        })),
+        site: crate::Site::default(),
+    }
+}
+
+/// True where a member that is defined outside its class is one of this class: of a specialisation its own
+/// arguments must stand there, `vec<float, 2>::fill`.
+fn is_member_of(outside: &Definition, class: &Class) -> bool {
+    let spelled = |text: &str| -> String { text.split_whitespace().collect() };
+    let own = spelled(&class.name);
+    let Some(function) = outside.node(&["function_definition"]) else {
+        return false;
+    };
+    let scope = crate::outline::function_declarator(function)
+        .and_then(|declarator| declarator.child_by_field_name("declarator"))
+        .and_then(|name| name.child_by_field_name("scope"))
+        .map(|scope| spelled(&outside.text.text[scope.byte_range()]));
+    let Some(scope) = scope else { return true };
+    if own.contains('<') {
+        return scope.ends_with(&own);
+    }
+    // The template itself: not what is said of one specialisation.
+    let general = function.parent().is_some_and(|around| {
+        around.kind() == "template_declaration"
+            && around
+                .child_by_field_name("parameters")
+                .is_some_and(|list| list.named_child_count() > 0)
+    });
+    general || !scope.contains('<')
 }
 
 pub(super) const CLASSES: &[&str] = &["struct_specifier", "class_specifier", "union_specifier"];

@@ -8,7 +8,7 @@ use super::traits::library_arguments;
 use super::{Lowering, Source, library, parts, text_of};
 use crate::types::{Bindings, Bound};
 use crate::unit::Definition;
-use crate::{AddressSpace, Type};
+use crate::{AddressSpace, Expr, Type};
 
 /// One parameter of a template.
 pub(super) struct Parameter<'t> {
@@ -187,7 +187,8 @@ impl Lowering<'_> {
             name.clone_from(of);
         }
         let arguments = self.template_arguments(list, source);
-        self.instance(&name, &arguments)
+        self.member_instance(&name, &arguments)
+            .or_else(|| self.instance(&name, &arguments))
             .or_else(|| self.made_sequence(&name, &arguments))
             .or_else(|| library::template_type(&name, &arguments))
             .unwrap_or_else(unknown)
@@ -212,18 +213,7 @@ impl Lowering<'_> {
         // While it is being laid out it may name itself.
         self.instances
             .insert(spelled.clone(), Type::Unknown(spelled.clone()));
-        self.depth += 1;
-        let mut best: Option<(usize, Bindings, Definition)> = None;
-        for candidate in candidates {
-            if let Some((score, bindings)) = self.matches(&candidate, &arguments)
-                && best.as_ref().is_none_or(|(of, ..)| score > *of)
-            {
-                best = Some((score, bindings, candidate));
-            }
-        }
-        let found = best
-            .and_then(|(_, bindings, definition)| self.laid_out(&definition, &spelled, &bindings));
-        self.depth -= 1;
+        let found = self.best_instance(candidates, &arguments, &spelled, None);
         match &found {
             Some(ty) => {
                 self.instances.insert(spelled, ty.clone());
@@ -233,6 +223,39 @@ impl Lowering<'_> {
                 self.instances.remove(&spelled);
             }
         }
+        found
+    }
+
+    /// The instance of whichever template or specialisation fits best. `member`: an object of the class that they
+    /// are members of, and what that class binds.
+    pub(super) fn best_instance(
+        &mut self,
+        candidates: Vec<Definition>,
+        arguments: &[Bound],
+        spelled: &str,
+        member: Option<(Expr, &Bindings)>,
+    ) -> Option<Type> {
+        self.depth += 1;
+        let all = match member {
+            Some(_) => self.with_defaults(&candidates, arguments),
+            None => arguments.to_vec(),
+        };
+        let mut best: Option<(usize, Bindings, Definition)> = None;
+        for candidate in candidates {
+            if let Some((score, bindings)) = self.matches(&candidate, &all)
+                && best.as_ref().is_none_or(|(of, ..)| score > *of)
+            {
+                best = Some((score, bindings, candidate));
+            }
+        }
+        let found = best.and_then(|(_, mut bindings, definition)| {
+            let this = member.map(|(this, outer)| {
+                bindings.extend(outer.iter().cloned());
+                this
+            });
+            self.laid_out(&definition, spelled, &bindings, this)
+        });
+        self.depth -= 1;
         found
     }
 
@@ -353,6 +376,7 @@ impl Lowering<'_> {
         definition: &Definition,
         name: &str,
         bindings: &Bindings,
+        this: Option<Expr>,
     ) -> Option<Type> {
         let template = definition.node(&["template_declaration"])?;
         let source = Source {
@@ -365,7 +389,7 @@ impl Lowering<'_> {
         self.frames.push(super::Frame {
             scopes: vec![super::Scope::new()],
             bindings: bindings.clone(),
-            this: None,
+            this,
             result: super::Result::None,
             function: 0,
         });
@@ -599,7 +623,7 @@ pub(super) fn templated(template: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
     Some((inner, inner.child_by_field_name("name")?))
 }
 
-fn spell_instance(name: &str, arguments: &[Bound]) -> String {
+pub(super) fn spell_instance(name: &str, arguments: &[Bound]) -> String {
     let arguments: Vec<String> = arguments.iter().map(spell).collect();
     format!("{name}<{}>", arguments.join(", "))
 }
