@@ -1,10 +1,11 @@
 //! What one access costs: its addresses for every warp of the launch, through the target's rules.
 
+use rustc_hash::FxHashMap;
 use warplens_hardware::{
     Access as HardwareOp, Profile, address_period, atomic_passes, bank_period, constant_passes,
     global_request, global_unit_bytes_for, shared_request,
 };
-use warplens_symbolic::{Arena, Domain, Id, Interval, Node, Query, Symbol, SymbolKind};
+use warplens_symbolic::{Arena, Domain, Guard, Id, Interval, Node, Query, Symbol, SymbolKind};
 
 use crate::cases::{Cases, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions};
@@ -12,6 +13,7 @@ use crate::facts::{
     Access, Alias, Certainty, Op, OtherCase, Pattern, Site, Space, Stride, StructField,
 };
 use crate::value::PartId;
+use crate::undefined::Doubt;
 
 /// An access before it is measured.
 #[derive(Debug, Clone)]
@@ -28,6 +30,7 @@ pub(crate) struct AccessDraft {
     pub(crate) context: usize,
     pub(crate) field: Option<StructField>,
     pub(crate) alias: Alias,
+    pub(crate) doubt: Option<Doubt>,
     /// The expression, and which of its pieces.
     pub(crate) origin: PartId,
     pub(crate) piece: u32,
@@ -55,6 +58,8 @@ pub(crate) struct Measure<'a> {
     pub(crate) block_assumed: bool,
     /// What was taken for something to read the kernel at all: a type, a template parameter.
     pub(crate) taken: &'a [&'a str],
+    /// Why unknown values are unknown.
+    pub(crate) reasons: &'a FxHashMap<Symbol, String>,
 }
 
 /// Cases looked at for the other case of an access, at most.
@@ -210,12 +215,27 @@ impl Measure<'_> {
                 access.certainty = Certainty::Exact;
                 return access;
             }
-            access.why = Some(if data {
-                "the index hangs on data in memory".to_owned()
-            } else {
-                "part of the index was not understood".to_owned()
+            let mut symbols = self.arena.symbols_of(draft.address);
+            let reason = symbols.find_map(|symbol| self.reasons.get(&symbol));
+            access.why = Some(match reason {
+                Some(reason) => format!("the index has no value: {reason}"),
+                None if data => "the index hangs on data in memory".to_owned(),
+                None => "part of the index was not understood".to_owned(),
             });
             return access;
+        }
+        if let Some(doubt) = &draft.doubt {
+            let mut guards = context.guards();
+            guards.push(Guard {
+                condition: doubt.when,
+                holds: true,
+            });
+            let budget = self.budget;
+            let met = budget.count(self.domain, self.arena, &context.counters, &guards);
+            if met.lanes > 0.0 {
+                access.why = Some(format!("the index has no value: {}", doubt.why));
+                return access;
+            }
         }
         if draft.space == Space::Local && self.arena.as_const(draft.address).is_some() {
             return Self::in_registers(access, context, executions);

@@ -1,5 +1,6 @@
 //! How the warps of a launch split at each branch and loop.
 
+use rustc_hash::FxHashMap;
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
 use crate::cases::{Cases, Figure};
@@ -90,6 +91,8 @@ pub(crate) struct Measure<'a> {
     /// True where the block's shape was assumed, or something to read the kernel at all.
     pub(crate) block_assumed: bool,
     pub(crate) grid_assumed: bool,
+    /// Why unknown values are unknown.
+    pub(crate) reasons: &'a FxHashMap<Symbol, String>,
 }
 
 impl Measure<'_> {
@@ -149,13 +152,12 @@ impl Measure<'_> {
                     "hangs on data: each lane takes it with probability {p} ({from})"
                 ));
             } else {
-                branch.why.get_or_insert_with(|| {
-                    if data {
-                        "hangs on data in memory"
-                    } else {
-                        "not understood"
-                    }
-                    .to_owned()
+                let mut symbols = self.arena.symbols_of(condition);
+                let reason = symbols.find_map(|symbol| self.reasons.get(&symbol));
+                branch.why.get_or_insert_with(|| match reason {
+                    Some(reason) => format!("no value: {reason}"),
+                    None if data => "hangs on data in memory".to_owned(),
+                    None => "not understood".to_owned(),
                 });
             }
             return branch;

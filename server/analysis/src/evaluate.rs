@@ -216,7 +216,7 @@ impl Executor<'_> {
     /// The value of an expression; its accesses and operations are recorded.
     pub(crate) fn eval(&mut self, expression: &Expr) -> Value {
         self.dependence.enter();
-        let mut value = self.evaluate(expression);
+        let mut value = self.with_doubts(|executor| executor.evaluate(expression));
         let own = value.origin.or_else(|| match value.kind {
             Kind::Int(id) => self.dependence.known(id),
             Kind::Pointer(..) | Kind::Data => None,
@@ -265,6 +265,7 @@ impl Executor<'_> {
                             kind: Kind::Data,
                             loads: value.loads,
                             origin: None,
+                            doubt: None,
                         }
                     }
                     UnaryOp::Not => {
@@ -347,6 +348,7 @@ impl Executor<'_> {
                             uniform,
                             loads: value.loads,
                             origin: None,
+                            doubt: None,
                         }
                     }
                 }
@@ -389,6 +391,7 @@ impl Executor<'_> {
                     loads,
                     uniform,
                     origin: None,
+                    doubt: None,
                 }
             }
             ExprKind::Inline(statements, result) => {
@@ -414,6 +417,7 @@ impl Executor<'_> {
                     loads,
                     uniform,
                     origin: None,
+                    doubt: None,
                 }
             }
         }
@@ -543,6 +547,7 @@ impl Executor<'_> {
                 loads,
                 uniform,
                 origin: None,
+                doubt: None,
             };
         }
         // Pointers move by elements.
@@ -584,17 +589,9 @@ impl Executor<'_> {
         } else {
             (x, y)
         };
-        let undefined = match (op, ty, self.arena.value(y)) {
-            (IrOp::Div | IrOp::Rem, _, Some(0)) => true,
-            (IrOp::Shl | IrOp::Shr, Type::Int { bits, .. }, Some(by)) => {
-                !(0..i64::from((*bits).max(32))).contains(&by)
-            }
-            _ => false,
-        };
-        if undefined {
-            // C gives it no value.
+        if let Some(why) = self.undefined(op, ty, y) {
             let uniform = !self.arena.varies_by_lane(x);
-            let id = self.unknown(false, uniform);
+            let id = self.without_value(uniform, why);
             self.integer(Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
@@ -617,6 +614,9 @@ impl Executor<'_> {
             IrOp::Ne => self.arena.binary(BinaryOp::Ne, x, y),
             IrOp::LogicalAnd | IrOp::LogicalOr => x,
         };
+        if !comparison {
+            self.doubt(op, ty, y, raw);
+        }
         let result = if comparison { raw } else { self.wrap(ty, raw) };
         self.integer(Some(result), line, &mut [&mut a, &mut b]);
         Value::int(result)
@@ -759,12 +759,15 @@ impl Executor<'_> {
                     uniform,
                     loads: result.loads,
                     origin: None,
+                    doubt: None,
                 }
             }
         };
         let mut result = result;
         result.origin = self.dependence.result(None);
         self.dependence.settle();
+        result.doubt = result.doubt.or_else(|| self.doubted.take());
+        self.doubted = None;
         // `a[f(i)] += x` evaluates its subscript once.
         if op.is_some() {
             self.begin_look();
@@ -829,6 +832,7 @@ impl Executor<'_> {
                     loads,
                     uniform: false,
                     origin: None,
+                    doubt: None,
                 }
             }
             (Kind::Pointer(p, i), Kind::Pointer(q, j), _) if p == q => {
@@ -844,6 +848,7 @@ impl Executor<'_> {
                     loads,
                     uniform,
                     origin: None,
+                    doubt: None,
                 }
             }
         }
@@ -1040,6 +1045,7 @@ impl Executor<'_> {
                     loads,
                     uniform,
                     origin: None,
+                    doubt: None,
                 }
             }
             Function::Math(MathClass::Special) => {
@@ -1347,6 +1353,7 @@ impl Executor<'_> {
                         loads: whole.loads,
                         uniform,
                         origin,
+                        doubt: None,
                     }
                 } else {
                     Value {
@@ -1354,6 +1361,7 @@ impl Executor<'_> {
                         loads: whole.loads,
                         uniform,
                         origin,
+                        doubt: None,
                     }
                 }
             }
@@ -1373,6 +1381,7 @@ impl Executor<'_> {
                             loads,
                             uniform,
                             origin: None,
+                            doubt: None,
                         }
                     }
                     _ => Value {
@@ -1380,6 +1389,7 @@ impl Executor<'_> {
                         loads,
                         uniform,
                         origin: None,
+                        doubt: None,
                     },
                 }
             }
@@ -1416,6 +1426,7 @@ impl Executor<'_> {
                     loads,
                     uniform,
                     origin,
+                    doubt: None,
                 };
                 self.env.set(*id, Some(value));
             }
@@ -1580,6 +1591,7 @@ impl Executor<'_> {
             unseen: None,
             origin: self.origin(expression),
             piece: 0,
+            doubt: self.doubted.take(),
         });
         let draft = self.accesses.len() - 1;
         if space == Space::Local && !registers {

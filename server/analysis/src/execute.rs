@@ -21,6 +21,7 @@ use crate::facts::{
 use crate::flow::{self, Draft, compute};
 use crate::lockstep;
 use crate::routine::Routines;
+use crate::undefined::Doubt;
 use crate::value::{Array, ArrayId, Kind, PartId, Value};
 use crate::{Request, Resources, facts};
 
@@ -69,6 +70,10 @@ pub(crate) struct Executor<'a> {
     pub(crate) flow: Vec<Draft>,
     pub(crate) dependence: Graph,
     pub(crate) routines: Routines,
+    /// Why unknown values are unknown, where there is more to say.
+    pub(crate) reasons: FxHashMap<Symbol, String>,
+    /// When the value at hand has none.
+    pub(crate) doubted: Option<Doubt>,
     pub(crate) accesses: Vec<AccessDraft>,
     pub(crate) branches: Vec<BranchDraft>,
     pub(crate) barriers: Vec<BarrierDraft>,
@@ -185,6 +190,8 @@ impl<'a> Executor<'a> {
             flow: Vec::new(),
             dependence: Graph::new(request.kernel.name_site.line),
             routines: Routines::default(),
+            reasons: FxHashMap::default(),
+            doubted: None,
             accesses: Vec::new(),
             branches: Vec::new(),
             barriers: Vec::new(),
@@ -448,6 +455,7 @@ impl<'a> Executor<'a> {
 
     fn statement(&mut self, statement: &Stmt) -> Exits {
         self.dependence.enter();
+        self.doubted = None;
         let exits = self.perform(statement);
         self.dependence.end();
         exits
@@ -564,6 +572,7 @@ impl<'a> Executor<'a> {
                     uniform,
                     loads: value.loads,
                     origin: None,
+                    doubt: None,
                 }
             }
             _ => value,
@@ -779,6 +788,7 @@ impl<'a> Executor<'a> {
                 loads,
                 uniform,
                 origin,
+                doubt: None,
             };
             self.env.set(id, Some(merged));
         }
@@ -854,6 +864,7 @@ impl<'a> Executor<'a> {
             threads,
             block_assumed,
             taken: &taken,
+            reasons: &self.reasons,
         };
         for draft in &self.accesses {
             let key = (
@@ -865,7 +876,7 @@ impl<'a> Executor<'a> {
             );
             let known = cache
                 .get(&key)
-                .filter(|known| draft.array == known.array)
+                .filter(|known| draft.array == known.array && draft.doubt.is_none())
                 .cloned();
             let access = match known {
                 Some(known) => facts::Access {
@@ -897,6 +908,7 @@ impl<'a> Executor<'a> {
             threads_per_block: launch.threads_per_block(),
             block_assumed: block_assumed || !taken.is_empty(),
             grid_assumed,
+            reasons: &self.reasons,
         };
         let mut branches: Vec<facts::Branch> = self
             .branches

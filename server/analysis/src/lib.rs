@@ -18,6 +18,7 @@ mod flow;
 mod lockstep;
 mod loops;
 mod routine;
+mod undefined;
 mod value;
 
 use warplens_hardware::Profile;

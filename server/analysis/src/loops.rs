@@ -16,6 +16,8 @@ use crate::value::{ArrayId, Kind, Value};
 
 /// Iterations of a loop whose bound is not known.
 const GUESSED_TRIPS: i64 = 16;
+/// Why the end of a loop is not known that has no condition, or one that always holds.
+const ENDLESS: &str = "its condition always holds";
 /// A value that follows no line is listed for at most this many iterations.
 const LONGEST_TABLE: usize = 4096;
 
@@ -82,6 +84,7 @@ impl Executor<'_> {
             motions,
             iteration,
         );
+        let trips = self.ended(trips, condition.as_ref(), &entry, &motions);
 
         let outer = self.context;
         let (extent, exact_trips) = match &trips {
@@ -100,6 +103,9 @@ impl Executor<'_> {
 
         let line = statement.site.line;
         let why = match &trips {
+            Trips::Unknown(why) if why == ENDLESS && !has_break => {
+                Some(format!("nothing ends the loop: {why}"))
+            }
             Trips::Unknown(why) => Some(why.clone()),
             Trips::Known { .. } if has_break => {
                 Some("a break may end the loop before its bound".to_owned())
@@ -391,6 +397,7 @@ impl Executor<'_> {
                 loads: Vec::new(),
                 uniform: value.uniform,
                 origin: None,
+                doubt: None,
             };
             self.env.set(*id, Some(value));
         }
@@ -527,10 +534,7 @@ impl Executor<'_> {
         iteration: Id,
     ) -> (Vec<Motion>, Trips) {
         let Some(condition) = condition else {
-            return (
-                motions,
-                Trips::Unknown("the loop has no condition".to_owned()),
-            );
+            return (motions, Trips::Unknown(ENDLESS.to_owned()));
         };
         let geometric = motions
             .iter()
@@ -582,10 +586,62 @@ impl Executor<'_> {
             }
             None => Trips::Unknown(match self.arena.opaque(truth) {
                 Some(true) => "the loop's bound hangs on data".to_owned(),
+                _ if self.never_fails(truth, plain, iteration) => ENDLESS.to_owned(),
                 _ => "the loop's bound was not understood".to_owned(),
             }),
         };
         (motions, trips)
+    }
+
+    /// True where a condition holds in the first iteration and only gets further from failing.
+    fn never_fails(&mut self, truth: Id, plain: Id, iteration: Id) -> bool {
+        if let Some(value) = self.arena.as_const(truth) {
+            return value != 0;
+        }
+        let Node::Binary(BinaryOp::Lt | BinaryOp::Le, a, b) = *self.arena.node(plain) else {
+            return false;
+        };
+        let Some(symbol) = self.arena.as_symbol(iteration) else {
+            return false;
+        };
+        let (zero, one) = (self.arena.constant(0), self.arena.constant(1));
+        let room = self.arena.sub(b, a);
+        let next = self.arena.add(iteration, one);
+        let later = self.arena.substitute(room, symbol, next);
+        let gained = self.arena.sub(later, room);
+        let first = self.arena.substitute(plain, symbol, zero);
+        self.arena
+            .as_const(gained)
+            .is_some_and(|gained| gained >= 0)
+            && self.arena.value(first) == Some(1)
+    }
+
+    /// A counter that is tested and would go below 0 begins again at the top of its unsigned type: the number of
+    /// iterations is another one then.
+    fn ended(
+        &mut self,
+        trips: Trips,
+        condition: Option<&Expr>,
+        entry: &[(VarId, Value)],
+        motions: &[Motion],
+    ) -> Trips {
+        let (Trips::Known { trips: count, .. }, Some(condition)) = (&trips, condition) else {
+            return trips;
+        };
+        for ((id, value), motion) in entry.iter().zip(motions) {
+            let unsigned = matches!(self.kernel.var(*id).ty, Type::Int { signed: false, .. });
+            if let (true, Motion::Linear(by), Kind::Int(from)) = (unsigned, motion, value.kind)
+                && condition.reads(&[*id])
+            {
+                let way = self.arena.mul(*by, *count);
+                let end = self.arena.add(from, way);
+                if self.arena.value(end).is_some_and(|end| end < 0) {
+                    let why = "an unsigned counter goes below 0 and begins again at the top";
+                    return Trips::Unknown(why.to_owned());
+                }
+            }
+        }
+        trips
     }
 
     /// The number of iterations from 0 on for which the condition holds, where it is solved.

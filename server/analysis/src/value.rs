@@ -4,6 +4,7 @@ use warplens_symbolic::Id;
 
 use crate::dependence::Origin;
 use crate::facts::{Alias, Space};
+use crate::undefined::Doubt;
 
 /// An array that accesses go through: a pointer parameter, a shared array, a thread's own array.
 #[derive(Debug, Clone)]
@@ -42,6 +43,8 @@ pub(crate) struct Value {
     pub(crate) uniform: bool,
     /// The operation it comes from.
     pub(crate) origin: Origin,
+    /// When it has no value at all.
+    pub(crate) doubt: Option<Doubt>,
 }
 
 impl Value {
@@ -56,6 +59,7 @@ impl Value {
             loads: Vec::new(),
             uniform: false,
             origin: None,
+            doubt: None,
         }
     }
 
@@ -65,6 +69,7 @@ impl Value {
             loads: Vec::new(),
             uniform,
             origin: None,
+            doubt: None,
         }
     }
 
@@ -74,6 +79,7 @@ impl Value {
             loads: Vec::new(),
             uniform: false,
             origin: None,
+            doubt: None,
         }
     }
 }

@@ -59,7 +59,9 @@ pub(crate) fn constant(expression: &Expr) -> Option<i64> {
                 a = literals::wrapped(a, bits, signed);
                 b = literals::wrapped(b, bits, signed);
             }
-            applied(*op, a, b)
+            let past_the_width = matches!(op, BinaryOp::Shl | BinaryOp::Shr)
+                && matches!(expression.ty, Type::Int { bits, .. } if b >= i64::from(bits.max(32)));
+            (!past_the_width).then(|| applied(*op, a, b)).flatten()
         }
         _ => None,
     }

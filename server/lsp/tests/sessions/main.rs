@@ -10,3 +10,4 @@ mod headers;
 mod junk;
 mod lifecycle;
 mod ordering;
+mod undefined;
