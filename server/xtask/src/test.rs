@@ -40,6 +40,8 @@ enum Group {
     Licences,
     /// nvcc compiles tests/kernels
     Compilers,
+    /// oclgrind executes the OpenCL kernels of tests/kernels: its counts are ours
+    Oclgrind,
     /// The extension in a real Neovim
     Neovim,
     /// The extension in a real VS Code, in headless Chromium
@@ -56,8 +58,9 @@ impl Group {
         Group::Generated,
         Group::Licences,
     ];
-    const SLOW: [Group; 4] = [
+    const SLOW: [Group; 5] = [
         Group::Compilers,
+        Group::Oclgrind,
         Group::Neovim,
         Group::Vscode,
         Group::Advisories,
@@ -76,7 +79,7 @@ impl Group {
             Group::Lint | Group::Generated | Group::Licences => 15,
             Group::Tests => 25,
             Group::Compilers | Group::Vscode => 20,
-            Group::Neovim | Group::Advisories => 10,
+            Group::Neovim | Group::Advisories | Group::Oclgrind => 10,
         };
         Duration::from_mins(minutes)
     }
@@ -150,6 +153,7 @@ impl Test {
                 group,
                 process::run(&mut script("tests/kernels/compile.sh"), limit),
             ),
+            Group::Oclgrind => oclgrind(group),
             Group::Neovim => editor(group, script("editors/neovim/test/run.sh")),
             Group::Vscode => editor(group, script("editors/vscode/test/run.sh")),
         }
@@ -203,6 +207,15 @@ fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments);
     command
+}
+
+/// The OpenCL kernels on a device of software, where it is installed.
+fn oclgrind(group: Group) -> Verdict {
+    if repository::program("oclgrind-kernel").is_none() {
+        return skip(group, "oclgrind is not installed (`apt-get install oclgrind`)");
+    }
+    let mut tests = cargo(&["test", "--locked", "-p", "warplens-engine", "--test", "oclgrind"]);
+    finish(group, process::run(&mut tests, group.limit()))
 }
 
 /// The editors are tested with the server a user would have.
