@@ -158,11 +158,18 @@ impl Given {
                 })
             })
             .collect();
+        // A grid and a global size say the same in two ways: the first that is given counts.
+        let size = sources
+            .iter()
+            .find(|(values, _)| values.grid.is_some() || values.global.is_some());
+        let size = |get: &dyn Fn(&LaunchValues) -> Option<[u64; 3]>| {
+            size.and_then(|(values, source)| Some((get(values)?, *source)))
+        };
         Given {
             follows,
             block: first(&|values| values.block),
-            grid: first(&|values| values.grid),
-            global: first(&|values| values.global),
+            grid: size(&|values| values.grid),
+            global: size(&|values| values.global),
             dynamic_shared: sources
                 .iter()
                 .find_map(|(values, _)| values.dynamic_shared_bytes)
