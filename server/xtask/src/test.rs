@@ -212,9 +212,19 @@ fn cargo(arguments: &[&str]) -> Command {
 /// The OpenCL kernels on a device of software, where it is installed.
 fn oclgrind(group: Group) -> Verdict {
     if repository::program("oclgrind-kernel").is_none() {
-        return skip(group, "oclgrind is not installed (`apt-get install oclgrind`)");
+        return skip(
+            group,
+            "oclgrind is not installed (`apt-get install oclgrind`)",
+        );
     }
-    let mut tests = cargo(&["test", "--locked", "-p", "warplens-engine", "--test", "oclgrind"]);
+    let mut tests = cargo(&[
+        "test",
+        "--locked",
+        "-p",
+        "warplens-engine",
+        "--test",
+        "oclgrind",
+    ]);
     finish(group, process::run(&mut tests, group.limit()))
 }
 

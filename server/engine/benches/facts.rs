@@ -1,0 +1,113 @@
+//! Measures what the facts of a tiled matrix multiplication take: its IR is there, nothing is cached.
+//!
+//! `cargo bench -p warplens-engine --bench facts`
+
+#![allow(
+    clippy::print_stdout,
+    reason = "a benchmark's report goes to standard output"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use warplens_analysis::facts::{Launch, Source};
+use warplens_analysis::{Request, analyze};
+use warplens_hardware::Profiles;
+use warplens_ir::{Kernel, TemplateArguments, Unit, lower, outline};
+use warplens_syntax::preprocess::{IncludeLine, Included, Includes, Macros, Options, preprocess};
+use warplens_syntax::{Expanded, Language, words};
+
+const ROUNDS: usize = 500;
+/// What issue 4 asks for.
+const MEDIAN: Duration = Duration::from_millis(1);
+
+fn main() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/matmul.cu");
+    let source = std::fs::read_to_string(path).expect("our kernel");
+    let (kernel, text) = read(&source, "matmul_tiled");
+    let profile = Profiles::builtin()
+        .get("a100-sxm4-40gb")
+        .expect("the default GPU");
+    let launch = Launch {
+        grid: [64, 64, 1],
+        block: [16, 16, 1],
+        dynamic_shared_bytes: 0,
+        block_source: Source::Directive,
+        grid_source: Source::Directive,
+    };
+    let arguments = [("n".to_owned(), 1024, false)];
+    let request = Request {
+        kernel: &kernel,
+        text: &text,
+        launch,
+        profile: &profile,
+        arguments: &arguments,
+        probabilities: &[],
+    };
+    let facts = analyze(&request);
+    assert_eq!(facts.not_understood, []);
+    assert!(
+        facts
+            .accesses
+            .iter()
+            .all(warplens_analysis::facts::Access::exact)
+    );
+
+    let mut times: Vec<Duration> = (0..ROUNDS)
+        .map(|_| {
+            let started = Instant::now();
+            let found = analyze(&request);
+            let took = started.elapsed();
+            assert_eq!(found.accesses.len(), facts.accesses.len());
+            took
+        })
+        .collect();
+    times.sort_unstable();
+    let (median, p99) = (times[ROUNDS / 2], times[ROUNDS * 99 / 100]);
+    println!("facts of matmul_tiled: median {median:?}, 99 % within {p99:?}, asked for {MEDIAN:?}");
+    if median > MEDIAN {
+        std::process::exit(1);
+    }
+}
+
+/// The kernel needs nothing of its harness.
+struct NoHeaders;
+
+impl Includes for NoHeaders {
+    fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> Included {
+        Included::Nothing
+    }
+    fn enter(&mut self, _: &Path) {}
+    fn leave(&mut self) {}
+    fn has_include(&mut self, _: &str, _: bool) -> bool {
+        false
+    }
+}
+
+/// A kernel's IR and its text.
+fn read(source: &str, name: &str) -> (Kernel, String) {
+    let options = Options {
+        macros: Macros::default(),
+        known_absent: &|_| false,
+        words: words(Language::Cuda),
+        file: "kernel.cu",
+        traced: false,
+    };
+    let done = preprocess(source, options, &mut NoHeaders);
+    let parsed = Arc::new(Expanded::new(
+        Arc::from(Path::new("kernel.cu")),
+        Language::Cuda,
+        source.into(),
+        done,
+        Vec::new(),
+        None,
+    ));
+    let items = outline(&parsed);
+    let unit = Arc::new(Unit::new(&parsed, &items, None, false));
+    let found = items.iter().find_map(|item| {
+        let kernel = lower(&parsed, item, &unit, &TemplateArguments::default())?;
+        (kernel.name == name).then(|| (kernel, source[item.source.clone()].to_owned()))
+    });
+    found.expect("the kernel is there")
+}
