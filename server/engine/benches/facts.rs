@@ -43,6 +43,7 @@ fn main() {
         launch,
         profile: &profile,
         arguments: &arguments,
+        covers: &[],
         probabilities: &[],
     };
     let facts = analyze(&request);
