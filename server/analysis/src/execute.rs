@@ -863,6 +863,7 @@ impl<'a> Executor<'a> {
             profile: self.profile,
             threads,
             block_assumed,
+            grid_assumed,
             taken: &taken,
             reasons: &self.reasons,
         };
