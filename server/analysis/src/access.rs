@@ -8,7 +8,7 @@ use warplens_hardware::{
 use warplens_symbolic::{Arena, Domain, Guard, Id, Interval, Node, Query, Symbol, SymbolKind};
 
 use crate::cases::{Cases, Cost, Figure};
-use crate::context::{BUDGET, Budget, Context, Executions};
+use crate::context::{BUDGET, Budget, Context, Executions, assumed};
 use crate::facts::{
     Access, Alias, Certainty, Op, OtherCase, Pattern, Site, Space, Stride, StructField,
 };
@@ -56,6 +56,7 @@ pub(crate) struct Measure<'a> {
     pub(crate) threads: [Symbol; 3],
     /// True where the block's shape was assumed: then everything about warps is.
     pub(crate) block_assumed: bool,
+    pub(crate) grid_assumed: bool,
     /// What was taken for something to read the kernel at all: a type, a template parameter.
     pub(crate) taken: &'a [&'a str],
     /// Why unknown values are unknown.
@@ -224,7 +225,9 @@ impl Measure<'_> {
             });
             return access;
         }
-        if let Some(doubt) = &draft.doubt {
+        if let Some(doubt) = &draft.doubt
+            && !self.hangs_on_assumption(doubt.when, context)
+        {
             let mut guards = context.guards();
             guards.push(Guard {
                 condition: doubt.when,
@@ -274,6 +277,18 @@ impl Measure<'_> {
             access.why = Some("registers or local memory: the compiler decides".to_owned());
         }
         access
+    }
+
+    /// True where another launch or argument than the one assumed could change a condition.
+    fn hangs_on_assumption(&self, condition: Id, context: &Context) -> bool {
+        let loose = context.loose.iter();
+        self.block_assumed
+            || self.grid_assumed
+            || !self.taken.is_empty()
+            || assumed(self.arena, condition)
+            || loose
+                .map(|(counter, _)| *counter)
+                .any(|counter| self.arena.depends_on(condition, counter))
     }
 
     /// Of an array in registers every lane has the same element: nothing needs to be summed.

@@ -25,6 +25,12 @@ impl Executor<'_> {
         self.dependence.resume();
     }
 
+    /// A value to be stored is complete: what is evaluated from here on makes the address.
+    fn settle(&mut self) {
+        self.dependence.settle();
+        self.doubted = None;
+    }
+
     // ---- cost ----------------------------------------------------------------------------------
 
     /// Counts source operations and adds what a compiled kernel issues for them.
@@ -765,9 +771,8 @@ impl Executor<'_> {
         };
         let mut result = result;
         result.origin = self.dependence.result(None);
-        self.dependence.settle();
         result.doubt = result.doubt.or_else(|| self.doubted.take());
-        self.doubted = None;
+        self.settle();
         // `a[f(i)] += x` evaluates its subscript once.
         if op.is_some() {
             self.begin_look();
@@ -881,7 +886,7 @@ impl Executor<'_> {
                         site: whole.site,
                     };
                     let value = self.eval(value);
-                    self.dependence.settle();
+                    self.settle();
                     let place = self.pointed_at(pointer);
                     self.write(&place, &target, value);
                     self.stands_for(first, &target, whole);
@@ -893,7 +898,7 @@ impl Executor<'_> {
                 for argument in arguments.iter().skip(1) {
                     loads.append(&mut self.eval(argument).loads);
                 }
-                self.dependence.settle();
+                self.settle();
                 if let Some(pointer) = arguments.first() {
                     let target = Expr {
                         kind: ExprKind::Deref(Box::new(pointer.clone())),
@@ -1205,9 +1210,9 @@ impl Executor<'_> {
             field: Self::struct_field(place),
             // The other launch runs at its own time: with what it shares memory is not known.
             alias: Alias::Unknown,
+            doubt: None,
             origin: None,
             piece: 0,
-            doubt: None,
             unseen: Some(Unseen::Launch),
         });
     }

@@ -863,6 +863,7 @@ impl<'a> Executor<'a> {
             profile: self.profile,
             threads,
             block_assumed,
+            grid_assumed,
             taken: &taken,
             reasons: &self.reasons,
         };
@@ -971,12 +972,15 @@ impl<'a> Executor<'a> {
         // What a thread's own array holds passes for data.
         let own_arrays = !self.indexed_local.is_empty();
         let by_data = |id: Id| self.arena.opaque(id) == Some(true) && !own_arrays;
-        let open_access = accesses.iter().zip(&self.accesses).any(|(access, draft)| {
-            !access.exact()
-                && draft.space != facts::Space::Local
-                && draft.doubt.is_none()
-                && !by_data(draft.address)
-        });
+        // Where C gives no value, one run says nothing.
+        let is_open = |access: &facts::Access, draft: &AccessDraft| {
+            let no_value = draft.doubt.is_some() && access.certainty == facts::Certainty::Unknown;
+            !access.exact() && draft.space != facts::Space::Local && !no_value
+        };
+        let open_access = accesses
+            .iter()
+            .zip(&self.accesses)
+            .any(|(access, draft)| is_open(access, draft) && !by_data(draft.address));
         let open_branch = branches.iter().zip(&self.branches).any(|(branch, draft)| {
             branch.certainty != facts::Certainty::Exact && !draft.condition.is_some_and(by_data)
         });
@@ -992,10 +996,7 @@ impl<'a> Executor<'a> {
             return;
         };
         for (access, draft) in accesses.iter_mut().zip(&self.accesses) {
-            // What has no value in C has none here either.
-            if !access.exact()
-                && draft.space != facts::Space::Local
-                && draft.doubt.is_none()
+            if is_open(access, draft)
                 && let Some(requests) = record.access(draft)
             {
                 crate::access::counted(access, &requests.sums);

@@ -2,7 +2,7 @@
 //!
 //! Where it is so for every thread the value is unknown from there on. Where it may be so for some, the condition
 //! under which it is goes along with the value as a *doubt*; the access that uses it looks whether any thread of the
-//! launch meets it.
+//! launch meets it. What only assumed sizes bring about is no matter: others were meant.
 
 use warplens_ir::{BinaryOp as IrOp, Type};
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};

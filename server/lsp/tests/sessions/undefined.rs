@@ -86,6 +86,16 @@ async fn an_overflow_has_no_value() {
         &[", exact"],
     )
     .await;
+    // So has an index that only an assumed size takes out of its range, and one beside a value that overflows.
+    let assumed = "// warplens: block=64 grid=4";
+    let told = hover(&kernel(assumed, "    a[t + n * n * n * n] = 1; // here")).await;
+    assert!(!told.contains("no value"), "{told}");
+    says("    a[t] = t * 2000000000; // here", &[", exact"]).await;
+    says(
+        "    atomicAdd((int *)a + t, t * 2000000000); // here",
+        &[", exact"],
+    )
+    .await;
 }
 
 #[tokio::test]
