@@ -1230,7 +1230,7 @@ impl Executor<'_> {
     // ---- memory --------------------------------------------------------------------------------
 
     /// The array that a variable is, or that a pointer parameter points into.
-    fn array_of(&mut self, id: VarId) -> ArrayId {
+    pub(crate) fn array_of(&mut self, id: VarId) -> ArrayId {
         if let Some(&array) = self.arrays_by_var.get(&id) {
             return array;
         }
@@ -1377,7 +1377,11 @@ impl Executor<'_> {
                 if matches!(expression.ty, Type::Array(..)) {
                     return Value::pointer(*array, *offset);
                 }
-                let loads = self.access(*array, *offset, Op::Load, expression, &[]);
+                let loads = if self.is_own_scalar(*array, *offset, expression) {
+                    Vec::new()
+                } else {
+                    self.access(*array, *offset, Op::Load, expression, &[])
+                };
                 let uniform = !self.arena.varies_by_lane(*offset)
                     && self.arrays[array.0 as usize].space != Space::Local;
                 match &expression.ty {
@@ -1438,7 +1442,11 @@ impl Executor<'_> {
                 self.env.set(*id, Some(value));
             }
             Place::Memory(array, offset) => {
-                self.access(*array, *offset, Op::Store, target, &value.loads);
+                if self.is_own_scalar(*array, *offset, target) {
+                    self.pending.extend(value.loads);
+                } else {
+                    self.access(*array, *offset, Op::Store, target, &value.loads);
+                }
             }
             Place::Lost => {}
         }
@@ -1622,6 +1630,18 @@ impl Executor<'_> {
         self.dependence
             .access(array, address, op, space, draft, !registers);
         draft
+    }
+
+    /// True for `p->n` where `p` points to a structure in the thread's registers: no access, as in `s.n`.
+    fn is_own_scalar(&self, array: ArrayId, offset: Id, expression: &Expr) -> bool {
+        let mut at = expression;
+        while let ExprKind::Field(base, _) = &at.kind {
+            at = base;
+        }
+        matches!(expression.kind, ExprKind::Field(..))
+            && matches!(at.kind, ExprKind::Deref(_))
+            && self.arrays[array.0 as usize].space == Space::Local
+            && self.arena.as_const(offset).is_some()
     }
 
     fn is_fresh_address(&mut self, array: ArrayId, address: Id) -> bool {

@@ -13,7 +13,7 @@ use crate::context::{Budget, Executions};
 use crate::execute::Executor;
 use crate::facts::{Mix, Node, Space};
 use crate::flow::{self, Draft};
-use crate::value::{Kind, Value};
+use crate::value::{Kind, Place, Value};
 
 /// What is known of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -159,8 +159,11 @@ impl Executor<'_> {
         let routine = kernel.routine(id);
         let mut values = Vec::with_capacity(arguments.len());
         for (param, argument) in routine.params.iter().zip(arguments) {
-            let value = self.eval(argument);
             let to = &kernel.var(*param).ty;
+            let value = match (to, &argument.ty) {
+                (Type::Pointer(..), Type::Array(..)) => self.start_of(argument),
+                _ => self.eval(argument),
+            };
             values.push(self.converted(value, &argument.ty, to, line));
         }
         // Closed forms follow each call to where it stands.
@@ -202,6 +205,18 @@ impl Executor<'_> {
             None => self.unknown(true, uniform),
         };
         Value::int(id)
+    }
+
+    /// The address of an array, also of one inside a structure that is the thread's own.
+    fn start_of(&mut self, array: &Expr) -> Value {
+        match self.place(array) {
+            Place::Part(of, at) => {
+                let array = self.array_of(of);
+                let start = self.arena.constant(at as i64);
+                Value::pointer(array, start)
+            }
+            place => self.read(&place, array),
+        }
     }
 
     fn shape(&self, value: &Value) -> Option<Shape> {

@@ -13,7 +13,8 @@ use crate::engine::Lowered;
 /// A kernel with its launch and arguments, and what was made from them.
 #[derive(Debug)]
 pub(crate) struct Counting {
-    lowered: Arc<Lowered>,
+    /// Nothing where nobody will ask: a kernel in IR may be larger than all else that is known of it.
+    lowered: Option<Arc<Lowered>>,
     text: String,
     launch: Launch,
     arguments: Vec<(String, i64, bool)>,
@@ -22,7 +23,7 @@ pub(crate) struct Counting {
 
 impl Counting {
     pub(crate) fn new(
-        lowered: Arc<Lowered>,
+        lowered: Option<Arc<Lowered>>,
         text: &str,
         launch: Launch,
         arguments: Vec<(String, i64, bool)>,
@@ -38,9 +39,12 @@ impl Counting {
 
     fn expressions(&self, profile: &Profile) -> &Expressions {
         self.expressions.get_or_init(|| {
+            let Some(lowered) = &self.lowered else {
+                return Expressions::default();
+            };
             let made = catch_unwind(AssertUnwindSafe(|| {
                 count_expressions(&Request {
-                    kernel: &self.lowered.kernel,
+                    kernel: &lowered.kernel,
                     text: &self.text,
                     launch: self.launch,
                     profile,

@@ -67,6 +67,8 @@ pub struct Engine {
     builds: Kept<u64, Vec<Build>>,
     /// Which files are looked for launches when a kernel is launched in none that was analysed.
     hosts: Kinds,
+    /// Whether an analysis can say its counts as formulas later.
+    formulas: bool,
     kernels: Kept<u64, Lowered>,
     analyses: Kept<u64, KernelAnalysis>,
 }
@@ -187,7 +189,8 @@ impl Engine {
     pub fn for_many_files(profiles: Profiles, project: Project) -> Engine {
         Engine {
             hosts: Kinds::Plain,
-            ..Engine::keeping(profiles, project, [32, 4, 4])
+            formulas: false,
+            ..Engine::keeping(profiles, project, [32, 2, 2])
         }
     }
 
@@ -204,6 +207,7 @@ impl Engine {
             called: Mutex::default(),
             builds: Kept::new(kernels),
             hosts: Kinds::All,
+            formulas: true,
             kernels: Kept::new(kernels),
             analyses: Kept::new(analyses),
         }
@@ -988,7 +992,7 @@ impl Engine {
         }
         let text = &program.text.source[item.source.clone()];
         let made = catch_unwind(AssertUnwindSafe(|| {
-            Self::kernel(lowered, text, given, profile, settings, overrides)
+            self.kernel(lowered, text, given, profile, settings, overrides)
         }));
         made.ok()
             .map(|analysis| self.analyses.put(analysis_key, analysis))
@@ -996,6 +1000,7 @@ impl Engine {
 
     /// One kernel under one launch on one GPU.
     fn kernel(
+        &self,
         lowered: &Arc<Lowered>,
         text: &str,
         given: &Given,
@@ -1123,7 +1128,12 @@ impl Engine {
             name_site: kernel.name_site,
             launch_known: given.block_from_source(),
             template_args: kernel.template_args.clone(),
-            counting: Counting::new(Arc::clone(lowered), text, launch, arguments.clone()),
+            counting: Counting::new(
+                self.formulas.then(|| Arc::clone(lowered)),
+                text,
+                launch,
+                arguments.clone(),
+            ),
             undefined: kernel.undefined.clone(),
             facts,
         }

@@ -32,9 +32,10 @@ const MOST_NEIGHBOURS: usize = 256;
 const MOST_BESIDE: usize = 256 << 10;
 /// Branches that nothing decided of which each is looked at.
 const MOST_ALTERNATIVES: usize = 6;
-/// Bytes of headers kept, as preprocessed; the least used go when there are more. A tree takes some twenty
-/// times its text.
-const MOST_KEPT: usize = 8 << 20;
+/// Bytes of headers kept, as preprocessed, with their trees; the least used go when there are more.
+const MOST_KEPT: usize = 96 << 20;
+/// Bytes that a node of a tree takes, about.
+const NODE_BYTES: usize = 56;
 /// Readings of one header under different macros that are kept.
 const MOST_READINGS: usize = 8;
 /// Bytes of headers read for one file; further ones are left out, and said to be.
@@ -84,7 +85,7 @@ impl Headers {
         self.clock += 1;
         self.read += 1;
         header.used.store(self.clock, Ordering::Relaxed);
-        self.bytes += header.text.text.len();
+        self.bytes += header.weight;
         let readings = self.by_key.entry(key).or_default();
         readings.push(Arc::clone(header));
         if readings.len() > MOST_READINGS {
@@ -93,7 +94,7 @@ impl Headers {
                 .enumerate()
                 .min_by_key(|(_, reading)| reading.used.load(Ordering::Relaxed))
                 .map_or(0, |(at, _)| at);
-            self.bytes -= readings.swap_remove(oldest).text.text.len();
+            self.bytes -= readings.swap_remove(oldest).weight;
         }
         if self.bytes <= MOST_KEPT {
             return;
@@ -102,12 +103,7 @@ impl Headers {
             .by_key
             .values()
             .flatten()
-            .map(|reading| {
-                (
-                    reading.used.load(Ordering::Relaxed),
-                    reading.text.text.len(),
-                )
-            })
+            .map(|reading| (reading.used.load(Ordering::Relaxed), reading.weight))
             .collect();
         ages.sort_unstable();
         let mut limit = 0;
@@ -143,6 +139,8 @@ struct Header {
     missing: Vec<String>,
     /// Bytes of it and of all it includes.
     bytes: usize,
+    /// Bytes that its text and its tree take in memory, about.
+    weight: usize,
     /// Definitions assumed in it and in all it includes.
     assumed: Vec<(String, String)>,
     /// The generation of the files for which all that was last seen to hold.
@@ -453,6 +451,12 @@ impl Project {
     pub fn header_readings(&self) -> (usize, usize) {
         let headers = self.headers.lock().unwrap_or_else(PoisonError::into_inner);
         (headers.read, headers.shared)
+    }
+
+    /// Bytes that the kept readings of headers take, about.
+    pub fn header_bytes(&self) -> usize {
+        let headers = self.headers.lock().unwrap_or_else(PoisonError::into_inner);
+        headers.bytes
     }
 
     /// True for a header that some file was seen to include.
@@ -862,7 +866,9 @@ impl Reader<'_> {
         if empty {
             inner.bytes -= file.text.len();
         }
+        let weight = text.text.len() + NODE_BYTES * text.tree.root_node().descendant_count();
         let header = Arc::new(Header {
+            weight,
             text: Arc::new(text),
             start: macros.clone(),
             end: end.clone(),

@@ -658,6 +658,35 @@ fn a_header_is_read_once_for_files_whose_other_macros_differ() {
 }
 
 #[test]
+fn what_is_kept_of_headers_is_bounded_by_what_their_trees_take() {
+    // Few bytes of text and many nodes: each takes some megabytes of tree.
+    let body = "x=x+x*x-x;".repeat(12_000);
+    let headers = 24;
+    let files: Vec<(String, String)> = (0..headers)
+        .flat_map(|at| {
+            let header = format!("__device__ int f{at}(int x) {{ {body} return x; }}\n");
+            let user = format!(
+                "#include \"h{at}.h\"\n__global__ void k(int *out) {{ out[threadIdx.x] = 0; }}\n"
+            );
+            [(format!("h{at}.h"), header), (format!("u{at}.cu"), user)]
+        })
+        .collect();
+    let named: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
+    let folder = Folder::new(&named);
+    let mut most = 0;
+    for at in 0..headers {
+        assert_eq!(costs(&folder.analyse(&format!("u{at}.cu")))[0].1, Some(4.0));
+        most = most.max(folder.engine.project().header_bytes());
+    }
+    assert_eq!(folder.engine.project().header_readings(), (headers, 0));
+    assert!(most > 64 << 20, "enough was read to make room: {most}");
+    assert!(most <= 96 << 20, "{most}");
+}
+
+#[test]
 fn a_header_that_says_once_is_read_once() {
     let folder = Folder::new(&[
         (

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use warplens_analysis::facts::OpClass;
+use warplens_analysis::facts::{Certainty, OpClass};
 use warplens_engine::settings::Settings;
 use warplens_engine::{Cancel, Engine, FileAnalysis, Overrides};
 use warplens_hardware::Profiles;
@@ -168,4 +168,119 @@ fn calls_of_functions_count_as_their_text_in_place() {
         assert_eq!(a.0, b.0);
         assert!((a.1 - b.1).abs() <= 1e-9 * b.1, "{a:?} and {b:?}");
     }
+}
+
+#[test]
+fn functions_on_structures_count_as_their_text_in_place() {
+    // Long, so that it is read once; the inner one takes arrays of the structure.
+    let steps = |h: &str, n: &str| {
+        let step = format!("{h}[0] += {n}; {h}[1] ^= {h}[0]; {h}[2] = {h}[1] * {n}; {h}[3]++; ");
+        step.repeat(16)
+    };
+    let kernel = |call: &str| {
+        format!(
+            "__global__ void q(unsigned *out, const unsigned *in) {{ struct state s; s.n = 1u; \
+             s.h[0] = 1u; s.h[1] = 2u; s.h[2] = 3u; s.h[3] = 4u; \
+             int i = blockIdx.x * blockDim.x + threadIdx.x; unsigned k = in[i]; {call} \
+             for (int n = 0; n < 5; n++) {{ {call} }} if (i < 100) {{ {call} }} \
+             if (s.n & 1u) out[i] = s.h[0]; else out[i] = s.h[3]; }}"
+        )
+    };
+    let structure = "struct state { unsigned h[4]; unsigned n; };\n";
+    let called = format!(
+        "{structure}__device__ void inner(unsigned *h, unsigned k) {{ {} }}\n\
+         __device__ void mix(struct state *s, unsigned k) {{ inner(s->h, k); {} s->n += k; }}\n{}",
+        steps("h", "k"),
+        steps("s->h", "k"),
+        kernel("mix(&s, k);")
+    );
+    let written = format!(
+        "{structure}{}",
+        kernel(&format!(
+            "{} {} s.n += k;",
+            steps("s.h", "k"),
+            steps("s.h", "k")
+        ))
+    );
+    let counts = |text: &str| {
+        let file = analyse(text);
+        let facts = &file.kernels[0].analysis.facts;
+        assert_eq!(facts.not_understood, []);
+        let last = facts.branches.last().expect("the branch on `s.n`");
+        assert_eq!(last.text, "s.n & 1u");
+        assert_ne!(last.certainty, Certainty::Exact, "lanes differ in it");
+        facts
+            .counts
+            .iter()
+            .map(|count| (count.class, count.value.expect("counted")))
+            .collect::<Vec<_>>()
+    };
+    let (called, written) = (counts(&called), counts(&written));
+    assert_eq!(called.len(), written.len());
+    for (a, b) in called.iter().zip(&written) {
+        assert_eq!(a.0, b.0);
+        assert!((a.1 - b.1).abs() <= 1e-9 * b.1, "{a:?} and {b:?}");
+    }
+}
+
+#[test]
+fn a_kernel_that_expands_without_end_is_cut_off_and_says_so() {
+    // Memory is written at the bottom, so that no level can be read once: a thousand million calls.
+    let levels = 30;
+    let mut text =
+        "__device__ void f0(unsigned *out, unsigned a) { out[a] = a * 3u + 1u; }\n".to_owned();
+    for level in 1..=levels {
+        let below = level - 1;
+        let _ = writeln!(
+            text,
+            "__device__ void f{level}(unsigned *out, unsigned a) {{ f{below}(out, a); f{below}(out, a + 1u); }}"
+        );
+    }
+    let _ = writeln!(
+        text,
+        "__global__ void k(unsigned *out) {{ f{levels}(out, threadIdx.x); }}\n\
+         __global__ void plain(unsigned *out) {{ out[threadIdx.x] = 0; }}"
+    );
+    let engine = Engine::for_many_files(Profiles::builtin(), warplens_engine::Project::default());
+    let started = Instant::now();
+    let document = Document::new(&text, Language::Cuda);
+    let (_, stats, file) = engine.check(
+        &document,
+        Path::new("k.cu"),
+        &Settings::default(),
+        &Overrides::default(),
+    );
+    assert!(started.elapsed() < Duration::from_secs(20));
+    let file = file.expect("analysed");
+    assert_eq!((stats.kernels, stats.clean), (2, 1));
+    let [cut, plain] = &file.kernels[..] else {
+        panic!("two kernels");
+    };
+    let lost = &cut.analysis.facts.not_understood;
+    assert!(!lost.is_empty());
+    assert!(lost.iter().all(|lost| lost.reason == "expands to too much"));
+    assert_eq!(plain.analysis.facts.not_understood, []);
+}
+
+#[test]
+fn the_gains_of_very_many_accesses_are_shared_out() {
+    let mut body = String::new();
+    for at in 0..600 {
+        let _ = writeln!(body, "sum += in[i * 32 * n + {at}];");
+    }
+    let text = format!(
+        "__global__ void k(float *out, const float *in, int n) {{\n\
+         int i = blockIdx.x * blockDim.x + threadIdx.x; float sum = 0;\n{body}out[i] = sum; }}\n\
+         void host(float *o, const float *i) {{ k<<<64, 256>>>(o, i, 50); }}\n"
+    );
+    let file = analyse(&text);
+    let gains: Vec<f64> = file
+        .findings
+        .iter()
+        .filter(|finding| finding.rule.starts_with("mem/"))
+        .map(|finding| finding.gain)
+        .collect();
+    assert_eq!(gains.len(), 600, "one a line");
+    let saved: f64 = gains.iter().map(|gain| 1.0 - gain.recip()).sum();
+    assert!(saved > 0.1 && saved < 1.0, "{saved}");
 }

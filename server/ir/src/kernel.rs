@@ -50,7 +50,8 @@ pub struct Var {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RoutineId(pub u32);
 
-/// A device function kept once: its parameters are numbers, or pointers into arrays of the calling thread.
+/// A device function kept once: its parameters are numbers, or pointers into arrays and structures of the calling
+/// thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Routine {
     /// Its parameters, in order.

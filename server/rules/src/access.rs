@@ -195,6 +195,61 @@ pub(crate) fn plural(count: f64, word: &str) -> String {
     }
 }
 
+/// Candidates of one kernel whose gains are always worked out one by one: a model walks the whole kernel for each.
+const MOST_APART: usize = 16;
+/// Accesses walked for the gains of all candidates; beyond, what all save together is shared out.
+const MOST_WALKED: usize = 200_000;
+
+/// How the gains of a kernel's candidates are found.
+enum Gains {
+    /// One by one.
+    Apart,
+    /// All of them together have none worth knowing.
+    Nothing,
+    /// The time that all save, shared out by the requests' excess; the sum of those.
+    Shared(f64, f64),
+}
+
+impl Gains {
+    fn new(ctx: &Context<'_>, candidates: &[Candidate], factor: Factor) -> Gains {
+        if candidates.len() <= MOST_APART {
+            return Gains::Apart;
+        }
+        let together = ctx.gain(Removal::Factor(factor));
+        if together < wording::WORTH_KNOWING {
+            return Gains::Nothing;
+        }
+        let accesses = &ctx.facts.accesses;
+        if candidates.len() * accesses.len() <= MOST_WALKED {
+            return Gains::Apart;
+        }
+        let all = candidates.iter().map(|of| excess(&accesses[of.index]));
+        Gains::Shared(1.0 - together.recip(), all.sum())
+    }
+
+    fn of(&self, ctx: &Context<'_>, access: usize) -> f64 {
+        match self {
+            Gains::Apart => ctx.gain(Removal::Access(access)),
+            Gains::Nothing => 1.0,
+            Gains::Shared(saved, all) if *all > 0.0 => {
+                let share = excess(&ctx.facts.accesses[access]) / all;
+                (1.0 - saved * share).recip()
+            }
+            Gains::Shared(..) => 1.0,
+        }
+    }
+}
+
+/// What an access takes beyond the ideal, over the launch.
+fn excess(access: &Access) -> f64 {
+    let (takes, ideal) = match access.transactions_per_request {
+        Some(takes) => (Some(takes), access.ideal_transactions_per_request),
+        None => (access.passes_per_request, access.ideal_passes_per_request),
+    };
+    let each = takes.unwrap_or(0.0) - ideal.unwrap_or(0.0);
+    each.max(0.0) * access.requests.unwrap_or(1.0)
+}
+
 /// Makes findings of candidates: those of one rule, one array and one line become one. `factor` bounds what
 /// removing several of them together can gain.
 pub(crate) fn findings(
@@ -206,10 +261,11 @@ pub(crate) fn findings(
         return Vec::new();
     }
     let accesses = &ctx.facts.accesses;
+    let gains = Gains::new(ctx, &candidates, factor);
     let mut groups: Vec<Vec<(Candidate, f64)>> = Vec::new();
     for candidate in candidates {
         let access = &accesses[candidate.index];
-        let gain = ctx.gain(Removal::Access(candidate.index));
+        let gain = gains.of(ctx, candidate.index);
         let group = groups.iter_mut().find(|group| {
             let (first, _) = &group[0];
             let other = &accesses[first.index];

@@ -2,8 +2,8 @@
 //!
 //! Putting a function in place of each of its calls multiplies: a hash that is called thirty times, each time
 //! through helpers of a thousand lines, is more than anybody waits for. Where a function takes numbers and
-//! pointers into arrays of the calling thread alone, its body says the same whoever calls it: it is lowered with
-//! its parameters as variables, and a call only names it.
+//! pointers into arrays and structures of the calling thread alone, its body says the same whoever calls it: it is
+//! lowered with its parameters as variables, and a call only names it.
 
 use warplens_syntax::Node;
 
@@ -13,6 +13,9 @@ use super::{Call, Frame, Lowering, Named, Result, Scope, Source, child_of_kind};
 use crate::kernel::{Expr, ExprKind, Routine, RoutineId, Storage};
 use crate::unit::Definition;
 use crate::{AddressSpace, Site, Type};
+
+/// Shorter functions that take structures are put in place of their calls.
+const LEAST_WITH_STRUCTURES: usize = 1000;
 
 impl Lowering<'_> {
     /// The call of a function that is kept already: nothing of its text is looked at again.
@@ -76,10 +79,41 @@ impl Lowering<'_> {
     fn fits_param(&self, param: &Type, argument: &Expr) -> bool {
         match param {
             Type::Pointer(element, _) => {
-                self.is_private_array(argument)
-                    && argument.ty.element().is_some_and(|own| own == &**element)
+                let private = match **element {
+                    Type::Struct(_) => self.is_private_structure(argument),
+                    _ => self.is_private_array(argument),
+                };
+                private && argument.ty.element().is_some_and(|own| own == &**element)
             }
             _ => is_number(&argument.ty),
+        }
+    }
+
+    /// True for the address of a structure that is the thread's own and whose fields nobody follows.
+    fn is_private_structure(&self, argument: &Expr) -> bool {
+        match &argument.kind {
+            ExprKind::Var(id) => self.private_pointers.contains(id),
+            ExprKind::AddressOf(place) => self.is_private_place(place),
+            _ => false,
+        }
+    }
+
+    /// True for a structure that is the thread's own and is kept whole.
+    fn is_private_place(&self, place: &Expr) -> bool {
+        match &place.kind {
+            ExprKind::Var(id) => {
+                let var = &self.vars[id.0 as usize];
+                var.storage == Storage::Local
+                    && matches!(var.ty, Type::Struct(_))
+                    && !self.split.contains_key(id)
+            }
+            ExprKind::Deref(pointer) => {
+                matches!(&pointer.kind, ExprKind::Var(id) if self.private_pointers.contains(id))
+            }
+            ExprKind::Field(base, _) => {
+                matches!(base.ty, Type::Struct(_)) && self.is_private_place(base)
+            }
+            _ => false,
         }
     }
 
@@ -95,6 +129,9 @@ impl Lowering<'_> {
                 ExprKind::Index(base, _) => self.is_private_array(base),
                 _ => false,
             },
+            ExprKind::Field(..) => {
+                matches!(argument.ty, Type::Array(..)) && self.is_private_place(argument)
+            }
             ExprKind::Binary(crate::BinaryOp::Add, base, _) => self.is_private_array(base),
             _ => false,
         }
@@ -148,6 +185,13 @@ impl Lowering<'_> {
                 .all(|((_, ty, _), argument)| self.fits_param(ty, argument));
         if !fits {
             return None;
+        }
+        // Whoever has a structure's address hides what its fields hold: no price for a few lines.
+        let short = definition.range.len() < LEAST_WITH_STRUCTURES;
+        let structure =
+            |ty: &Type| matches!(ty, Type::Pointer(to, _) if matches!(**to, Type::Struct(_)));
+        if short && declared.iter().any(|(_, ty, _)| structure(ty)) {
+            return never(self);
         }
         let mut scope = Scope::new();
         let mut params = Vec::new();
@@ -208,11 +252,22 @@ impl Lowering<'_> {
             ty => ty,
         };
         let fits = match &ty {
-            Type::Pointer(element, _) => is_number(element),
+            Type::Pointer(element, _) => is_number(element) || is_plain(element),
             ty => is_number(ty),
         };
         let at = self.site(declarator, source);
         (fits && !declared.reference).then_some((declared.name, ty, at))
+    }
+}
+
+/// True for a structure of numbers and arrays of numbers.
+fn is_plain(ty: &Type) -> bool {
+    match ty {
+        Type::Struct(structure) => {
+            !structure.fields.is_empty() && structure.fields.iter().all(|field| is_plain(&field.ty))
+        }
+        Type::Array(element, _) => is_plain(element),
+        ty => is_number(ty),
     }
 }
 
