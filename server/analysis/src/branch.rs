@@ -170,7 +170,8 @@ impl Measure<'_> {
             branch.taken_threads = context.routine.is_none().then_some(threads);
             (sum, same, complete)
         };
-        let varies = sum.0 > 0.0;
+        // A routine's body is measured for all threads, whether or not some thread calls it.
+        let varies = sum.0 > 0.0 && (context.routine.is_none() || evaluations > 0.0);
         branch.taken_warp_fraction = varies.then(|| sum.1 / sum.0);
         branch.divergent_warp_fraction = varies.then(|| sum.2 / sum.0);
         branch.uniformity = if same || !varies || self.launch_uniform(condition) {
@@ -183,7 +184,10 @@ impl Measure<'_> {
         branch.certainty = Certainty::Assumed;
         // A loop's trips are known but for lanes that leave before.
         let left_early = draft.kind == BranchKind::Loop && draft.why.is_some();
+        // Nor is it known that a routine is called where its calls are not counted exactly.
+        let called = context.routine.is_none() || self.executions[draft.context].exact;
         if complete
+            && called
             && !left_early
             && let Some(constraints) = self.holds(draft.kind, condition, context)
         {

@@ -1073,9 +1073,10 @@ fn first_of_several(
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
             // What stands in a header of the system is known either way.
             lines.clone().all(|line| line.starts_with(['#', '/', '*']))
-                && lines
-                    .filter_map(included)
-                    .any(|(spelled, system)| finds(spelled, system))
+                && lines.clone().any(|line| {
+                    spells_by_macro(line)
+                        || included(line).is_some_and(|(spelled, system)| finds(spelled, system))
+                })
         })
     };
     let mut found: Vec<(String, String)> = Vec::new();
@@ -1123,6 +1124,13 @@ fn first_of_several(
         }
     }
     found
+}
+
+/// True for `#include NAME(…)`: only the build says which header that is.
+fn spells_by_macro(line: &str) -> bool {
+    let directive = line.strip_prefix('#').map(str::trim_start);
+    let spelled = directive.and_then(|line| line.strip_prefix("include"));
+    spelled.is_some_and(|spelled| spelled.trim_start().starts_with(char::is_alphabetic))
 }
 
 /// The header that a line includes, and whether it is spelled in angle brackets.

@@ -57,6 +57,7 @@ impl Expr {
                     | ExprKind::Deref(_)
                     | ExprKind::Select(..)
                     | ExprKind::Inline(..)
+                    | ExprKind::Apply(..)
             );
         });
         found

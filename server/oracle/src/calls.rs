@@ -480,7 +480,8 @@ impl Machine<'_> {
             }
         }
         let at = crate::machine::At::Each(Rc::new(addresses.clone()));
-        self.access(place, Access::Atomic, &at, (0, scalar.size()), mask)?;
+        // It stands where its address is written.
+        self.access(target.place, Access::Atomic, &at, (0, scalar.size()), mask)?;
         let trap = |what| Error::new(place, what);
         let mut before = vec![0; self.lanes];
         for lane in (0..self.lanes).filter(|&lane| mask[lane]) {

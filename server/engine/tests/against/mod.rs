@@ -97,6 +97,7 @@ impl Case<'_> {
 struct Sum {
     exact: bool,
     text: String,
+    why: String,
     requests: f64,
     lanes: f64,
     cost: f64,
@@ -139,6 +140,9 @@ pub fn compare(found: &KernelResult, tally: &Tally) -> Outcome {
             text: access.text.clone(),
             ..Sum::default()
         });
+        if !access.exact {
+            sum.why = access.why.clone().unwrap_or_default();
+        }
         let requests = access.requests.unwrap_or(0.0);
         sum.exact &= access.exact;
         sum.requests += requests;
@@ -166,7 +170,9 @@ pub fn compare(found: &KernelResult, tally: &Tally) -> Outcome {
             continue;
         };
         if !sum.exact {
-            outcome.open.push(format!("{at} `{}`", sum.text));
+            outcome
+                .open
+                .push(format!("{at} `{}`: {}", sum.text, sum.why));
             continue;
         }
         let mut wrong = String::new();
