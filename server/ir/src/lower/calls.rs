@@ -440,11 +440,12 @@ impl Lowering<'_> {
         // Beside a function of the toolkit one of the same name must be meant for these very types.
         let mut candidates = candidates;
         if functions::known(name, self.opencl()).is_some() {
-            // What a wrapper of that name calls in its body is the toolkit's.
+            // What an atomic's wrapper of the same name calls in its body is the toolkit's.
             let frames = &self.frames;
             candidates.retain(|candidate| {
                 let function = candidate.definition.hash;
-                !frames.iter().any(|frame| frame.function == function)
+                let wraps = name.starts_with("atomic");
+                !wraps || !frames.iter().any(|frame| frame.function == function)
             });
             candidates.retain(|candidate| self.takes_exactly(candidate, &arguments));
         }
