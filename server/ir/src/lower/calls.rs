@@ -440,8 +440,8 @@ impl Lowering<'_> {
         // Beside a function of the toolkit one of the same name must be meant for these very types.
         let mut candidates = candidates;
         if functions::known(name, self.opencl()).is_some() {
-            // What a wrapper of that name calls in its body is the toolkit's, where the wrapper is a template: a
-            // plain function for these very types calls itself.
+            // What a wrapper of that name calls in its body is the toolkit's, where the wrapper is a template or
+            // of an atomic: a plain function for these very types calls itself.
             let frames = &self.frames;
             candidates.retain(|candidate| {
                 let definition = &candidate.definition;
@@ -450,7 +450,7 @@ impl Lowering<'_> {
                     let function = definition.node(&["function_definition"])?;
                     Some(function.parent()?.kind() == "template_declaration")
                 };
-                !(entered && template().unwrap_or(true))
+                !entered || !(name.starts_with("atomic") || template().unwrap_or(true))
             });
             candidates.retain(|candidate| self.takes_exactly(candidate, &arguments));
         }
