@@ -845,7 +845,12 @@ impl Executor<'_> {
             let at = self.arena.constant(after as i64);
             let truth = self.condition_at(condition, entry, &now, at);
             pinned |= assumed(&self.arena, truth);
-            match self.arena.value(truth) {
+            let range = self.arena.range(truth);
+            let decided = self.arena.value(truth).or_else(|| {
+                (range.never_zero() || range == Interval::point(0))
+                    .then(|| i64::from(range.never_zero()))
+            });
+            match decided {
                 Some(0) => {
                     trips = Some(turn + usize::from(kind == LoopKind::Do));
                     break;
@@ -858,12 +863,15 @@ impl Executor<'_> {
                 break;
             }
         }
+        // A list that does not reach the loop's end says nothing of the iterations behind its own.
         let motions = motions
             .into_iter()
             .zip(lists)
             .map(|(motion, list)| match (motion, list) {
-                (Motion::Geometric(..), Some((_, values))) => Motion::Listed(values),
-                (Motion::Geometric(..), None) => Motion::Lost(false, false),
+                (Motion::Geometric(..), Some((_, values))) if trips.is_some() => {
+                    Motion::Listed(values)
+                }
+                (Motion::Geometric(..), _) => Motion::Lost(false, false),
                 (motion, _) => motion,
             })
             .collect();

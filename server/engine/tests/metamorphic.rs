@@ -176,7 +176,8 @@ proptest! {
     fn a_loop_written_out_costs_the_same(at in index(), guard in index(), block in block(), n in 1i64..40) {
         let body = format!("if ({guard} % 3 != 1) out[{at}] = in[{at} + 5];");
         let looped = kernel(OVER_J, OVER_I, &body);
-        let copies: String = (0..3).map(|i| format!("{{ const int i = {i}; {body} }}\n")).collect();
+        let copy = |i| format!("{{ const int i = {i}; {body} }}\n");
+        let copies = [copy(0), copy(1), copy(2)].concat();
         let written = kernel(OVER_J, "{", &copies);
         if let (Some(a), Some(b)) = (figures(&looped, block, n), figures(&written, block, n)) {
             prop_assert!(close(&total(&a), &total(&b)), "{:?} {:?}\n{}", a, b, written);
