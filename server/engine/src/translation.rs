@@ -1062,7 +1062,7 @@ impl Includes for Reader<'_> {
 }
 
 /// What the first branch assumes of each conditional that takes none, where it has several or where the branch
-/// only includes headers, of which one is there (`finds`).
+/// only includes headers, of which one is there (`finds`), and defines names.
 fn first_of_several(
     source: &str,
     undecided: &[Undecided],
@@ -1073,8 +1073,10 @@ fn first_of_several(
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
             // What stands in a header of the system is known either way.
             lines.clone().all(|line| line.starts_with(['#', '/', '*']))
+                && text.contains("#include")
                 && lines.clone().any(|line| {
                     spells_by_macro(line)
+                        || line.starts_with("#define")
                         || included(line).is_some_and(|(spelled, system)| finds(spelled, system))
                 })
         })

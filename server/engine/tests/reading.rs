@@ -838,6 +838,12 @@ fn a_branch_that_only_includes_is_taken_for_headers_that_are_read() {
     let folder = Folder::new(&[("a.cu", own.as_str()), ("own.h", "#define OWN 1\n")]);
     let kernel = &folder.analyse("a.cu").kernels[0].analysis.facts;
     assert!(!kernel.accesses[0].exact(), "CHECKED is assumed");
+    // So it is where names are defined beside them, or where only the build says which header it is.
+    for more in ["<random>\n#define WIDTH 4", "NAME(own.h)"] {
+        let kernel = &analyse(&text(more)).kernels[0].analysis.facts;
+        let assumed = kernel.assumptions.iter().any(|one| one.symbol == "CHECKED");
+        assert!(assumed, "{more}");
+    }
     // Of the system's headers nothing is missed: nothing has to be assumed, and the figure is exact.
     let kernel = &analyse(&text("<random>")).kernels[0].analysis.facts;
     assert!(kernel.accesses[0].exact());
