@@ -305,7 +305,7 @@ fn spelled(arena: &Arena, name: Name) -> String {
 /// Numbers, variables and operators: nothing that has an effect.
 fn is_arithmetic(expression: &Expr) -> bool {
     match &expression.kind {
-        ExprKind::Int(_) | ExprKind::Float | ExprKind::Var(_) | ExprKind::Builtin(_) => true,
+        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => true,
         ExprKind::Unary(_, inner) | ExprKind::Cast(_, inner) => is_arithmetic(inner),
         ExprKind::Binary(_, a, b) => is_arithmetic(a) && is_arithmetic(b),
         ExprKind::List(parts) => parts.iter().all(is_arithmetic),

@@ -236,7 +236,7 @@ impl Executor<'_> {
         let line = expression.site.line;
         match &expression.kind {
             ExprKind::Int(value) => Value::int(self.arena.constant(*value)),
-            ExprKind::Float => Value::data(true),
+            ExprKind::Float(_) => Value::data(true),
             ExprKind::Builtin(Builtin::GlobalIdx(axis)) => self.global_index(*axis, line),
             ExprKind::Builtin(builtin) => Value::int(self.builtin(*builtin)),
             ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
@@ -893,7 +893,7 @@ impl Executor<'_> {
                 }
                 return Value::data(true);
             }
-            Function::Atomic => {
+            Function::Atomic(_) => {
                 let mut loads = Vec::new();
                 for argument in arguments.iter().skip(1) {
                     loads.append(&mut self.eval(argument).loads);
@@ -1035,7 +1035,7 @@ impl Executor<'_> {
                 };
                 Value::int(id)
             }
-            Function::Math(MathClass::Float(operations)) => {
+            Function::Math(MathClass::Float(operations), _) => {
                 let instructions = f64::from(operations.div_ceil(2));
                 self.floating(
                     &whole.ty,
@@ -1053,7 +1053,7 @@ impl Executor<'_> {
                     doubt: None,
                 }
             }
-            Function::Math(MathClass::Special) => {
+            Function::Math(MathClass::Special, _) => {
                 let (sfu, fp) = if whole.ty == Type::DOUBLE {
                     (1.0, 20.0)
                 } else {
@@ -1075,7 +1075,7 @@ impl Executor<'_> {
                 self.operation(OpClass::Sfu, 1.0, &issued, line, &mut operands);
                 Value::data(uniform)
             }
-            Function::Math(MathClass::Int(operations)) => {
+            Function::Math(MathClass::Int(operations), _) => {
                 let issued = Mix {
                     int: f64::from(*operations),
                     ..Mix::default()
@@ -1090,7 +1090,7 @@ impl Executor<'_> {
                 let id = self.unknown(false, uniform);
                 Value::int(id)
             }
-            Function::Math(MathClass::Tensor) => {
+            Function::Math(MathClass::Tensor, _) => {
                 // The mix has no tensor pipe yet: a matrix instruction issues like so many of half precision.
                 let issued = Mix {
                     fp16: 8.0,
@@ -1099,7 +1099,7 @@ impl Executor<'_> {
                 self.operation(OpClass::Tensor, 1.0, &issued, line, &mut operands);
                 Value::data(false)
             }
-            Function::Math(MathClass::Convert) => {
+            Function::Math(MathClass::Convert, _) => {
                 let issued = Mix {
                     conversion: 1.0,
                     ..Mix::default()
@@ -1112,7 +1112,7 @@ impl Executor<'_> {
                     Value::data(uniform)
                 }
             }
-            Function::WarpExchange => {
+            Function::WarpExchange(_) => {
                 let issued = Mix {
                     int: 1.0,
                     ..Mix::default()

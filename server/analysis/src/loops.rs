@@ -1031,7 +1031,7 @@ pub(crate) fn assigned_by(expression: &Expr, out: &mut Vec<VarId>) {
             }
         }
         ExprKind::Inline(statements, _) => assigned_in(statements, out),
-        ExprKind::Int(_) | ExprKind::Float | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
+        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
     }
 }
 

@@ -479,7 +479,7 @@ fn move_expression(expression: &mut Expr, call: Site) {
             }
         }
         ExprKind::Inline(statements, _) => move_to(statements, call),
-        ExprKind::Int(_) | ExprKind::Float | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
+        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
     }
 }
 

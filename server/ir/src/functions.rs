@@ -1,5 +1,7 @@
 //! Functions that every kernel may call.
 
+use std::sync::Arc;
+
 use crate::Type;
 
 /// What arithmetic a function stands for.
@@ -43,8 +45,8 @@ pub enum Bits {
 /// A known function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Function {
-    /// Arithmetic on data.
-    Math(MathClass),
+    /// Arithmetic on data, with the name that the source has for it, without its namespace; empty where it has none.
+    Math(MathClass, Arc<str>),
     /// `min` of integers.
     Min,
     /// `max` of integers.
@@ -55,8 +57,8 @@ pub enum Function {
     Mul24,
     /// Integer arithmetic with a name: the operands have the type that the function works in.
     Bits(Bits),
-    /// An atomic on the address that its first argument gives.
-    Atomic,
+    /// An atomic on the address that its first argument gives, by name.
+    Atomic(Arc<str>),
     /// A load through the address that its first argument gives.
     Load,
     /// A store through the address that its first argument gives of its second.
@@ -84,17 +86,19 @@ pub enum Function {
     },
     /// A call of the runtime; what it gives may differ from thread to thread.
     Runtime,
-    /// A vote or shuffle among the lanes of a warp.
-    WarpExchange,
+    /// A vote or shuffle among the lanes of a warp, by name.
+    WarpExchange(Arc<str>),
     /// Costs nothing that counts: `__syncwarp`, fences, `printf`, `assert`.
     Ignored,
 }
 
 /// What a name means.
 pub fn known(name: &str, opencl: bool) -> Option<Function> {
-    use Function::{Abs, Atomic, Bits, Ignored, Load, Math, Max, Min, Mul24, Store, WarpExchange};
+    use Function::{Abs, Bits, Ignored, Load, Max, Min, Mul24, Store};
     use MathClass::{Convert, Float, Int, Special};
     let name = name.rsplit("::").next().unwrap_or(name);
+    let math = |class| Function::Math(class, name.into());
+    let exchange = || Function::WarpExchange(name.into());
     let exact = match name {
         "min" | "umin" | "llmin" | "ullmin" => Min,
         "max" | "umax" | "llmax" | "ullmax" => Max,
@@ -113,7 +117,7 @@ pub fn known(name: &str, opencl: bool) -> Option<Function> {
         "__ffs" | "__ffsll" | "__ffs_ll" => Bits(self::Bits::FirstSet),
         "__brev" => Bits(self::Bits::Reverse),
         "__umulhi" | "__mulhi" | "mul_hi" => Bits(self::Bits::MultiplyHigh),
-        "__usad" | "abs_diff" | "add_sat" | "sub_sat" | "hadd" | "rhadd" => Math(Int(2)),
+        "__usad" | "abs_diff" | "add_sat" | "sub_sat" | "hadd" | "rhadd" => math(Int(2)),
         "__brevll" | "__byte_perm" | "__mul64hi" | "__umul64hi" | "rotate" | "__funnelshift_l"
         | "__funnelshift_r" | "__funnelshift_lc" | "__funnelshift_rc" | "isnan" | "isinf"
         | "isfinite" | "isnormal" | "signbit" | "isequal" | "isgreater" | "isless" | "any"
@@ -126,10 +130,10 @@ pub fn known(name: &str, opencl: bool) -> Option<Function> {
         | "__isinff" | "__finitef" | "__finite" | "__signbitf" | "__signbit" | "__isnan"
         | "__isinf" | "isnanf" | "isinff" | "finite" | "__isLocal" | "__isConstant"
         | "__isGridConstant" | "__isClusterShared" | "__fns" | "__rhadd" | "__urhadd"
-        | "__uhadd" | "IADD3" | "PRMT" | "BFE" | "SHL_ADD" => Math(Int(1)),
-        "fma" | "fmaf" | "mad" | "__hfma" | "__hfma2" | "fmal" => Math(Float(2)),
+        | "__uhadd" | "IADD3" | "PRMT" | "BFE" | "SHL_ADD" => math(Int(1)),
+        "fma" | "fmaf" | "mad" | "__hfma" | "__hfma2" | "fmal" => math(Float(2)),
         "dot" | "cross" | "length" | "distance" | "normalize" | "fast_length"
-        | "fast_normalize" | "fast_distance" | "reflect" => Math(Float(4)),
+        | "fast_normalize" | "fast_distance" | "reflect" => math(Float(4)),
         "__ldg"
         | "__ldcg"
         | "__ldca"
@@ -160,7 +164,7 @@ pub fn known(name: &str, opencl: bool) -> Option<Function> {
         | "__builtin_amdgcn_readlane"
         | "__activemask"
         | "__builtin_amdgcn_mov_dpp"
-        | "__builtin_amdgcn_update_dpp" => WarpExchange,
+        | "__builtin_amdgcn_update_dpp" => exchange(),
         "__syncwarp"
         | "__threadfence"
         | "__threadfence_block"
@@ -207,12 +211,12 @@ pub fn known(name: &str, opencl: bool) -> Option<Function> {
         | "__builtin_amdgcn_sched_barrier"
         | "__builtin_amdgcn_s_sleep"
         | "__fence" => Ignored,
-        _ if name.starts_with("__nv_bswap") => Math(Int(1)),
-        _ if is_atomic(name, opencl) => Atomic,
-        _ if name.starts_with("dot_acc_sat_") || name.starts_with("dot_4x8packed") => Math(Int(1)),
-        _ if is_exchange(name) => WarpExchange,
-        _ if is_conversion(name, opencl) => Math(Convert),
-        _ if name.starts_with("curand") || name.starts_with("hiprand") => Math(Special),
+        _ if name.starts_with("__nv_bswap") => math(Int(1)),
+        _ if is_atomic(name, opencl) => Function::Atomic(name.into()),
+        _ if name.starts_with("dot_acc_sat_") || name.starts_with("dot_4x8packed") => math(Int(1)),
+        _ if is_exchange(name) => exchange(),
+        _ if is_conversion(name, opencl) => math(Convert),
+        _ if name.starts_with("curand") || name.starts_with("hiprand") => math(Special),
         // Byte-wise video instructions: __vaddus4, __vcmpeq2, __viaddmax_s16x2_relu.
         _ if name.starts_with("__v")
             && (name.ends_with(['2', '4'])
@@ -220,15 +224,15 @@ pub fn known(name: &str, opencl: bool) -> Option<Function> {
                     .iter()
                     .any(|lanes| name.contains(lanes))) =>
         {
-            Math(Int(1))
+            math(Int(1))
         }
-        _ => return arithmetic(name),
+        _ => return arithmetic(name).map(math),
     };
     Some(exact)
 }
 
 /// Floating-point functions, under all their spellings: `__fsqrt_rn`, `native_sqrt`, `sqrtf`, `hsqrt`.
-fn arithmetic(name: &str) -> Option<Function> {
+fn arithmetic(name: &str) -> Option<MathClass> {
     let mut base = name.trim_start_matches('_');
     for prefix in ["builtin_", "native_", "half_", "fast_", "nv_", "ocml_"] {
         base = base.strip_prefix(prefix).unwrap_or(base);
@@ -278,16 +282,16 @@ fn arithmetic(name: &str) -> Option<Function> {
                 | "mul_rn"
                 | "add_rn"
         ) {
-            return Some(Function::Math(MathClass::Float(1)));
+            return Some(MathClass::Float(1));
         }
         if matches!(inner, "ma" | "fma" | "maf" | "maf_ieee") {
-            return Some(Function::Math(MathClass::Float(2)));
+            return Some(MathClass::Float(2));
         }
         if matches!(
             inner,
             "div" | "2div" | "rcp" | "dividef" | "divide" | "sqrt" | "rsqrt"
         ) {
-            return Some(Function::Math(MathClass::Special));
+            return Some(MathClass::Special);
         }
     }
     // hexp, h2exp.
@@ -295,16 +299,16 @@ fn arithmetic(name: &str) -> Option<Function> {
     arithmetic_base(inner)
 }
 
-fn arithmetic_base(name: &str) -> Option<Function> {
+fn arithmetic_base(name: &str) -> Option<MathClass> {
     let plain = name.strip_suffix('f').unwrap_or(name);
-    let one = Function::Math(MathClass::Float(1));
-    let special = Function::Math(MathClass::Special);
+    let one = MathClass::Float(1);
+    let special = MathClass::Special;
     let found = |name: &str| match name {
         "fabs" | "fmin" | "fmax" | "copysign" | "floor" | "ceil" | "rint" | "round" | "trunc"
         | "nearbyint" | "saturate" | "step" | "mix" | "lerp" | "sign" | "smoothstep" | "fdim"
         | "lrint" | "llrint" | "lround" | "llround" | "degrees" | "radians" | "fract" | "modf"
         | "minmag" | "maxmag" | "nextafter" | "nan" | "fracf" | "ldexp" | "scalbn" | "scalbln"
-        | "frexp" | "logb" | "ilogb" => Some(one.clone()),
+        | "frexp" | "logb" | "ilogb" => Some(one),
         "sqrt" | "rsqrt" | "exp" | "exp2" | "exp10" | "expm1" | "log" | "log2" | "log10"
         | "log1p" | "sin" | "cos" | "tan" | "asin" | "acos" | "atan" | "atan2" | "sinh"
         | "cosh" | "tanh" | "asinh" | "acosh" | "atanh" | "sinpi" | "cospi" | "tanpi"
@@ -314,10 +318,10 @@ fn arithmetic_base(name: &str) -> Option<Function> {
         | "lgamma" | "tgamma" | "fmod" | "remainder" | "remquo" | "fdivide" | "frcp" | "recip"
         | "divide" | "powi" | "fdividef" | "j0" | "j1" | "jn" | "y0" | "y1" | "yn"
         | "cyl_bessel_i0" | "cyl_bessel_i1" | "frsqrt" | "fsqrt" | "fdiv" | "rcp" | "cexp"
-        | "cuCdiv" | "cuCdivf" | "cuCabs" | "cuCabsf" => Some(special.clone()),
+        | "cuCdiv" | "cuCdivf" | "cuCabs" | "cuCabsf" => Some(special),
         "cuCadd" | "cuCaddf" | "cuCsub" | "cuCsubf" | "cuConj" | "cuConjf" | "cuCreal"
-        | "cuCrealf" | "cuCimag" | "cuCimagf" => Some(Function::Math(MathClass::Float(2))),
-        "cuCmul" | "cuCmulf" | "cuCfma" | "cuCfmaf" => Some(Function::Math(MathClass::Float(6))),
+        | "cuCrealf" | "cuCimag" | "cuCimagf" => Some(MathClass::Float(2)),
+        "cuCmul" | "cuCmulf" | "cuCfma" | "cuCfmaf" => Some(MathClass::Float(6)),
         _ => None,
     };
     found(name).or_else(|| found(plain))

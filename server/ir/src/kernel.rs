@@ -132,8 +132,8 @@ pub struct Expr {
 pub enum ExprKind {
     /// An integer known from the source.
     Int(i64),
-    /// Any floating-point literal.
-    Float,
+    /// A floating-point constant, with its value where that was read.
+    Float(Option<f64>),
     /// A variable.
     Var(VarId),
     /// A coordinate or an extent of the launch.

@@ -100,6 +100,6 @@ fn inside(expression: &Expr, visit: &mut dyn FnMut(&Expr)) {
             }
         }
         ExprKind::Inline(statements, _) => expressions(statements, visit),
-        ExprKind::Int(_) | ExprKind::Float | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
+        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
     }
 }

@@ -28,7 +28,7 @@ impl Machine<'_> {
         }
         Some(match &expression.kind {
             ExprKind::Int(value) => Value::all(fitted(*value, &expression.ty)),
-            ExprKind::Float => Value::UNKNOWN,
+            ExprKind::Float(_) => Value::UNKNOWN,
             ExprKind::Builtin(builtin) => self.builtin(*builtin),
             ExprKind::Field(base, _) if !is_place(base) => {
                 self.eval(base, here)?;
@@ -249,7 +249,7 @@ impl Machine<'_> {
                 }
                 return Some(Value::UNKNOWN);
             }
-            Function::Atomic | Function::Tile { .. } => {
+            Function::Atomic(_) | Function::Tile { .. } => {
                 for argument in arguments.iter().skip(1) {
                     self.eval(argument, here)?;
                 }

@@ -177,7 +177,7 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
         }
         "atom" | "red" => {
             let at = pointer(*addresses.first()?, &scalar)?;
-            Some(call(Function::Atomic, vec![at], scalar))
+            Some(call(Function::Atomic(base.into()), vec![at], scalar))
         }
         "cp" if has("async") && addresses.len() >= 2 => {
             let bytes: u8 = rest
@@ -207,33 +207,33 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
             })
         }
         "mma" | "wmma" | "wgmma" => Some(call(
-            Function::Math(MathClass::Tensor),
+            Function::Math(MathClass::Tensor, base.into()),
             Vec::new(),
             Type::Void,
         )),
         "ex2" | "lg2" | "sin" | "cos" | "rcp" | "rsqrt" | "sqrt" | "tanh" => {
-            Some(call(Function::Math(MathClass::Special), Vec::new(), scalar))
+            Some(call(Function::Math(MathClass::Special, base.into()), Vec::new(), scalar))
         }
         "fma" | "mad" if scalar.is_float() => Some(call(
-            Function::Math(MathClass::Float(2)),
+            Function::Math(MathClass::Float(2), base.into()),
             Vec::new(),
             scalar,
         )),
         "add" | "sub" | "mul" | "min" | "max" | "abs" | "neg" if scalar.is_float() => Some(call(
-            Function::Math(MathClass::Float(1)),
+            Function::Math(MathClass::Float(1), base.into()),
             Vec::new(),
             scalar,
         )),
-        "cvt" => Some(call(Function::Math(MathClass::Convert), Vec::new(), scalar)),
+        "cvt" => Some(call(Function::Math(MathClass::Convert, base.into()), Vec::new(), scalar)),
         "membar" | "fence" | "prefetch" | "prefetchu" | "griddepcontrol" | "nanosleep"
         | "discard" | "cp" | "mbarrier" | "setmaxnreg" | "trap" | "exit" => {
             Some(call(Function::Ignored, Vec::new(), Type::Void))
         }
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => {
-            Some(call(Function::WarpExchange, Vec::new(), scalar))
+            Some(call(Function::WarpExchange(base.into()), Vec::new(), scalar))
         }
         _ => Some(call(
-            Function::Math(MathClass::Int(1)),
+            Function::Math(MathClass::Int(1), base.into()),
             Vec::new(),
             Type::UINT,
         )),

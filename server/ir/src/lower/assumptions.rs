@@ -336,7 +336,7 @@ impl Lowering<'_> {
             crate::MathClass::Float(1)
         };
         Some(crate::Expr {
-            kind: crate::ExprKind::Call(crate::Function::Math(class), arguments.to_vec()),
+            kind: crate::ExprKind::Call(crate::Function::Math(class, "".into()), arguments.to_vec()),
             ty,
             site,
         })

@@ -482,7 +482,7 @@ impl Lowering<'_> {
             // `__syncthreads_or(p)` gives a number.
             return Ok(if all.len() > 1 && !self.opencl() {
                 let gathered = Expr {
-                    kind: ExprKind::Call(Function::WarpExchange, all.split_off(1)),
+                    kind: ExprKind::Call(Function::WarpExchange(name.into()), all.split_off(1)),
                     ty: Type::INT,
                     site,
                 };
@@ -656,7 +656,7 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
         .fold(first.clone(), |ty, next| ty.common(&next.ty));
     let (function, ty) = match function {
         Function::Min | Function::Max | Function::Abs if !common.is_int() => {
-            (Function::Math(MathClass::Float(1)), common)
+            (Function::Math(MathClass::Float(1), name.into()), common)
         }
         Function::Min | Function::Max | Function::Abs => (function, common),
         Function::Mul24 => (function, first),
@@ -665,10 +665,10 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
         }
         // `clamp` of floating point, parts of vectors.
         Function::Bits(Bits::Clamp | Bits::MultiplyAdd24) => {
-            (Function::Math(MathClass::Float(2)), common)
+            (Function::Math(MathClass::Float(2), name.into()), common)
         }
-        Function::Bits(_) => (Function::Math(MathClass::Int(1)), Type::INT),
-        Function::Load | Function::Atomic => {
+        Function::Bits(_) => (Function::Math(MathClass::Int(1), name.into()), Type::INT),
+        Function::Load | Function::Atomic(_) => {
             let ty = first.element().cloned().unwrap_or(Type::INT);
             (function, ty)
         }
@@ -685,7 +685,7 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
         Function::Pipe { .. } | Function::Launched { .. } | Function::Runtime => {
             (function, Type::INT)
         }
-        Function::WarpExchange => {
+        Function::WarpExchange(_) => {
             let value = usize::from(name.ends_with("_sync") && arguments.len() > 1);
             let ty = if name.contains("ballot") || name.contains("mask") || name.contains("match") {
                 Type::UINT
@@ -698,7 +698,7 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
             };
             (function, ty)
         }
-        Function::Math(class) => {
+        Function::Math(class, _) => {
             let ty = match class {
                 MathClass::Int(_) => match common {
                     Type::Int { .. } => common,

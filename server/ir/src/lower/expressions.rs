@@ -447,7 +447,7 @@ impl Lowering<'_> {
         let make = |kind, ty| Expr { kind, ty, site };
         match self.unit.constant(name) {
             Some(Constant::Int(value, ty)) => return Some(make(ExprKind::Int(*value), ty.clone())),
-            Some(Constant::Data(ty)) => return Some(make(ExprKind::Float, ty.clone())),
+            Some(Constant::Data(ty)) => return Some(make(ExprKind::Float(None), ty.clone())),
             None => {}
         }
         if let Some((ty, space)) = self.unit.global(name).cloned() {
@@ -687,7 +687,7 @@ impl Lowering<'_> {
         }
         if declared.ty.is_float() {
             return Some(Expr {
-                kind: ExprKind::Float,
+                kind: ExprKind::Float(None),
                 ty: declared.ty,
                 site,
             });

@@ -969,7 +969,7 @@ pub(super) fn is_pure(expression: &Expr) -> bool {
         }
         *budget -= 1;
         match &expression.kind {
-            ExprKind::Int(_) | ExprKind::Float | ExprKind::Var(_) | ExprKind::Builtin(_) => true,
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => true,
             ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => {
                 weigh(a, budget)
             }
@@ -1105,7 +1105,7 @@ fn to_addresses(statements: &mut [Stmt], result: crate::VarId) {
                 let place = std::mem::replace(
                     &mut **value,
                     Expr {
-                        kind: ExprKind::Float,
+                        kind: ExprKind::Float(None),
                         ty: Type::Void,
                         site: Site::default(),
                     },

@@ -343,7 +343,7 @@ pub(super) fn trait_value(
 fn limit(ty: &Type, which: &str) -> (ExprKind, Type) {
     let (bits, signed) = match ty {
         Type::Int { bits, signed } => (*bits, *signed),
-        _ => return (ExprKind::Float, ty.clone()),
+        _ => return (ExprKind::Float(None), ty.clone()),
     };
     let value = match (which, signed) {
         ("max", true) => i64::MAX >> (64 - bits),
@@ -406,7 +406,7 @@ pub(super) fn value(name: &str) -> Option<(ExprKind, Type)> {
                 || name.ends_with("_F")
                 || matches!(name, "INFINITY" | "NAN" | "HUGE_VALF" | "MAXFLOAT");
             Some((
-                ExprKind::Float,
+                ExprKind::Float(None),
                 if single { Type::FLOAT } else { Type::DOUBLE },
             ))
         }
@@ -720,7 +720,7 @@ impl Lowering<'_> {
                     Type::INT
                 };
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::WarpExchange, arguments.to_vec()),
+                    kind: ExprKind::Call(Function::WarpExchange(name.into()), arguments.to_vec()),
                     ty,
                     site,
                 });
@@ -745,7 +745,7 @@ impl Lowering<'_> {
                 .cloned()
                 .collect();
             return Some(Expr {
-                kind: ExprKind::Call(Function::WarpExchange, values),
+                kind: ExprKind::Call(Function::WarpExchange(name.into()), values),
                 ty,
                 site,
             });
@@ -831,7 +831,7 @@ impl Lowering<'_> {
     /// Something computed from the arguments, at the price of an instruction.
     fn computed(&mut self, arguments: &[Expr], ty: Type, site: Site) -> Expr {
         Expr {
-            kind: ExprKind::Call(Function::Math(MathClass::Int(1)), arguments.to_vec()),
+            kind: ExprKind::Call(Function::Math(MathClass::Int(1), "".into()), arguments.to_vec()),
             ty,
             site,
         }
@@ -947,7 +947,7 @@ impl Lowering<'_> {
             }
             "mma_sync" | "bmma_sync" => {
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::Math(MathClass::Tensor), arguments.to_vec()),
+                    kind: ExprKind::Call(Function::Math(MathClass::Tensor, name.into()), arguments.to_vec()),
                     ty: Type::Void,
                     site,
                 });
@@ -996,7 +996,7 @@ impl Lowering<'_> {
             {
                 let ty = arguments[0].ty.clone();
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::Math(MathClass::Float(1)), arguments.to_vec()),
+                    kind: ExprKind::Call(Function::Math(MathClass::Float(1), name.into()), arguments.to_vec()),
                     ty,
                     site,
                 });
@@ -1017,7 +1017,7 @@ impl Lowering<'_> {
                     _ => return Some(list(&ty, arguments.to_vec(), site)),
                 };
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::Math(class), arguments.to_vec()),
+                    kind: ExprKind::Call(Function::Math(class, name.into()), arguments.to_vec()),
                     ty,
                     site,
                 });
@@ -1031,7 +1031,7 @@ impl Lowering<'_> {
         if name == "reduce" || name == "inclusive_scan" || name == "exclusive_scan" {
             let ty = arguments.get(1)?.ty.clone();
             return Some(Expr {
-                kind: ExprKind::Call(Function::WarpExchange, vec![arguments[1].clone()]),
+                kind: ExprKind::Call(Function::WarpExchange(name.into()), vec![arguments[1].clone()]),
                 ty,
                 site,
             });

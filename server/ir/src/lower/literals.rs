@@ -21,7 +21,8 @@ pub(super) fn number(text: &str, opencl: bool) -> (ExprKind, Type) {
         } else {
             Type::DOUBLE
         };
-        return (ExprKind::Float, ty);
+        let digits = lower.trim_end_matches(['f', 'l', 'h']);
+        return (ExprKind::Float(digits.parse().ok().filter(|_| !hex)), ty);
     }
     let digits = lower.trim_end_matches(['u', 'l', 'z']);
     let suffix = &lower[digits.len()..];

@@ -930,7 +930,7 @@ impl Lowering<'_> {
     /// A value that later changes of its variables do not reach.
     fn kept(&mut self, value: Expr, out: &mut Vec<Stmt>) -> Expr {
         match &value.kind {
-            ExprKind::Int(_) | ExprKind::Builtin(_) | ExprKind::Float => return value,
+            ExprKind::Int(_) | ExprKind::Builtin(_) | ExprKind::Float(_) => return value,
             // Parameters are seldom written; where one is, its value is taken now.
             ExprKind::Var(id) if matches!(self.vars[id.0 as usize].ty, Type::Array(..)) => {
                 return value;
