@@ -11,7 +11,9 @@ use warplens_syntax::{Document, Language};
 /// it is exact, and why not.
 fn last(body: &str) -> (String, String, String) {
     let text = format!(
-        "__device__ int sign(int x) {{ if (x < 0) return -1; if (x > 0) return 1; return 0; }}\n\
+        "struct Cell {{ char row, column; }};\n\
+         __device__ int first(const int *in, int x) {{ for (int j = 0; j < 4; ++j) if (in[j] == x) return j; return 9; }}\n\
+         __device__ int upto(int x) {{ for (int j = 0; j < 4; ++j) if (j * j == x) return j; return 9; }}\n\
          __global__ void k(float *a, const int *in, const size_t *big, int n) {{\n\
          int i = threadIdx.x;\n{body}\n}}\n\
          void host(float *a, const int *in, const size_t *big) {{ k<<<1, 32>>>(a, in, big, 20); }}\n"
@@ -73,6 +75,18 @@ fn sizes_from_memory_are_data_where_they_are_compared() {
 }
 
 #[test]
+fn the_fields_of_a_structure_from_memory_are_data() {
+    hangs_on_data("Cell cell = ((const Cell *)in)[i]; a[cell.column] = 1;");
+    hangs_on_data("int4 v = *(const int4 *)(in + 4 * i); a[v.y] = 1;");
+    hangs_on_data("int2 v; v = ((const int2 *)in)[i]; a[i + v.x] = 1;");
+}
+
+#[test]
+fn what_a_function_finds_by_data_is_data() {
+    hangs_on_data("a[first(in, 3)] = 1;");
+}
+
+#[test]
 fn the_reason_of_a_loop_is_the_data_that_ends_it() {
     let why = |body: &str| last(body).2;
     assert_eq!(
@@ -101,6 +115,7 @@ fn what_hangs_on_no_data_is_not_called_data() {
         "int x = 0; for (int j = 0; j < 8; ++j) { if (j == i) { x = 5; break; } } a[x] = 1;",
         "int x = 0; for (int j = 0; j < 8; ++j) { if (j < i) { x = 5; continue; } } a[x] = 1;",
         "int x = in[i]; for (int j = 0; j < 4; ++j) x = j * j * i; a[x] = 1;",
+        "int x = in[i]; a[upto(i)] = 1;",
     ] {
         let (pattern, _, why) = last(body);
         assert_ne!(pattern, "DataDependent", "{body}");
