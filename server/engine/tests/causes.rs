@@ -87,6 +87,18 @@ fn what_a_function_finds_by_data_is_data() {
 }
 
 #[test]
+fn a_reason_belongs_to_the_value_that_has_it() {
+    let (_, _, why) = last(
+        "int j = 0; for (int x = i; x < 4096; x = x * x + 2) ++j; int z = i % (n - n); a[j] = 1;",
+    );
+    assert!(!why.contains("divided by 0"), "{why}");
+    let (_, _, why) = last(
+        "int z = i % (n - n); int j = 0; for (int x = i; x < 4096; x = x * x + 2) ++j; a[z] = 1;",
+    );
+    assert_eq!(why, "the index has no value: it is divided by 0");
+}
+
+#[test]
 fn the_reason_of_a_loop_is_the_data_that_ends_it() {
     let why = |body: &str| last(body).2;
     assert_eq!(
