@@ -12,7 +12,7 @@ use crate::context::{BUDGET, Budget, Context, Executions, assumed};
 use crate::facts::{
     Access, Alias, Certainty, Op, OtherCase, Pattern, Site, Space, Stride, StructField,
 };
-use crate::undefined::Doubt;
+use crate::undefined::{Doubt, reason_in};
 use crate::value::PartId;
 
 /// An access before it is measured.
@@ -216,8 +216,7 @@ impl Measure<'_> {
                 access.certainty = Certainty::Exact;
                 return access;
             }
-            let mut symbols = self.arena.symbols_of(draft.address);
-            let reason = symbols.find_map(|symbol| self.reasons.get(&symbol));
+            let reason = reason_in(self.arena, self.reasons, draft.address);
             access.why = Some(match reason {
                 Some(reason) => format!("the index has no value: {reason}"),
                 None if data => "the index hangs on data in memory".to_owned(),

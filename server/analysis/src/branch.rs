@@ -7,6 +7,7 @@ use crate::cases::{Cases, Figure};
 use crate::context::{Budget, Context, Executions, assumed};
 use crate::facts::{BarrierHazard, Branch, BranchKind, Certainty, Site, Uniformity};
 use crate::lockstep::{Agreement, Ways};
+use crate::undefined::reason_in;
 use crate::value::PartId;
 
 /// Cases looked at for one loop's trip counts, at most: they seldom repeat.
@@ -152,8 +153,7 @@ impl Measure<'_> {
                     "hangs on data: each lane takes it with probability {p} ({from})"
                 ));
             } else {
-                let mut symbols = self.arena.symbols_of(condition);
-                let reason = symbols.find_map(|symbol| self.reasons.get(&symbol));
+                let reason = reason_in(self.arena, self.reasons, condition);
                 branch.why.get_or_insert_with(|| match reason {
                     Some(reason) => format!("no value: {reason}"),
                     None if data => "hangs on data in memory".to_owned(),

@@ -1,8 +1,8 @@
 //! Expressions of the kernel: their values, the accesses they make and the operations they cost.
 
 use warplens_ir::{
-    AddressSpace, BUILD, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, MathClass,
-    Site, Storage, Type, UnaryOp, Var, VarId,
+    AddressSpace, BUILD, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, LOADED,
+    MathClass, Site, Storage, Type, UnaryOp, Var, VarId,
 };
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 
@@ -156,6 +156,16 @@ impl Executor<'_> {
         let name = if data { "data" } else { "?" };
         self.arena
             .symbol(name, SymbolKind::Opaque { data, uniform }, any())
+    }
+
+    /// A fresh integer that is a function of those and not followed: data where one of them is.
+    fn unknown_of(&mut self, operands: &[Id], uniform: bool) -> Id {
+        let data = operands.iter().any(|&id| self.hangs_on_data(id));
+        self.unknown(data, uniform)
+    }
+
+    pub(crate) fn hangs_on_data(&self, id: Id) -> bool {
+        self.arena.opaque(id) == Some(true)
     }
 
     /// The value as an integer expression.
@@ -406,7 +416,7 @@ impl Executor<'_> {
             ExprKind::Apply(routine, arguments) => self.apply(*routine, arguments, expression),
             ExprKind::Opaque(reason, parts) => {
                 let build = reason == BUILD;
-                let (mut loads, mut uniform, mut data) = (Vec::new(), build, false);
+                let (mut loads, mut uniform, mut data) = (Vec::new(), build, reason == LOADED);
                 for part in parts {
                     let mut value = self.eval(part);
                     uniform &= self.is_uniform(&value);
@@ -586,7 +596,7 @@ impl Executor<'_> {
             && (self.may_be_negative(x) || self.may_be_negative(y))
         {
             let uniform = self.is_uniform(&a) && self.is_uniform(&b);
-            let id = self.unknown(false, uniform);
+            let id = self.unknown_of(&[x, y], uniform);
             self.integer(Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
@@ -1031,7 +1041,7 @@ impl Executor<'_> {
                 self.integer(result, line, &mut operands);
                 let id = match result {
                     Some(id) => id,
-                    None => self.unknown(false, uniform),
+                    None => self.unknown_of(&ids, uniform),
                 };
                 Value::int(id)
             }
@@ -1087,7 +1097,8 @@ impl Executor<'_> {
                     line,
                     &mut operands,
                 );
-                let id = self.unknown(false, uniform);
+                let ids: Vec<Id> = values.iter().map(|value| self.as_int(value)).collect();
+                let id = self.unknown_of(&ids, uniform);
                 Value::int(id)
             }
             Function::Math(MathClass::Tensor, _) => {

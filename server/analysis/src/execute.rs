@@ -98,6 +98,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) open: Option<Open>,
     /// Routines put in place of their calls around what is executed: their statements are copies.
     pub(crate) copies: u32,
+    /// True where data decides by which `return` some lane leaves the function that is executed.
+    returns_by_data: bool,
     /// Where the value of the innermost switch stands, and its branch.
     switch: Option<(Site, usize)>,
 }
@@ -209,6 +211,7 @@ impl<'a> Executor<'a> {
             guesses: Vec::new(),
             counting_only: false,
             open: None,
+            returns_by_data: false,
             switch: None,
             copies: 0,
         }
@@ -671,6 +674,11 @@ impl<'a> Executor<'a> {
             self.arena.as_const(other_left) == Some(1),
         );
         let not = self.arena.not(truth);
+        let returns = [then_exits.returned, other_exits.returned];
+        self.returns_by_data |= self.hangs_on_data(truth)
+            && returns
+                .iter()
+                .any(|&left| self.arena.as_const(left) != Some(0));
         let a = self.under(truth, then_exits);
         let b = self.under(not, other_exits);
         self.join(a, b)
@@ -801,12 +809,14 @@ impl<'a> Executor<'a> {
         result: Option<VarId>,
         ty: &Type,
     ) -> Value {
+        let outer = std::mem::take(&mut self.returns_by_data);
         self.block_of(statements);
+        let data = std::mem::replace(&mut self.returns_by_data, outer);
         let result = match result {
             // Which of several returns a lane took is not followed.
             Some(result) if !returns_once(statements) => {
                 let unknown = if ty.is_int() {
-                    let id = self.unknown(false, false);
+                    let id = self.unknown(data, false);
                     Value::int(id)
                 } else {
                     Value::data(false)

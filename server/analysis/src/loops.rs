@@ -18,6 +18,8 @@ use crate::value::{ArrayId, Kind, Value};
 const GUESSED_TRIPS: i64 = 16;
 /// Why the end of a loop is not known that has no condition, or one that always holds.
 const ENDLESS: &str = "its condition always holds";
+/// Why the end of a loop is not known that data decides.
+const BY_DATA: &str = "the loop's bound hangs on data";
 /// A value that follows no line is listed for at most this many iterations.
 const LONGEST_TABLE: usize = 4096;
 
@@ -64,14 +66,16 @@ impl Executor<'_> {
         assigned.dedup();
         let entry: Vec<(VarId, Value)> =
             assigned.iter().map(|&id| (id, self.variable(id))).collect();
-        let (mut motions, has_break) =
+        let (mut motions, ending) =
             self.motions(*kind, condition.as_ref(), step.as_ref(), body, &entry);
+        let has_break = ending.may_break;
         // What a branch changes before it leaves is not in the state after one iteration.
         let mut leaving = Leaving::default();
         leaving.search(body);
         for ((id, _), motion) in entry.iter().zip(&mut motions) {
             if leaving.continued.contains(id) {
-                *motion = Motion::Lost(true, false);
+                let data = ending.continues_by_data || matches!(motion, Motion::Lost(true, _));
+                *motion = Motion::Lost(data, false);
             }
         }
 
@@ -106,7 +110,13 @@ impl Executor<'_> {
             Trips::Unknown(why) if why == ENDLESS && !has_break => {
                 Some(format!("nothing ends the loop: {why}"))
             }
+            Trips::Unknown(why) if why == ENDLESS && ending.by_data => {
+                Some("a break that hangs on data ends the loop".to_owned())
+            }
             Trips::Unknown(why) => Some(why.clone()),
+            Trips::Known { .. } if has_break && ending.by_data => {
+                Some("a break that hangs on data may end the loop".to_owned())
+            }
             Trips::Known { .. } if has_break => {
                 Some("a break may end the loop before its bound".to_owned())
             }
@@ -231,6 +241,9 @@ impl Executor<'_> {
         }
 
         let origins = self.carried(&entry, (outer, inner), (counter, symbol));
+        // What a variable holds behind a loop that data ends hangs on that data.
+        let ends_by_data =
+            ending.by_data || matches!(&trips, Trips::Unknown(why) if why == BY_DATA);
         // After the last iteration. The test that fails may move a variable once more.
         let mut by_test = Vec::new();
         if *kind == LoopKind::For
@@ -241,13 +254,17 @@ impl Executor<'_> {
         for ((id, value), motion) in entry.iter().zip(&motions) {
             let after = match (trips_id, has_break || by_test.contains(id)) {
                 _ if leaving.broke.contains(id) => {
-                    self.moved(value, &Motion::Lost(true, false), counter)
+                    let data = ends_by_data || matches!(motion, Motion::Lost(true, _));
+                    self.moved(value, &Motion::Lost(data, false), counter)
                 }
                 (Some(trips), false) => self.moved(value, motion, trips),
                 _ => match motion {
                     Motion::Still => value.clone(),
-                    Motion::Lost(..) => self.moved(value, motion, counter),
-                    _ => self.moved(value, &Motion::Lost(false, false), counter),
+                    Motion::Lost(data, uniform) => {
+                        let motion = Motion::Lost(*data || ends_by_data, *uniform);
+                        self.moved(value, &motion, counter)
+                    }
+                    _ => self.moved(value, &Motion::Lost(ends_by_data, false), counter),
                 },
             };
             let origin = origins.get(id).copied().unwrap_or(after.origin);
@@ -269,7 +286,11 @@ impl Executor<'_> {
                     self.arena
                         .binary(BinaryOp::LogicalAnd, enters, exits.returned)
                 }
-                _ => self.unknown(false, true),
+                _ => {
+                    let data = ends_by_data || self.hangs_on_data(exits.returned);
+                    let uniform = !self.arena.varies_by_lane(exits.returned);
+                    self.unknown(data, uniform)
+                }
             };
         }
         left
@@ -370,7 +391,7 @@ impl Executor<'_> {
         "iteration".to_owned()
     }
 
-    /// Looks at one iteration to see how each variable moves; true where a break may end the loop.
+    /// Looks at one iteration to see how each variable moves, and what ends the loop before its condition.
     fn motions(
         &mut self,
         kind: LoopKind,
@@ -378,7 +399,7 @@ impl Executor<'_> {
         step: Option<&Expr>,
         body: &[Stmt],
         entry: &[(VarId, Value)],
-    ) -> (Vec<Motion>, bool) {
+    ) -> (Vec<Motion>, Ending) {
         self.begin_look();
         let pending = std::mem::take(&mut self.pending);
         let mark = self.env.mark();
@@ -415,11 +436,16 @@ impl Executor<'_> {
         {
             self.eval(condition);
         }
-        let motions = entry
+        let mut ends = Vec::new();
+        let mut motions: Vec<Motion> = entry
             .iter()
             .zip(&stand_ins)
             .map(|((id, before), &stand_in)| {
                 let after = self.env.get(*id).cloned();
+                ends.push(after.as_ref().and_then(|after| match after.kind {
+                    Kind::Int(end) | Kind::Pointer(_, end) => Some(end),
+                    Kind::Data => None,
+                }));
                 self.motion(before, after, stand_in)
             })
             .collect();
@@ -427,10 +453,62 @@ impl Executor<'_> {
         self.context = context;
         self.pending = pending;
         self.end_look();
+        let by_data = self.moved_by_data(entry, &ends, &stand_ins, &motions);
+        for (motion, &data) in motions.iter_mut().zip(&by_data) {
+            if let Motion::Lost(of_data, _) = motion {
+                *of_data |= data;
+            }
+        }
         // What leaves by `return` ends the loop for that lane as well.
-        let has_break = self.arena.as_const(exits.broke) != Some(0)
-            || self.arena.as_const(exits.returned) != Some(0);
-        (motions, has_break)
+        let breaks = [exits.broke, exits.returned];
+        let ending = Ending {
+            may_break: (breaks.iter()).any(|&left| self.arena.as_const(left) != Some(0)),
+            by_data: (breaks.iter()).any(|&left| self.is_by_data(left, &stand_ins, &by_data)),
+            continues_by_data: self.is_by_data(exits.continued, &stand_ins, &by_data),
+        };
+        (motions, ending)
+    }
+
+    /// Which variables hang on data in some iteration: through what they begin with, through what is assigned,
+    /// or through another one that does.
+    fn moved_by_data(
+        &self,
+        entry: &[(VarId, Value)],
+        ends: &[Option<Id>],
+        stand_ins: &[Id],
+        motions: &[Motion],
+    ) -> Vec<bool> {
+        let mut by_data: Vec<bool> = (entry.iter().zip(ends).zip(stand_ins).zip(motions))
+            .map(|((((_, before), end), &stand_in), motion)| {
+                let keeps = match (end, self.arena.as_symbol(stand_in)) {
+                    (Some(end), Some(own)) => self.arena.depends_on(*end, own),
+                    _ => false,
+                };
+                matches!(motion, Motion::Lost(true, _)) || (keeps && self.is_data(before))
+            })
+            .collect();
+        loop {
+            let more = ends
+                .iter()
+                .zip(&by_data)
+                .map(|(end, &known)| {
+                    known || end.is_some_and(|end| self.is_by_data(end, stand_ins, &by_data))
+                })
+                .collect();
+            if more == by_data {
+                return by_data;
+            }
+            by_data = more;
+        }
+    }
+
+    /// True where an expression of one iteration hangs on data, itself or through a variable that does.
+    fn is_by_data(&self, id: Id, stand_ins: &[Id], by_data: &[bool]) -> bool {
+        self.hangs_on_data(id)
+            || stand_ins.iter().zip(by_data).any(|(&stand_in, &data)| {
+                data && (self.arena.as_symbol(stand_in))
+                    .is_some_and(|symbol| self.arena.depends_on(id, symbol))
+            })
     }
 
     fn motion(&mut self, before: &Value, after: Option<Value>, stand_in: Id) -> Motion {
@@ -484,7 +562,10 @@ impl Executor<'_> {
         match motion {
             Motion::Still => value.clone(),
             Motion::Lost(data, uniform) => lost(self, *data, *uniform),
-            Motion::Geometric(..) => lost(self, false, false),
+            Motion::Geometric(..) => {
+                let data = self.is_data(value);
+                lost(self, data, false)
+            }
             Motion::Listed(values) => {
                 let id = self.arena.table(iterations, values);
                 Value::int(id)
@@ -585,7 +666,7 @@ impl Executor<'_> {
                 }
             }
             None => Trips::Unknown(match self.arena.opaque(truth) {
-                Some(true) => "the loop's bound hangs on data".to_owned(),
+                Some(true) => BY_DATA.to_owned(),
                 _ if self.never_fails(truth, plain, iteration) => ENDLESS.to_owned(),
                 _ => "the loop's bound was not understood".to_owned(),
             }),
@@ -816,6 +897,7 @@ impl Executor<'_> {
             matches!((motion, value.kind), (Motion::Geometric(.., factor), Kind::Int(id)) if *factor || assumed(&self.arena, id))
         });
         let mut trips = None;
+        let mut decides_by_data = false;
         for turn in 0..LONGEST_TABLE {
             let after = turn + usize::from(kind == LoopKind::Do);
             while lists
@@ -825,20 +907,15 @@ impl Executor<'_> {
             {
                 for (list, motion) in lists.iter_mut().zip(&motions) {
                     if let (Some((last, values)), Motion::Geometric(op, by, _)) = (list, motion) {
-                        *last = match op {
-                            BinaryOp::Shl => last.wrapping_mul(*by),
-                            op => op.apply(*last, *by),
-                        };
+                        *last = following(*op, *last, *by);
                         values.push(*last);
                     }
                 }
             }
-            let now: Vec<Motion> = motions
-                .iter()
-                .zip(&lists)
-                .map(|(motion, list)| match (motion, list) {
+            let now: Vec<Motion> = (motions.iter().zip(&lists).zip(entry))
+                .map(|((motion, list), (_, before))| match (motion, list) {
                     (Motion::Geometric(..), Some((_, values))) => Motion::Listed(values.clone()),
-                    (Motion::Geometric(..), None) => Motion::Lost(false, false),
+                    (Motion::Geometric(..), None) => Motion::Lost(self.is_data(before), false),
                     (motion, _) => motion.clone(),
                 })
                 .collect();
@@ -856,22 +933,36 @@ impl Executor<'_> {
                     break;
                 }
                 Some(_) => {}
-                None => break,
+                None => {
+                    decides_by_data = self.hangs_on_data(truth);
+                    break;
+                }
             }
             // A value that has come to rest ends no loop.
             if turn > 200 {
                 break;
             }
         }
-        // A list that does not reach the loop's end says nothing of the iterations behind its own.
-        let motions = motions
-            .into_iter()
-            .zip(lists)
-            .map(|(motion, list)| match (motion, list) {
-                (Motion::Geometric(..), Some((_, values))) if trips.is_some() => {
+        // A list that does not reach the loop's end says nothing of the iterations behind its own; where data ends the
+        // loop, these are the ones that are looked at.
+        for (list, motion) in lists.iter_mut().zip(&motions) {
+            if let (Some((last, values)), Motion::Geometric(op, by, _), true) =
+                (list, motion, decides_by_data)
+            {
+                while values.len() as i64 <= GUESSED_TRIPS {
+                    *last = following(*op, *last, *by);
+                    values.push(*last);
+                }
+            }
+        }
+        let motions = (motions.into_iter().zip(lists).zip(entry))
+            .map(|((motion, list), (_, before))| match (motion, list) {
+                (Motion::Geometric(..), Some((_, values)))
+                    if trips.is_some() || decides_by_data =>
+                {
                     Motion::Listed(values)
                 }
-                (Motion::Geometric(..), _) => Motion::Lost(false, false),
+                (Motion::Geometric(..), _) => Motion::Lost(self.is_data(before), false),
                 (motion, _) => motion,
             })
             .collect();
@@ -883,10 +974,37 @@ impl Executor<'_> {
                 pinned,
                 going: None,
             },
+            None if decides_by_data => Trips::Unknown(BY_DATA.to_owned()),
             None => Trips::Unknown("the loop's bound was not understood".to_owned()),
         };
         (motions, trips)
     }
+
+    fn is_data(&self, value: &Value) -> bool {
+        match value.kind {
+            Kind::Int(id) | Kind::Pointer(_, id) => self.hangs_on_data(id),
+            Kind::Data => true,
+        }
+    }
+}
+
+/// What a variable that moves by a factor holds next.
+fn following(op: BinaryOp, value: i64, by: i64) -> i64 {
+    match op {
+        BinaryOp::Shl => value.wrapping_mul(by),
+        op => op.apply(value, by),
+    }
+}
+
+/// What ends a loop beside its condition.
+#[derive(Debug, Clone, Copy)]
+struct Ending {
+    /// A `break` or a `return` may.
+    may_break: bool,
+    /// Data decides who leaves the loop so.
+    by_data: bool,
+    /// Data decides who goes on to the next iteration before the end of this one.
+    continues_by_data: bool,
 }
 
 /// How often a loop runs.

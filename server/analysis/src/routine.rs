@@ -223,7 +223,7 @@ impl Executor<'_> {
         match value.kind {
             Kind::Int(id) => match (self.arena.as_const(id), self.arena.opaque(id)) {
                 (Some(value), _) => Some(Shape::Constant(value)),
-                (None, Some(true)) => Some(Shape::Integer {
+                (None, Some(true)) if !self.arena.has_placeholder(id) => Some(Shape::Integer {
                     uniform: !self.arena.varies_by_lane(id),
                 }),
                 _ => None,

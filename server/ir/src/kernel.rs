@@ -167,7 +167,7 @@ pub enum ExprKind {
     Inline(Vec<Stmt>, Option<VarId>),
     /// A call of a function that is kept once: its arguments, as many as it has parameters.
     Apply(RoutineId, Vec<Expr>),
-    /// Not understood, or [`BUILD`]; its understood parts are evaluated.
+    /// Not understood, or [`BUILD`] or [`LOADED`]; its understood parts are evaluated.
     Opaque(String, Vec<Expr>),
 }
 
@@ -267,6 +267,9 @@ pub struct Kernel {
 
 /// The reason of an opaque value that the build's options decide: one function of its parts for the whole launch.
 pub const BUILD: &str = "given by the build";
+
+/// The reason of an opaque value that came from memory with the structure around it: what it is hangs on data.
+pub const LOADED: &str = "loaded with its structure";
 
 /// Something that was assumed to read a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ mod walk;
 
 pub use functions::{Bits, Function, MathClass, known as known_function};
 pub use kernel::{
-    AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel,
+    AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel, LOADED,
     LoopKind, Routine, RoutineId, Stmt, StmtKind, Storage, UnaryOp, Var, VarId,
 };
 pub use launch::{

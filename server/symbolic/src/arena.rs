@@ -336,13 +336,14 @@ impl Arena {
         })
     }
 
-    /// What keeps it from being known: `Some(true)` data in memory, `Some(false)` something not understood.
+    /// What keeps it from being known: `Some(true)` data in memory, `Some(false)` something not understood
+    /// alone. Where both do, understanding the rest would not make it known: it hangs on data.
     pub fn opaque(&self, id: Id) -> Option<bool> {
         let mut found = None;
         for symbol in self.symbols_of(id) {
             match self.symbol_kind(symbol) {
-                SymbolKind::Opaque { data, .. } => found = Some(found.unwrap_or(true) && data),
-                SymbolKind::Placeholder => found = Some(false),
+                SymbolKind::Opaque { data, .. } => found = Some(found.unwrap_or(false) || data),
+                SymbolKind::Placeholder => found = Some(found.unwrap_or(false)),
                 _ => {}
             }
         }

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::Lowering;
-use crate::kernel::{Expr, ExprKind, Storage, VarId};
-use crate::{Site, Type};
+use crate::kernel::{Expr, ExprKind, LOADED, Storage, VarId};
+use crate::{Function, Site, Type};
 
 /// Structures with more scalars than this stay whole.
 const MOST_FIELDS: usize = 32;
@@ -108,6 +108,7 @@ impl Lowering<'_> {
         };
         let site = target.site;
         let mut all = Vec::with_capacity(leaves.len() + 1);
+        let reason = if is_loaded(&value) { LOADED } else { "" };
         let sources: Vec<Option<Expr>> = match &value.kind {
             ExprKind::List(parts) if !parts.is_empty() => {
                 let mut flat = Vec::new();
@@ -161,7 +162,7 @@ impl Lowering<'_> {
         for ((_, leaf), from) in leaves.iter().zip(sources) {
             let to = self.var(*leaf, site);
             let from = from.unwrap_or(Expr {
-                kind: ExprKind::Opaque(String::new(), Vec::new()),
+                kind: ExprKind::Opaque(reason.to_owned(), Vec::new()),
                 ty: to.ty.clone(),
                 site,
             });
@@ -213,6 +214,20 @@ impl Lowering<'_> {
         let id = self.fresh(name, ty, Storage::Local, site);
         self.split_variable(id);
         id
+    }
+}
+
+/// True for a structure that memory holds, or another lane.
+fn is_loaded(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Index(..) | ExprKind::Deref(_) => true,
+        ExprKind::Call(function, _) => matches!(
+            function,
+            Function::Load | Function::Texture { .. } | Function::WarpExchange
+        ),
+        ExprKind::Field(base, _) | ExprKind::Cast(_, base) => is_loaded(base),
+        ExprKind::List(parts) => matches!(parts.as_slice(), [one] if is_loaded(one)),
+        _ => false,
     }
 }
 

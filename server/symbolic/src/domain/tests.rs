@@ -372,3 +372,42 @@ fn loops_that_move_evenly_are_not_multiplied_out() {
     assert!(outcome.complete, "{outcome:?}");
     assert_eq!(rounds, 64_000.0);
 }
+
+#[test]
+fn the_inside_of_a_volume_is_a_few_boxes() {
+    // 512³ threads of which those four and more from each face take part.
+    let mut arena = Arena::new();
+    let domain = Domain::new(32, [16, 16, 1]);
+    let mut counters = Vec::new();
+    let mut guards = Vec::new();
+    let mut address = arena.constant(0);
+    for (axis, extent) in [(0u8, 32), (1, 32), (2, 512)] {
+        let thread = arena.symbol("t", SymbolKind::Thread(axis), domain.thread_range(axis));
+        let block = arena.symbol("b", SymbolKind::Counter { extent }, Interval::ANY);
+        counters.extend(arena.as_symbol(block));
+        let first = arena.scale(block, 512 / extent);
+        let at = arena.add(first, thread);
+        let (least, most) = (arena.constant(4), arena.constant(508));
+        for condition in [
+            arena.binary(BinaryOp::Le, least, at),
+            arena.binary(BinaryOp::Lt, at, most),
+        ] {
+            let holds = true;
+            guards.push(Guard { condition, holds });
+        }
+        let row = arena.scale(at, 4 * 512i64.pow(u32::from(axis)));
+        address = arena.add(address, row);
+    }
+    let query = Query {
+        counters: &counters,
+        guards: &guards,
+        roots: &[(address, 32)],
+        budget: 1000,
+    };
+    let mut lanes = 0.0;
+    let outcome = domain.visit(&arena, &query, &mut |case| {
+        lanes += case.weight * f64::from(case.active.count_ones());
+    });
+    assert!(outcome.complete && outcome.looked_at < 500, "{outcome:?}");
+    assert_eq!(lanes, 504f64.powi(3));
+}

@@ -189,10 +189,10 @@ impl<'a> Walk<'a> {
             && let Some(variable) = self.variable_to_cut(ranges, &open)
         {
             let (lo, hi) = ranges[variable];
-            let middle = lo + (hi - lo) / 2;
-            for half in [(lo, middle), (middle, hi)] {
+            let cut = self.cut(ranges, variable, &open);
+            for part in [(lo, cut), (cut, hi)] {
                 let mut ranges = ranges.to_vec();
-                ranges[variable] = half;
+                ranges[variable] = part;
                 self.boxed(&ranges, &open);
             }
             return;
@@ -219,6 +219,58 @@ impl<'a> Walk<'a> {
             }
         }
         best
+    }
+
+    /// Where a box is cut along a variable: behind the most values, from either end, for which some guard is decided,
+    /// else in the middle. Each piece more along one variable is cut again along all others.
+    fn cut(&mut self, ranges: &[Range], variable: usize, open: &[usize]) -> i64 {
+        let (lo, hi) = ranges[variable];
+        let middle = lo + (hi - lo) / 2;
+        let mut part = ranges.to_vec();
+        if self.decides(&mut part, variable, (lo, middle), open) {
+            // All up to `decided` are, those up to `beyond` are not.
+            let (mut decided, mut beyond) = (middle, hi);
+            while beyond - decided > 1 {
+                let to = decided + (beyond - decided) / 2;
+                self.boxes += 1;
+                if self.decides(&mut part, variable, (lo, to), open) {
+                    decided = to;
+                } else {
+                    beyond = to;
+                }
+            }
+            return decided;
+        }
+        if self.decides(&mut part, variable, (middle, hi), open) {
+            let (mut decided, mut beyond) = (middle, lo);
+            while decided - beyond > 1 {
+                let from = beyond + (decided - beyond) / 2;
+                self.boxes += 1;
+                if self.decides(&mut part, variable, (from, hi), open) {
+                    decided = from;
+                } else {
+                    beyond = from;
+                }
+            }
+            return decided;
+        }
+        middle
+    }
+
+    /// True where some open guard is decided for these values of a variable, `part` being the box around it.
+    fn decides(
+        &mut self,
+        part: &mut [Range],
+        variable: usize,
+        values: Range,
+        open: &[usize],
+    ) -> bool {
+        part[variable] = values;
+        self.compute_intervals(part);
+        open.iter().any(|&guard| {
+            let range = self.intervals[self.guards[guard].0];
+            range.never_zero() || range.single() == Some(0)
+        })
     }
 
     /// After how many values of the variable every open guard is as before. The shifts must be known.
