@@ -41,7 +41,7 @@ pub enum Bits {
 }
 
 /// A known function.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Function {
     /// Arithmetic on data.
     Math(MathClass),

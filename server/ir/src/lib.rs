@@ -9,6 +9,7 @@ mod launch;
 mod lower;
 mod outline;
 mod place;
+mod places;
 mod standard;
 mod types;
 mod unit;
@@ -25,5 +26,7 @@ pub use launch::{
 pub use lower::{TemplateArguments, lower};
 pub use outline::{Item, ItemKind, outline};
 pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
+pub use places::Places;
 pub use types::{AddressSpace, Bound, Callable, Callee, Class, Field, Struct, Type};
 pub use unit::{Constant, Definition, Unit, text_hash};
+pub use walk::each_site;
