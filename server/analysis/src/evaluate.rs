@@ -805,7 +805,7 @@ impl Executor<'_> {
         let (probability, probability_from) = self.probability(condition);
         let branch = self.new_branch(BranchDraft {
             site: condition.site,
-            text: self.text_of(condition.site),
+            text: self.kernel.places.quote(condition.site),
             kind: BranchKind::Select,
             condition: Some(truth),
             context: outer,
@@ -1209,7 +1209,7 @@ impl Executor<'_> {
         let address = self.unknown(true, false);
         self.accesses.push(AccessDraft {
             site: place.site,
-            text: self.text_of(place.site),
+            text: self.kernel.places.quote(place.site),
             array: name,
             space,
             shared: None,
@@ -1603,7 +1603,7 @@ impl Executor<'_> {
         let site = expression.site;
         self.accesses.push(AccessDraft {
             site,
-            text: self.text_of(site),
+            text: self.kernel.places.quote(site),
             array: name,
             space,
             shared,
@@ -1694,22 +1694,6 @@ impl Executor<'_> {
             at = base;
         }
         None
-    }
-
-    pub(crate) fn text_of(&self, site: Site) -> String {
-        if let Some(line) = (site.callee as usize)
-            .checked_sub(1)
-            .and_then(|at| self.kernel.callees.get(at))
-        {
-            return line.text.to_string();
-        }
-        let (start, end) = (site.span.start as usize, site.span.end as usize);
-        self.text
-            .get(start..end)
-            .unwrap_or("")
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
     }
 }
 

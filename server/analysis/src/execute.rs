@@ -48,7 +48,6 @@ pub(crate) struct Exits {
 
 pub(crate) struct Executor<'a> {
     pub(crate) kernel: &'a Kernel,
-    pub(crate) text: &'a str,
     profile: &'a Profile,
     request: &'a Request<'a>,
     pub(crate) arguments: &'a [(String, i64, bool)],
@@ -172,7 +171,6 @@ impl<'a> Executor<'a> {
         };
         Executor {
             kernel: request.kernel,
-            text: request.text,
             profile: request.profile,
             request,
             arguments: request.arguments,
@@ -261,7 +259,7 @@ impl<'a> Executor<'a> {
     pub(crate) fn probability(&self, condition: &warplens_ir::Expr) -> (f64, From) {
         let line = condition.site.line;
         let mut given = self.request.probabilities.iter();
-        if let Some((_, probability)) = given.find(|(at, _)| *at == line || *at + 1 == line) {
+        if let Some((_, probability)) = given.find(|(at, _)| *at == line) {
             return (*probability, From::Directive);
         }
         match expected(condition) {
@@ -601,7 +599,7 @@ impl<'a> Executor<'a> {
             Some((_, branch)) => branch,
             None => self.new_branch(BranchDraft {
                 site: condition.site,
-                text: self.text_of(condition.site),
+                text: self.kernel.places.quote(condition.site),
                 kind: BranchKind::If,
                 condition: Some(truth),
                 context: outer,
@@ -694,7 +692,7 @@ impl<'a> Executor<'a> {
         let (probability, probability_from) = self.probability(way);
         let branch = self.new_branch(BranchDraft {
             site,
-            text: self.text_of(site),
+            text: self.kernel.places.quote(site),
             kind: BranchKind::Switch,
             condition: Some(id),
             context: self.context,
@@ -958,7 +956,6 @@ impl<'a> Executor<'a> {
         KernelFacts {
             name: self.kernel.name.clone(),
             name_site: self.kernel.name_site,
-            callees: self.kernel.callees.clone(),
             launch,
             warp_size: self.profile.warp_size,
             accesses,

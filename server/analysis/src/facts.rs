@@ -1,10 +1,10 @@
 //! What is known about one kernel, for one launch on one GPU.
 //!
-//! Everything here is plain data: rules and models read it, nothing below knows them. Positions are
-//! relative to the kernel's own text (byte 0 is its first byte, line 0 its first line), so that facts can
-//! be kept while the kernel moves about its file.
+//! Everything here is plain data: rules and models read it, nothing below knows them. Positions and lines are
+//! numbers in their order: [`Places`] knows where they stand, so that facts can be kept while comments and white
+//! space move the kernel's text.
 
-pub use warplens_ir::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
+pub use warplens_ir::{CalleeLine, Launch, NotUnderstood, Places, Site, Source, Span};
 
 /// How far a figure can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -294,7 +294,7 @@ impl Chain {
 /// A stretch of straight code: between barriers, branches and the ends of loops.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Region {
-    /// The line of what it begins behind, relative to the kernel.
+    /// The line of what it begins behind, as sites number it.
     pub line: u32,
     /// Instructions.
     pub operations: f64,
@@ -567,7 +567,7 @@ pub enum Node {
         uses: Vec<usize>,
         /// Longest chain of dependent instructions in this stretch.
         chain: f64,
-        /// Source line, relative to the kernel.
+        /// Source line, as sites number it.
         line: u32,
     },
     /// One memory instruction.
@@ -630,7 +630,7 @@ pub struct SharedArray {
 /// A number that the user did not give and the source does not fix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assumption {
-    /// What: `n`, `blockDim`, `alignment(in)`, `probability(line 12)`.
+    /// What: `n`, `blockDim`, `alignment(in)`, `probability(`v > 3`)`.
     pub symbol: String,
     /// Its value as text: `1024`, `256,1,1`, `256-byte aligned`.
     pub value: String,
@@ -645,8 +645,6 @@ pub struct KernelFacts {
     pub name: String,
     /// Where the name stands.
     pub name_site: Site,
-    /// Lines of the functions it calls, which sites refer to.
-    pub callees: std::sync::Arc<[CalleeLine]>,
     /// The launch these facts hold for.
     pub launch: Launch,
     /// Lanes of a warp or wave on the target.

@@ -32,8 +32,6 @@ use facts::{KernelFacts, Launch};
 pub struct Request<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The kernel's text: byte 0 is where its sites count from.
-    pub text: &'a str,
     /// Its launch.
     pub launch: Launch,
     /// The GPU.
@@ -42,7 +40,7 @@ pub struct Request<'a> {
     pub arguments: &'a [(String, i64, bool)],
     /// Parameters that the launch covers with its blocks, where both were assumed.
     pub covers: &'a [Cover],
-    /// Probabilities of conditions that hang on data, by line relative to the kernel.
+    /// Probabilities of conditions that hang on data, by the line of their sites.
     pub probabilities: &'a [(u32, f64)],
 }
 

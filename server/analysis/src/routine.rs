@@ -7,7 +7,7 @@
 //! to touch memory, to synchronise or to ask which thread it is in is put in place of each call instead.
 
 use rustc_hash::FxHashMap;
-use warplens_ir::{Expr, ExprKind, Routine, RoutineId, Site, Stmt, StmtKind, Type};
+use warplens_ir::{Expr, Routine, RoutineId, Site, Stmt, Type, each_site};
 
 use crate::context::{Budget, Executions};
 use crate::execute::Executor;
@@ -415,79 +415,14 @@ impl Executor<'_> {
 
 /// Gives every site the place of a call; the lines of the function stay.
 fn move_to(statements: &mut [Stmt], call: Site) {
-    for statement in statements {
-        place(&mut statement.site, call);
-        match &mut statement.kind {
-            StmtKind::Declare(_, value) | StmtKind::Return(value) => {
-                if let Some(value) = value {
-                    move_expression(value, call);
-                }
-            }
-            StmtKind::Expr(value) => move_expression(value, call),
-            StmtKind::If(condition, then, otherwise) => {
-                move_expression(condition, call);
-                move_to(then, call);
-                move_to(otherwise, call);
-            }
-            StmtKind::Loop {
-                init,
-                condition,
-                step,
-                body,
-                ..
-            } => {
-                move_to(init, call);
-                for value in condition.iter_mut().chain(step) {
-                    move_expression(value, call);
-                }
-                move_to(body, call);
-            }
-            StmtKind::Block(inner) => move_to(inner, call),
-            StmtKind::Switch(way, inner) => {
-                move_expression(way, call);
-                move_to(inner, call);
-            }
-            StmtKind::Break | StmtKind::Continue | StmtKind::Barrier | StmtKind::Unknown(_) => {}
-        }
-    }
-}
-
-fn move_expression(expression: &mut Expr, call: Site) {
-    place(&mut expression.site, call);
-    match &mut expression.kind {
-        ExprKind::Unary(_, a)
-        | ExprKind::Cast(_, a)
-        | ExprKind::Deref(a)
-        | ExprKind::Field(a, _)
-        | ExprKind::AddressOf(a)
-        | ExprKind::Step(_, _, a) => move_expression(a, call),
-        ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) | ExprKind::Assign(_, a, b) => {
-            move_expression(a, call);
-            move_expression(b, call);
-        }
-        ExprKind::Select(a, b, c) => {
-            move_expression(a, call);
-            move_expression(b, call);
-            move_expression(c, call);
-        }
-        ExprKind::Call(_, parts)
-        | ExprKind::List(parts)
-        | ExprKind::Opaque(_, parts)
-        | ExprKind::Apply(_, parts) => {
-            for part in parts {
-                move_expression(part, call);
-            }
-        }
-        ExprKind::Inline(statements, _) => move_to(statements, call),
-        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
-    }
-}
-
-fn place(site: &mut Site, call: Site) {
-    site.span = call.span;
-    site.line = call.line;
-    site.column = call.column;
-    if site.callee == 0 {
-        site.callee = call.callee;
-    }
+    each_site(statements, &mut |site| {
+        *site = Site {
+            callee: if site.callee == 0 {
+                call.callee
+            } else {
+                site.callee
+            },
+            ..call
+        };
+    });
 }

@@ -25,7 +25,7 @@ const MEDIAN: Duration = Duration::from_millis(1);
 fn main() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/matmul.cu");
     let source = std::fs::read_to_string(path).expect("our kernel");
-    let (kernel, text) = read(&source, "matmul_tiled");
+    let kernel = read(&source, "matmul_tiled");
     let profile = Profiles::builtin()
         .get("a100-sxm4-40gb")
         .expect("the default GPU");
@@ -39,7 +39,6 @@ fn main() {
     let arguments = [("n".to_owned(), 1024, false)];
     let request = Request {
         kernel: &kernel,
-        text: &text,
         launch,
         profile: &profile,
         arguments: &arguments,
@@ -86,8 +85,8 @@ impl Includes for NoHeaders {
     }
 }
 
-/// A kernel's IR and its text.
-fn read(source: &str, name: &str) -> (Kernel, String) {
+/// A kernel's IR.
+fn read(source: &str, name: &str) -> Kernel {
     let options = Options {
         macros: Macros::default(),
         known_absent: &|_| false,
@@ -108,7 +107,7 @@ fn read(source: &str, name: &str) -> (Kernel, String) {
     let unit = Arc::new(Unit::new(&parsed, &items, None, false));
     let found = items.iter().find_map(|item| {
         let kernel = lower(&parsed, item, &unit, &TemplateArguments::default())?;
-        (kernel.name == name).then(|| (kernel, source[item.source.clone()].to_owned()))
+        (kernel.name == name).then_some(kernel)
     });
     found.expect("the kernel is there")
 }

@@ -15,7 +15,6 @@ use crate::engine::Lowered;
 pub(crate) struct Counting {
     /// Nothing where nobody will ask: a kernel in IR may be larger than all else that is known of it.
     lowered: Option<Arc<Lowered>>,
-    text: String,
     launch: Launch,
     arguments: Vec<(String, i64, bool)>,
     expressions: OnceLock<Expressions>,
@@ -24,13 +23,11 @@ pub(crate) struct Counting {
 impl Counting {
     pub(crate) fn new(
         lowered: Option<Arc<Lowered>>,
-        text: &str,
         launch: Launch,
         arguments: Vec<(String, i64, bool)>,
     ) -> Counting {
         Counting {
             lowered,
-            text: text.to_owned(),
             launch,
             arguments,
             expressions: OnceLock::new(),
@@ -45,7 +42,6 @@ impl Counting {
             let made = catch_unwind(AssertUnwindSafe(|| {
                 count_expressions(&Request {
                     kernel: &lowered.kernel,
-                    text: &self.text,
                     launch: self.launch,
                     profile,
                     arguments: &self.arguments,

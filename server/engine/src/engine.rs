@@ -77,6 +77,8 @@ pub struct Engine {
 #[derive(Debug)]
 pub(crate) struct Lowered {
     pub(crate) kernel: Kernel,
+    /// A hash of the kernel apart from where it stands: what its analysis is kept under.
+    fingerprint: u64,
     /// Registers and static shared bytes, once some analysis has found them.
     pub(crate) resources: Mutex<Option<(u32, u64)>>,
 }
@@ -819,7 +821,6 @@ impl Engine {
                             continue;
                         }
                     };
-                    let (key, lowered) = lowered;
                     let given = Given::of(
                         &lowered.kernel,
                         item,
@@ -829,9 +830,9 @@ impl Engine {
                         settings,
                         overrides,
                     );
-                    let Some(analysis) = self.analysis(
-                        key, &lowered, &given, program, item, &profile, settings, overrides,
-                    ) else {
+                    let Some(analysis) =
+                        self.analysis(&lowered, &given, &profile, settings, overrides)
+                    else {
                         problems.push(lost(name));
                         continue;
                     };
@@ -844,6 +845,7 @@ impl Engine {
                         language: program.text.language,
                         variant: at,
                         variants: names.clone(),
+                        places: Arc::clone(&lowered.kernel.places),
                         functions: Arc::new(function_lines(program)),
                     };
                     for finding in &placed.analysis.findings {
@@ -900,15 +902,14 @@ impl Engine {
         Some((program, item))
     }
 
-    /// A kernel in IR with the key of all it hangs on; `Err` where lowering it failed.
-    #[allow(clippy::type_complexity, reason = "used once")]
+    /// A kernel in IR; `Err` where lowering it failed.
     fn lowered(
         &self,
         program: &Program,
         item: &Item,
         site: &LaunchSite,
         overrides: &Overrides,
-    ) -> Result<Option<(u64, Arc<Lowered>)>, ()> {
+    ) -> Result<Option<Arc<Lowered>>, ()> {
         let template = TemplateArguments {
             given: overrides
                 .template_args
@@ -931,7 +932,7 @@ impl Engine {
             .map(|options| options.fingerprint());
         let key = hash(&[&program.unit_key, &text, &source, &template_key, &options]);
         if let Some(lowered) = self.kernels.get(key) {
-            return Ok(Some((key, lowered)));
+            return Ok(Some(lowered));
         }
         let made = catch_unwind(AssertUnwindSafe(|| {
             lower(&program.text, item, &program.unit, &template)
@@ -941,7 +942,7 @@ impl Engine {
                 let linked = self.project.linked(&program.text.path);
                 for file in &linked {
                     let read = |callee: &CalleeLine| callee.path.as_deref() == Some(file.as_path());
-                    if kernel.callees.iter().any(read) {
+                    if kernel.places.callees().iter().any(read) {
                         let name = file.file_name().unwrap_or_default().to_string_lossy();
                         kernel.assumed.push(Assumption {
                             name: name.into_owned(),
@@ -956,10 +957,11 @@ impl Engine {
                         .extend(options.assumptions(|name| stands_in(name, &program.text)));
                 }
                 let lowered = Lowered {
+                    fingerprint: kernel.fingerprint(),
                     kernel,
                     resources: Mutex::new(None),
                 };
-                Ok(Some((key, self.kernels.put(key, lowered))))
+                Ok(Some(self.kernels.put(key, lowered)))
             }
             Ok(None) => Ok(None),
             Err(_) => Err(()),
@@ -967,20 +969,16 @@ impl Engine {
     }
 
     /// A kernel's analysis; `None` where it failed.
-    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
     fn analysis(
         &self,
-        key: u64,
         lowered: &Arc<Lowered>,
         given: &Given,
-        program: &Program,
-        item: &Item,
         profile: &Arc<Profile>,
         settings: &Settings,
         overrides: &Overrides,
     ) -> Option<Arc<KernelAnalysis>> {
         let analysis_key = hash(&[
-            &key,
+            &lowered.fingerprint,
             given,
             &profile.id,
             &profile.bank_rule,
@@ -990,9 +988,8 @@ impl Engine {
         if let Some(analysis) = self.analyses.get(analysis_key) {
             return Some(analysis);
         }
-        let text = &program.text.source[item.source.clone()];
         let made = catch_unwind(AssertUnwindSafe(|| {
-            self.kernel(lowered, text, given, profile, settings, overrides)
+            self.kernel(lowered, given, profile, settings, overrides)
         }));
         made.ok()
             .map(|analysis| self.analyses.put(analysis_key, analysis))
@@ -1002,7 +999,6 @@ impl Engine {
     fn kernel(
         &self,
         lowered: &Arc<Lowered>,
-        text: &str,
         given: &Given,
         profile: &Arc<Profile>,
         settings: &Settings,
@@ -1038,7 +1034,6 @@ impl Engine {
         if known.is_none() && needed.get() {
             let found = resources(&Request {
                 kernel,
-                text,
                 launch: resolved.launch,
                 profile,
                 arguments: &resolved.arguments,
@@ -1062,7 +1057,6 @@ impl Engine {
             let same = changed.block == launch.block;
             analyze(&Request {
                 kernel,
-                text,
                 launch: changed,
                 profile,
                 arguments: &arguments,
@@ -1130,7 +1124,6 @@ impl Engine {
             template_args: kernel.template_args.clone(),
             counting: Counting::new(
                 self.formulas.then(|| Arc::clone(lowered)),
-                text,
                 launch,
                 arguments.clone(),
             ),

@@ -77,6 +77,7 @@ impl Analysis for FileAnalysis {
                 start: placed.start,
                 end: placed.end,
                 facts: &placed.analysis.facts,
+                places: &placed.places,
                 cycles: placed.analysis.estimate().cycles,
                 occupancy: placed.analysis.occupancy.fraction,
                 launchable: placed.analysis.occupancy.active_blocks_per_sm > 0

@@ -25,7 +25,7 @@ pub(crate) struct Given {
     dynamic_shared: u64,
     /// Integer parameters: name, value, assumed.
     arguments: Vec<(String, i64, bool)>,
-    /// Line relative to the kernel, probability in millionths.
+    /// Line as the kernel's sites number it, probability in millionths.
     probabilities: Vec<(u32, u32)>,
     /// Where the launch stands in the file.
     pub(crate) place: Option<Range<usize>>,
@@ -74,8 +74,14 @@ impl Given {
                         && let Ok(probability) = value.parse::<f64>()
                         && (0.0..=1.0).contains(&probability)
                     {
-                        let line = directive.line.saturating_sub(item.line);
-                        probabilities.push((line, (probability * 1e6) as u32));
+                        // The line that the directive stands on, and the one below it.
+                        let at = directive.line.saturating_sub(item.line);
+                        let lines = kernel.places.lines().iter().enumerate();
+                        probabilities.extend(
+                            lines
+                                .filter(|(_, line)| **line == at || **line == at + 1)
+                                .map(|(number, _)| (number as u32, (probability * 1e6) as u32)),
+                        );
                     }
                 }
             } else if between.contains(&directive.range.start) {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxHashMap;
-use warplens_analysis::facts::{CalleeLine, KernelFacts, Site};
+use warplens_analysis::facts::{CalleeLine, KernelFacts, Places, Site, Span};
 use warplens_hardware::{Occupancy, Profile};
 use warplens_models::ModelId;
 pub use warplens_rules::{Finding, Severity};
@@ -102,7 +102,7 @@ impl Cancel {
     }
 }
 
-/// One kernel analysed; positions are relative to the kernel's text.
+/// One kernel analysed. Its sites are numbers: [`PlacedKernel`] knows where they stand.
 #[derive(Debug)]
 pub struct KernelAnalysis {
     /// Facts.
@@ -117,10 +117,10 @@ pub struct KernelAnalysis {
     pub(crate) estimates: estimates::Estimates,
     /// The model shown first.
     pub model: ModelId,
-    /// Findings, positions relative.
+    /// Findings.
     pub findings: Vec<Finding>,
     /// The kernel's name.
-    pub name_site: warplens_analysis::facts::Site,
+    pub name_site: Site,
     /// True where the source, a directive or an attribute gave the block.
     pub launch_known: bool,
     /// Template parameters bound.
@@ -150,26 +150,34 @@ pub struct PlacedKernel {
     pub variant: usize,
     /// The launches, each in a few words.
     pub variants: Vec<String>,
+    /// Where the sites of the analysis stand in the kernel's text now.
+    places: Arc<Places>,
     /// Where the file's functions begin, by the hash of their text.
     functions: Arc<FxHashMap<u64, u32>>,
 }
 
 impl PlacedKernel {
-    /// Absolute bytes of a relative span.
-    pub fn place(&self, span: warplens_analysis::facts::Span) -> Range<usize> {
-        self.start + span.start as usize..self.start + span.end as usize
+    /// Absolute bytes of a span.
+    pub fn place(&self, span: Span) -> Range<usize> {
+        let bytes = self.places.bytes(span);
+        self.start + bytes.start..self.start + bytes.end
     }
 
-    /// Absolute 0-based line of a relative one.
+    /// Absolute 0-based line of a site's line.
     pub fn place_line(&self, line: u32) -> u32 {
-        self.line + line
+        self.line + self.places.line(line)
+    }
+
+    /// What the site in a called function says, the beginning of it; `None` for a site in the kernel's own text.
+    pub(crate) fn callee_text(&self, site: Site) -> Option<&str> {
+        self.places.callee(site).map(|callee| &*callee.text)
     }
 
     /// Where a site in a called function stands: the header (`None` for this file), 0-based line and column;
     /// and the calls that lead there, outermost first. `None` for a site in the kernel's own text.
     pub fn callee(&self, site: Site) -> Option<CalleePlace> {
-        let callees = &self.analysis.facts.callees;
-        let mut at = callees.get((site.callee as usize).checked_sub(1)?)?;
+        let callees = self.places.callees();
+        let mut at = self.places.callee(site)?;
         let line = |at: &CalleeLine| match at.path {
             Some(_) => at.line,
             None => at.line + self.functions.get(&at.function).unwrap_or(&at.base_line),

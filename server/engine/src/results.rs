@@ -183,11 +183,8 @@ fn losses(placed: &PlacedKernel, document: &Document, file: &str) -> Vec<wire::L
         .iter()
         .map(|lost| {
             let (file, line, column, _) = place_of(lost.site, placed, file, &at);
-            let text = match facts
-                .callees
-                .get((lost.site.callee as usize).wrapping_sub(1))
-            {
-                Some(callee) => callee.text.to_string(),
+            let text = match placed.callee_text(lost.site) {
+                Some(text) => text.to_owned(),
                 None => source(document, placed.place(lost.site.span)),
             };
             let loss = wire::Loss {

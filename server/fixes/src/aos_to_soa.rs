@@ -72,14 +72,10 @@ fn excess(access: &Access) -> f64 {
 }
 
 fn claims(request: &Request<'_>, kernel: &Kernel, access: &Access) -> bool {
-    let span = access.site.span;
     access.space == Space::Global
         && access.field.is_some()
         && excess(access) > COSTLY
-        && touch(
-            request.range,
-            &(kernel.start + span.start as usize..kernel.start + span.end as usize),
-        )
+        && touch(request.range, &kernel.place(access.site))
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {

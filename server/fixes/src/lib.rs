@@ -13,18 +13,20 @@ mod wording;
 use std::fmt;
 use std::ops::Range;
 
-use warplens_analysis::facts::KernelFacts;
+use warplens_analysis::facts::{KernelFacts, Places, Site};
 use warplens_syntax::Document;
 
 /// One kernel of an analysed text.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernel<'a> {
-    /// First byte of the kernel in its file: the facts' positions count from here.
+    /// First byte of the kernel in its file.
     pub start: usize,
     /// One past its last byte.
     pub end: usize,
     /// What is known about it.
     pub facts: &'a KernelFacts,
+    /// Where the sites of the facts stand, counted from that byte.
+    pub places: &'a Places,
     /// Predicted cycles, where there is a prediction.
     pub cycles: Option<f64>,
     /// Resident warps over the most the GPU holds.
@@ -34,6 +36,12 @@ pub struct Kernel<'a> {
 }
 
 impl Kernel<'_> {
+    /// Where a site stands in the file.
+    fn place(&self, site: Site) -> Range<usize> {
+        let bytes = self.places.bytes(site.span);
+        self.start + bytes.start..self.start + bytes.end
+    }
+
     /// Cycles per thread: comparable where a default grid follows the occupancy.
     fn cost(&self) -> Option<f64> {
         let threads = (self.facts.launch.blocks() * self.facts.launch.threads_per_block()) as f64;

@@ -47,10 +47,7 @@ fn target(request: &Request<'_>, kernel: &Kernel, array: usize) -> Option<usize>
         let accesses = kernel.facts.accesses.iter().enumerate();
         accesses.filter(move |(_, access)| conflicting(access, array))
     };
-    let place = |access: &Access| {
-        let span = access.site.span;
-        kernel.start + span.start as usize..kernel.start + span.end as usize
-    };
+    let place = |access: &Access| kernel.place(access.site);
     let passes =
         |access: &Access| access.requests.unwrap_or(1.0) * access.passes_per_request.unwrap_or(0.0);
     let worst = |a: &(usize, &Access), b: &(usize, &Access)| passes(a.1).total_cmp(&passes(b.1));
@@ -58,8 +55,7 @@ fn target(request: &Request<'_>, kernel: &Kernel, array: usize) -> Option<usize>
     if let Some((index, _)) = touched.max_by(worst) {
         return Some(index);
     }
-    let span = kernel.facts.shared_arrays[array].site.span;
-    let declared = kernel.start + span.start as usize..kernel.start + span.end as usize;
+    let declared = kernel.place(kernel.facts.shared_arrays[array].site);
     let (index, _) = conflicts()
         .max_by(worst)
         .filter(|_| touch(request.range, &declared))?;
@@ -202,11 +198,7 @@ impl<'t> Plan<'t> {
         }
         let parsed = document.parsed();
         let function = kernel_node(parsed, kernel.start..kernel.end)?;
-        let span = array.site.span;
-        let (start, end) = (
-            kernel.start + span.start as usize,
-            kernel.start + span.end as usize,
-        );
+        let Range { start, end } = kernel.place(array.site);
         let declarator = function.descendant_for_byte_range(start, end)?;
         if declarator.byte_range() != (start..end) || declarator.kind() != "array_declarator" {
             return None;

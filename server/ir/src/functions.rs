@@ -43,7 +43,7 @@ pub enum Bits {
 }
 
 /// A known function.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Function {
     /// Arithmetic on data, with the name that the source has for it, without its namespace; empty where it has none.
     Math(MathClass, Arc<str>),

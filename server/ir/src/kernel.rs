@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warplens_syntax::Language;
 
-use crate::{CalleeLine, Function, NotUnderstood, Site, Type};
+use crate::{Function, NotUnderstood, Places, Site, Type};
 
 /// A variable: an index into [`Kernel::vars`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ pub enum Storage {
 }
 
 /// A variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Var {
     /// Name.
     pub name: String,
@@ -52,7 +52,7 @@ pub struct RoutineId(pub u32);
 
 /// A device function kept once: its parameters are numbers, or pointers into arrays and structures of the calling
 /// thread.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Routine {
     /// Its parameters, in order.
     pub params: Vec<VarId>,
@@ -117,7 +117,7 @@ pub enum BinaryOp {
 pub type AssignOp = Option<BinaryOp>;
 
 /// An expression.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
@@ -127,13 +127,30 @@ pub struct Expr {
     pub site: Site,
 }
 
+/// A floating-point number, equal where its bits are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Real(u64);
+
+impl From<f64> for Real {
+    fn from(value: f64) -> Real {
+        Real(value.to_bits())
+    }
+}
+
+impl Real {
+    /// The number.
+    pub fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
 /// Kinds of expressions.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum ExprKind {
     /// An integer known from the source.
     Int(i64),
     /// A floating-point constant, with its value where that was read.
-    Float(Option<f64>),
+    Float(Option<Real>),
     /// A variable.
     Var(VarId),
     /// A coordinate or an extent of the launch.
@@ -181,7 +198,7 @@ pub enum LoopKind {
 }
 
 /// A statement.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Stmt {
     /// What it is.
     pub kind: StmtKind,
@@ -190,7 +207,7 @@ pub struct Stmt {
 }
 
 /// Kinds of statements.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum StmtKind {
     /// A variable comes to life.
     Declare(VarId, Option<Expr>),
@@ -257,8 +274,8 @@ pub struct Kernel {
     pub axes: [bool; 3],
     /// What was not understood.
     pub not_understood: Vec<NotUnderstood>,
-    /// Lines of the functions it calls, which sites refer to.
-    pub callees: Arc<[CalleeLine]>,
+    /// Where its sites stand.
+    pub places: Arc<Places>,
     /// What was assumed to read it.
     pub assumed: Vec<Assumption>,
     /// Functions that it calls and nothing that was read defines, by name, none twice.
@@ -272,7 +289,7 @@ pub const BUILD: &str = "given by the build";
 pub const LOADED: &str = "loaded with its structure";
 
 /// Something that was assumed to read a kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Assumption {
     /// What it is about: a template parameter, a macro.
     pub name: String,
@@ -283,7 +300,7 @@ pub struct Assumption {
 }
 
 /// Why something had to be assumed to read a kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum AssumptionKind {
     /// No launch binds a template parameter.
     Template,

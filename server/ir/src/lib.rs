@@ -9,6 +9,7 @@ mod launch;
 mod lower;
 mod outline;
 mod place;
+mod places;
 mod standard;
 mod types;
 mod unit;
@@ -17,7 +18,7 @@ mod walk;
 pub use functions::{Bits, Function, MathClass, known as known_function};
 pub use kernel::{
     AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel, LOADED,
-    LoopKind, Routine, RoutineId, Stmt, StmtKind, Storage, UnaryOp, Var, VarId,
+    LoopKind, Real, Routine, RoutineId, Stmt, StmtKind, Storage, UnaryOp, Var, VarId,
 };
 pub use launch::{
     Blocks, Build, LaunchSite, builds, launch_sites, launch_sites_through, may_build, may_launch,
@@ -25,5 +26,7 @@ pub use launch::{
 pub use lower::{TemplateArguments, lower};
 pub use outline::{Item, ItemKind, outline};
 pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
+pub use places::Places;
 pub use types::{AddressSpace, Bound, Callable, Callee, Class, Field, Struct, Type};
 pub use unit::{Constant, Definition, Unit, text_hash};
+pub use walk::each_site;

@@ -2,26 +2,24 @@
 
 use std::fmt;
 
-/// A byte range relative to the kernel's first byte.
+/// Two positions in the kernel's text, as numbers in their order: [`crate::Places`] knows their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
-    /// First byte.
+    /// Where it begins.
     pub start: u32,
-    /// One past the last byte.
+    /// Where it ends.
     pub end: u32,
 }
 
-/// A place in the kernel: its bytes, and where they begin.
+/// A place in the kernel, by numbers: they stay when only comments and white space change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Site {
-    /// The bytes.
+    /// From where to where.
     pub span: Span,
-    /// 0-based line of the first byte, relative to the kernel's first line.
+    /// Which of the lines that hold a site, in their order.
     pub line: u32,
-    /// 0-based byte column of the first byte in its line.
-    pub column: u32,
     /// 0 for what the kernel's own text says; otherwise the place is the call's, and this numbers the callee's
-    /// line among [`crate::Kernel::callees`], from 1.
+    /// line among [`crate::Places::callees`], from 1.
     pub callee: u32,
 }
 
@@ -45,7 +43,7 @@ pub struct CalleeLine {
 }
 
 /// Something that was not understood; it costs that statement, not the kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NotUnderstood {
     /// Where.
     pub site: Site,

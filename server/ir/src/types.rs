@@ -1,5 +1,6 @@
 //! Types with the sizes and alignments that CUDA, HIP and OpenCL agree on.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::unit::Definition;
@@ -18,7 +19,7 @@ pub enum AddressSpace {
 }
 
 /// A field of a structure.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Field {
     /// Name.
     pub name: String,
@@ -50,6 +51,12 @@ impl PartialEq for Struct {
 }
 
 impl Eq for Struct {}
+
+impl Hash for Struct {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.name, self.size, self.align, &self.fields).hash(state);
+    }
+}
 
 /// What a template parameter stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +131,7 @@ impl Struct {
 }
 
 /// A type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Type {
     /// `void`, and the type of statements.
     Void,
@@ -167,6 +174,11 @@ impl PartialEq for Callee {
 }
 
 impl Eq for Callee {}
+
+/// A text that is read again has other lambdas that say the same.
+impl Hash for Callee {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
 
 impl Type {
     /// `int`.

@@ -33,11 +33,7 @@ pub(crate) fn of_trips(
     for index in free {
         let mut facts: KernelFacts = input.facts.clone();
         let Some(Node::Loop {
-            trips,
-            text,
-            line,
-            known,
-            ..
+            trips, text, known, ..
         }) = facts.flow.get_mut(index)
         else {
             continue;
@@ -47,8 +43,8 @@ pub(crate) fn of_trips(
         let count = if *known || is_symbolic(text) {
             format!("({text})")
         } else {
-            // Lines are counted from the kernel's first.
-            format!("trips(line +{line})")
+            // A line would not hold on when a comment moves the loop.
+            format!("trips(loop {})", loops(&input.facts.flow[..=index]))
         };
         let doubled = solve(&Input {
             facts: &facts,
@@ -59,6 +55,12 @@ pub(crate) fn of_trips(
         let _ = write!(terms, " + {} * {count}", rounded(slope));
     }
     Some(format!("{}{terms}", rounded(fixed.max(0.0))))
+}
+
+/// Loops that stand side by side.
+fn loops(flow: &[Node]) -> usize {
+    let is_loop = |node: &&Node| matches!(node, Node::Loop { .. });
+    flow.iter().filter(is_loop).count()
 }
 
 fn is_symbolic(text: &str) -> bool {

@@ -243,5 +243,5 @@ fn a_trip_count_that_hangs_on_data_appears_in_the_function() {
     let function = target
         .estimate(ModelId::Wfg, &unknown.facts)
         .cycles_function;
-    assert!(function.is_some_and(|f| f.contains("trips(line +7)")));
+    assert!(function.is_some_and(|f| f.contains("trips(loop 1)")));
 }

@@ -27,7 +27,6 @@ impl Kernel {
         let facts = KernelFacts {
             name: "kernel".to_owned(),
             name_site: site(0),
-            callees: std::sync::Arc::default(),
             launch: Launch {
                 grid: [4096, 1, 1],
                 block: [256, 1, 1],
@@ -127,7 +126,6 @@ fn site(line: u32) -> Site {
             end: line * 100 + 10,
         },
         line,
-        column: 4,
         callee: 0,
     }
 }

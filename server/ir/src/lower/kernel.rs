@@ -11,7 +11,7 @@ use crate::kernel::{AssumptionKind, ExprKind, Kernel, Stmt, Storage};
 use crate::outline::function_declarator;
 use crate::types::{Bindings, Bound};
 use crate::unit::node_ending;
-use crate::{AddressSpace, Item, ItemKind, Site, Span, Type, Unit};
+use crate::{AddressSpace, Item, ItemKind, Places, Site, Span, Type, Unit};
 
 /// What is known of a kernel's template parameters.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -263,14 +263,13 @@ impl Lowering<'_> {
         }
         for problem in &source.parsed.problems {
             if item.source.contains(&problem.range.start) {
-                let (line, column) = source.parsed.position(problem.range.start);
+                let (line, _) = source.parsed.position(problem.range.start);
                 let site = Site {
                     span: Span {
                         start: (problem.range.start - self.base) as u32,
                         end: problem.range.end.saturating_sub(self.base) as u32,
                     },
                     line: line.saturating_sub(self.base_line),
-                    column,
                     callee: 0,
                 };
                 self.lost(site, &problem.message);
@@ -282,7 +281,7 @@ impl Lowering<'_> {
                 self.assumed.push(assumption.clone());
             }
         }
-        Some(Kernel {
+        let mut kernel = Kernel {
             name: name.to_owned(),
             name_site,
             language: self.unit.language,
@@ -295,10 +294,13 @@ impl Lowering<'_> {
             routines: self.routines,
             axes: self.axes,
             not_understood: self.not_understood,
-            callees: self.callees.into(),
+            places: Arc::default(),
             assumed: self.assumed,
             undefined: self.undefined,
-        })
+        };
+        let text = source.parsed.source.get(item.source.clone()).unwrap_or("");
+        Places::number(&mut kernel, text, self.callees);
+        Some(kernel)
     }
 
     /// Marks the variables whose address goes where it is not followed.

@@ -22,7 +22,8 @@ pub(super) fn number(text: &str, opencl: bool) -> (ExprKind, Type) {
             Type::DOUBLE
         };
         let digits = lower.trim_end_matches(['f', 'l', 'h']);
-        return (ExprKind::Float(digits.parse().ok().filter(|_| !hex)), ty);
+        let value = digits.parse::<f64>().ok().filter(|_| !hex);
+        return (ExprKind::Float(value.map(Into::into)), ty);
     }
     let digits = lower.trim_end_matches(['u', 'l', 'z']);
     let suffix = &lower[digits.len()..];

@@ -255,7 +255,6 @@ impl<'u> Lowering<'u> {
                     end: place.range.end.saturating_sub(self.base) as u32,
                 },
                 line: place.line.saturating_sub(self.base_line),
-                column: place.column,
                 callee: 0,
             };
         };
@@ -383,7 +382,7 @@ impl<'u> Lowering<'u> {
 fn beginning(text: &str) -> Box<str> {
     const MOST: usize = 80;
     let mut short = String::new();
-    for word in text.split_whitespace() {
+    for word in crate::places::in_one_line(text).split(' ') {
         if short.len() + word.len() > MOST {
             break;
         }

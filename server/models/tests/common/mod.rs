@@ -91,7 +91,6 @@ impl Kernel {
             facts: KernelFacts {
                 name: "kernel".to_owned(),
                 name_site: Site::default(),
-                callees: std::sync::Arc::default(),
                 launch,
                 warp_size: 32,
                 accesses: Vec::new(),

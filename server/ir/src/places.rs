@@ -1,0 +1,231 @@
+//! Where the parts of a kernel stand, apart from what they are.
+//!
+//! A kernel's IR numbers the positions that it speaks of in their order and leaves to [`Places`] which bytes and
+//! lines these are. Comments, white space and blank lines move the bytes and keep the numbers: what is known of the
+//! IR holds on, and a new table says where it stands now.
+
+use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHasher;
+
+use crate::kernel::{Expr, ExprKind, Kernel, Stmt, StmtKind};
+use crate::walk::{Part, each_site, parts};
+use crate::{CalleeLine, Site, Span};
+
+/// Where the sites of one kernel stand in its text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Places {
+    text: Box<str>,
+    /// The byte of each position.
+    bytes: Vec<u32>,
+    /// Each line that holds a site, 0-based from the kernel's first.
+    lines: Vec<u32>,
+    callees: Vec<CalleeLine>,
+}
+
+impl Places {
+    /// Takes the bytes and lines out of a kernel just lowered: its sites hold numbers from then on.
+    pub(crate) fn number(kernel: &mut Kernel, text: &str, callees: Vec<CalleeLine>) {
+        // An end before the beginning that touches it, so that a space between the two changes no order.
+        let mut positions: BTreeSet<(u32, bool)> = BTreeSet::new();
+        let mut lines: BTreeSet<u32> = BTreeSet::new();
+        all_sites(kernel, &mut |site| {
+            positions.insert((site.span.start, true));
+            positions.insert((site.span.end, false));
+            lines.insert(site.line);
+        });
+        let positions: Vec<(u32, bool)> = positions.into_iter().collect();
+        let lines: Vec<u32> = lines.into_iter().collect();
+        let of =
+            |position: (u32, bool)| positions.partition_point(|known| *known < position) as u32;
+        all_sites(kernel, &mut |site| {
+            site.span = Span {
+                start: of((site.span.start, true)),
+                end: of((site.span.end, false)),
+            };
+            site.line = lines.partition_point(|known| *known < site.line) as u32;
+        });
+        kernel.places = Arc::new(Places {
+            text: text.into(),
+            bytes: positions.into_iter().map(|(byte, _)| byte).collect(),
+            lines,
+            callees,
+        });
+    }
+
+    /// Bytes from the kernel's first.
+    pub fn bytes(&self, span: Span) -> Range<usize> {
+        let byte = |position: u32| self.bytes.get(position as usize).copied().unwrap_or(0) as usize;
+        byte(span.start)..byte(span.end)
+    }
+
+    /// The line of a site, 0-based from the kernel's first.
+    pub fn line(&self, number: u32) -> u32 {
+        self.lines.get(number as usize).copied().unwrap_or(0)
+    }
+
+    /// The lines that hold sites, by their numbers.
+    pub fn lines(&self) -> &[u32] {
+        &self.lines
+    }
+
+    /// Lines of the functions that the kernel calls, which sites refer to.
+    pub fn callees(&self) -> &[CalleeLine] {
+        &self.callees
+    }
+
+    /// The line of a called function that a site names.
+    pub fn callee(&self, site: Site) -> Option<&CalleeLine> {
+        self.callees.get((site.callee as usize).checked_sub(1)?)
+    }
+
+    /// What stands at a site, in one line without its comments.
+    pub fn quote(&self, site: Site) -> String {
+        match self.callee(site) {
+            Some(callee) => callee.text.to_string(),
+            None => in_one_line(self.text.get(self.bytes(site.span)).unwrap_or("")),
+        }
+    }
+}
+
+impl Kernel {
+    /// A hash of all that an analysis of the kernel hangs on: what it says, which of its places share a line, and
+    /// what may be quoted of it. Where it stands is no part of that.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        (&self.name, self.name_site, self.language).hash(&mut hasher);
+        (&self.vars, self.params, &self.body, &self.routines).hash(&mut hasher);
+        (self.max_threads, self.required_block, self.axes).hash(&mut hasher);
+        (&self.template_args, &self.assumed, &self.undefined).hash(&mut hasher);
+        self.not_understood.hash(&mut hasher);
+        for callee in self.places.callees() {
+            (&callee.text, callee.caller).hash(&mut hasher);
+        }
+        let mut quoted: BTreeSet<Site> = BTreeSet::new();
+        let bodies = self.routines.iter().map(|routine| &routine.body);
+        for body in bodies.chain([&self.body]) {
+            parts(body, &mut |part| match part {
+                Part::Expression(expression) => quotes(expression, &mut quoted),
+                Part::Statement(statement) => quotes_of(statement, &mut quoted),
+            });
+        }
+        for site in quoted {
+            if site.callee == 0 {
+                self.places.quote(site).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+}
+
+/// What facts quote: accesses of memory, conditions.
+fn quotes(expression: &Expr, into: &mut BTreeSet<Site>) {
+    match &expression.kind {
+        ExprKind::Var(_)
+        | ExprKind::Index(..)
+        | ExprKind::Deref(_)
+        | ExprKind::Field(..)
+        | ExprKind::AddressOf(_)
+        | ExprKind::Call(..)
+        | ExprKind::Opaque(..) => {
+            into.insert(expression.site);
+        }
+        ExprKind::Select(condition, ..) => {
+            into.insert(condition.site);
+        }
+        _ => {}
+    }
+}
+
+fn quotes_of(statement: &Stmt, into: &mut BTreeSet<Site>) {
+    match &statement.kind {
+        StmtKind::If(condition, ..) | StmtKind::Switch(condition, _) => {
+            into.insert(condition.site);
+        }
+        StmtKind::Loop { .. } => {
+            into.insert(statement.site);
+        }
+        _ => {}
+    }
+}
+
+fn all_sites(kernel: &mut Kernel, visit: &mut dyn FnMut(&mut Site)) {
+    visit(&mut kernel.name_site);
+    for var in &mut kernel.vars {
+        visit(&mut var.site);
+        var.extent_sites.iter_mut().for_each(&mut *visit);
+    }
+    each_site(&mut kernel.body, visit);
+    for routine in &mut kernel.routines {
+        each_site(&mut routine.body, visit);
+    }
+    for lost in &mut kernel.not_understood {
+        visit(&mut lost.site);
+    }
+}
+
+/// A text without its comments, each stretch of white space as one space.
+pub(crate) fn in_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    let mut gap = false;
+    let mut quote = None;
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        if quote.is_none() {
+            let comment = if rest.starts_with("//") {
+                Some(rest.find('\n').unwrap_or(rest.len()))
+            } else {
+                let inner = rest.strip_prefix("/*");
+                inner.map(|inner| inner.find("*/").map_or(rest.len(), |end| end + 4))
+            };
+            if let Some(end) = comment {
+                gap = true;
+                rest = &rest[end..];
+                continue;
+            }
+        }
+        rest = &rest[letter.len_utf8()..];
+        if letter.is_whitespace() {
+            gap = true;
+            continue;
+        }
+        if gap && !line.is_empty() {
+            line.push(' ');
+        }
+        gap = false;
+        line.push(letter);
+        match quote {
+            Some(_) if letter == '\\' => {
+                if let Some(escaped) = rest.chars().next() {
+                    line.push(escaped);
+                    rest = &rest[escaped.len_utf8()..];
+                }
+            }
+            Some(open) if letter == open => quote = None,
+            None if letter == '"' || letter == '\'' => quote = Some(letter),
+            _ => {}
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_one_line;
+
+    #[test]
+    fn a_quote_has_no_comments_and_one_line() {
+        for (text, line) in [
+            ("a[i]", "a[i]"),
+            ("a[i /* the i */ +\n   j]", "a[i + j]"),
+            ("a[i] // the i\n  + b", "a[i] + b"),
+            (r#"f("// no \" comment", x)"#, r#"f("// no \" comment", x)"#),
+            ("a /* open", "a"),
+        ] {
+            assert_eq!(in_one_line(text), line);
+        }
+    }
+}
