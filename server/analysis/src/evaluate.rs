@@ -575,16 +575,21 @@ impl Executor<'_> {
             ),
             _ => (x, y),
         };
-        // Values are kept as signed numbers of 64 bits: where an unsigned one may be below zero there, its order and
-        // its quotients are not known.
+        // Values are kept as signed numbers of 64 bits: where an unsigned one may be below zero there, its order, its
+        // quotients and what comes from the left of it are not known.
         let hangs_on_sign = matches!(
             op,
             IrOp::Div | IrOp::Rem | IrOp::Lt | IrOp::Le | IrOp::Gt | IrOp::Ge
         );
-        if operand_type == Type::SIZE
-            && hangs_on_sign
-            && (self.may_be_negative(x) || self.may_be_negative(y))
-        {
+        let bare = match op {
+            IrOp::Shr => left.ty.common(&Type::INT) == Type::SIZE && self.may_be_negative(x),
+            _ => {
+                operand_type == Type::SIZE
+                    && hangs_on_sign
+                    && (self.may_be_negative(x) || self.may_be_negative(y))
+            }
+        };
+        if bare {
             let uniform = self.is_uniform(&a) && self.is_uniform(&b);
             let id = self.unknown(false, uniform);
             self.integer(Some(id), line, &mut [&mut a, &mut b]);
