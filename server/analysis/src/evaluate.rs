@@ -1693,7 +1693,7 @@ impl Executor<'_> {
     pub(crate) fn text_of(&self, site: Site) -> String {
         if let Some(line) = (site.callee as usize)
             .checked_sub(1)
-            .and_then(|at| self.kernel.callees.get(at))
+            .and_then(|at| self.callees.get(at))
         {
             return line.text.to_string();
         }

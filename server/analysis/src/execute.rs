@@ -3,7 +3,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_hardware::Profile;
 use warplens_ir::{
-    AssumptionKind, Bits, ExprKind, Function, Kernel, Stmt, StmtKind, Storage, Type, VarId,
+    AssumptionKind, Bits, CalleeLine, ExprKind, Function, Kernel, Stmt, StmtKind, Storage, Type,
+    VarId,
 };
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Interval, Symbol, SymbolKind};
 
@@ -22,7 +23,7 @@ use crate::flow::{self, Draft, compute};
 use crate::lockstep;
 use crate::routine::Routines;
 use crate::undefined::Doubt;
-use crate::value::{Array, ArrayId, Kind, PartId, Value};
+use crate::value::{Array, ArrayId, Kind, Part, PartId, Value, address};
 use crate::{Request, Resources, facts};
 
 /// The value of an integer parameter that nobody gave.
@@ -96,8 +97,14 @@ pub(crate) struct Executor<'a> {
     pub(crate) counting_only: bool,
     /// Set where parameters have no values.
     pub(crate) open: Option<Open>,
-    /// Routines put in place of their calls around what is executed: their statements are copies.
-    pub(crate) copies: u32,
+    /// The calls around what is executed.
+    pub(crate) way: Part,
+    /// In a copy of a routine's body: what its parts are copies of.
+    pub(crate) originals: Option<FxHashMap<usize, usize>>,
+    /// The lines of the called functions; those of copies stand behind the kernel's.
+    pub(crate) callees: Vec<CalleeLine>,
+    /// The lines of copies, by the line that was copied and that of the call.
+    pub(crate) copied_lines: FxHashMap<(u32, u32), u32>,
     /// Where the value of the innermost switch stands, and its branch.
     switch: Option<(Site, usize)>,
 }
@@ -210,7 +217,10 @@ impl<'a> Executor<'a> {
             counting_only: false,
             open: None,
             switch: None,
-            copies: 0,
+            way: Part::whole(None),
+            originals: None,
+            callees: request.kernel.callees.to_vec(),
+            copied_lines: FxHashMap::default(),
         }
     }
 
@@ -228,9 +238,14 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Where in the kernel a part of it stands; none in a copy.
+    /// Where in the kernel a part of it stands.
     pub(crate) fn origin<T>(&self, part: &T) -> PartId {
-        (self.copies == 0).then(|| std::ptr::from_ref(part) as usize)
+        let at = address(part);
+        let original = match &self.originals {
+            Some(originals) => *originals.get(&at)?,
+            None => at,
+        };
+        Some(self.way.within(original))
     }
 
     /// Runs the kernel's body.
@@ -948,7 +963,7 @@ impl<'a> Executor<'a> {
         KernelFacts {
             name: self.kernel.name.clone(),
             name_site: self.kernel.name_site,
-            callees: self.kernel.callees.clone(),
+            callees: self.callees.into(),
             launch,
             warp_size: self.profile.warp_size,
             accesses,
@@ -995,18 +1010,19 @@ impl<'a> Executor<'a> {
         ) else {
             return;
         };
+        let ways = self.routines.ways();
         for (access, draft) in accesses.iter_mut().zip(&self.accesses) {
             if is_open(access, draft)
-                && let Some(requests) = record.access(draft)
+                && let Some(requests) = record.access(draft, &ways)
             {
                 crate::access::counted(access, &requests.sums);
             }
         }
         for (branch, draft) in branches.iter_mut().zip(&self.branches) {
             if branch.certainty != facts::Certainty::Exact
-                && let Some(ways) = record.branch(draft)
+                && let Some(found) = record.branch(draft, &ways)
             {
-                crate::branch::counted(branch, ways);
+                crate::branch::counted(branch, found);
             }
         }
     }
