@@ -921,6 +921,7 @@ impl<'a> Executor<'a> {
             contexts: &self.contexts,
             executions: &executions,
             blocks,
+            block: self.block,
             threads_per_block: launch.threads_per_block(),
             block_assumed: block_assumed || !taken.is_empty(),
             grid_assumed,

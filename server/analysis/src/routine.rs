@@ -81,18 +81,21 @@ impl Routines {
 
     /// The ways from the kernel to each body.
     pub(crate) fn ways(&self) -> Leading {
-        let mut known = vec![None; self.bodies.len()];
-        for body in 0..known.len() {
-            self.ways_to(body, &mut known);
-        }
+        let mut known = FxHashMap::default();
         Leading {
-            bodies: known.into_iter().flatten().collect(),
+            bodies: (0..self.bodies.len())
+                .map(|body| self.ways_to(body, &mut known))
+                .collect(),
         }
     }
 
     /// None within: too many, or some call is not known by where it stands.
-    fn ways_to(&self, body: usize, known: &mut [Option<Option<Vec<u64>>>]) -> Option<Vec<u64>> {
-        if let Some(found) = &known[body] {
+    fn ways_to(
+        &self,
+        body: usize,
+        known: &mut FxHashMap<usize, Option<Vec<u64>>>,
+    ) -> Option<Vec<u64>> {
+        if let Some(found) = known.get(&body) {
             return found.clone();
         }
         let mut found = Some(Vec::new());
@@ -114,7 +117,7 @@ impl Routines {
             ways.sort_unstable();
             ways.dedup();
         }
-        known[body] = Some(found.clone());
+        known.insert(body, found.clone());
         found
     }
 

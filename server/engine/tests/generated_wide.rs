@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use against::{Case, Target};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
-use warplens_oracle::{Argument, Dialect, Launch};
+use warplens_oracle::{Argument, Dialect, Launch, Run};
 
 /// An expression: a form with its parts at `$0`, `$1` …
 #[derive(Debug, Clone)]
@@ -273,6 +273,43 @@ fn expr() -> impl Strategy<Value = Expr> {
     })
 }
 
+/// Barriers among branches, loops and returns.
+fn meetings() -> impl Strategy<Value = Vec<Stmt>> {
+    let leaf = prop_oneof![
+        5 => Just(Stmt::Form("__syncthreads();", 0, Vec::new(), Vec::new())),
+        1 => expr().prop_map(|a| Stmt::Form("if ($0) return;", 0, vec![a], Vec::new())),
+        1 => (any::<bool>(), expr()).prop_map(|(stop, a)| Stmt::Leave(stop, a)),
+        1 => (0usize..12, expr()).prop_map(|(which, a)| Stmt::Form("~ += $0;", which, vec![a], Vec::new())),
+    ];
+    let statement = leaf.prop_recursive(3, 8, 2, |inner| {
+        let around = prop::sample::select(vec![
+            ("if ($0) {|}", 1, 1),
+            ("if ($0) {|}", 1, 1),
+            ("if ($0) {|} else {|}", 1, 2),
+            ("for (int @ = 0; @ < $0; ++@) {|}", 1, 1),
+            ("for (int @ = 8; @ > 0; @ >>= 1) {|}", 0, 1),
+            ("{ int @ = $0; do {|} while (++@ < $1); }", 2, 1),
+            (
+                "switch ((int)$0 & 3) { case 1: {|} break; default: {|} }",
+                1,
+                2,
+            ),
+        ]);
+        let body = prop::collection::vec(inner, 1..3);
+        (
+            around,
+            prop::collection::vec(expr(), 2),
+            prop::collection::vec(body, 2),
+        )
+            .prop_map(|((form, count, of), mut parts, mut bodies)| {
+                parts.truncate(count);
+                bodies.truncate(of);
+                Stmt::Form(form, 0, parts, bodies)
+            })
+    });
+    prop::collection::vec(statement, 1..4)
+}
+
 fn statements() -> impl Strategy<Value = Vec<Stmt>> {
     let plain = prop::sample::select(vec![
         ("out0[$0] = in0[$1];", 2),
@@ -482,19 +519,60 @@ fn directive(launch: &Launch, scalars: &BTreeMap<String, i64>, target: Target) -
     )
 }
 
-#[test]
-fn what_is_called_exact_is_what_a_run_counts() {
-    let (listed, exact) = (Cell::new(0usize), Cell::new(0usize));
+fn runner(cases: u32) -> TestRunner {
     let config = Config {
-        cases: number("WARPLENS_ORACLE_CASES").unwrap_or(150) as u32,
+        cases: number("WARPLENS_ORACLE_CASES").map_or(cases, |cases| cases as u32),
         max_global_rejects: 10_000_000,
         failure_persistence: None,
         ..Config::default()
     };
     let mut seed = [11; 32];
     seed[..8].copy_from_slice(&number("WARPLENS_ORACLE_SEED").unwrap_or(0).to_le_bytes());
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
-    let mut runner = TestRunner::new_with_rng(config, rng);
+    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
+}
+
+#[test]
+fn threads_that_surely_part_before_a_barrier_do() {
+    let (parted, reported) = (Cell::new(0usize), Cell::new(0usize));
+    let result = runner(200).run(
+        &(meetings(), settings()),
+        |(body, (launch, scalars, target))| {
+            let text = text_of(&body);
+            let case = case(&text, &launch, &scalars);
+            let run = case.run().map_err(TestCaseError::reject)?;
+            if let Some(what) = run.undefined
+                && what.what != Run::MISSED
+            {
+                return Err(TestCaseError::reject(what.what));
+            }
+            let partings = case.partings(target);
+            parted.set(parted.get() + usize::from(run.parted));
+            reported.set(reported.get() + usize::from(run.parted && !partings.is_empty()));
+            prop_assert!(
+                run.parted || partings.is_empty(),
+                "\n{}\n{text}{}",
+                directive(&launch, &scalars, target),
+                partings.join("\n")
+            );
+            Ok(())
+        },
+    );
+    let (parted, reported) = (parted.get(), reported.get());
+    eprintln!("{reported} of {parted} kernels whose threads part are reported");
+    match result {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, _)) => panic!("{reason}"),
+        Err(error) => panic!("{error}"),
+    }
+    // Nothing is gained by reporting nothing. Not said is what hangs on the result of a function with several returns, and
+    // of which threads are in a loop that others left.
+    assert!(reported * 2 >= parted, "{reported} of {parted}");
+}
+
+#[test]
+fn what_is_called_exact_is_what_a_run_counts() {
+    let (listed, exact) = (Cell::new(0usize), Cell::new(0usize));
+    let mut runner = runner(150);
     let result = runner.run(
         &(statements(), settings()),
         |(body, (launch, scalars, target))| {

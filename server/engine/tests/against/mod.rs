@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use warplens_engine::settings::Settings;
-use warplens_engine::wire::KernelResult;
+use warplens_engine::wire::{EstimateDocument, KernelResult};
 use warplens_engine::{Engine, LaunchValues, Overrides};
 use warplens_hardware::{Profile, Profiles};
 use warplens_oracle::{
@@ -102,6 +102,15 @@ pub struct Outcome {
 }
 
 impl Case<'_> {
+    /// Findings of barriers that threads of a block part at: those that are sure.
+    pub fn partings(&self, target: Target) -> Vec<String> {
+        let found = self.document_on(target).diagnostics.into_iter();
+        found
+            .filter(|one| one.rule == "div/early-exit-before-barrier" && one.severity == "error")
+            .map(|one| format!("{}:{} {}", one.line, one.column, one.message))
+            .collect()
+    }
+
     /// What the analysis says.
     pub fn analysis(&self) -> KernelResult {
         self.analysis_on(Target::Usual)
@@ -109,6 +118,10 @@ impl Case<'_> {
 
     /// The same of a GPU.
     pub fn analysis_on(&self, target: Target) -> KernelResult {
+        self.document_on(target).results.swap_remove(0)
+    }
+
+    fn document_on(&self, target: Target) -> EstimateDocument {
         let (language, path) = match self.dialect {
             Dialect::Cuda => (Language::Cuda, "kernel.cu"),
             Dialect::OpenCl => (Language::OpenCl, "kernel.cl"),
@@ -129,7 +142,7 @@ impl Case<'_> {
             gpu: target.gpu(),
             ..Settings::default()
         };
-        let mut found = ENGINE
+        ENGINE
             .estimate(
                 &document,
                 Path::new(path),
@@ -139,8 +152,7 @@ impl Case<'_> {
                 &[],
                 &[self.kernel.to_owned()],
             )
-            .unwrap_or_else(|error| panic!("{}: {error}", self.kernel));
-        found.results.swap_remove(0)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.kernel))
     }
 
     /// What a run counts.
