@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
 use crate::cases::{Cases, Figure};
-use crate::context::{Budget, Context, Executions, assumed};
+use crate::context::{Budget, Context, Executions, Origin, assumed};
 use crate::facts::{BarrierHazard, Branch, BranchKind, Certainty, Site, Uniformity};
 use crate::lockstep::{Agreement, Ways};
 use crate::undefined::reason_in;
@@ -88,6 +88,8 @@ pub(crate) struct Measure<'a> {
     pub(crate) contexts: &'a [Context],
     pub(crate) executions: &'a [Executions],
     pub(crate) blocks: [Symbol; 3],
+    /// The same as expressions.
+    pub(crate) block: [Id; 3],
     pub(crate) threads_per_block: u64,
     /// True where the block's shape was assumed, or something to read the kernel at all.
     pub(crate) block_assumed: bool,
@@ -357,28 +359,45 @@ impl Measure<'_> {
     }
 
     /// Sets the hazards of barriers that threads of one block may miss.
-    pub(crate) fn hazards(&self, barriers: &[BarrierDraft], branches: &mut [Branch]) {
+    pub(crate) fn hazards(&mut self, barriers: &[BarrierDraft], branches: &mut [Branch]) {
         for barrier in barriers {
-            let context = &self.contexts[barrier.context];
-            for (guard, origin) in &context.guards {
+            let contexts = self.contexts;
+            let context = &contexts[barrier.context];
+            let known = |arena: &Arena, guards: &[(Guard, Origin)]| -> Vec<Guard> {
+                let guards = guards.iter().map(|(guard, _)| *guard);
+                guards
+                    .filter(|guard| arena.opaque(guard.condition).is_none())
+                    .collect()
+            };
+            let all = known(self.arena, &context.guards);
+            // Who else comes there, and whether anybody does, may hang on what is not known.
+            let followed = all.len() == context.guards.len()
+                && context.why.is_none()
+                && context.warp_factor == 1.0;
+            let parted = self.parts_a_block(&all, context);
+            let met = self.is_met(&all, context);
+            for (at, (guard, origin)) in context.guards.iter().enumerate() {
                 let Some(branch) = branches.get(origin.branch) else {
                     continue;
                 };
                 if branch.barrier_hazard.is_some() || !self.arena.varies_by_lane(guard.condition) {
                     continue;
                 }
-                let parts = self.parts_a_block(*guard, context);
+                // Threads part here, and are neither together again nor all gone where the barrier is.
+                let parts = parted
+                    && self.arena.opaque(guard.condition).is_none()
+                    && self.parts_a_block(&known(self.arena, &context.guards[..=at]), context);
                 // An assumed bound cuts the coordinate somewhere: for other values inside a block.
                 let bound_assumed = assumed(self.arena, guard.condition);
                 let assumed = self.block_assumed || self.grid_assumed || bound_assumed;
-                if !parts && !bound_assumed {
+                if !(parts || bound_assumed && met) {
                     continue;
                 }
                 let when = if parts { "" } else { "for other arguments" };
                 branches[origin.branch].barrier_hazard = Some(BarrierHazard {
                     barrier: barrier.site,
                     early_exit: origin.early_exit,
-                    certainty: match (parts, assumed) {
+                    certainty: match (parts && followed, assumed) {
                         (true, false) => Certainty::Exact,
                         (true, true) => Certainty::Assumed,
                         (false, _) => Certainty::Unknown,
@@ -389,21 +408,50 @@ impl Measure<'_> {
         }
     }
 
-    /// True where some block has threads on both sides: the number of threads that pass, over whole
-    /// blocks, is not a multiple of the block.
-    fn parts_a_block(&self, guard: Guard, context: &Context) -> bool {
-        if self.arena.opaque(guard.condition).is_some() {
-            return false;
-        }
-        let counters: Vec<Symbol> = context
-            .counters
-            .iter()
-            .copied()
-            .filter(|&counter| self.arena.depends_on(guard.condition, counter))
-            .collect();
+    /// True where it is not known that nobody comes there.
+    fn is_met(&self, guards: &[Guard], context: &Context) -> bool {
         let counted = self
             .budget
-            .count(self.domain, &*self.arena, &counters, &[guard]);
-        counted.complete && counted.lanes % self.threads_per_block as f64 != 0.0
+            .count(self.domain, &*self.arena, &context.counters, guards);
+        !counted.complete || counted.warps > 0.0
+    }
+
+    /// True where these conditions let some threads of a block through and others not.
+    fn parts_a_block(&mut self, guards: &[Guard], context: &Context) -> bool {
+        if self.are_no_whole_blocks(guards, context) {
+            return true;
+        }
+        // Half of the warps of each of two blocks are as many as those of one: the first block by itself, and the last.
+        let ends = self
+            .blocks
+            .map(|block| match self.arena.symbol_kind(block) {
+                SymbolKind::Counter { extent } => extent,
+                _ => 1,
+            });
+        [false, true].into_iter().any(|last| {
+            let mut within = guards.to_vec();
+            for (block, end) in self.block.into_iter().zip(ends) {
+                let at = if last { end - 1 } else { 0 };
+                let at = self.arena.constant(at);
+                within.push(Guard {
+                    condition: self.arena.binary(BinaryOp::Eq, block, at),
+                    holds: true,
+                });
+            }
+            self.are_no_whole_blocks(&within, context)
+        })
+    }
+
+    /// True where those who come there cannot be all the threads of some blocks, each as often as the others.
+    fn are_no_whole_blocks(&self, guards: &[Guard], context: &Context) -> bool {
+        let counted = self
+            .budget
+            .count(self.domain, &*self.arena, &context.counters, guards);
+        let threads = self.threads_per_block as f64;
+        let warps = self
+            .threads_per_block
+            .div_ceil(self.domain.warp_size() as u64) as f64;
+        counted.complete
+            && (counted.warps % warps != 0.0 || counted.lanes * warps != counted.warps * threads)
     }
 }

@@ -585,16 +585,21 @@ impl Executor<'_> {
             ),
             _ => (x, y),
         };
-        // Values are kept as signed numbers of 64 bits: where an unsigned one may be below zero there, its order and
-        // its quotients are not known.
+        // Values are kept as signed numbers of 64 bits: where an unsigned one may be below zero there, its order, its
+        // quotients and what comes from the left of it are not known.
         let hangs_on_sign = matches!(
             op,
             IrOp::Div | IrOp::Rem | IrOp::Lt | IrOp::Le | IrOp::Gt | IrOp::Ge
         );
-        if operand_type == Type::SIZE
-            && hangs_on_sign
-            && (self.may_be_negative(x) || self.may_be_negative(y))
-        {
+        let bare = match op {
+            IrOp::Shr => left.ty.common(&Type::INT) == Type::SIZE && self.may_be_negative(x),
+            _ => {
+                operand_type == Type::SIZE
+                    && hangs_on_sign
+                    && (self.may_be_negative(x) || self.may_be_negative(y))
+            }
+        };
+        if bare {
             let uniform = self.is_uniform(&a) && self.is_uniform(&b);
             let id = self.unknown_of(&[x, y], uniform);
             self.integer(Some(id), line, &mut [&mut a, &mut b]);
@@ -805,7 +810,7 @@ impl Executor<'_> {
         let (probability, probability_from) = self.probability(condition);
         let branch = self.new_branch(BranchDraft {
             site: condition.site,
-            text: self.kernel.places.quote(condition.site),
+            text: self.quote(condition.site),
             kind: BranchKind::Select,
             condition: Some(truth),
             context: outer,
@@ -1209,7 +1214,7 @@ impl Executor<'_> {
         let address = self.unknown(true, false);
         self.accesses.push(AccessDraft {
             site: place.site,
-            text: self.kernel.places.quote(place.site),
+            text: self.quote(place.site),
             array: name,
             space,
             shared: None,
@@ -1603,7 +1608,7 @@ impl Executor<'_> {
         let site = expression.site;
         self.accesses.push(AccessDraft {
             site,
-            text: self.kernel.places.quote(site),
+            text: self.quote(site),
             array: name,
             space,
             shared,
@@ -1694,6 +1699,16 @@ impl Executor<'_> {
             at = base;
         }
         None
+    }
+
+    /// What stands at a site.
+    pub(crate) fn quote(&self, site: Site) -> String {
+        let lines = self.kernel.places.callees().len();
+        let copied = (site.callee as usize)
+            .checked_sub(lines + 1)
+            .and_then(|at| self.copied_lines.get(at));
+        let callee = copied.map_or(site.callee, |line| line.of);
+        self.kernel.places.quote(Site { callee, ..site })
     }
 }
 

@@ -15,14 +15,14 @@ use crate::counts::Open;
 use crate::dependence::{Graph, Origin, latency_on};
 use crate::env::{Changes, Env};
 use crate::facts::{
-    Assumption, BranchKind, Count, KernelFacts, Mix, NotUnderstood, OpClass, SharedArray, Site,
-    Source,
+    Assumption, BranchKind, CopiedLine, Count, KernelFacts, Mix, NotUnderstood, OpClass,
+    SharedArray, Site, Source,
 };
 use crate::flow::{self, Draft, compute};
 use crate::lockstep;
 use crate::routine::Routines;
 use crate::undefined::Doubt;
-use crate::value::{Array, ArrayId, Kind, PartId, Value};
+use crate::value::{Array, ArrayId, Kind, Part, PartId, Value, address};
 use crate::{Request, Resources, facts};
 
 /// The value of an integer parameter that nobody gave.
@@ -95,8 +95,14 @@ pub(crate) struct Executor<'a> {
     pub(crate) counting_only: bool,
     /// Set where parameters have no values.
     pub(crate) open: Option<Open>,
-    /// Routines put in place of their calls around what is executed: their statements are copies.
-    pub(crate) copies: u32,
+    /// The calls around what is executed.
+    pub(crate) way: Part,
+    /// In a copy of a routine's body: what its parts are copies of.
+    pub(crate) originals: Option<FxHashMap<usize, usize>>,
+    /// The lines of copies of called functions: they count on behind the kernel's.
+    pub(crate) copied_lines: Vec<CopiedLine>,
+    /// Those by the line that was copied and that of the call.
+    pub(crate) copies_known: FxHashMap<(u32, u32), u32>,
     /// True where data decides by which `return` some lane leaves the function that is executed.
     returns_by_data: bool,
     /// Where the value of the innermost switch stands, and its branch.
@@ -211,7 +217,10 @@ impl<'a> Executor<'a> {
             open: None,
             returns_by_data: false,
             switch: None,
-            copies: 0,
+            way: Part::whole(None),
+            originals: None,
+            copied_lines: Vec::new(),
+            copies_known: FxHashMap::default(),
         }
     }
 
@@ -229,9 +238,14 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Where in the kernel a part of it stands; none in a copy.
+    /// Where in the kernel a part of it stands.
     pub(crate) fn origin<T>(&self, part: &T) -> PartId {
-        (self.copies == 0).then(|| std::ptr::from_ref(part) as usize)
+        let at = address(part);
+        let original = match &self.originals {
+            Some(originals) => *originals.get(&at)?,
+            None => at,
+        };
+        Some(self.way.within(original))
     }
 
     /// Runs the kernel's body.
@@ -599,7 +613,7 @@ impl<'a> Executor<'a> {
             Some((_, branch)) => branch,
             None => self.new_branch(BranchDraft {
                 site: condition.site,
-                text: self.kernel.places.quote(condition.site),
+                text: self.quote(condition.site),
                 kind: BranchKind::If,
                 condition: Some(truth),
                 context: outer,
@@ -692,7 +706,7 @@ impl<'a> Executor<'a> {
         let (probability, probability_from) = self.probability(way);
         let branch = self.new_branch(BranchDraft {
             site,
-            text: self.kernel.places.quote(site),
+            text: self.quote(site),
             kind: BranchKind::Switch,
             condition: Some(id),
             context: self.context,
@@ -914,6 +928,7 @@ impl<'a> Executor<'a> {
             contexts: &self.contexts,
             executions: &executions,
             blocks,
+            block: self.block,
             threads_per_block: launch.threads_per_block(),
             block_assumed: block_assumed || !taken.is_empty(),
             grid_assumed,
@@ -956,6 +971,7 @@ impl<'a> Executor<'a> {
         KernelFacts {
             name: self.kernel.name.clone(),
             name_site: self.kernel.name_site,
+            copied_lines: self.copied_lines.into(),
             launch,
             warp_size: self.profile.warp_size,
             accesses,
@@ -1002,18 +1018,19 @@ impl<'a> Executor<'a> {
         ) else {
             return;
         };
+        let ways = self.routines.ways();
         for (access, draft) in accesses.iter_mut().zip(&self.accesses) {
             if is_open(access, draft)
-                && let Some(requests) = record.access(draft)
+                && let Some(requests) = record.access(draft, &ways)
             {
                 crate::access::counted(access, &requests.sums);
             }
         }
         for (branch, draft) in branches.iter_mut().zip(&self.branches) {
             if branch.certainty != facts::Certainty::Exact
-                && let Some(ways) = record.branch(draft)
+                && let Some(found) = record.branch(draft, &ways)
             {
-                crate::branch::counted(branch, ways);
+                crate::branch::counted(branch, found);
             }
         }
     }

@@ -638,6 +638,15 @@ pub struct Assumption {
     pub source: String,
 }
 
+/// A line of a called function as another call leads to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CopiedLine {
+    /// The line that it is a copy of, from 1.
+    pub of: u32,
+    /// The call that leads to it: a line, from 1.
+    pub caller: u32,
+}
+
 /// Everything known about one kernel under one launch on one GPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelFacts {
@@ -645,6 +654,8 @@ pub struct KernelFacts {
     pub name: String,
     /// Where the name stands.
     pub name_site: Site,
+    /// Lines of copies of called functions: a site's `callee` counts on to them behind [`Places::callees`].
+    pub copied_lines: std::sync::Arc<[CopiedLine]>,
     /// The launch these facts hold for.
     pub launch: Launch,
     /// Lanes of a warp or wave on the target.

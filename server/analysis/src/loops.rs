@@ -131,7 +131,7 @@ impl Executor<'_> {
         };
         let branch = self.new_branch(BranchDraft {
             site: statement.site,
-            text: self.kernel.places.quote(statement.site),
+            text: self.quote(statement.site),
             kind: BranchKind::Loop,
             condition: trips_id,
             context: outer,
@@ -147,7 +147,7 @@ impl Executor<'_> {
             && let Trips::Unknown(_) = &trips
         {
             self.guesses.push(Assumption {
-                symbol: format!("trips(`{}`)", self.kernel.places.quote(statement.site)),
+                symbol: format!("trips(`{}`)", self.quote(statement.site)),
                 value: GUESSED_TRIPS.to_string(),
                 source: "default".to_owned(),
             });

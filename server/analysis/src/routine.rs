@@ -7,13 +7,17 @@
 //! to touch memory, to synchronise or to ask which thread it is in is put in place of each call instead.
 
 use rustc_hash::FxHashMap;
-use warplens_ir::{Expr, Routine, RoutineId, Site, Stmt, Type, each_site};
+use warplens_ir::{CalleeLine, Expr, ExprKind, Routine, RoutineId, Site, Stmt, StmtKind, Type};
 
 use crate::context::{Budget, Executions};
 use crate::execute::Executor;
-use crate::facts::{Mix, Node, Space};
+use crate::facts::{CopiedLine, Mix, Node, Space};
 use crate::flow::{self, Draft};
-use crate::value::{Kind, Place, Value};
+use crate::lockstep::Leading;
+use crate::value::{Kind, Part, PartId, Place, Value, address};
+
+/// Ways to one body that are told apart, at most.
+const MOST_WAYS: usize = 1024;
 
 /// What is known of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,8 +48,8 @@ pub(crate) struct Routines {
     bodies: Vec<Body>,
     /// `None` for a body that must be put in place.
     known: FxHashMap<(RoutineId, Vec<Shape>), Option<usize>>,
-    /// Body and the context of the call.
-    calls: Vec<(usize, usize)>,
+    /// Body, the context of the call, and where it stands.
+    calls: Vec<(usize, usize, PartId)>,
     /// Bodies being executed within one another.
     depth: u32,
     failed: bool,
@@ -73,6 +77,48 @@ impl Routines {
     /// True where the body being executed has to be put in place after all.
     pub(crate) fn failed(&self) -> bool {
         self.failed
+    }
+
+    /// The ways from the kernel to each body.
+    pub(crate) fn ways(&self) -> Leading {
+        let mut known = FxHashMap::default();
+        Leading {
+            bodies: (0..self.bodies.len())
+                .map(|body| self.ways_to(body, &mut known))
+                .collect(),
+        }
+    }
+
+    /// None within: too many, or some call is not known by where it stands.
+    fn ways_to(
+        &self,
+        body: usize,
+        known: &mut FxHashMap<usize, Option<Vec<u64>>>,
+    ) -> Option<Vec<u64>> {
+        if let Some(found) = known.get(&body) {
+            return found.clone();
+        }
+        let mut found = Some(Vec::new());
+        for (_, _, place) in self.calls.iter().filter(|(of, ..)| *of == body) {
+            let outer = place.and_then(|place| match place.body {
+                Some(outer) => self.ways_to(outer, known),
+                None => Some(vec![0]),
+            });
+            found = match (found, outer, place) {
+                (Some(mut ways), Some(outer), Some(place)) => {
+                    ways.extend(outer.iter().map(|&way| place.behind(way)));
+                    (ways.len() <= MOST_WAYS).then_some(ways)
+                }
+                _ => None,
+            };
+        }
+        if let Some(ways) = &mut found {
+            // A loop's test may be executed symbolically more than once.
+            ways.sort_unstable();
+            ways.dedup();
+        }
+        known.insert(body, found.clone());
+        found
     }
 
     /// What one call of each body issues, and its longest chain.
@@ -171,7 +217,7 @@ impl Executor<'_> {
             Some(_) => None,
             None => values.iter().map(|value| self.shape(value)).collect(),
         };
-        let body = shapes.and_then(|shapes| self.body_for(id, routine, shapes));
+        let body = shapes.and_then(|shapes| self.body_for(id, routine, shapes, call.site));
         if self.routines.failed {
             return Value::data(false);
         }
@@ -192,7 +238,8 @@ impl Executor<'_> {
         uses.dedup();
         self.static_operations += self.routines.bodies[body].operations;
         if self.dry == 0 {
-            self.routines.calls.push((body, self.context));
+            let place = self.origin(call);
+            self.routines.calls.push((body, self.context, place));
             self.flow.push(Draft::Call { body, uses, line });
             let operations = self.routines.bodies[body].operations;
             self.dependence.call(f64::from(operations));
@@ -238,7 +285,13 @@ impl Executor<'_> {
     }
 
     /// The body for such arguments, executed now where it was not yet.
-    fn body_for(&mut self, id: RoutineId, routine: &Routine, shapes: Vec<Shape>) -> Option<usize> {
+    fn body_for(
+        &mut self,
+        id: RoutineId,
+        routine: &Routine,
+        shapes: Vec<Shape>,
+        call: Site,
+    ) -> Option<usize> {
         let key = (id, shapes);
         if let Some(known) = self.routines.known.get(&key) {
             return *known;
@@ -256,6 +309,10 @@ impl Executor<'_> {
         let guesses = self.guesses.len();
         let calls = self.routines.calls.len();
         let (dry, context) = (std::mem::take(&mut self.dry), self.context);
+        let way = std::mem::replace(&mut self.way, Part::whole(Some(body)));
+        // Its places are those of the first call.
+        let (copy, copied) = self.copied(routine, call);
+        let originals = self.originals.replace(copied);
         let flow = std::mem::take(&mut self.flow);
         let pending = std::mem::take(&mut self.pending);
         let operations = self.static_operations;
@@ -282,7 +339,7 @@ impl Executor<'_> {
         let ty = routine
             .result
             .map_or(Type::Void, |result| self.kernel.var(result).ty.clone());
-        let value = self.inline(&routine.body, routine.result, &ty);
+        let value = self.inline(&copy, routine.result, &ty);
         self.routines.depth -= 1;
         self.dependence.resume();
 
@@ -290,6 +347,8 @@ impl Executor<'_> {
         self.pending = pending;
         self.dry = dry;
         self.context = context;
+        self.way = way;
+        self.originals = originals;
         let spent = self.static_operations - operations;
         self.static_operations = operations;
         if !self.routines.failed {
@@ -325,16 +384,40 @@ impl Executor<'_> {
         None
     }
 
+    /// A routine's body as one call leads to it, and what its parts are copies of.
+    fn copied(&mut self, routine: &Routine, call: Site) -> (Vec<Stmt>, FxHashMap<usize, usize>) {
+        let mut body = routine.body.clone();
+        let mut copy = Copy {
+            call,
+            first: self.kernel.places.callees().len() as u32,
+            lines: &mut self.copied_lines,
+            callers: self.kernel.places.callees(),
+            known: &mut self.copies_known,
+            originals: FxHashMap::default(),
+        };
+        copy.statements(&mut body, &routine.body);
+        let originals = copy.originals;
+        (body, originals)
+    }
+
     /// The body in place of this call.
     fn in_place(&mut self, routine: &Routine, values: Vec<Value>, call: &Expr) -> Value {
         for (param, value) in routine.params.iter().zip(values) {
             self.env.set(*param, Some(value));
         }
-        let mut body = routine.body.clone();
-        move_to(&mut body, call.site);
-        self.copies += 1;
+        let place = self.origin(call);
+        let (body, copied) = self.copied(routine, call.site);
+        // A call that is not known by where it stands leads to nothing that is.
+        let copied = match place {
+            Some(_) => copied,
+            None => FxHashMap::default(),
+        };
+        let way = self.way;
+        self.way = place.unwrap_or(way);
+        let originals = self.originals.replace(copied);
         let value = self.inline(&body, routine.result, &call.ty);
-        self.copies -= 1;
+        self.way = way;
+        self.originals = originals;
         value
     }
 
@@ -349,7 +432,7 @@ impl Executor<'_> {
             return executions;
         }
         let mut callers: Vec<Vec<usize>> = vec![Vec::new(); self.routines.bodies.len()];
-        for &(body, context) in &self.routines.calls {
+        for &(body, context, _) in &self.routines.calls {
             callers[body].push(context);
         }
         let mut shares = vec![None; callers.len()];
@@ -413,16 +496,152 @@ impl Executor<'_> {
     }
 }
 
-/// Gives every site the place of a call; the lines of the function stay.
-fn move_to(statements: &mut [Stmt], call: Site) {
-    each_site(statements, &mut |site| {
-        *site = Site {
-            callee: if site.callee == 0 {
-                call.callee
-            } else {
-                site.callee
-            },
-            ..call
+/// A body on its way to the place of a call: its sites get the call's place and keep the function's lines, which the call
+/// now leads to.
+struct Copy<'a> {
+    call: Site,
+    /// Lines of the kernel's called functions; those of copies count on behind them.
+    first: u32,
+    lines: &'a mut Vec<CopiedLine>,
+    /// The kernel's.
+    callers: &'a [CalleeLine],
+    known: &'a mut FxHashMap<(u32, u32), u32>,
+    /// What the copy's parts are copies of, by their addresses.
+    originals: FxHashMap<usize, usize>,
+}
+
+impl Copy<'_> {
+    fn statements(&mut self, copies: &mut [Stmt], of: &[Stmt]) {
+        for (copy, of) in copies.iter_mut().zip(of) {
+            self.originals.insert(address(copy), address(of));
+            self.site(&mut copy.site);
+            match (&mut copy.kind, &of.kind) {
+                (StmtKind::Declare(_, copy), StmtKind::Declare(_, of))
+                | (StmtKind::Return(copy), StmtKind::Return(of)) => {
+                    self.expressions(copy.iter_mut(), of.iter());
+                }
+                (StmtKind::Expr(copy), StmtKind::Expr(of)) => self.expression(copy, of),
+                (StmtKind::If(a, b, c), StmtKind::If(x, y, z)) => {
+                    self.expression(a, x);
+                    self.statements(b, y);
+                    self.statements(c, z);
+                }
+                (
+                    StmtKind::Loop {
+                        init,
+                        condition,
+                        step,
+                        body,
+                        ..
+                    },
+                    StmtKind::Loop {
+                        init: of_init,
+                        condition: of_condition,
+                        step: of_step,
+                        body: of_body,
+                        ..
+                    },
+                ) => {
+                    self.statements(init, of_init);
+                    self.expressions(condition.iter_mut(), of_condition.iter());
+                    self.expressions(step.iter_mut(), of_step.iter());
+                    self.statements(body, of_body);
+                }
+                (StmtKind::Block(copy), StmtKind::Block(of)) => self.statements(copy, of),
+                (StmtKind::Switch(a, b), StmtKind::Switch(x, y)) => {
+                    self.expression(a, x);
+                    self.statements(b, y);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn expressions<'e>(
+        &mut self,
+        copies: impl Iterator<Item = &'e mut Expr>,
+        of: impl Iterator<Item = &'e Expr>,
+    ) {
+        for (copy, of) in copies.zip(of) {
+            self.expression(copy, of);
+        }
+    }
+
+    fn expression(&mut self, copy: &mut Expr, of: &Expr) {
+        self.originals.insert(address(copy), address(of));
+        self.site(&mut copy.site);
+        match (&mut copy.kind, &of.kind) {
+            (ExprKind::Unary(_, a), ExprKind::Unary(_, x))
+            | (ExprKind::Cast(_, a), ExprKind::Cast(_, x))
+            | (ExprKind::Deref(a), ExprKind::Deref(x))
+            | (ExprKind::Field(a, _), ExprKind::Field(x, _))
+            | (ExprKind::AddressOf(a), ExprKind::AddressOf(x))
+            | (ExprKind::Step(_, _, a), ExprKind::Step(_, _, x)) => self.expression(a, x),
+            (ExprKind::Binary(_, a, b), ExprKind::Binary(_, x, y))
+            | (ExprKind::Index(a, b), ExprKind::Index(x, y))
+            | (ExprKind::Assign(_, a, b), ExprKind::Assign(_, x, y)) => {
+                self.expression(a, x);
+                self.expression(b, y);
+            }
+            (ExprKind::Select(a, b, c), ExprKind::Select(x, y, z)) => {
+                self.expression(a, x);
+                self.expression(b, y);
+                self.expression(c, z);
+            }
+            (ExprKind::Call(_, copies), ExprKind::Call(_, of))
+            | (ExprKind::List(copies), ExprKind::List(of))
+            | (ExprKind::Opaque(_, copies), ExprKind::Opaque(_, of))
+            | (ExprKind::Apply(_, copies), ExprKind::Apply(_, of)) => {
+                self.expressions(copies.iter_mut(), of.iter());
+            }
+            (ExprKind::Inline(copy, _), ExprKind::Inline(of, _)) => self.statements(copy, of),
+            _ => {}
+        }
+    }
+
+    fn site(&mut self, site: &mut Site) {
+        let callee = match site.callee {
+            0 => self.call.callee,
+            line => self.line(line),
         };
-    });
+        *site = Site {
+            callee,
+            ..self.call
+        };
+    }
+
+    /// The line as this call leads to it.
+    fn line(&mut self, line: u32) -> u32 {
+        // The kernel's own calls are where every chain of a body begins.
+        if self.call.callee == 0 {
+            return line;
+        }
+        if let Some(&known) = self.known.get(&(line, self.call.callee)) {
+            return known;
+        }
+        let copied = line
+            .checked_sub(self.first + 1)
+            .and_then(|at| self.lines.get(at as usize))
+            .copied();
+        let original = copied.map_or(line, |line| line.of);
+        let caller = match copied {
+            Some(copied) => copied.caller,
+            None => match self.callers.get((line - 1) as usize) {
+                Some(callee) => callee.caller,
+                None => return line,
+            },
+        };
+        let caller = match caller {
+            0 => self.call.callee,
+            caller => self.line(caller),
+        };
+        let copy = CopiedLine {
+            of: original,
+            caller,
+        };
+        self.lines.push(copy);
+        let new = self.first + self.lines.len() as u32;
+        self.known.insert((line, self.call.callee), new);
+        new
+    }
 }

@@ -16,8 +16,51 @@ pub(crate) struct Array {
     pub(crate) alias: Alias,
 }
 
-/// A part of the kernel by its address in memory; none for what stands in no tree that is kept.
-pub(crate) type PartId = Option<usize>;
+/// A part of the kernel by where it stands: its address in memory, and those of the calls of routines that lead there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The routine's body, executed once for several calls, where the way begins; none: the kernel.
+    pub(crate) body: Option<usize>,
+    /// The addresses in a row, as the digits of a number: what leads to a body can be put before it.
+    scale: u64,
+    digits: u64,
+}
+
+/// The base of these numbers: odd, so that no digit is lost, and with bits everywhere.
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Part {
+    /// The kernel, or a body that is executed once for several calls.
+    pub(crate) fn whole(body: Option<usize>) -> Part {
+        Part {
+            body,
+            scale: 1,
+            digits: 0,
+        }
+    }
+
+    /// What stands at an address in it, or behind the call there.
+    pub(crate) fn within(self, address: usize) -> Part {
+        Part {
+            body: self.body,
+            scale: self.scale.wrapping_mul(BASE),
+            digits: self.digits.wrapping_mul(BASE).wrapping_add(address as u64),
+        }
+    }
+
+    /// Its number where such a way leads to the body; to the kernel leads 0.
+    pub(crate) fn behind(self, way: u64) -> u64 {
+        way.wrapping_mul(self.scale).wrapping_add(self.digits)
+    }
+}
+
+/// A part of the kernel; none for what stands in no tree that is kept.
+pub(crate) type PartId = Option<Part>;
+
+/// Where something lies in memory.
+pub(crate) fn address<T>(part: &T) -> usize {
+    std::ptr::from_ref(part) as usize
+}
 
 /// An index into the executor's arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -168,16 +168,26 @@ impl PlacedKernel {
         self.line + self.places.line(line)
     }
 
+    /// A line of a called function and the call that leads there, by its number.
+    fn callee_line(&self, number: u32) -> Option<(&CalleeLine, u32)> {
+        let callees = self.places.callees();
+        let at = number.checked_sub(1)? as usize;
+        if let Some(line) = callees.get(at) {
+            return Some((line, line.caller));
+        }
+        let copy = self.analysis.facts.copied_lines.get(at - callees.len())?;
+        Some((callees.get(copy.of.checked_sub(1)? as usize)?, copy.caller))
+    }
+
     /// What the site in a called function says, the beginning of it; `None` for a site in the kernel's own text.
     pub(crate) fn callee_text(&self, site: Site) -> Option<&str> {
-        self.places.callee(site).map(|callee| &*callee.text)
+        self.callee_line(site.callee).map(|(line, _)| &*line.text)
     }
 
     /// Where a site in a called function stands: the header (`None` for this file), 0-based line and column;
     /// and the calls that lead there, outermost first. `None` for a site in the kernel's own text.
     pub fn callee(&self, site: Site) -> Option<CalleePlace> {
-        let callees = self.places.callees();
-        let mut at = self.places.callee(site)?;
+        let (at, mut caller) = self.callee_line(site.callee)?;
         let line = |at: &CalleeLine| match at.path {
             Some(_) => at.line,
             None => at.line + self.functions.get(&at.function).unwrap_or(&at.base_line),
@@ -189,12 +199,9 @@ impl PlacedKernel {
             text: at.text.to_string(),
             via: Vec::new(),
         };
-        while let Some(caller) = (at.caller as usize)
-            .checked_sub(1)
-            .and_then(|index| callees.get(index))
-        {
-            place.via.push((caller.path.clone(), line(caller)));
-            at = caller;
+        while let Some((call, next)) = self.callee_line(caller) {
+            place.via.push((call.path.clone(), line(call)));
+            caller = next;
         }
         place.via.push((None, self.place_line(site.line)));
         place.via.reverse();

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use crate::Error;
 use crate::lexer::Place;
 use crate::machine::{Binding, Data, Done, Frame, Machine, Object, Value};
 use crate::parse::basic;
 use crate::tally::{Access, Class};
 use crate::tree::{Expr, Function, Kind, Op, TemplateArgument, TypeName};
 use crate::types::{Scalar, Type, float_of, normal, operate, word_of};
+use crate::{Error, Run};
 
 type OfOne = fn(f64) -> f64;
 type OfTwo = fn(f64, f64) -> f64;
@@ -370,10 +370,10 @@ impl Machine<'_> {
                 .zip(&kernel.returned)
                 .any(|(here, gone)| !here && !gone)
         });
-        self.fault(
-            place,
-            missing.then_some("a barrier that some threads do not come to"),
-        );
+        if missing && self.missed.is_none() {
+            self.missed = Some(Error::new(place, Run::MISSED));
+        }
+        self.parted |= mask.contains(&true) && mask.contains(&false);
     }
 
     fn shuffle(

@@ -123,9 +123,16 @@ pub struct Run {
     pub tally: Tally,
     /// The contents of the [`Argument::Buffer`]s afterwards, in the order of the arguments.
     pub buffers: Vec<Vec<u8>>,
-    /// The first thing that C does not define: an overflow, a shift past the width, a barrier that some
+    /// The first thing that C does not define: an overflow, a shift past the width; else a barrier that some
     /// threads of the block do not come to.
     pub undefined: Option<Error>,
+    /// Some thread of a block came to a barrier that another does not come to, one that has returned among them.
+    pub parted: bool,
+}
+
+impl Run {
+    /// What [`Run::undefined`] says of a barrier.
+    pub const MISSED: &str = "a barrier that some threads do not come to";
 }
 
 /// A text that was read.

@@ -124,6 +124,9 @@ pub(crate) struct Machine<'p> {
     steps: u64,
     pub(crate) depth: usize,
     pub(crate) undefined: Option<Error>,
+    /// The first barrier that threads which are still there do not come to.
+    pub(crate) missed: Option<Error>,
+    pub(crate) parted: bool,
 }
 
 impl<'p> Machine<'p> {
@@ -161,6 +164,8 @@ impl<'p> Machine<'p> {
             steps: 0,
             depth: 0,
             undefined: None,
+            missed: None,
+            parted: false,
         };
         machine.chain = machine.counter.chain(&[]);
         machine.file_variables();
@@ -273,7 +278,8 @@ impl<'p> Machine<'p> {
         Ok(Run {
             tally: self.counter.finish(),
             buffers,
-            undefined: self.undefined,
+            undefined: self.undefined.or(self.missed),
+            parted: self.parted,
         })
     }
 

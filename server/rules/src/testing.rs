@@ -27,6 +27,7 @@ impl Kernel {
         let facts = KernelFacts {
             name: "kernel".to_owned(),
             name_site: site(0),
+            copied_lines: std::sync::Arc::default(),
             launch: Launch {
                 grid: [4096, 1, 1],
                 block: [256, 1, 1],

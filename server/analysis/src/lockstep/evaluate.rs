@@ -4,7 +4,6 @@ use warplens_ir::{
     AddressSpace, BinaryOp, Bits, Builtin, Expr, ExprKind, Function, Type, UnaryOp, VarId,
 };
 
-use super::execute::address;
 use super::numbers::{LANES, Value, binary, extreme, fitted};
 use super::{Done, Machine};
 use crate::access::{cost, shape};
@@ -36,7 +35,7 @@ impl Machine<'_> {
             }
             ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
                 let place = self.place(expression, here)?;
-                self.read(&place, expression, address(expression), here)
+                self.read(&place, expression, self.part(expression), here)
             }
             ExprKind::Unary(op, inner) => {
                 let value = self.eval(inner, here)?;
@@ -65,12 +64,12 @@ impl Machine<'_> {
                 let found = self.eval(value, here)?;
                 let found = self.fitting(&found, &value.ty, &target.ty);
                 let place = self.place(target, here)?;
-                self.write(&place, target, &found, address(&**target), here);
+                self.write(&place, target, &found, self.part(&**target), here);
                 found
             }
             ExprKind::Assign(Some(op), target, value) => {
                 let place = self.place(target, here)?;
-                let before = self.read(&place, target, address(&**target), here);
+                let before = self.read(&place, target, self.part(&**target), here);
                 let by = self.eval(value, here)?;
                 let ty = match op {
                     BinaryOp::Shl | BinaryOp::Shr => target.ty.common(&Type::INT),
@@ -78,12 +77,12 @@ impl Machine<'_> {
                 };
                 let result = operation(*op, (target, &before), (value, &by), &ty);
                 let result = self.fitting(&result, &ty, &target.ty);
-                self.write(&place, target, &result, address(&**target), here);
+                self.write(&place, target, &result, self.part(&**target), here);
                 result
             }
             ExprKind::Step(by, postfix, target) => {
                 let place = self.place(target, here)?;
-                let before = self.read(&place, target, address(&**target), here);
+                let before = self.read(&place, target, self.part(&**target), here);
                 let after = match (&target.ty, before.array) {
                     (Type::Int { .. }, None) => {
                         before.map(|value| fitted(value.wrapping_add(*by), &target.ty))
@@ -94,7 +93,7 @@ impl Machine<'_> {
                     }
                     _ => Value::UNKNOWN,
                 };
-                self.write(&place, target, &after, address(&**target), here);
+                self.write(&place, target, &after, self.part(&**target), here);
                 if *postfix { before } else { after }
             }
             ExprKind::Select(condition, a, b) => {
@@ -166,7 +165,11 @@ impl Machine<'_> {
                     let value = self.fitting(&value, &argument.ty, &kernel.var(*param).ty);
                     self.set(*param, &value, here);
                 }
-                self.function(&routine.body, routine.result, here)?
+                let before = self.way;
+                self.way = before.within(crate::value::address(expression));
+                let value = self.function(&routine.body, routine.result, here)?;
+                self.way = before;
+                value
             }
             ExprKind::Opaque(_, parts) => {
                 for part in parts {
@@ -237,7 +240,7 @@ impl Machine<'_> {
         match function {
             Function::Load => {
                 let place = self.pointed_at(arguments.first()?, here)?;
-                return Some(self.read(&place, whole, address(whole), here));
+                return Some(self.read(&place, whole, self.part(whole), here));
             }
             Function::Store => {
                 if let [pointer, value] = arguments {
@@ -245,7 +248,7 @@ impl Machine<'_> {
                     let found = self.eval(value, here)?;
                     let found = self.fitting(&found, &value.ty, &ty);
                     let place = self.pointed_at(pointer, here)?;
-                    self.store(&place, &ty, &found, address(whole), here);
+                    self.store(&place, &ty, &found, self.part(whole), here);
                 }
                 return Some(Value::UNKNOWN);
             }
@@ -263,7 +266,7 @@ impl Machine<'_> {
                         }
                         _ => (Op::Atomic, whole.ty.size().max(4) as u32, *bytes),
                     };
-                    self.request((address(whole), op, 0), space, size, &bytes, here);
+                    self.request((self.part(whole), op, 0), space, size, &bytes, here);
                     self.spoil(array, here);
                 }
                 return Some(Value::UNKNOWN);
@@ -274,7 +277,7 @@ impl Machine<'_> {
                 }
                 let op = if *store { Op::Store } else { Op::Load };
                 let size = (whole.ty.size() as u32).max(4);
-                let key = (address(whole), op, 0);
+                let key = (self.part(whole), op, 0);
                 self.request(key, Space::Texture, size, &Value::UNKNOWN, here);
                 return Some(Value::UNKNOWN);
             }
@@ -376,7 +379,7 @@ impl Machine<'_> {
         })
     }
 
-    fn read(&mut self, place: &Place, expression: &Expr, part: usize, here: u64) -> Value {
+    fn read(&mut self, place: &Place, expression: &Expr, part: u64, here: u64) -> Value {
         match place {
             Place::Variable(id) if !self.kernel.var(*id).escapes => self.variables[id.0 as usize],
             Place::Memory(array, space, bytes) => {
@@ -400,7 +403,7 @@ impl Machine<'_> {
         }
     }
 
-    fn write(&mut self, place: &Place, target: &Expr, value: &Value, part: usize, here: u64) {
+    fn write(&mut self, place: &Place, target: &Expr, value: &Value, part: u64, here: u64) {
         match place {
             Place::Variable(id) => self.set(*id, value, here),
             Place::Memory(..) => self.store(place, &target.ty, value, part, here),
@@ -408,7 +411,7 @@ impl Machine<'_> {
         }
     }
 
-    fn store(&mut self, place: &Place, ty: &Type, value: &Value, part: usize, here: u64) {
+    fn store(&mut self, place: &Place, ty: &Type, value: &Value, part: u64, here: u64) {
         if let Place::Memory(array, space, bytes) = place {
             self.pieces(part, Op::Store, *space, ty, bytes, here);
             if let Some(id) = array {
@@ -418,7 +421,7 @@ impl Machine<'_> {
     }
 
     /// Structures and wide vectors are accessed in pieces of at most 16 bytes.
-    fn pieces(&mut self, part: usize, op: Op, space: Space, ty: &Type, bytes: &Value, here: u64) {
+    fn pieces(&mut self, part: u64, op: Op, space: Space, ty: &Type, bytes: &Value, here: u64) {
         let (size, align) = (ty.size(), ty.align());
         let (mut done, mut count) = (0u64, 0);
         while done < size && count < 64 {
@@ -436,7 +439,7 @@ impl Machine<'_> {
     /// The warp executes one memory instruction.
     fn request(
         &mut self,
-        key: (usize, Op, u32),
+        key: (u64, Op, u32),
         space: Space,
         bytes: u32,
         addresses: &Value,

@@ -4,6 +4,7 @@ use warplens_ir::{Expr, LoopKind, Stmt, StmtKind, VarId};
 
 use super::numbers::{LANES, Value};
 use super::{Agreement, Done, Exits, Machine, Turn};
+use crate::value::address;
 
 impl Machine<'_> {
     /// Statements one behind the other; lanes that leave are taken out of `here`.
@@ -230,7 +231,8 @@ impl Machine<'_> {
     pub(super) fn went(&mut self, condition: &Expr, value: &Value, here: u64) {
         let truth = value.truth() & here;
         let unsure = here & (self.unsure | !value.known) != 0;
-        let ways = self.record.branches.entry(address(condition)).or_default();
+        let part = self.part(condition);
+        let ways = self.record.branches.entry(part).or_default();
         ways.unsure |= unsure;
         ways.evaluations += 1.0;
         ways.taken += f64::from(u8::from(truth != 0));
@@ -242,18 +244,22 @@ impl Machine<'_> {
     /// A switch: which case each lane goes to.
     fn ways(&mut self, way: &Expr, value: &Value, here: u64) {
         let unsure = here & (self.unsure | !value.known) != 0;
-        self.numbered(address(way), value, here, unsure);
+        self.numbered(self.part(way), value, here, unsure);
     }
 
     fn went_round(&mut self, statement: &Stmt, trips: &Value, came: u64, iterations: u32) {
         let unsure = came & (self.unsure | !trips.known) != 0;
-        self.numbered(address(statement), trips, came, unsure);
-        if let Some(ways) = self.record.branches.get_mut(&address(statement)) {
+        self.numbered(self.part(statement), trips, came, unsure);
+        if let Some(ways) = self
+            .record
+            .branches
+            .get_mut(&self.way.within(address(statement)).behind(0))
+        {
             ways.iterations += f64::from(iterations);
         }
     }
 
-    fn numbered(&mut self, part: usize, value: &Value, here: u64, unsure: bool) {
+    fn numbered(&mut self, part: u64, value: &Value, here: u64, unsure: bool) {
         let numbers = (0..self.lanes).filter(|lane| here >> lane & 1 == 1);
         let (mut least, mut most) = (i64::MAX, i64::MIN);
         for lane in numbers {
@@ -278,9 +284,4 @@ impl super::Ways {
             _ => Agreement::Several,
         };
     }
-}
-
-/// What a part of the kernel is known by.
-pub(super) fn address<T>(part: &T) -> usize {
-    std::ptr::from_ref(part) as usize
 }

@@ -16,6 +16,7 @@ use warplens_ir::{Kernel, StmtKind, Storage, Type, VarId};
 use crate::access::{AccessDraft, Sums};
 use crate::branch::BranchDraft;
 use crate::facts::{Launch, Op, Space};
+use crate::value::{Part, address};
 use numbers::{LANES, Value};
 
 /// Statements and expressions executed by some warp, at most: a keystroke waits for them.
@@ -53,27 +54,72 @@ pub(crate) struct Ways {
     pub(crate) unsure: bool,
 }
 
+impl Ways {
+    /// Those of another call.
+    fn add(&mut self, other: &Ways) {
+        self.evaluations += other.evaluations;
+        self.taken += other.taken;
+        self.split += other.split;
+        self.taken_threads += other.taken_threads;
+        self.iterations += other.iterations;
+        self.unsure |= other.unsure;
+        self.agreement = match (self.agreement, other.agreement) {
+            (agreement, Agreement::Nobody) | (Agreement::Nobody, agreement) => agreement,
+            (a, b) if a == b => a,
+            _ => Agreement::Several,
+        };
+    }
+}
+
+/// The ways that lead to the bodies which were executed once for several calls.
+#[derive(Debug, Default)]
+pub(crate) struct Leading {
+    /// By body; none where there are too many.
+    pub(crate) bodies: Vec<Option<Vec<u64>>>,
+}
+
+impl Leading {
+    fn to(&self, part: Part) -> Option<&[u64]> {
+        match part.body {
+            None => Some(&[0]),
+            Some(body) => self.bodies.get(body)?.as_deref(),
+        }
+    }
+}
+
 /// All that was recorded, by part of the kernel.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
-    accesses: FxHashMap<(usize, Op, u32), Requests>,
-    branches: FxHashMap<usize, Ways>,
+    accesses: FxHashMap<(u64, Op, u32), Requests>,
+    branches: FxHashMap<u64, Ways>,
 }
 
 impl Record {
     /// What was recorded of an access; nothing recorded is nothing executed. `None` where it is not known.
-    pub(crate) fn access(&self, draft: &AccessDraft) -> Option<&Requests> {
+    pub(crate) fn access(&self, draft: &AccessDraft, leading: &Leading) -> Option<&Requests> {
         static NONE: std::sync::LazyLock<Requests> = std::sync::LazyLock::new(Requests::default);
-        let found = self.accesses.get(&(draft.origin?, draft.op, draft.piece));
+        let part = draft.origin?;
+        // A body for several calls touches no memory but the thread's own.
+        let [way] = leading.to(part)? else {
+            return None;
+        };
+        let found = self
+            .accesses
+            .get(&(part.behind(*way), draft.op, draft.piece));
         let found = found.unwrap_or(&NONE);
         (!found.unsure).then_some(found)
     }
 
     /// The same of a branch.
-    pub(crate) fn branch(&self, draft: &BranchDraft) -> Option<Ways> {
-        let found = self.branches.get(&draft.origin?);
-        let found = found.copied().unwrap_or_default();
-        (!found.unsure).then_some(found)
+    pub(crate) fn branch(&self, draft: &BranchDraft, leading: &Leading) -> Option<Ways> {
+        let part = draft.origin?;
+        let mut sum = Ways::default();
+        for way in leading.to(part)? {
+            if let Some(found) = self.branches.get(&part.behind(*way)) {
+                sum.add(found);
+            }
+        }
+        (!sum.unsure).then_some(sum)
     }
 }
 
@@ -133,6 +179,8 @@ struct Machine<'a> {
     parameters: Vec<(VarId, Value)>,
     record: Record,
     steps: u32,
+    /// The calls around what is executed.
+    way: Part,
     block: [i64; 3],
     thread: [Value; 3],
     variables: Vec<Value>,
@@ -182,6 +230,7 @@ impl<'a> Machine<'a> {
             parameters,
             record: Record::default(),
             steps: 0,
+            way: Part::whole(None),
             block: [0; 3],
             thread: [Value::UNKNOWN; 3],
             variables: vec![Value::UNKNOWN; kernel.vars.len()],
@@ -210,6 +259,11 @@ impl<'a> Machine<'a> {
         self.all(&kernel.body, &mut here)?;
         self.frames.pop();
         Some(())
+    }
+
+    /// What a part of the kernel is known by.
+    fn part<T>(&self, part: &T) -> u64 {
+        self.way.within(address(part)).behind(0)
     }
 
     fn step(&mut self) -> Done<()> {

@@ -1,4 +1,5 @@
 //! The analysis of a kernel held against a run of it, access by access, branch by branch, class by class.
+#![allow(dead_code, reason = "each test takes a part of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,16 +7,73 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use warplens_engine::settings::Settings;
-use warplens_engine::wire::KernelResult;
+use warplens_engine::wire::{EstimateDocument, KernelResult};
 use warplens_engine::{Engine, LaunchValues, Overrides};
-use warplens_hardware::Profiles;
+use warplens_hardware::{Profile, Profiles};
 use warplens_oracle::{
     Access, AccessKey, Argument, BranchKey, Dialect, Fork, Launch, Place, Program, Run, Space,
-    Tally,
+    Tally, Ways,
 };
 use warplens_syntax::{Document, Language};
 
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(Profiles::builtin()));
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+    let mut profiles = Profiles::builtin();
+    profiles.insert(wave64(&profiles));
+    Engine::new(profiles)
+});
+
+/// Which GPU a kernel is analysed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// The default one: warps of 32 lanes, sectors of 32 bytes.
+    Usual,
+    /// Warps of 64 lanes, lines of 128 bytes; no built-in GPU has them.
+    Wave64,
+    /// Compute capability 1.3 and 1.0, which serve half a warp at a time. What their requests cost is held against tables in
+    /// `hardware`; here it is which requests there are.
+    HalfWarpSegments,
+    HalfWarpStrict,
+}
+
+impl Target {
+    /// Lanes of a warp.
+    pub fn warp(self) -> usize {
+        if self == Target::Wave64 { 64 } else { 32 }
+    }
+
+    fn gpu(self) -> Option<String> {
+        match self {
+            Target::Usual => None,
+            Target::Wave64 => Some("wave64".to_owned()),
+            Target::HalfWarpSegments => Some("gtx-280".to_owned()),
+            Target::HalfWarpStrict => Some("geforce-8800-gtx".to_owned()),
+        }
+    }
+}
+
+/// A built-in GPU with longer warps and other lines.
+fn wave64(profiles: &Profiles) -> Profile {
+    let base = profiles.get("a100-sxm4-40gb").expect("it is built in");
+    let mut text = String::from(
+        "schema = 1\nid = \"wave64\"\nname = \"W\"\narchitecture = \"none\"\nvendor = \"amd\"\n",
+    );
+    for (key, figure) in base.figures() {
+        let value = match key.as_str() {
+            "warp_size" => 64.0,
+            "max_warps_per_sm" => 32.0,
+            _ => figure.value,
+        };
+        let _ = writeln!(text, "{key} = {{ value = {value}, source = \"test\" }}");
+    }
+    for (key, rule) in base.rules() {
+        let value = match key.as_str() {
+            "coalescing" => "cache-line-128",
+            _ => &rule.value,
+        };
+        let _ = writeln!(text, "{key} = {{ value = \"{value}\", source = \"test\" }}");
+    }
+    Profiles::from_toml("wave64.toml", &text).unwrap_or_else(|error| panic!("{error}"))
+}
 
 /// One kernel under one launch.
 pub struct Case<'a> {
@@ -44,8 +102,26 @@ pub struct Outcome {
 }
 
 impl Case<'_> {
+    /// Findings of barriers that threads of a block part at: those that are sure.
+    pub fn partings(&self, target: Target) -> Vec<String> {
+        let found = self.document_on(target).diagnostics.into_iter();
+        found
+            .filter(|one| one.rule == "div/early-exit-before-barrier" && one.severity == "error")
+            .map(|one| format!("{}:{} {}", one.line, one.column, one.message))
+            .collect()
+    }
+
     /// What the analysis says.
     pub fn analysis(&self) -> KernelResult {
+        self.analysis_on(Target::Usual)
+    }
+
+    /// The same of a GPU.
+    pub fn analysis_on(&self, target: Target) -> KernelResult {
+        self.document_on(target).results.swap_remove(0)
+    }
+
+    fn document_on(&self, target: Target) -> EstimateDocument {
         let (language, path) = match self.dialect {
             Dialect::Cuda => (Language::Cuda, "kernel.cu"),
             Dialect::OpenCl => (Language::OpenCl, "kernel.cl"),
@@ -62,18 +138,21 @@ impl Case<'_> {
             template_args: self.launch.template.clone(),
             ..Overrides::default()
         };
-        let mut found = ENGINE
+        let settings = Settings {
+            gpu: target.gpu(),
+            ..Settings::default()
+        };
+        ENGINE
             .estimate(
                 &document,
                 Path::new(path),
-                &Settings::default(),
+                &settings,
                 &overrides,
                 &[],
                 &[],
                 &[self.kernel.to_owned()],
             )
-            .unwrap_or_else(|error| panic!("{}: {error}", self.kernel));
-        found.results.swap_remove(0)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.kernel))
     }
 
     /// What a run counts.
@@ -84,11 +163,16 @@ impl Case<'_> {
     }
 
     pub fn compare(&self) -> Result<Outcome, String> {
+        self.compare_on(Target::Usual)
+    }
+
+    /// On a GPU; the launch has its warps.
+    pub fn compare_on(&self, target: Target) -> Result<Outcome, String> {
         let run = self.run()?;
         if let Some(what) = run.undefined {
             return Err(format!("undefined: {what}"));
         }
-        Ok(compare(&self.analysis(), &run.tally))
+        Ok(compare(&self.analysis_on(target), &run.tally, target))
     }
 }
 
@@ -108,7 +192,50 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
 }
 
-pub fn compare(found: &KernelResult, tally: &Tally) -> Outcome {
+/// What was counted of a branch. A function that is read once for several calls has one entry, with the way of the first:
+/// it stands for all the calls that have none of their own.
+fn ways_of(key: &BranchKey, found: &KernelResult, tally: &Tally) -> Option<Ways> {
+    let fork = |kind: &str| match kind {
+        "if" => Fork::If,
+        "loop" => Fork::Loop,
+        "switch" => Fork::Switch,
+        _ => Fork::Select,
+    };
+    let listed = |of: &BranchKey| {
+        found.branches.iter().any(|branch| {
+            (branch.line, branch.column) == (of.place.line, of.place.column)
+                && fork(branch.kind) == of.fork
+                && branch
+                    .via
+                    .iter()
+                    .map(|via| via.line)
+                    .eq(of.via.iter().copied())
+        })
+    };
+    // Of several such entries it is not said which calls each stands for.
+    let alike = found
+        .branches
+        .iter()
+        .filter(|branch| (branch.line, branch.column) == (key.place.line, key.place.column));
+    let only = alike.count() == 1;
+    let mut sum: Option<Ways> = None;
+    for (of, ways) in &tally.branches {
+        let same = of == key
+            || (only
+                && !key.via.is_empty()
+                && (of.place, of.fork) == (key.place, key.fork)
+                && !listed(of));
+        if same {
+            let sum = sum.get_or_insert_with(Ways::default);
+            sum.evaluations += ways.evaluations;
+            sum.taken += ways.taken;
+            sum.divergent += ways.divergent;
+        }
+    }
+    sum
+}
+
+pub fn compare(found: &KernelResult, tally: &Tally, target: Target) -> Outcome {
     let mut outcome = Outcome::default();
     let via = |via: &[warplens_engine::wire::Via]| via.iter().map(|v| v.line).collect::<Vec<u32>>();
     let mut sums: BTreeMap<AccessKey, Sum> = BTreeMap::new();
@@ -176,7 +303,9 @@ pub fn compare(found: &KernelResult, tally: &Tally) -> Outcome {
             continue;
         }
         let mut wrong = String::new();
+        let half_warp = matches!(target, Target::HalfWarpSegments | Target::HalfWarpStrict);
         let cost = match key.space {
+            Space::Global if target == Target::Wave64 => truth.segments,
             Space::Global => truth.sectors,
             Space::Shared => truth.passes,
             Space::Constant => truth.words,
@@ -185,10 +314,11 @@ pub fn compare(found: &KernelResult, tally: &Tally) -> Outcome {
             ("requests", sum.requests, truth.requests),
             ("lanes", sum.lanes, truth.lanes),
         ];
-        if key.access != Access::Atomic || key.space == Space::Global {
+        if !half_warp && (key.access != Access::Atomic || key.space == Space::Global) {
             pairs.push(("cost", sum.cost, cost));
         }
-        if key.space == Space::Global && key.access != Access::Atomic {
+        let sectors = target == Target::Usual;
+        if sectors && key.space == Space::Global && key.access != Access::Atomic {
             pairs.push(("ideal", sum.ideal, truth.ideal_sectors));
         }
         for (what, said, counted) in pairs {
@@ -229,7 +359,7 @@ pub fn compare(found: &KernelResult, tally: &Tally) -> Outcome {
         if found.branches.iter().filter(same_place).count() > 1 {
             continue;
         }
-        let Some(truth) = tally.branches.get(&key) else {
+        let Some(truth) = ways_of(&key, found, tally) else {
             // Never reached, or a choice that another reading of the text does not have.
             if branch.taken_warp_fraction.is_some() && branch.kind != "select" {
                 outcome.wrong.push(format!("{at}: not reached"));

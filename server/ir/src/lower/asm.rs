@@ -211,9 +211,11 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
             Vec::new(),
             Type::Void,
         )),
-        "ex2" | "lg2" | "sin" | "cos" | "rcp" | "rsqrt" | "sqrt" | "tanh" => {
-            Some(call(Function::Math(MathClass::Special, base.into()), Vec::new(), scalar))
-        }
+        "ex2" | "lg2" | "sin" | "cos" | "rcp" | "rsqrt" | "sqrt" | "tanh" => Some(call(
+            Function::Math(MathClass::Special, base.into()),
+            Vec::new(),
+            scalar,
+        )),
         "fma" | "mad" if scalar.is_float() => Some(call(
             Function::Math(MathClass::Float(2), base.into()),
             Vec::new(),
@@ -224,14 +226,20 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
             Vec::new(),
             scalar,
         )),
-        "cvt" => Some(call(Function::Math(MathClass::Convert, base.into()), Vec::new(), scalar)),
+        "cvt" => Some(call(
+            Function::Math(MathClass::Convert, base.into()),
+            Vec::new(),
+            scalar,
+        )),
         "membar" | "fence" | "prefetch" | "prefetchu" | "griddepcontrol" | "nanosleep"
         | "discard" | "cp" | "mbarrier" | "setmaxnreg" | "trap" | "exit" => {
             Some(call(Function::Ignored, Vec::new(), Type::Void))
         }
-        "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => {
-            Some(call(Function::WarpExchange(base.into()), Vec::new(), scalar))
-        }
+        "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => Some(call(
+            Function::WarpExchange(base.into()),
+            Vec::new(),
+            scalar,
+        )),
         _ => Some(call(
             Function::Math(MathClass::Int(1), base.into()),
             Vec::new(),

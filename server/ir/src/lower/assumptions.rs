@@ -336,7 +336,10 @@ impl Lowering<'_> {
             crate::MathClass::Float(1)
         };
         Some(crate::Expr {
-            kind: crate::ExprKind::Call(crate::Function::Math(class, "".into()), arguments.to_vec()),
+            kind: crate::ExprKind::Call(
+                crate::Function::Math(class, "".into()),
+                arguments.to_vec(),
+            ),
             ty,
             site,
         })

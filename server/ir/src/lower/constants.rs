@@ -51,25 +51,56 @@ pub(crate) fn constant(expression: &Expr) -> Option<i64> {
         ExprKind::Binary(op, left, right) => {
             let (mut a, mut b) = (constant(left)?, constant(right)?);
             // Numbers meet in their common type: -1 beside an unsigned one is a big number.
-            if !matches!(
-                op,
-                BinaryOp::Shl | BinaryOp::Shr | BinaryOp::LogicalAnd | BinaryOp::LogicalOr
-            ) && let Type::Int { bits, signed } = left.ty.common(&right.ty)
+            let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
+            let operands = match op {
+                BinaryOp::Shl | BinaryOp::Shr => left.ty.common(&Type::INT),
+                _ => left.ty.common(&right.ty),
+            };
+            if !matches!(op, BinaryOp::LogicalAnd | BinaryOp::LogicalOr)
+                && let Type::Int { bits, signed } = operands
             {
                 a = literals::wrapped(a, bits, signed);
-                b = literals::wrapped(b, bits, signed);
+                if !shift {
+                    b = literals::wrapped(b, bits, signed);
+                }
             }
-            let past_the_width = matches!(op, BinaryOp::Shl | BinaryOp::Shr)
+            let past_the_width = shift
                 && matches!(expression.ty, Type::Int { bits, .. } if b >= i64::from(bits.max(32)));
-            (!past_the_width).then(|| applied(*op, a, b)).flatten()
+            let value = (!past_the_width)
+                .then(|| applied(*op, &operands, a, b))
+                .flatten()?;
+            // An unsigned number that leaves its type comes back at the other end.
+            Some(match expression.ty {
+                Type::Int {
+                    bits,
+                    signed: false,
+                } => literals::wrapped(value, bits, false),
+                _ => value,
+            })
         }
         _ => None,
     }
 }
 
-/// An operator on two numbers; nothing where C++ leaves it undefined.
-pub(super) fn applied(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+/// An operator on two numbers of a type; nothing where C++ leaves it undefined.
+pub(super) fn applied(op: BinaryOp, ty: &Type, a: i64, b: i64) -> Option<i64> {
+    // 64 bits without a sign are kept as the signed number of the same bits.
+    let (x, y) = (a as u64, b as u64);
+    let full = matches!(
+        ty,
+        Type::Int {
+            bits: 64,
+            signed: false
+        }
+    );
     Some(match op {
+        BinaryOp::Div if full => x.checked_div(y)? as i64,
+        BinaryOp::Rem if full => x.checked_rem(y)? as i64,
+        BinaryOp::Shr if full => x.checked_shr(u32::try_from(b).ok()?)? as i64,
+        BinaryOp::Lt if full => i64::from(x < y),
+        BinaryOp::Le if full => i64::from(x <= y),
+        BinaryOp::Gt if full => i64::from(x > y),
+        BinaryOp::Ge if full => i64::from(x >= y),
         BinaryOp::Add => a.wrapping_add(b),
         BinaryOp::Sub => a.wrapping_sub(b),
         BinaryOp::Mul => a.wrapping_mul(b),

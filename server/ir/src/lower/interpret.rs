@@ -376,11 +376,15 @@ impl<'v> Run<'v> {
                     _ => {}
                 }
                 let right = self.value(b)?;
+                let of = match op {
+                    BinaryOp::Shl | BinaryOp::Shr => a.ty.common(&Type::INT),
+                    _ => a.ty.common(&b.ty),
+                };
                 let (left, right) = match op {
                     BinaryOp::Shl | BinaryOp::Shr => (left, right),
-                    _ => converted(&a.ty.common(&b.ty), left, right)?,
+                    _ => converted(&of, left, right)?,
                 };
-                fitted(applied(*op, left, right)?)
+                fitted(applied(*op, &of, left, right)?)
             }
             ExprKind::Select(c, a, b) => {
                 let side = if self.value(c)? != 0 { a } else { b };
@@ -390,7 +394,13 @@ impl<'v> Run<'v> {
                 let place = self.place(target)?;
                 let value = self.value(from)?;
                 let value = match op {
-                    Some(op) => applied(*op, *self.values.get(&place)?, value)?,
+                    Some(op) => {
+                        let of = match op {
+                            BinaryOp::Shl | BinaryOp::Shr => target.ty.common(&Type::INT),
+                            _ => target.ty.common(&from.ty),
+                        };
+                        applied(*op, &of, *self.values.get(&place)?, value)?
+                    }
                     None => value,
                 };
                 let value = fitted(value)?;

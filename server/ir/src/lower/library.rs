@@ -831,7 +831,10 @@ impl Lowering<'_> {
     /// Something computed from the arguments, at the price of an instruction.
     fn computed(&mut self, arguments: &[Expr], ty: Type, site: Site) -> Expr {
         Expr {
-            kind: ExprKind::Call(Function::Math(MathClass::Int(1), "".into()), arguments.to_vec()),
+            kind: ExprKind::Call(
+                Function::Math(MathClass::Int(1), "".into()),
+                arguments.to_vec(),
+            ),
             ty,
             site,
         }
@@ -947,7 +950,10 @@ impl Lowering<'_> {
             }
             "mma_sync" | "bmma_sync" => {
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::Math(MathClass::Tensor, name.into()), arguments.to_vec()),
+                    kind: ExprKind::Call(
+                        Function::Math(MathClass::Tensor, name.into()),
+                        arguments.to_vec(),
+                    ),
                     ty: Type::Void,
                     site,
                 });
@@ -996,7 +1002,10 @@ impl Lowering<'_> {
             {
                 let ty = arguments[0].ty.clone();
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::Math(MathClass::Float(1), name.into()), arguments.to_vec()),
+                    kind: ExprKind::Call(
+                        Function::Math(MathClass::Float(1), name.into()),
+                        arguments.to_vec(),
+                    ),
                     ty,
                     site,
                 });
@@ -1031,7 +1040,10 @@ impl Lowering<'_> {
         if name == "reduce" || name == "inclusive_scan" || name == "exclusive_scan" {
             let ty = arguments.get(1)?.ty.clone();
             return Some(Expr {
-                kind: ExprKind::Call(Function::WarpExchange(name.into()), vec![arguments[1].clone()]),
+                kind: ExprKind::Call(
+                    Function::WarpExchange(name.into()),
+                    vec![arguments[1].clone()],
+                ),
                 ty,
                 site,
             });

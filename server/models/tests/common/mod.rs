@@ -89,6 +89,7 @@ impl Kernel {
         };
         Kernel {
             facts: KernelFacts {
+                copied_lines: std::sync::Arc::default(),
                 name: "kernel".to_owned(),
                 name_site: Site::default(),
                 launch,
