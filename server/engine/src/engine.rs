@@ -1,19 +1,20 @@
 //! From a document to its analysis, recomputing only what changed.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_analysis::facts::Launch;
-use warplens_analysis::{Request, analyze, resources};
+use warplens_analysis::{Request, analyze};
+use warplens_compile::{Compiled, Options as CompilerOptions, compile};
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_ir::{
-    Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite,
+    Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, Storage,
     TemplateArguments, Unit, builds, launch_sites, launch_sites_through, lower, may_build,
     may_launch, outline,
 };
@@ -79,8 +80,26 @@ pub(crate) struct Lowered {
     pub(crate) kernel: Kernel,
     /// A hash of the kernel apart from where it stands: what its analysis is kept under.
     fingerprint: u64,
-    /// Registers and static shared bytes, once some analysis has found them.
-    pub(crate) resources: Mutex<Option<(u32, u64)>>,
+    /// What the machine executes, once somebody asked.
+    compiled: OnceLock<Arc<Compiled>>,
+}
+
+impl Lowered {
+    pub(crate) fn new(kernel: Kernel) -> Lowered {
+        Lowered {
+            fingerprint: kernel.fingerprint(),
+            kernel,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// The kernel as a compiler leaves it.
+    pub(crate) fn compiled(&self) -> Arc<Compiled> {
+        let made = self
+            .compiled
+            .get_or_init(|| Arc::new(compile(&self.kernel, &CompilerOptions::default())));
+        Arc::clone(made)
+    }
 }
 
 /// A host program that was read: the hash of its text, and what it builds.
@@ -956,12 +975,7 @@ impl Engine {
                         .assumed
                         .extend(options.assumptions(|name| stands_in(name, &program.text)));
                 }
-                let lowered = Lowered {
-                    fingerprint: kernel.fingerprint(),
-                    kernel,
-                    resources: Mutex::new(None),
-                };
-                Ok(Some(self.kernels.put(key, lowered)))
+                Ok(Some(self.kernels.put(key, Lowered::new(kernel))))
             }
             Ok(None) => Ok(None),
             Err(_) => Err(()),
@@ -1017,36 +1031,12 @@ impl Engine {
                 blocks,
             )
         };
-        // The default grid is so many full waves: it needs the residency, and that the resources.
-        let needed = Cell::new(false);
-        let with = |registers: u32, shared: u64| {
-            given.launch(kernel, profile, &|launch| {
-                needed.set(true);
-                residency(registers, shared, launch, u64::MAX).active_blocks_per_sm
-            })
-        };
-        let known = *lowered
-            .resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let (registers, shared) = known.unwrap_or((0, 0));
-        let mut resolved = with(registers, shared);
-        if known.is_none() && needed.get() {
-            let found = resources(&Request {
-                kernel,
-                launch: resolved.launch,
-                profile,
-                arguments: &resolved.arguments,
-                covers: &resolved.covers,
-                probabilities: &probabilities,
-            });
-            let found = (found.registers_per_thread, found.static_shared_bytes);
-            *lowered
-                .resources
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = Some(found);
-            resolved = with(found.0, found.1);
-        }
+        let compiled = lowered.compiled();
+        let shared = static_shared_bytes(kernel);
+        // The default grid is so many full waves: it needs the residency.
+        let resolved = given.launch(kernel, profile, &|launch| {
+            residency(compiled.registers, shared, launch, u64::MAX).active_blocks_per_sm
+        });
         let Resolved {
             launch,
             arguments,
@@ -1065,6 +1055,8 @@ impl Engine {
             })
         };
         let mut facts = facts_for(launch);
+        facts.registers_per_thread = compiled.registers;
+        facts.local_bytes_per_thread = compiled.local_bytes;
         let residence = residency(
             facts.registers_per_thread,
             facts.static_shared_bytes,
@@ -1095,7 +1087,7 @@ impl Engine {
             };
             let facts = facts_for(changed);
             let residence = residency(
-                facts.registers_per_thread,
+                compiled.registers,
                 facts.static_shared_bytes,
                 &changed,
                 changed.blocks(),
@@ -1128,6 +1120,7 @@ impl Engine {
                 arguments.clone(),
             ),
             undefined: kernel.undefined.clone(),
+            compiled,
             facts,
         }
     }
@@ -1381,4 +1374,13 @@ pub(crate) fn cap(severity: Severity, most: Severity) -> Severity {
     } else {
         severity.min(most)
     }
+}
+
+/// Shared memory of a block that the kernel declares with its size.
+fn static_shared_bytes(kernel: &Kernel) -> u64 {
+    let arrays = kernel
+        .vars
+        .iter()
+        .filter(|var| var.storage == Storage::Shared);
+    arrays.map(|var| var.ty.size()).sum()
 }

@@ -129,6 +129,8 @@ pub struct KernelAnalysis {
     pub(crate) counting: counting::Counting,
     /// Functions that it calls and nothing that was read defines.
     pub(crate) undefined: Vec<String>,
+    /// What the machine executes.
+    pub compiled: Arc<warplens_compile::Compiled>,
 }
 
 /// A kernel's analysis and where the kernel stands now.

@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use warplens_analysis::facts::{
-    Access, BranchKind, Certainty, Node, Op, Pattern, Site, Space, Span, Uniformity,
+    Access, BranchKind, Certainty, Op, Pattern, Site, Space, Span, Uniformity,
 };
+use warplens_compile::Compiled;
 use warplens_models::{Breakdown, Estimate, ModelId};
 use warplens_syntax::Document;
 
@@ -350,7 +351,7 @@ fn result(
                 }
             })
             .collect(),
-        instructions: instructions(&facts.flow, &facts.accesses),
+        instructions: instructions(&analysis.compiled),
         estimates: analysis
             .estimates()
             .iter()
@@ -503,51 +504,13 @@ fn estimate(estimate: &Estimate) -> wire::Estimate {
     }
 }
 
-/// Static instructions of the classes that the source decides: memory, barriers, special functions.
-fn instructions(flow: &[Node], accesses: &[Access]) -> BTreeMap<String, f64> {
-    let mut found = BTreeMap::new();
-    tally(flow, accesses, &mut found);
+/// Static instructions by class, and all of them.
+fn instructions(compiled: &Compiled) -> BTreeMap<String, f64> {
+    let mut found: BTreeMap<String, f64> = compiled
+        .instructions
+        .iter()
+        .map(|(class, count)| (class.name().to_owned(), *count as f64))
+        .collect();
+    found.insert("total".to_owned(), compiled.total() as f64);
     found
-}
-
-fn tally(flow: &[Node], accesses: &[Access], found: &mut BTreeMap<String, f64>) {
-    for node in flow {
-        match node {
-            Node::Compute { mix, .. } => {
-                add(found, "mufu", mix.sfu);
-                add(found, "bra", mix.branch);
-                add(found, "other", mix.total() - mix.sfu - mix.branch);
-            }
-            Node::Access { access, .. } => {
-                let access = &accesses[*access];
-                let class = match (access.space, access.op) {
-                    (_, Op::Atomic) => "atom",
-                    (Space::Global, Op::Load) => "ldg",
-                    (Space::Global, Op::Store) => "stg",
-                    (Space::Shared, Op::Load) => "lds",
-                    (Space::Shared, Op::Store) => "sts",
-                    (Space::Local, Op::Load) => "ldl",
-                    (Space::Local, Op::Store) => "stl",
-                    (Space::Constant, _) => "ldc",
-                    (Space::Texture, _) => "tex",
-                };
-                add(found, class, 1.0);
-            }
-            Node::Barrier { .. } => add(found, "bar", 1.0),
-            Node::Loop { body, .. } => tally(body, accesses, found),
-            Node::Branch {
-                then, otherwise, ..
-            } => {
-                tally(then, accesses, found);
-                tally(otherwise, accesses, found);
-            }
-        }
-    }
-}
-
-fn add(found: &mut BTreeMap<String, f64>, class: &str, count: f64) {
-    if count > 0.0 {
-        *found.entry(class.to_owned()).or_insert(0.0) += count;
-        *found.entry("total".to_owned()).or_insert(0.0) += count;
-    }
 }

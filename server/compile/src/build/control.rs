@@ -1,0 +1,186 @@
+//! Statements.
+
+use warplens_ir::{Expr, Stmt, StmtKind, Type};
+
+use super::memory::Place;
+use super::{Builder, scalars};
+use crate::graph::{End, Op, Ty};
+
+impl Builder<'_> {
+    pub(super) fn statements(&mut self, statements: &[Stmt]) {
+        for statement in statements {
+            if self.at.is_none() || self.truncated {
+                return;
+            }
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        self.site = statement.site;
+        match &statement.kind {
+            StmtKind::Declare(id, init) => self.declare(*id, init.as_ref()),
+            StmtKind::Expr(expression) => {
+                self.value(expression);
+            }
+            StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise),
+            StmtKind::Loop {
+                kind,
+                init,
+                condition,
+                step,
+                body,
+                unroll,
+            } => {
+                self.statements(init);
+                self.looping(
+                    statement,
+                    *kind,
+                    condition.as_ref(),
+                    step.as_ref(),
+                    body,
+                    *unroll,
+                );
+            }
+            StmtKind::Block(inner) => self.statements(inner),
+            StmtKind::Switch(_, inner) => {
+                // The branches that stand for it hold their own conditions.
+                self.frames.push(super::Frame::default());
+                self.statements(inner);
+                let frame = self.frames.pop().expect("pushed above");
+                // `continue` means the loop around it.
+                if let Some(around) = self.frames.last_mut() {
+                    around.continues.extend(frame.continues);
+                    around.returns.extend(frame.returns);
+                }
+                self.join(frame.breaks);
+            }
+            StmtKind::Return(value) => self.give_back(value.as_ref()),
+            StmtKind::Break => {
+                if let Some(at) = self.at.take() {
+                    let env = std::mem::take(&mut self.env);
+                    if let Some(frame) = self.frames.last_mut() {
+                        frame.breaks.push((at, env));
+                    }
+                }
+            }
+            StmtKind::Continue => {
+                if let Some(at) = self.at.take() {
+                    let env = std::mem::take(&mut self.env);
+                    if let Some(frame) = self.frames.last_mut() {
+                        frame.continues.push((at, env));
+                    }
+                }
+            }
+            StmtKind::Barrier => {
+                self.push(Op::Barrier, Ty::None, smallvec::smallvec![]);
+                self.epoch += 1;
+            }
+            StmtKind::Unknown(_) => {
+                self.push(Op::Other, Ty::None, smallvec::smallvec![]);
+            }
+        }
+    }
+
+    /// Where ways from within meet what falls through.
+    pub(super) fn join(&mut self, mut ways: Vec<(crate::graph::B, super::Env)>) {
+        if ways.is_empty() {
+            return;
+        }
+        if let Some(at) = self.at {
+            ways.push((at, std::mem::take(&mut self.env)));
+        }
+        self.meet(ways);
+    }
+
+    fn declare(&mut self, id: warplens_ir::VarId, init: Option<&Expr>) {
+        let var = self.kernel.var(id);
+        let Some(init) = init else {
+            if self.is_values(id) {
+                // What it held in the iteration before is gone.
+                for (at, _) in scalars(&var.ty) {
+                    self.env.remove(&(id, at));
+                }
+            }
+            return;
+        };
+        let ty = var.ty.clone();
+        let value = self.value(init);
+        let value = match (&ty, &init.ty) {
+            (Type::Array(..), _) => value,
+            _ => self.fit(value, &init.ty, &ty),
+        };
+        if self.is_values(id) {
+            self.write(Place::Own(id, 0), &ty, &value);
+        } else if let Some(place) = self.own_memory(id) {
+            self.write(place, &ty, &value);
+        }
+    }
+
+    fn own_memory(&mut self, id: warplens_ir::VarId) -> Option<Place> {
+        use warplens_ir::Storage;
+        if self.kernel.var(id).storage != Storage::Local {
+            return None;
+        }
+        let base = self.leaf(Op::Base(id), Ty::I32);
+        Some(Place::Memory(base, crate::graph::Space::Local))
+    }
+
+    fn branch(&mut self, condition: &Expr, then: &[Stmt], otherwise: &[Stmt]) {
+        let chosen = self.condition(condition);
+        if let Some(value) = self.graph.int(chosen) {
+            self.statements(if value != 0 { then } else { otherwise });
+            return;
+        }
+        let Some(from) = self.at else { return };
+        let mark = self.mark();
+        let (yes, no) = (self.block(), self.block());
+        self.end(from, End::Branch(chosen, yes, no));
+        let before = self.env.clone();
+        let epoch = self.epoch;
+        self.at = Some(yes);
+        self.statements(then);
+        let mut ways = Vec::new();
+        if let Some(at) = self.at {
+            ways.push((at, std::mem::take(&mut self.env)));
+        }
+        self.forget(mark);
+        let after = self.epoch;
+        self.epoch = epoch;
+        self.at = Some(no);
+        self.env = before;
+        self.statements(otherwise);
+        if let Some(at) = self.at {
+            ways.push((at, std::mem::take(&mut self.env)));
+        }
+        self.forget(mark);
+        // Either way may have changed memory.
+        self.epoch = if after != epoch || self.epoch != epoch {
+            after.max(self.epoch) + 1
+        } else {
+            epoch
+        };
+        self.meet(ways);
+    }
+
+    fn give_back(&mut self, value: Option<&Expr>) {
+        let value = value.map(|value| (self.value(value), value.ty.clone()));
+        let Some(at) = self.at else { return };
+        let depth = self.frames.iter().rposition(|frame| frame.function);
+        let Some(depth) = depth else { return };
+        if depth == 0 {
+            // The thread ends.
+            self.end(at, End::Exit);
+            self.at = None;
+            return;
+        }
+        if let (Some((value, from)), Some(id)) = (value, self.frames[depth].result) {
+            let ty = self.kernel.var(id).ty.clone();
+            let value = self.fit(value, &from, &ty);
+            self.write(Place::Own(id, 0), &ty, &value);
+        }
+        self.at = None;
+        let env = std::mem::take(&mut self.env);
+        self.frames[depth].returns.push((at, env));
+    }
+}

@@ -1,0 +1,958 @@
+//! Expressions as values.
+
+use smallvec::smallvec;
+use warplens_ir::{BinaryOp, Bits, Builtin, Expr, ExprKind, Function, MathClass, Type, UnaryOp};
+
+use super::memory::Place;
+use super::{Builder, Frame, Value, machine, scalars};
+use crate::graph::{Args, End, Op, Ty, Update, V};
+use crate::recipes;
+
+impl Builder<'_> {
+    /// The scalars of an expression.
+    pub(super) fn value(&mut self, expression: &Expr) -> Value {
+        if self.truncated || self.at.is_none() {
+            return self.nothing(&expression.ty);
+        }
+        let before = self.site;
+        if expression.site.span.end > 0 {
+            self.site = expression.site;
+        }
+        let value = self.found(expression);
+        self.site = before;
+        value
+    }
+
+    /// An expression of one scalar.
+    pub(super) fn scalar(&mut self, expression: &Expr) -> V {
+        let value = self.value(expression);
+        match value.first() {
+            Some(&v) => v,
+            None => self.undefined(machine(&expression.ty)),
+        }
+    }
+
+    fn nothing(&mut self, ty: &Type) -> Value {
+        let parts = scalars(ty);
+        parts
+            .into_iter()
+            .map(|(_, part)| self.undefined(machine(&part)))
+            .collect()
+    }
+
+    fn found(&mut self, expression: &Expr) -> Value {
+        let ty = &expression.ty;
+        match &expression.kind {
+            ExprKind::Int(value) => match ty {
+                Type::Float { .. } => smallvec![self.float(Some(*value as f64), machine(ty))],
+                _ => smallvec![self.constant(*value, machine(ty))],
+            },
+            ExprKind::Float(value) => {
+                let value = value.map(warplens_ir::Real::value);
+                smallvec![self.float(value, machine(ty))]
+            }
+            ExprKind::Builtin(builtin) => smallvec![self.builtin(*builtin)],
+            ExprKind::Field(base, offset) if !is_place(base) => {
+                let whole = self.value(base);
+                let parts = scalars(&base.ty);
+                let wanted = scalars(ty);
+                let at: Value = wanted
+                    .iter()
+                    .filter_map(|(at, _)| {
+                        let found = parts.iter().position(|(o, _)| *o == at + *offset as u32)?;
+                        whole.get(found).copied()
+                    })
+                    .collect();
+                if at.len() == wanted.len() {
+                    at
+                } else {
+                    self.nothing(ty)
+                }
+            }
+            ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
+                let place = self.place(expression);
+                self.read(place, ty)
+            }
+            ExprKind::Unary(op, inner) => {
+                let value = self.value(inner);
+                match op {
+                    UnaryOp::Not => {
+                        let condition = self.truth_of(&value, &inner.ty);
+                        let not = self.unary(Op::Not, Ty::Pred, condition);
+                        smallvec![self.number(not)]
+                    }
+                    UnaryOp::Neg | UnaryOp::BitNot => {
+                        let op = if *op == UnaryOp::Neg {
+                            Op::Neg
+                        } else {
+                            Op::Not
+                        };
+                        let from = element(&inner.ty);
+                        let to = element(ty);
+                        let made = machine(&to);
+                        value
+                            .into_iter()
+                            .map(|v| {
+                                let v = self.convert(v, &from, &to);
+                                self.unary(op, made, v)
+                            })
+                            .collect()
+                    }
+                }
+            }
+            ExprKind::Binary(BinaryOp::LogicalAnd | BinaryOp::LogicalOr, ..) => {
+                let condition = self.condition(expression);
+                smallvec![self.number(condition)]
+            }
+            ExprKind::Binary(op, left, right) => {
+                let a = self.value(left);
+                let b = self.value(right);
+                self.operation(*op, &a, &left.ty, &b, &right.ty, ty)
+            }
+            ExprKind::Assign(None, target, value) => {
+                let found = self.value(value);
+                let found = self.fit(found, &value.ty, &target.ty);
+                let place = self.place(target);
+                self.write(place, &target.ty, &found);
+                found
+            }
+            ExprKind::Assign(Some(op), target, value) => {
+                let place = self.place(target);
+                let before = self.read(place, &target.ty);
+                let by = self.value(value);
+                let common = match op {
+                    BinaryOp::Shl | BinaryOp::Shr => target.ty.common(&Type::INT),
+                    _ => target.ty.common(&value.ty),
+                };
+                let result = self.operation(*op, &before, &target.ty, &by, &value.ty, &common);
+                let result = self.fit(result, &common, &target.ty);
+                self.write(place, &target.ty, &result);
+                result
+            }
+            ExprKind::Step(by, postfix, target) => {
+                let place = self.place(target);
+                let before = self.read(place, &target.ty);
+                let one = Value::from_slice(&[self.constant(*by, Ty::I32)]);
+                let common = target.ty.common(&Type::INT);
+                let after = self.operation(
+                    BinaryOp::Add,
+                    &before,
+                    &target.ty,
+                    &one,
+                    &Type::INT,
+                    &common,
+                );
+                let after = self.fit(after, &common, &target.ty);
+                self.write(place, &target.ty, &after);
+                if *postfix { before } else { after }
+            }
+            ExprKind::Select(condition, a, b) => self.choice(condition, a, b, ty),
+            ExprKind::Cast(_, inner) => {
+                let value = self.value(inner);
+                self.fit(value, &inner.ty, ty)
+            }
+            ExprKind::AddressOf(inner) => match self.place(inner) {
+                Place::Own(id, offset) => {
+                    let base = self.leaf(Op::Base(id), Ty::I32);
+                    smallvec![self.offset(base, i64::from(offset))]
+                }
+                Place::Memory(pointer, _) => smallvec![pointer],
+                Place::Lost => smallvec![self.undefined(Ty::I64)],
+            },
+            ExprKind::Call(function, arguments) => self.call(function, arguments, expression),
+            ExprKind::List(parts) => self.list(parts, ty),
+            ExprKind::Inline(statements, result) => self.function(statements, *result, ty),
+            ExprKind::Apply(routine, arguments) => {
+                let kernel = self.kernel;
+                let routine = kernel.routine(*routine);
+                for (param, argument) in routine.params.iter().zip(arguments) {
+                    let value = self.value(argument);
+                    let to = &kernel.var(*param).ty;
+                    let value = self.fit(value, &argument.ty, to);
+                    for ((at, _), v) in scalars(to).into_iter().zip(&value) {
+                        self.env.insert((*param, at), *v);
+                    }
+                }
+                if self.depth > 24 {
+                    self.truncated = true;
+                    return self.nothing(ty);
+                }
+                self.depth += 1;
+                let value = self.function(&routine.body, routine.result, ty);
+                self.depth -= 1;
+                value
+            }
+            ExprKind::Opaque(_, parts) => {
+                let mut args = Args::new();
+                for part in parts {
+                    args.extend(self.value(part).first().copied());
+                }
+                let wanted = scalars(ty);
+                wanted
+                    .iter()
+                    .map(|(_, part)| self.push(Op::Other, machine(part), args.clone()))
+                    .collect()
+            }
+        }
+    }
+
+    fn builtin(&mut self, builtin: Builtin) -> V {
+        if let Builtin::GlobalIdx(axis) = builtin {
+            let block = self.leaf(Op::Builtin(Builtin::BlockIdx(axis)), Ty::I32);
+            let size = self.leaf(Op::Builtin(Builtin::BlockDim(axis)), Ty::I32);
+            let thread = self.leaf(Op::Builtin(Builtin::ThreadIdx(axis)), Ty::I32);
+            let first = self.binary(Op::Mul, Ty::I32, block, size);
+            return self.binary(Op::Add, Ty::I32, first, thread);
+        }
+        if builtin == Builtin::WarpSize {
+            return self.constant(32, Ty::I32);
+        }
+        self.leaf(Op::Builtin(builtin), Ty::I32)
+    }
+
+    fn list(&mut self, parts: &[Expr], ty: &Type) -> Value {
+        let wanted = scalars(ty);
+        if let ([only], Type::Vector(..)) = (parts, ty)
+            && !matches!(only.ty, Type::Vector(..))
+        {
+            // A scalar in every lane.
+            let v = self.scalar(only);
+            let v = self.convert(v, &only.ty, &element(ty));
+            return wanted.iter().map(|_| v).collect();
+        }
+        let aggregate = matches!(ty, Type::Vector(..) | Type::Struct(_) | Type::Array(..));
+        let mut all = Value::new();
+        let mut last = Value::new();
+        let mut last_ty = Type::Void;
+        for part in parts {
+            last = self.value(part);
+            last_ty = part.ty.clone();
+            if aggregate {
+                for (&v, (_, from)) in last.iter().zip(scalars(&part.ty)) {
+                    let v = match wanted.get(all.len()) {
+                        Some((_, to)) => self.convert(v, &from, to),
+                        None => v,
+                    };
+                    all.push(v);
+                }
+            }
+        }
+        if !aggregate {
+            return self.fit(last, &last_ty, ty);
+        }
+        if last.len() == wanted.len() && parts.len() > 1 && all.len() != wanted.len() {
+            return last;
+        }
+        while all.len() < wanted.len() {
+            let ty = machine(&wanted[all.len()].1);
+            let zero = if ty.is_float() {
+                self.float(Some(0.0), ty)
+            } else {
+                self.constant(0, ty)
+            };
+            all.push(zero);
+        }
+        all.truncate(wanted.len());
+        all
+    }
+
+    /// A function in place of its call.
+    pub(super) fn function(
+        &mut self,
+        statements: &[warplens_ir::Stmt],
+        result: Option<warplens_ir::VarId>,
+        ty: &Type,
+    ) -> Value {
+        self.frames.push(Frame {
+            function: true,
+            result,
+            ..Frame::default()
+        });
+        let mark = self.mark();
+        self.statements(statements);
+        let frame = self.frames.pop().expect("pushed above");
+        if !frame.returns.is_empty() {
+            let mut ways = frame.returns;
+            if let Some(at) = self.at {
+                ways.push((at, std::mem::take(&mut self.env)));
+            }
+            self.meet(ways);
+            self.forget(mark);
+        }
+        match result {
+            Some(id) if self.at.is_some() => {
+                let from = self.kernel.var(id).ty.clone();
+                let value = self.read(Place::Own(id, 0), &from);
+                self.fit(value, &from, ty)
+            }
+            _ => self.nothing(ty),
+        }
+    }
+
+    // ---- conditions ----------------------------------------------------------------------------
+
+    /// A condition as a predicate.
+    pub(super) fn condition(&mut self, expression: &Expr) -> V {
+        match &expression.kind {
+            ExprKind::Binary(op @ (BinaryOp::LogicalAnd | BinaryOp::LogicalOr), a, b) => {
+                let and = *op == BinaryOp::LogicalAnd;
+                let first = self.condition(a);
+                if let Some(value) = self.graph.int(first) {
+                    return if (value != 0) == and {
+                        self.condition(b)
+                    } else {
+                        first
+                    };
+                }
+                let op = if and { Op::And } else { Op::Or };
+                if !forks(b) {
+                    let second = self.condition(b);
+                    return self.binary(op, Ty::Pred, first, second);
+                }
+                // The second operand is evaluated only where the first does not decide.
+                let Some(from) = self.at else {
+                    return first;
+                };
+                let mark = self.mark();
+                let inner = self.block();
+                let short = self.block();
+                if and {
+                    self.end(from, End::Branch(first, inner, short));
+                } else {
+                    self.end(from, End::Branch(first, short, inner));
+                }
+                let before = self.env.clone();
+                self.at = Some(inner);
+                let second = self.condition(b);
+                let key = (warplens_ir::VarId(u32::MAX), self.frames.len() as u32);
+                let decided = self.constant(i64::from(!and), Ty::Pred);
+                let mut ways = Vec::new();
+                if let Some(at) = self.at {
+                    self.env.insert(key, second);
+                    ways.push((at, std::mem::take(&mut self.env)));
+                }
+                let mut other = before;
+                other.insert(key, decided);
+                ways.push((short, other));
+                self.meet(ways);
+                self.forget(mark);
+                self.env.remove(&key).unwrap_or(decided)
+            }
+            ExprKind::Unary(UnaryOp::Not, inner) => {
+                let inner = self.condition(inner);
+                self.unary(Op::Not, Ty::Pred, inner)
+            }
+            ExprKind::List(parts) if parts.len() == 1 => self.condition(&parts[0]),
+            _ => {
+                let value = self.value(expression);
+                self.truth_of(&value, &expression.ty)
+            }
+        }
+    }
+
+    fn truth_of(&mut self, value: &Value, ty: &Type) -> V {
+        let Some(&v) = value.first() else {
+            return self.undefined(Ty::Pred);
+        };
+        if self.graph.ty(v) == Ty::Pred {
+            return v;
+        }
+        let made = machine(&element(ty));
+        let zero = if made.is_float() {
+            self.float(Some(0.0), made)
+        } else {
+            self.constant(0, made)
+        };
+        self.compare(BinaryOp::Ne, true, v, zero)
+    }
+
+    /// A predicate as a number.
+    fn number(&mut self, condition: V) -> V {
+        if let Some(value) = self.graph.int(condition) {
+            return self.constant(value, Ty::I32);
+        }
+        let one = self.constant(1, Ty::I32);
+        let zero = self.constant(0, Ty::I32);
+        self.select(condition, one, zero)
+    }
+
+    fn choice(&mut self, condition: &Expr, a: &Expr, b: &Expr, ty: &Type) -> Value {
+        let chosen = self.condition(condition);
+        if let Some(value) = self.graph.int(chosen) {
+            let side = if value != 0 { a } else { b };
+            let value = self.value(side);
+            return self.fit(value, &side.ty, ty);
+        }
+        if !forks(a) && !forks(b) {
+            let yes = self.value(a);
+            let yes = self.fit(yes, &a.ty, ty);
+            let no = self.value(b);
+            let no = self.fit(no, &b.ty, ty);
+            return yes
+                .iter()
+                .zip(&no)
+                .map(|(&yes, &no)| self.select(chosen, yes, no))
+                .collect();
+        }
+        let Some(from) = self.at else {
+            return self.nothing(ty);
+        };
+        let mark = self.mark();
+        let (yes, no) = (self.block(), self.block());
+        self.end(from, End::Branch(chosen, yes, no));
+        let before = self.env.clone();
+        let depth = self.frames.len() as u32 * 64;
+        let mut ways = Vec::new();
+        let mut width = 0;
+        for (block, side, env) in [(yes, a, self.env.clone()), (no, b, before)] {
+            self.at = Some(block);
+            self.env = env;
+            let value = self.value(side);
+            let value = self.fit(value, &side.ty, ty);
+            width = value.len();
+            if let Some(at) = self.at {
+                for (number, v) in value.into_iter().enumerate() {
+                    let key = (warplens_ir::VarId(u32::MAX - 1), depth + number as u32);
+                    self.env.insert(key, v);
+                }
+                ways.push((at, std::mem::take(&mut self.env)));
+            }
+            self.forget(mark);
+        }
+        self.meet(ways);
+        (0..width as u32)
+            .map(|number| {
+                let key = (warplens_ir::VarId(u32::MAX - 1), depth + number);
+                match self.env.remove(&key) {
+                    Some(v) => v,
+                    None => self.undefined(machine(&element(ty))),
+                }
+            })
+            .collect()
+    }
+
+    // ---- conversions ---------------------------------------------------------------------------
+
+    /// A value of one type as one of another, scalar by scalar.
+    pub(super) fn fit(&mut self, value: Value, from: &Type, to: &Type) -> Value {
+        match (from, to) {
+            (Type::Struct(_), _) | (_, Type::Struct(_)) => {
+                let wanted = scalars(to).len();
+                if value.len() == wanted {
+                    value
+                } else {
+                    self.nothing(to)
+                }
+            }
+            (Type::Vector(..), Type::Vector(..)) => {
+                let (from, to) = (element(from), element(to));
+                value
+                    .into_iter()
+                    .map(|v| self.convert(v, &from, &to))
+                    .collect()
+            }
+            (_, Type::Vector(inner, lanes)) if value.len() == 1 => {
+                let v = self.convert(value[0], from, inner);
+                (0..*lanes).map(|_| v).collect()
+            }
+            _ => {
+                let (from, to) = (element(from), element(to));
+                value
+                    .into_iter()
+                    .map(|v| self.convert(v, &from, &to))
+                    .collect()
+            }
+        }
+    }
+
+    fn convert(&mut self, v: V, from: &Type, to: &Type) -> V {
+        if from == to {
+            return v;
+        }
+        let have = self.graph.ty(v);
+        let want = machine(to);
+        match (from, to) {
+            (_, Type::Pointer(..) | Type::Array(..)) => {
+                if have == Ty::I32 && from.is_int() {
+                    return self.unary(Op::Extend(is_signed(from)), Ty::I64, v);
+                }
+                v
+            }
+            (_, Type::Int { bits: 1, .. }) => {
+                let condition = self.truth_of(&smallvec![v], from);
+                self.number(condition)
+            }
+            (Type::Int { .. } | Type::Pointer(..) | Type::Array(..), Type::Int { bits, .. }) => {
+                let signed = matches!(to, Type::Int { signed: true, .. });
+                match (have, want) {
+                    (Ty::Pred, _) => {
+                        let v = self.number(v);
+                        self.convert(v, &Type::INT, to)
+                    }
+                    (Ty::I32, Ty::I64) => self.unary(Op::Extend(is_signed(from)), Ty::I64, v),
+                    (Ty::I64, Ty::I32) => {
+                        let v = self.unary(Op::Truncate, Ty::I32, v);
+                        if *bits < 32 {
+                            self.unary(Op::Narrow(*bits, signed), Ty::I32, v)
+                        } else {
+                            v
+                        }
+                    }
+                    _ if *bits < 32 => {
+                        let narrower = matches!(from, Type::Int { bits: b, signed: s } if b < bits && *s == signed || b < bits && !s);
+                        if narrower {
+                            v
+                        } else {
+                            self.unary(Op::Narrow(*bits, signed), Ty::I32, v)
+                        }
+                    }
+                    _ => v,
+                }
+            }
+            (Type::Int { .. }, Type::Float { .. }) => {
+                self.unary(Op::FromInt(is_signed(from)), want, v)
+            }
+            (Type::Float { .. }, Type::Int { .. }) => self.unary(Op::ToInt(is_signed(to)), want, v),
+            (Type::Float { .. }, Type::Float { .. }) => self.unary(Op::Resize, want, v),
+            _ => v,
+        }
+    }
+
+    // ---- operators -----------------------------------------------------------------------------
+
+    fn operation(
+        &mut self,
+        op: BinaryOp,
+        a: &Value,
+        left: &Type,
+        b: &Value,
+        right: &Type,
+        ty: &Type,
+    ) -> Value {
+        let pointer = |ty: &Type| matches!(ty, Type::Pointer(..) | Type::Array(..));
+        if pointer(left) || pointer(right) {
+            return self.pointers(op, a, left, b, right);
+        }
+        let compares = matches!(
+            op,
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne
+        );
+        let (l, r) = (element(left), element(right));
+        let common = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
+            l.common(&Type::INT)
+        } else {
+            l.common(&r)
+        };
+        let width = a.len().max(b.len());
+        let mut out = Value::new();
+        for lane in 0..width {
+            let (Some(&x), Some(&y)) = (a.get(lane).or(a.first()), b.get(lane).or(b.first()))
+            else {
+                return self.nothing(ty);
+            };
+            let x = self.convert(x, &l, &common);
+            let y = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
+                self.convert(y, &r, &Type::INT)
+            } else {
+                self.convert(y, &r, &common)
+            };
+            let signed = is_signed(&common);
+            if compares {
+                let condition = self.compare(op, signed, x, y);
+                out.push(self.number(condition));
+                continue;
+            }
+            let made = machine(&common);
+            let op = match op {
+                BinaryOp::Add => Op::Add,
+                BinaryOp::Sub => Op::Sub,
+                BinaryOp::Mul => Op::Mul,
+                BinaryOp::Div => Op::Div(signed),
+                BinaryOp::Rem => Op::Rem(signed),
+                BinaryOp::Shl => Op::Shl,
+                BinaryOp::Shr => Op::Shr(signed),
+                BinaryOp::And => Op::And,
+                BinaryOp::Or => Op::Or,
+                _ => Op::Xor,
+            };
+            let v = self.binary(op, made, x, y);
+            if signed && !made.is_float() {
+                self.signed.insert(v);
+            }
+            out.push(v);
+        }
+        out
+    }
+
+    fn pointers(&mut self, op: BinaryOp, a: &Value, left: &Type, b: &Value, right: &Type) -> Value {
+        let (Some(&x), Some(&y)) = (a.first(), b.first()) else {
+            return smallvec![self.undefined(Ty::I64)];
+        };
+        let size = |ty: &Type| ty.element().map_or(1, |element| element.size().max(1)) as u32;
+        match (op, right.is_int(), left.is_int()) {
+            (BinaryOp::Add, true, _) => {
+                smallvec![self.moved(x, y, size(left), is_signed(right))]
+            }
+            (BinaryOp::Add, _, true) => {
+                smallvec![self.moved(y, x, size(right), is_signed(left))]
+            }
+            (BinaryOp::Sub, true, _) => {
+                let ty = self.graph.ty(y);
+                let by = self.unary(Op::Neg, ty, y);
+                smallvec![self.moved(x, by, size(left), true)]
+            }
+            (BinaryOp::Sub, ..) => {
+                let bytes = self.binary(Op::Sub, Ty::I64, x, y);
+                let by = self.constant(i64::from(size(left).trailing_zeros()), Ty::I32);
+                smallvec![self.binary(Op::Shr(true), Ty::I64, bytes, by)]
+            }
+            _ => {
+                let condition = self.compare(op, false, x, y);
+                smallvec![self.number(condition)]
+            }
+        }
+    }
+
+    // ---- functions -----------------------------------------------------------------------------
+
+    fn call(&mut self, function: &Function, arguments: &[Expr], whole: &Expr) -> Value {
+        let ty = &whole.ty;
+        match function {
+            Function::Load => {
+                let Some(pointer) = arguments.first() else {
+                    return self.nothing(ty);
+                };
+                let place = self.pointed_at(pointer);
+                return self.read(place, ty);
+            }
+            Function::Store => {
+                if let [pointer, value, ..] = arguments {
+                    let to = pointer.ty.element().cloned().unwrap_or(Type::INT);
+                    let found = self.value(value);
+                    let found = self.fit(found, &value.ty, &to);
+                    let place = self.pointed_at(pointer);
+                    self.write(place, &to, &found);
+                }
+                return Value::new();
+            }
+            Function::Atomic(name) => return self.atomic(name, arguments, ty),
+            Function::Tile { store } => {
+                let place = arguments.first().map(|pointer| self.pointed_at(pointer));
+                for argument in arguments.iter().skip(1) {
+                    self.value(argument);
+                }
+                if let Some(Place::Memory(pointer, space)) = place {
+                    let op = if *store {
+                        Op::Store(space, 4, 0)
+                    } else {
+                        Op::Load(space, 4, 0, self.epoch)
+                    };
+                    self.push(op, Ty::I32, smallvec![pointer]);
+                    self.epoch += u32::from(*store);
+                }
+                return self.nothing(ty);
+            }
+            _ => {}
+        }
+        let mut values: Vec<Value> = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            values.push(self.value(argument));
+        }
+        let firsts: Args = values
+            .iter()
+            .filter_map(|value| value.first().copied())
+            .collect();
+        match function {
+            Function::Min | Function::Max if arguments.len() == 2 => {
+                let least = *function == Function::Min;
+                let to = element(ty);
+                let made = machine(&to);
+                let signed = is_signed(&to);
+                let op = if least {
+                    Op::Min(signed)
+                } else {
+                    Op::Max(signed)
+                };
+                let a = self.fit(values[0].clone(), &arguments[0].ty, ty);
+                let b = self.fit(values[1].clone(), &arguments[1].ty, ty);
+                a.iter()
+                    .zip(&b)
+                    .map(|(&a, &b)| self.binary(op, made, a, b))
+                    .collect()
+            }
+            Function::Abs => {
+                let made = machine(&element(ty));
+                values
+                    .swap_remove(0)
+                    .into_iter()
+                    .map(|v| self.unary(Op::Abs, made, v))
+                    .collect()
+            }
+            Function::Mul24 if firsts.len() == 2 => {
+                smallvec![self.binary(Op::Mul, machine(ty), firsts[0], firsts[1])]
+            }
+            Function::Bits(bits) => self.bits(*bits, &firsts, arguments, ty),
+            Function::Math(class, name) => self.math(*class, name, &values, arguments, ty),
+            Function::WarpExchange(name) => {
+                let vote = !(name.contains("shfl") || name.contains("permute"));
+                let op = if vote { Op::Vote } else { Op::Shuffle };
+                if vote {
+                    return smallvec![self.push(op, machine(ty), firsts)];
+                }
+                let skip = usize::from(name.ends_with("_sync") && arguments.len() > 1);
+                let moved = values.get(skip).cloned().unwrap_or_default();
+                moved
+                    .into_iter()
+                    .map(|v| {
+                        let mut args: Args = smallvec![v];
+                        args.extend(firsts.get(skip + 1).copied());
+                        let made = self.graph.ty(v);
+                        self.push(op, made, args)
+                    })
+                    .collect()
+            }
+            Function::Texture { store } => {
+                let loaded = self.push(Op::Texture, Ty::I32, firsts);
+                if *store {
+                    return Value::new();
+                }
+                let parts = scalars(ty);
+                parts
+                    .iter()
+                    .enumerate()
+                    .map(|(number, (_, part))| {
+                        self.push(Op::Piece(number as u8), machine(part), smallvec![loaded])
+                    })
+                    .collect()
+            }
+            Function::Ignored => {
+                // A fence orders memory.
+                Value::new()
+            }
+            _ => {
+                let parts = scalars(ty);
+                parts
+                    .iter()
+                    .map(|(_, part)| self.push(Op::Other, machine(part), firsts.clone()))
+                    .collect()
+            }
+        }
+    }
+
+    fn atomic(&mut self, name: &str, arguments: &[Expr], ty: &Type) -> Value {
+        let Some(pointer) = arguments.first() else {
+            return self.nothing(ty);
+        };
+        let mut args = Args::new();
+        let space = match self.pointed_at(pointer) {
+            Place::Memory(at, space) => {
+                args.push(at);
+                space
+            }
+            place => return self.read(place, ty),
+        };
+        for argument in &arguments[1..] {
+            let value = self.value(argument);
+            let value = self.fit(value, &argument.ty, ty);
+            args.extend(value.first().copied());
+        }
+        let lower = name.to_ascii_lowercase();
+        let update = if lower.contains("cas") || lower.contains("exch") || lower.contains("xchg") {
+            Update::Swap
+        } else if ty.is_float() {
+            Update::FloatAdd
+        } else {
+            Update::Reduction
+        };
+        self.epoch += 1;
+        smallvec![self.push(Op::Atomic(space, update), machine(ty), args)]
+    }
+
+    fn bits(&mut self, bits: Bits, args: &Args, arguments: &[Expr], ty: &Type) -> Value {
+        let made = machine(ty);
+        let Some(&first) = args.first() else {
+            return self.nothing(ty);
+        };
+        let signed = is_signed(&arguments[0].ty);
+        smallvec![match (bits, args.as_slice()) {
+            (Bits::Population, _) => self.share(Op::Popc, made, smallvec![first]),
+            (Bits::LeadingZeros | Bits::TrailingZeros | Bits::FirstSet, _) => {
+                self.share(Op::FindBit, made, smallvec![first])
+            }
+            (Bits::Reverse, _) => self.share(Op::Reverse, made, smallvec![first]),
+            (Bits::MultiplyHigh, [a, b]) => self.share(Op::MulHigh, made, smallvec![*a, *b]),
+            (Bits::MultiplyAdd24, [a, b, c]) => {
+                let product = self.binary(Op::Mul, made, *a, *b);
+                self.binary(Op::Add, made, product, *c)
+            }
+            (Bits::Clamp, [value, least, most]) => {
+                let raised = self.binary(Op::Max(signed), made, *value, *least);
+                self.binary(Op::Min(signed), made, raised, *most)
+            }
+            _ => first,
+        }]
+    }
+
+    fn math(
+        &mut self,
+        class: MathClass,
+        name: &str,
+        values: &[Value],
+        arguments: &[Expr],
+        ty: &Type,
+    ) -> Value {
+        let element_ty = element(ty);
+        let made = machine(&element_ty);
+        let lanes = scalars(ty).len();
+        if class == MathClass::Tensor {
+            let args = values.iter().filter_map(|v| v.first().copied()).collect();
+            self.push(Op::Tensor, Ty::F32, args);
+            return self.nothing(ty);
+        }
+        let mut out = Value::new();
+        for lane in 0..lanes.max(1) {
+            let mut args = Args::new();
+            for (value, argument) in values.iter().zip(arguments) {
+                let Some(&v) = value.get(lane).or(value.first()) else {
+                    continue;
+                };
+                let from = element(&argument.ty);
+                // Arithmetic works in the type of its result.
+                let floats = matches!(class, MathClass::Float(_) | MathClass::Special);
+                args.push(
+                    if floats && made.is_float() && !matches!(from, Type::Pointer(..)) {
+                        self.convert(v, &from, &element_ty)
+                    } else {
+                        v
+                    },
+                );
+            }
+            let v = self.one_function(class, name, args, arguments, &element_ty);
+            out.push(v);
+            if lanes == 0 {
+                return Value::new();
+            }
+        }
+        out
+    }
+
+    fn one_function(
+        &mut self,
+        class: MathClass,
+        name: &str,
+        args: Args,
+        arguments: &[Expr],
+        ty: &Type,
+    ) -> V {
+        let made = machine(ty);
+        if class == MathClass::Convert {
+            let (Some(&v), Some(from)) = (args.first(), arguments.first()) else {
+                return self.push(Op::Other, made, args);
+            };
+            let from = element(&from.ty);
+            if name.contains("_as_") || name.starts_with("as_") {
+                return if self.graph.ty(v) == made {
+                    v
+                } else {
+                    self.unary(Op::Bits, made, v)
+                };
+            }
+            return self.convert(v, &from, ty);
+        }
+        let plain = recipes::plain(name);
+        match (plain.as_str(), args.as_slice()) {
+            ("fma" | "mad", &[a, b, c]) => {
+                if made.is_float() {
+                    self.share(Op::Fma, made, smallvec![a, b, c])
+                } else {
+                    let product = self.binary(Op::Mul, made, a, b);
+                    self.binary(Op::Add, made, product, c)
+                }
+            }
+            ("fabs" | "abs", &[a]) => self.unary(Op::Abs, made, a),
+            ("neg", &[a]) => self.unary(Op::Neg, made, a),
+            ("add", &[a, b]) => self.binary(Op::Add, made, a, b),
+            ("sub", &[a, b]) => self.binary(Op::Sub, made, a, b),
+            ("mul", &[a, b]) => self.binary(Op::Mul, made, a, b),
+            ("fmin" | "min", &[a, b]) => self.binary(Op::Min(true), made, a, b),
+            ("fmax" | "max", &[a, b]) => self.binary(Op::Max(true), made, a, b),
+            ("div" | "divide", &[a, b]) => self.binary(Op::Div(true), made, a, b),
+            ("pow" | "powi" | "pown", &[a, b]) if self.is_small_power(b).is_some() => {
+                let power = self.is_small_power(b).unwrap_or(2);
+                self.power(a, power, made)
+            }
+            ("saturate" | "clamp", &[a]) | ("clamp", &[a, ..]) => {
+                let low = self.float(Some(0.0), made);
+                let raised = self.binary(Op::Max(true), made, a, low);
+                let high = self.float(Some(1.0), made);
+                self.binary(Op::Min(true), made, raised, high)
+            }
+            _ if matches!(class, MathClass::Int(_)) => self.push(Op::Other, made, args),
+            _ => {
+                let number = recipes::index(&plain, made, name, self.options.fast_math);
+                self.share(Op::Math(number), made, args)
+            }
+        }
+    }
+
+    fn is_small_power(&self, v: V) -> Option<u32> {
+        let value = self
+            .graph
+            .float(v)
+            .or_else(|| self.graph.int(v).map(|value| value as f64))?;
+        (value == 2.0).then_some(2)
+    }
+
+    fn power(&mut self, a: V, power: u32, ty: Ty) -> V {
+        let mut value = a;
+        for _ in 1..power {
+            value = self.binary(Op::Mul, ty, value, a);
+        }
+        value
+    }
+}
+
+/// True where the evaluation may read memory, go several ways or change something.
+fn forks(expression: &Expr) -> bool {
+    let mut found = expression.reads_or_forks();
+    if !found {
+        found = changes(expression);
+    }
+    found
+}
+
+fn changes(expression: &Expr) -> bool {
+    match &expression.kind {
+        ExprKind::Assign(..) | ExprKind::Step(..) | ExprKind::Call(Function::Atomic(_), _) => true,
+        ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => changes(a),
+        ExprKind::Binary(_, a, b) => changes(a) || changes(b),
+        ExprKind::Call(_, parts) | ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {
+            parts.iter().any(changes)
+        }
+        _ => false,
+    }
+}
+
+fn is_place(expression: &Expr) -> bool {
+    matches!(
+        expression.kind,
+        ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..)
+    )
+}
+
+/// A vector's scalar, or the type itself.
+pub(super) fn element(ty: &Type) -> Type {
+    match ty {
+        Type::Vector(inner, _) => (**inner).clone(),
+        Type::Struct(_) => scalars(ty)
+            .into_iter()
+            .next()
+            .map_or(Type::INT, |(_, ty)| ty),
+        ty => ty.clone(),
+    }
+}
+
+fn is_signed(ty: &Type) -> bool {
+    // Smaller integers become `int`.
+    matches!(ty, Type::Int { signed, bits } if *signed || *bits < 32)
+}

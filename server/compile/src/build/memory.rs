@@ -1,0 +1,341 @@
+//! Places: variables that are values, and memory.
+
+use smallvec::smallvec;
+use warplens_ir::{AddressSpace, Expr, ExprKind, Storage, Type, VarId};
+
+use super::{Builder, Value, machine, scalars};
+use crate::graph::{Op, Space, Ty, V};
+
+/// Something that can be read and written.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    /// So many bytes into a variable that is values.
+    Own(VarId, u32),
+    /// Behind a pointer.
+    Memory(V, Space),
+    /// Not followed.
+    Lost,
+}
+
+impl Builder<'_> {
+    pub(super) fn place(&mut self, expression: &Expr) -> Place {
+        match &expression.kind {
+            ExprKind::Var(id) => self.variable(*id),
+            ExprKind::Index(base, index) if matches!(base.ty, Type::Vector(..)) => {
+                let size = expression.ty.size().max(1) as u32;
+                let at = self.scalar(index);
+                match (self.place(base), self.graph.int(at)) {
+                    (Place::Own(id, offset), Some(lane)) => {
+                        Place::Own(id, offset.wrapping_add((lane as u32).wrapping_mul(size)))
+                    }
+                    (Place::Own(id, _), None) => self.demote(id),
+                    (Place::Memory(pointer, space), _) => {
+                        Place::Memory(self.moved(pointer, at, size, true), space)
+                    }
+                    (Place::Lost, _) => Place::Lost,
+                }
+            }
+            ExprKind::Index(base, index) => {
+                let from = match &base.ty {
+                    Type::Array(..) => self.place(base),
+                    _ => self.pointed_at(base),
+                };
+                let size = expression.ty.size().max(1) as u32;
+                let at = self.scalar(index);
+                let signed = matches!(
+                    index.ty,
+                    Type::Int { signed: true, .. } | Type::Int { bits: 64, .. }
+                ) || matches!(index.ty, Type::Int { bits, .. } if bits < 32);
+                match from {
+                    Place::Own(id, offset) => match self.graph.int(at) {
+                        Some(index) => {
+                            Place::Own(id, offset.wrapping_add((index as u32).wrapping_mul(size)))
+                        }
+                        None => self.demote(id),
+                    },
+                    Place::Memory(pointer, space) => {
+                        Place::Memory(self.moved(pointer, at, size, signed), space)
+                    }
+                    Place::Lost => Place::Lost,
+                }
+            }
+            ExprKind::Deref(pointer) => self.pointed_at(pointer),
+            ExprKind::Field(base, offset) => match self.place(base) {
+                Place::Own(id, at) => Place::Own(id, at + *offset as u32),
+                Place::Memory(pointer, space) => {
+                    Place::Memory(self.offset(pointer, *offset as i64), space)
+                }
+                Place::Lost => Place::Lost,
+            },
+            ExprKind::Cast(_, inner) => self.place(inner),
+            ExprKind::List(parts) if parts.len() == 1 => self.place(&parts[0]),
+            ExprKind::Inline(..) if matches!(expression.ty, Type::Pointer(..)) => {
+                self.pointed_at(expression)
+            }
+            _ => {
+                self.value(expression);
+                Place::Lost
+            }
+        }
+    }
+
+    fn variable(&mut self, id: VarId) -> Place {
+        if self.is_values(id) {
+            return Place::Own(id, 0);
+        }
+        let var = self.kernel.var(id);
+        let (space, ty) = match var.storage {
+            Storage::Shared | Storage::DynamicShared => (Space::Shared, Ty::I32),
+            Storage::Constant => (Space::Constant, Ty::I64),
+            Storage::Global => (Space::Global, Ty::I64),
+            Storage::Local | Storage::Param(_) => (Space::Local, Ty::I32),
+        };
+        // A pointer parameter into shared memory stands for the array itself.
+        Place::Memory(self.leaf(Op::Base(id), ty), space)
+    }
+
+    /// An array that is subscripted with what the compiler does not know lies in memory.
+    fn demote(&mut self, id: VarId) -> Place {
+        self.demoted.insert(id);
+        Place::Lost
+    }
+
+    pub(super) fn pointed_at(&mut self, pointer: &Expr) -> Place {
+        if let ExprKind::AddressOf(inner) = &pointer.kind {
+            return self.place(inner);
+        }
+        if let (ExprKind::Cast(_, inner), Type::Pointer(..)) = (&pointer.kind, &pointer.ty)
+            && matches!(inner.ty, Type::Pointer(..) | Type::Array(..))
+        {
+            return self.pointed_at(inner);
+        }
+        if matches!(pointer.ty, Type::Array(..)) {
+            return self.place(pointer);
+        }
+        let value = self.scalar(pointer);
+        // A pointer to an own variable.
+        if let Op::Base(id) = self.graph.op(value)
+            && self.is_values(id)
+        {
+            return Place::Own(id, 0);
+        }
+        if let Op::Offset(bytes) = self.graph.op(value)
+            && let Op::Base(id) = self.graph.op(self.graph.inst(value).args[0])
+            && self.is_values(id)
+        {
+            return Place::Own(id, bytes as u32);
+        }
+        let space = self.space(value, &pointer.ty);
+        if let Space::Local = space
+            && let Some(id) = self.root(value)
+            && self.is_values(id)
+        {
+            return self.demote(id);
+        }
+        Place::Memory(value, space)
+    }
+
+    /// The array that a pointer goes into, where that is plain.
+    fn root(&self, mut v: V) -> Option<VarId> {
+        loop {
+            let inst = self.graph.inst(v);
+            match inst.op {
+                Op::Base(id) | Op::Param(id, _) => return Some(id),
+                Op::Offset(_) | Op::Address(..) => v = inst.args[0],
+                Op::Extend(_) => v = inst.args[0],
+                Op::Phi => {
+                    let first = *inst.args.first()?;
+                    if first >= v {
+                        return None;
+                    }
+                    v = first;
+                }
+                Op::Select => v = inst.args[1],
+                _ => return None,
+            }
+        }
+    }
+
+    fn space(&self, v: V, ty: &Type) -> Space {
+        if let Some(id) = self.root(v) {
+            return match self.kernel.var(id).storage {
+                Storage::Shared | Storage::DynamicShared => Space::Shared,
+                Storage::Constant => Space::Constant,
+                Storage::Local => Space::Local,
+                Storage::Global => Space::Global,
+                Storage::Param(_) => match ty {
+                    Type::Pointer(_, AddressSpace::Shared) => Space::Shared,
+                    Type::Pointer(_, AddressSpace::Constant) => Space::Constant,
+                    _ => Space::Global,
+                },
+            };
+        }
+        match ty {
+            Type::Pointer(_, AddressSpace::Shared) => Space::Shared,
+            Type::Pointer(_, AddressSpace::Constant) => Space::Constant,
+            Type::Pointer(_, AddressSpace::Private) => Space::Local,
+            _ => Space::Global,
+        }
+    }
+
+    /// True where nothing that the kernel writes can lie behind the pointer.
+    fn is_read_only(&self, pointer: V) -> bool {
+        let Some(id) = self.root(pointer) else {
+            return false;
+        };
+        let var = self.kernel.var(id);
+        var.storage == Storage::Constant || var.restrict && !self.written.contains(&id)
+    }
+
+    pub(super) fn read(&mut self, place: Place, ty: &Type) -> Value {
+        match place {
+            Place::Own(id, offset) => scalars(ty)
+                .into_iter()
+                .map(|(at, part)| self.part(id, offset + at, &part))
+                .collect(),
+            Place::Memory(pointer, space) => {
+                if matches!(ty, Type::Array(..)) {
+                    return smallvec![pointer];
+                }
+                self.load(pointer, space, ty)
+            }
+            Place::Lost => scalars(ty)
+                .into_iter()
+                .map(|(_, part)| {
+                    let part = machine(&part);
+                    self.push(Op::Undefined, part, smallvec![])
+                })
+                .collect(),
+        }
+    }
+
+    /// A scalar of a variable.
+    fn part(&mut self, id: VarId, offset: u32, ty: &Type) -> V {
+        if let Some(&v) = self.env.get(&(id, offset)) {
+            // A union's other member.
+            let want = machine(ty);
+            if self.graph.ty(v) != want && want != Ty::None && self.graph.ty(v) != Ty::Pred {
+                if self.graph.ty(v).words() == want.words() {
+                    return self.unary(Op::Bits, want, v);
+                }
+            } else {
+                return v;
+            }
+        }
+        let var = self.kernel.var(id);
+        let ty = machine(ty);
+        if let Storage::Param(_) = var.storage {
+            let v = self.leaf(Op::Param(id, offset), ty);
+            return v;
+        }
+        self.undefined(ty)
+    }
+
+    pub(super) fn write(&mut self, place: Place, ty: &Type, value: &Value) {
+        match place {
+            Place::Own(id, offset) => {
+                for ((at, _), v) in scalars(ty).into_iter().zip(value) {
+                    self.env.insert((id, offset + at), *v);
+                }
+            }
+            Place::Memory(pointer, space) => self.store(pointer, space, ty, value),
+            Place::Lost => {}
+        }
+    }
+
+    pub(super) fn load(&mut self, pointer: V, space: Space, ty: &Type) -> Value {
+        let epoch = if space == Space::Constant || self.is_read_only(pointer) {
+            0
+        } else {
+            self.epoch
+        };
+        let (base, offset) = self.base(pointer);
+        let mut out = Value::new();
+        for (start, bytes, parts) in pieces(ty) {
+            let op = Op::Load(space, bytes, offset + i64::from(start), epoch);
+            let wide = parts.len() > 1;
+            let made = if wide { Ty::I32 } else { machine(&parts[0]) };
+            let loaded = self.share(op, made, smallvec![base]);
+            if !wide {
+                out.push(loaded);
+                continue;
+            }
+            for (number, part) in parts.iter().enumerate() {
+                let piece = machine(part);
+                out.push(self.share(Op::Piece(number as u8), piece, smallvec![loaded]));
+            }
+        }
+        out
+    }
+
+    pub(super) fn store(&mut self, pointer: V, space: Space, ty: &Type, value: &Value) {
+        let (base, offset) = self.base(pointer);
+        let mut values = value.iter();
+        for (start, bytes, parts) in pieces(ty) {
+            let mut args = crate::graph::Args::new();
+            args.push(base);
+            for _ in &parts {
+                let Some(&v) = values.next() else { break };
+                args.push(v);
+            }
+            self.push(
+                Op::Store(space, bytes, offset + i64::from(start)),
+                Ty::None,
+                args,
+            );
+        }
+        self.epoch += 1;
+        // What was written is known until memory changes again.
+        if let (&[v], [(start, bytes, _)]) = (value.as_slice(), pieces(ty).as_slice())
+            && space != Space::Local
+            && self.at.is_some()
+        {
+            let key = (
+                Op::Load(space, *bytes, offset + i64::from(*start), self.epoch),
+                self.graph.ty(v),
+                smallvec![base],
+            );
+            if bytes >= &4 && self.known.insert(key.clone(), v).is_none() {
+                self.added.push(key);
+            }
+        }
+    }
+
+    /// A pointer's base and its constant.
+    fn base(&self, pointer: V) -> (V, i64) {
+        match self.graph.op(pointer) {
+            Op::Offset(bytes) => (self.graph.inst(pointer).args[0], bytes),
+            _ => (pointer, 0),
+        }
+    }
+}
+
+/// The accesses of a type: first byte, bytes, and the scalars of each.
+fn pieces(ty: &Type) -> Vec<(u32, u8, Vec<Type>)> {
+    let all = scalars(ty);
+    let (size, align) = (ty.size() as u32, ty.align().clamp(1, 16) as u32);
+    if all.len() == 1 {
+        return vec![(
+            all[0].0,
+            all[0].1.size().clamp(1, 16) as u8,
+            vec![all[0].1.clone()],
+        )];
+    }
+    let mut out = Vec::new();
+    let mut next = 0;
+    while next < all.len() {
+        let start = all[next].0;
+        let mut bytes = align;
+        while bytes > 1 && (!start.is_multiple_of(bytes) || start + bytes > size) {
+            bytes /= 2;
+        }
+        bytes = bytes.max(all[next].1.size() as u32);
+        let mut parts = Vec::new();
+        while next < all.len() && all[next].0 < start + bytes {
+            parts.push(all[next].1.clone());
+            next += 1;
+        }
+        out.push((start, bytes as u8, parts));
+    }
+    out
+}

@@ -1,0 +1,92 @@
+//! What the machine executes: the kernel as a compiler leaves it, its instructions and its registers.
+//!
+//! The source says what is meant; compilers fold, hoist, unroll and fuse. [`compile`] does to a kernel's IR what
+//! they do, closely enough to count by.
+
+mod build;
+mod class;
+mod graph;
+mod passes;
+mod recipes;
+mod registers;
+mod select;
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
+use warplens_ir::{Kernel, Site};
+
+pub use class::Class;
+
+/// How a kernel is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Options {
+    /// `-use_fast_math`.
+    pub fast_math: bool,
+    /// `-maxrregcount`.
+    pub max_registers: Option<u32>,
+    /// Most threads of a block, where `__launch_bounds__` says it.
+    pub max_threads: Option<u64>,
+}
+
+/// A compiled kernel.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Compiled {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of local memory of a thread: arrays that are subscripted with what the compiler does not know.
+    pub local_bytes: u64,
+    /// Bytes that did not find a register.
+    pub spill_bytes: u64,
+    /// Instructions by class.
+    pub instructions: BTreeMap<Class, u64>,
+    /// The same for each place of the source.
+    pub places: Vec<(Site, Class, u32)>,
+    /// False where the kernel is too big to be followed to its end.
+    pub complete: bool,
+}
+
+impl Compiled {
+    /// All instructions.
+    pub fn total(&self) -> u64 {
+        self.instructions.values().sum()
+    }
+}
+
+/// Registers that every thread has besides: the stack's address, what the halves of pairs leave unused.
+const FRAME: u32 = 5;
+
+/// Compiles a kernel.
+pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
+    let mut in_memory = FxHashSet::default();
+    let mut built = build::Builder::new(kernel, options, in_memory.clone()).run();
+    // Arrays that turn out to lie in memory: once more, knowing it.
+    for _ in 0..4 {
+        if built.demoted.is_empty() {
+            break;
+        }
+        in_memory.extend(built.demoted.iter().copied());
+        built = build::Builder::new(kernel, options, in_memory.clone()).run();
+    }
+    let complete = !built.truncated;
+    let mut graph = built.graph;
+    passes::optimise(&mut graph);
+    let code = select::select(&graph, kernel, options);
+    let pressure = registers::pressure(&graph, &code);
+    let mut compiled = Compiled {
+        registers: (pressure + FRAME).clamp(8, 255),
+        complete,
+        ..Compiled::default()
+    };
+    for var in &in_memory {
+        compiled.local_bytes += kernel.var(*var).ty.size().next_multiple_of(4);
+    }
+    for (instruction, copies) in code.all(&graph) {
+        let count = instruction.count * copies;
+        *compiled.instructions.entry(instruction.class).or_default() += u64::from(count);
+        compiled
+            .places
+            .push((instruction.site, instruction.class, count));
+    }
+    compiled
+}

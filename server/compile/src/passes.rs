@@ -1,0 +1,216 @@
+//! What is done to the whole graph: code that nothing needs goes, what a loop computes alike each time moves out.
+
+mod straight;
+
+use crate::graph::{B, End, Graph, Op, V};
+
+/// Everything, until it stays.
+pub(crate) fn optimise(graph: &mut Graph) {
+    same_phis(graph);
+    dead(graph);
+    invariant(graph);
+    contract(graph);
+    dead(graph);
+    straight::predicate(graph);
+    straight::merge(graph);
+}
+
+/// A phi of one value is that value.
+fn same_phis(graph: &mut Graph) {
+    let mut stands_for: Vec<V> = (0..graph.values.len() as u32).map(V).collect();
+    let find = |stands_for: &Vec<V>, mut v: V| {
+        while stands_for[v.0 as usize] != v {
+            v = stands_for[v.0 as usize];
+        }
+        v
+    };
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for number in 0..graph.values.len() {
+            let v = V(number as u32);
+            if graph.op(v) != Op::Phi || stands_for[number] != v {
+                continue;
+            }
+            let mut only = None;
+            let mut same = true;
+            for arg in &graph.inst(v).args {
+                let arg = find(&stands_for, *arg);
+                if arg == v {
+                    continue;
+                }
+                match only {
+                    None => only = Some(arg),
+                    Some(other) if other == arg => {}
+                    Some(_) => same = false,
+                }
+            }
+            if let (true, Some(only)) = (same, only) {
+                stands_for[number] = only;
+                changed = true;
+            }
+        }
+    }
+    for number in 0..graph.values.len() {
+        for at in 0..graph.values[number].args.len() {
+            let arg = graph.values[number].args[at];
+            graph.values[number].args[at] = find(&stands_for, arg);
+        }
+    }
+    for block in &mut graph.blocks {
+        if let End::Branch(condition, yes, no) = block.end {
+            block.end = End::Branch(find(&stands_for, condition), yes, no);
+        }
+        block.code.retain(|v| stands_for[v.0 as usize] == *v);
+    }
+}
+
+/// Takes away what has no effect.
+fn dead(graph: &mut Graph) {
+    loop {
+        let mut live = vec![false; graph.values.len()];
+        let mut open: Vec<V> = Vec::new();
+        for block in &graph.blocks {
+            for &v in &block.code {
+                if graph.op(v).has_effect() || graph.op(v) == Op::Other {
+                    open.push(v);
+                }
+            }
+            if let End::Branch(condition, ..) = block.end {
+                open.push(condition);
+            }
+        }
+        while let Some(v) = open.pop() {
+            if !std::mem::replace(&mut live[v.0 as usize], true) {
+                open.extend(graph.inst(v).args.iter().copied());
+            }
+        }
+        for block in &mut graph.blocks {
+            block.code.retain(|v| live[v.0 as usize]);
+        }
+        if !straighten(graph) {
+            return;
+        }
+    }
+}
+
+/// A branch whose ways do nothing is none. True where one went.
+fn straighten(graph: &mut Graph) -> bool {
+    let mut changed = false;
+    for number in 0..graph.blocks.len() {
+        let block = B(number as u32);
+        let End::Branch(_, yes, no) = graph.block(block).end else {
+            continue;
+        };
+        let through = |graph: &Graph, way: B| -> Option<B> {
+            let block = graph.block(way);
+            match block.end {
+                End::Jump(to) if block.code.is_empty() && block.from.len() == 1 => Some(to),
+                _ => None,
+            }
+        };
+        let (Some(a), Some(b)) = (through(graph, yes), through(graph, no)) else {
+            continue;
+        };
+        if a != b || graph.block(a).from.len() != 2 {
+            continue;
+        }
+        let phis = graph.block(a).code.iter().any(|v| graph.op(*v) == Op::Phi);
+        if phis {
+            continue;
+        }
+        graph.blocks[number].end = End::Jump(yes);
+        graph.blocks[no.0 as usize].from.clear();
+        graph.blocks[no.0 as usize].end = End::Exit;
+        let from = &mut graph.blocks[a.0 as usize].from;
+        from.retain(|b| *b != no);
+        changed = true;
+    }
+    changed
+}
+
+/// Moves what is the same in every iteration in front of its loop, from the innermost outwards.
+fn invariant(graph: &mut Graph) {
+    for number in (0..graph.loops.len()).rev() {
+        let around = graph.loops[number].clone();
+        for block in around.header.0..around.end.0 {
+            let code = std::mem::take(&mut graph.blocks[block as usize].code);
+            let mut stays = Vec::with_capacity(code.len());
+            for v in code {
+                let op = graph.op(v);
+                let fixed = op.is_pure()
+                    || matches!(op, Op::Load(space, _, _, epoch) if may_leave(graph, &around, block, space, epoch));
+                let outside = graph
+                    .inst(v)
+                    .args
+                    .iter()
+                    .all(|arg| !graph.is_in(*arg, &around) || graph.op(*arg).is_operand());
+                if fixed && outside {
+                    graph.values[v.0 as usize].block = around.before;
+                    graph.blocks[around.before.0 as usize].code.push(v);
+                } else {
+                    stays.push(v);
+                }
+            }
+            graph.blocks[block as usize].code = stays;
+        }
+    }
+}
+
+/// A load may leave a loop that runs it each time and changes no memory.
+fn may_leave(
+    graph: &Graph,
+    around: &crate::graph::Loop,
+    block: u32,
+    space: crate::graph::Space,
+    epoch: u32,
+) -> bool {
+    let constant = epoch == 0 || space == crate::graph::Space::Constant;
+    let first = block == around.header.0
+        || graph.blocks[block as usize].from.first() == Some(&around.header);
+    (constant || !around.writes) && first
+}
+
+/// A product that is added only is one with the addition.
+fn contract(graph: &mut Graph) {
+    let mut uses = vec![0u32; graph.values.len()];
+    for block in &graph.blocks {
+        for &v in &block.code {
+            for arg in &graph.inst(v).args {
+                uses[arg.0 as usize] += 1;
+            }
+        }
+        if let End::Branch(condition, ..) = block.end {
+            uses[condition.0 as usize] += 1;
+        }
+    }
+    for block in 0..graph.blocks.len() {
+        let code = graph.blocks[block].code.clone();
+        for v in code {
+            let inst = graph.inst(v);
+            if !inst.ty.is_float() || !matches!(inst.op, Op::Add | Op::Sub) {
+                continue;
+            }
+            let (a, b) = (inst.args[0], inst.args[1]);
+            let product = |v: V| {
+                let inner = graph.inst(v);
+                // A negated product is one too.
+                let inner_v = if inner.op == Op::Neg {
+                    inner.args[0]
+                } else {
+                    v
+                };
+                (graph.op(inner_v) == Op::Mul && uses[inner_v.0 as usize] == 1).then_some(inner_v)
+            };
+            let (mul, other) = match (product(a), product(b)) {
+                (Some(mul), _) => (mul, b),
+                (None, Some(mul)) => (mul, a),
+                _ => continue,
+            };
+            let args = graph.inst(mul).args.clone();
+            let fused = &mut graph.values[v.0 as usize];
+            fused.op = Op::Fma;
+            fused.args = smallvec::smallvec![args[0], args[1], other];
+        }
+    }
+}

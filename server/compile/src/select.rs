@@ -1,0 +1,666 @@
+//! Machine instructions for values.
+//!
+//! One instruction often does what several values say: a product and a sum, a shift and a sum, three sums; signs and
+//! absolute values of floating point cost nothing; constants are part of the instruction that uses them.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use warplens_ir::{Builtin, Kernel, Site, Storage};
+
+use crate::graph::{B, End, Graph, Op, Space, Ty, Update, V};
+use crate::recipes::{self, Recipe};
+use crate::{Class, Options};
+
+/// A machine instruction, or several alike.
+#[derive(Debug, Clone)]
+pub(crate) struct Instruction {
+    pub class: Class,
+    pub count: u32,
+    pub site: Site,
+    /// What it makes.
+    pub values: SmallVec<[V; 2]>,
+    /// What it reads from registers.
+    pub uses: SmallVec<[V; 4]>,
+    /// Registers that it needs besides.
+    pub extra: u32,
+}
+
+/// The code of each block.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub blocks: Vec<Vec<Instruction>>,
+    /// What stands once: constants, slow paths that calls share.
+    pub once: Vec<Instruction>,
+    /// Values that other instructions do on the way.
+    pub fused: Vec<bool>,
+}
+
+impl Code {
+    /// Every instruction with how often it stands in the program.
+    pub fn all<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = (&'a Instruction, u32)> {
+        let blocks = self.blocks.iter().zip(&graph.blocks);
+        blocks
+            .flat_map(|(code, block)| code.iter().map(|instruction| (instruction, block.copies)))
+            .chain(self.once.iter().map(|instruction| (instruction, 1)))
+    }
+}
+
+struct Selector<'a> {
+    graph: &'a Graph,
+    kernel: &'a Kernel,
+    options: &'a Options,
+    uses: Vec<u32>,
+    /// Of those the ones that scale it to an address.
+    addressing: Vec<u32>,
+    fused: Vec<bool>,
+    code: Vec<Instruction>,
+    once: Vec<Instruction>,
+    recipes: FxHashSet<u16>,
+    made: FxHashSet<i64>,
+    wide: FxHashSet<u64>,
+    /// Loads that come with another.
+    brought: FxHashSet<V>,
+    /// The parts of wide loads.
+    pieces: FxHashMap<V, SmallVec<[V; 2]>>,
+}
+
+pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code {
+    let mut uses = vec![0u32; graph.values.len()];
+    let mut addressing = uses.clone();
+    for block in &graph.blocks {
+        for &v in &block.code {
+            let inst = graph.inst(v);
+            for (number, arg) in inst.args.iter().enumerate() {
+                uses[arg.0 as usize] += 1;
+                if number == 1 && matches!(inst.op, Op::Address(..)) {
+                    addressing[arg.0 as usize] += 1;
+                }
+            }
+        }
+        if let End::Branch(condition, ..) = block.end {
+            uses[condition.0 as usize] += 1;
+        }
+    }
+    let mut selector = Selector {
+        graph,
+        kernel,
+        options,
+        fused: vec![false; graph.values.len()],
+        uses,
+        addressing,
+        code: Vec::new(),
+        once: Vec::new(),
+        recipes: FxHashSet::default(),
+        made: FxHashSet::default(),
+        wide: FxHashSet::default(),
+        brought: FxHashSet::default(),
+        pieces: FxHashMap::default(),
+    };
+    selector.fuse();
+    selector.vectorise();
+    let mut blocks = Vec::with_capacity(graph.blocks.len());
+    for block in &graph.blocks {
+        for &v in &block.code {
+            selector.instruction(v);
+        }
+        blocks.push(std::mem::take(&mut selector.code));
+    }
+    selector.branches(&mut blocks);
+    selector.frame(&blocks);
+    Code {
+        blocks,
+        once: selector.once,
+        fused: selector.fused,
+    }
+}
+
+impl Selector<'_> {
+    /// Marks the values that the one instruction which uses them does on the way.
+    fn fuse(&mut self) {
+        let graph = self.graph;
+        for block in &graph.blocks {
+            for &v in &block.code {
+                let inst = graph.inst(v);
+                let single = |arg: V, uses: &[u32]| uses[arg.0 as usize] == 1;
+                match (inst.op, inst.ty) {
+                    (Op::Add | Op::Sub, Ty::I32) => {
+                        let mut room = 1;
+                        for &arg in &inst.args {
+                            let inner = graph.inst(arg);
+                            let fits = match inner.op {
+                                // IMAD, LEA.
+                                Op::Mul => inst.op == Op::Add,
+                                Op::Shl => graph.int(inner.args[1]).is_some() && inst.op == Op::Add,
+                                // IADD3.
+                                Op::Add | Op::Sub => {
+                                    inner.ty == Ty::I32
+                                        && !inner.args.iter().any(|a| self.fused[a.0 as usize])
+                                }
+                                Op::Neg => true,
+                                _ => false,
+                            };
+                            if fits
+                                && room > 0
+                                && single(arg, &self.uses)
+                                && !self.fused[arg.0 as usize]
+                            {
+                                self.fused[arg.0 as usize] = true;
+                                room -= 1;
+                            }
+                        }
+                    }
+                    (Op::And | Op::Or | Op::Xor, Ty::I32) => {
+                        let mut room = 1;
+                        for &arg in &inst.args {
+                            let inner = graph.inst(arg);
+                            let fits = matches!(inner.op, Op::And | Op::Or | Op::Xor)
+                                && !inner.args.iter().any(|a| self.fused[a.0 as usize])
+                                || inner.op == Op::Not;
+                            if fits && room > 0 && single(arg, &self.uses) {
+                                self.fused[arg.0 as usize] = true;
+                                if inner.op != Op::Not {
+                                    room -= 1;
+                                }
+                            }
+                        }
+                    }
+                    (Op::Address(_, true), Ty::I64) => {
+                        let index = inst.args[1];
+                        if graph.op(index) == Op::Extend(true) {
+                            let all = self.uses[index.0 as usize];
+                            if all == self.addressing[index.0 as usize] {
+                                self.fused[index.0 as usize] = true;
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+                // Signs of floating point, and what only names a place.
+                if let Op::Piece(_) = inst.op {
+                    self.pieces.entry(inst.args[0]).or_default().push(v);
+                }
+                match inst.op {
+                    Op::Neg | Op::Abs if inst.ty.is_float() => self.fused[v.0 as usize] = true,
+                    Op::Offset(_) if self.uses[v.0 as usize] == 0 => {
+                        self.fused[v.0 as usize] = true
+                    }
+                    Op::Truncate | Op::Piece(_) | Op::Bits => self.fused[v.0 as usize] = true,
+                    Op::Base(_) => self.fused[v.0 as usize] = true,
+                    Op::And | Op::Or | Op::Not | Op::Xor if inst.ty == Ty::Pred => {
+                        self.fused[v.0 as usize] = true;
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Loads of neighbouring words of shared memory are one where the first is aligned.
+    fn vectorise(&mut self) {
+        let graph = self.graph;
+        for block in &graph.blocks {
+            let mut groups: FxHashMap<(V, u32), Vec<(i64, V)>> = FxHashMap::default();
+            let mut order = Vec::new();
+            for &v in &block.code {
+                if let Op::Load(Space::Shared, 4, offset, epoch) = graph.op(v) {
+                    let key = (graph.inst(v).args[0], epoch);
+                    let group = groups.entry(key).or_default();
+                    if group.is_empty() {
+                        order.push(key);
+                    }
+                    group.push((offset, v));
+                }
+            }
+            for key in order {
+                let group = groups.get_mut(&key).expect("put there above");
+                group.sort_unstable_by_key(|(offset, _)| *offset);
+                let aligned = self.alignment(key.0, 0);
+                let mut at = 0;
+                while at < group.len() {
+                    let start = group[at].0;
+                    let run = |words: usize| {
+                        let bytes = words as i64 * 4;
+                        aligned >= bytes
+                            && start.rem_euclid(bytes) == 0
+                            && group.len() >= at + words
+                            && (0..words).all(|k| group[at + k].0 == start + 4 * k as i64)
+                    };
+                    let words = if run(4) {
+                        4
+                    } else if run(2) {
+                        2
+                    } else {
+                        1
+                    };
+                    if words > 1 {
+                        // The first in the code brings them all.
+                        let mut all: Vec<V> = group[at..at + words].iter().map(|x| x.1).collect();
+                        all.sort_unstable();
+                        self.pieces.insert(all[0], SmallVec::from_slice(&all));
+                        self.brought.extend(all[1..].iter().copied());
+                    }
+                    at += words;
+                }
+            }
+        }
+    }
+
+    /// A power of two that divides an address or an index, at most 16.
+    fn alignment(&self, v: V, depth: u32) -> i64 {
+        let inst = self.graph.inst(v);
+        if depth > 12 {
+            return 1;
+        }
+        let of = |number: usize| self.alignment(inst.args[number], depth + 1);
+        let low = |value: i64| -> i64 {
+            if value == 0 {
+                16
+            } else {
+                1 << value.trailing_zeros().min(4)
+            }
+        };
+        let power = match inst.op {
+            Op::Int(value) => low(value),
+            Op::Base(id) if self.kernel.var(id).storage == Storage::Shared => 16,
+            Op::Address(size, _) => of(0).min(low(i64::from(size)).saturating_mul(of(1))),
+            Op::Offset(bytes) => of(0).min(low(bytes)),
+            Op::Add | Op::Sub | Op::Or => of(0).min(of(1)),
+            Op::Mul => of(0).saturating_mul(of(1)),
+            Op::Shl => match self.graph.int(inst.args[1]) {
+                Some(by) => of(0) << by.clamp(0, 4),
+                None => of(0),
+            },
+            Op::And => of(0).max(of(1)),
+            Op::Extend(_) | Op::Truncate => of(0),
+            _ => 1,
+        };
+        power.min(16)
+    }
+
+    /// The registers behind operands: fused values stand for their own operands.
+    fn registers(&self, v: V, out: &mut SmallVec<[V; 4]>) {
+        let inst = self.graph.inst(v);
+        for &arg in &inst.args {
+            self.operand(arg, out);
+        }
+    }
+
+    fn operand(&self, v: V, out: &mut SmallVec<[V; 4]>) {
+        let inst = self.graph.inst(v);
+        if inst.op.is_operand() {
+            return;
+        }
+        if let Op::Piece(_) = inst.op {
+            // A part of a wide register.
+            out.push(v);
+            return;
+        }
+        if self.fused[v.0 as usize] && inst.op != Op::Phi {
+            self.registers(v, out);
+        } else {
+            out.push(v);
+        }
+    }
+
+    /// What an instruction leaves in registers: the parts of a wide load, or its value.
+    fn parts(&self, v: V) -> SmallVec<[V; 2]> {
+        match self.pieces.get(&v) {
+            Some(pieces) => pieces.clone(),
+            None if self.graph.ty(v) == Ty::None => SmallVec::new(),
+            None => SmallVec::from_slice(&[v]),
+        }
+    }
+
+    fn emit(&mut self, v: V, class: Class, count: u32) {
+        let mut uses = SmallVec::new();
+        self.registers(v, &mut uses);
+        let inst = self.graph.inst(v);
+        self.code.push(Instruction {
+            class,
+            count,
+            site: inst.site,
+            values: self.parts(v),
+            uses,
+            extra: 0,
+        });
+    }
+
+    /// More of the same value.
+    fn also(&mut self, v: V, class: Class, count: u32) {
+        let site = self.graph.inst(v).site;
+        self.code.push(Instruction {
+            class,
+            count,
+            site,
+            values: SmallVec::new(),
+            uses: SmallVec::new(),
+            extra: 0,
+        });
+    }
+
+    fn recipe(&mut self, v: V, number: u16) {
+        let recipe: &Recipe = &recipes::table()[number as usize];
+        let site = self.graph.inst(v).site;
+        for &(class, count) in &recipe.in_place {
+            self.also(v, class, count);
+        }
+        // Its value is there at its end.
+        let first = self.code.len() - recipe.in_place.len();
+        if recipe.in_place.is_empty() {
+            self.emit(v, Class::Other, 1);
+        } else {
+            let mut uses = SmallVec::new();
+            self.registers(v, &mut uses);
+            let last = self.code.last_mut().expect("the recipe's last");
+            last.values = SmallVec::from_slice(&[v]);
+            last.uses = uses;
+            last.extra = recipe.registers.saturating_sub(2);
+            let _ = first;
+        }
+        if self.recipes.insert(number) {
+            for &(class, count) in &recipe.once {
+                self.once.push(Instruction {
+                    class,
+                    count,
+                    site,
+                    values: SmallVec::new(),
+                    uses: SmallVec::new(),
+                    extra: 0,
+                });
+            }
+        }
+    }
+
+    /// A constant that needs a register, once.
+    fn constant(&mut self, v: V, key: i64, count: u32) {
+        if self.made.insert(key) {
+            let site = self.graph.inst(v).site;
+            self.once.push(Instruction {
+                class: Class::Mov,
+                count,
+                site,
+                values: SmallVec::new(),
+                uses: SmallVec::new(),
+                extra: 0,
+            });
+        }
+    }
+
+    fn instruction(&mut self, v: V) {
+        let graph = self.graph;
+        let inst = graph.inst(v);
+        if inst.op.is_operand() || self.fused[v.0 as usize] || self.brought.contains(&v) {
+            return;
+        }
+        let wide = inst.ty == Ty::I64;
+        let words = inst.ty.words().max(1);
+        match inst.op {
+            Op::Builtin(Builtin::ThreadIdx(_) | Builtin::BlockIdx(_)) => {
+                self.emit(v, Class::Other, 1);
+            }
+            Op::Fma => {
+                if inst.ty == Ty::F64 {
+                    self.wide_constants(v);
+                }
+                let class = match inst.ty {
+                    Ty::F64 => Class::Dfma,
+                    Ty::F16 => Class::Hfma2,
+                    _ => Class::Ffma,
+                };
+                self.emit(v, class, 1);
+            }
+            Op::Add | Op::Sub | Op::Mul if inst.ty.is_float() => {
+                let class = match (inst.op, inst.ty) {
+                    (Op::Mul, Ty::F64) => Class::Dmul,
+                    (_, Ty::F64) => Class::Dadd,
+                    (_, Ty::F16) => Class::Hfma2,
+                    (Op::Mul, _) => Class::Fmul,
+                    _ => Class::Fadd,
+                };
+                if inst.ty == Ty::F64 {
+                    self.wide_constants(v);
+                }
+                self.emit(v, class, 1);
+            }
+            Op::Add | Op::Sub => {
+                let multiplies = inst
+                    .args
+                    .iter()
+                    .any(|arg| self.fused[arg.0 as usize] && graph.op(*arg) == Op::Mul);
+                let shifts = inst
+                    .args
+                    .iter()
+                    .any(|arg| self.fused[arg.0 as usize] && graph.op(*arg) == Op::Shl);
+                let class = if multiplies {
+                    Class::Imad
+                } else if shifts {
+                    Class::Lea
+                } else {
+                    Class::Iadd3
+                };
+                self.emit(v, class, words);
+            }
+            Op::Neg => self.emit(v, Class::Iadd3, words),
+            Op::Mul => self.emit(v, Class::Imad, if wide { 4 } else { 1 }),
+            Op::MulHigh => self.emit(v, Class::Imad, 1),
+            Op::Div(signed) | Op::Rem(signed) => {
+                let rem = matches!(inst.op, Op::Rem(_));
+                let number = if inst.ty.is_float() {
+                    let one = graph.float(inst.args[0]) == Some(1.0);
+                    let name = if one { "recip" } else { "div" };
+                    recipes::index(name, inst.ty, name, self.options.fast_math)
+                } else {
+                    let by = graph.int(inst.args[1]);
+                    recipes::division(rem, inst.ty, signed, by, self.options.fast_math)
+                };
+                self.recipe(v, number);
+            }
+            Op::Math(number) => self.recipe(v, number),
+            Op::Shl | Op::Shr(_) => self.emit(v, Class::Shf, words),
+            Op::And | Op::Or | Op::Xor | Op::Not => self.emit(v, Class::Lop3, words),
+            Op::Min(_) | Op::Max(_) => match inst.ty {
+                Ty::F64 => {
+                    self.emit(v, Class::Sel, 2);
+                    self.also(v, Class::Other, 1);
+                }
+                Ty::I64 => {
+                    self.emit(v, Class::Sel, 2);
+                    self.also(v, Class::Isetp, 2);
+                }
+                _ => self.emit(v, Class::Other, 1),
+            },
+            Op::Abs => self.emit(v, Class::Other, words),
+            Op::Popc => self.emit(v, Class::Other, 1),
+            Op::FindBit => {
+                self.emit(v, Class::Other, 1);
+                self.also(v, Class::Iadd3, 1);
+            }
+            Op::Reverse => self.emit(v, Class::Other, 1),
+            Op::Compare(..) => {
+                let of = graph.ty(inst.args[0]);
+                match of {
+                    Ty::F32 => self.emit(v, Class::Fsetp, 1),
+                    Ty::F64 | Ty::F16 => self.emit(v, Class::Other, 1),
+                    Ty::I64 => self.emit(v, Class::Isetp, 2),
+                    _ => self.emit(v, Class::Isetp, 1),
+                }
+            }
+            Op::Select => self.emit(v, Class::Sel, words),
+            Op::Extend(true) => self.emit(v, Class::Shf, 1),
+            Op::Extend(false) => self.emit(v, Class::Mov, 1),
+            Op::Narrow(..) => {
+                // A load brings the width that it loads.
+                self.emit(v, Class::Lop3, 1);
+            }
+            Op::FromInt(_) => self.emit(v, Class::I2f, 1),
+            Op::ToInt(_) => self.emit(v, Class::F2i, 1),
+            Op::Resize => self.emit(v, Class::F2f, 1),
+            Op::Offset(_) => self.emit(v, Class::Iadd3, words),
+            Op::Address(size, _) => {
+                let index = graph.ty(inst.args[1]);
+                if inst.ty == Ty::I32 {
+                    self.emit(v, Class::Lea, 1);
+                } else if index == Ty::I64 && !self.fused[inst.args[1].0 as usize] {
+                    self.emit(v, Class::Lea, 2);
+                } else {
+                    self.emit(v, Class::Imad, 1);
+                    if graph.op(inst.args[0]).is_operand() {
+                        self.constant(v, i64::from(size), 1);
+                    }
+                }
+            }
+            Op::Load(space, ..) => {
+                let class = match space {
+                    Space::Shared => Class::Lds,
+                    Space::Local => Class::Ldl,
+                    Space::Constant => {
+                        // A fixed place of the constant bank is an operand.
+                        if matches!(graph.op(inst.args[0]), Op::Base(_)) {
+                            self.emit(v, Class::Mov, 0);
+                            return;
+                        }
+                        Class::Ldc
+                    }
+                    Space::Global => Class::Ldg,
+                };
+                self.emit(v, class, 1);
+            }
+            Op::Store(space, ..) => {
+                let class = match space {
+                    Space::Shared => Class::Sts,
+                    Space::Local => Class::Stl,
+                    _ => Class::Stg,
+                };
+                self.emit(v, class, 1);
+            }
+            Op::Atomic(space, update) => {
+                let used = self.uses[v.0 as usize] > 0;
+                if space == Space::Shared && update == Update::FloatAdd {
+                    // Compare and swap until nobody came between.
+                    self.also(v, Class::Lds, 1);
+                    self.also(v, Class::Fadd, 1);
+                    self.also(v, Class::Isetp, 1);
+                    self.also(v, Class::Bra, 1);
+                    self.also(v, Class::Other, 2);
+                    self.emit(v, Class::Atom, 1);
+                } else if used || space == Space::Shared || update == Update::Swap {
+                    self.emit(v, Class::Atom, 1);
+                } else {
+                    self.emit(v, Class::Red, 1);
+                }
+            }
+            Op::Shuffle => self.emit(v, Class::Shfl, words),
+            Op::Vote => self.emit(v, Class::Vote, 1),
+            Op::Barrier => self.emit(v, Class::Bar, 1),
+            Op::Texture => self.emit(v, Class::Tex, 1),
+            Op::Tensor => self.emit(v, Class::Hmma, 1),
+            Op::Other => self.emit(v, Class::Other, 1),
+            Op::Phi => {
+                let constants = inst
+                    .args
+                    .iter()
+                    .filter(|arg| graph.op(**arg).is_operand() && graph.op(**arg) != Op::Undefined)
+                    .count();
+                if constants > 0 {
+                    self.also(v, Class::Mov, constants as u32);
+                }
+            }
+            Op::Int(_)
+            | Op::Float(_)
+            | Op::Undefined
+            | Op::Param(..)
+            | Op::Builtin(_)
+            | Op::Base(_)
+            | Op::Piece(_)
+            | Op::Truncate
+            | Op::Bits => {}
+        }
+    }
+
+    /// Constants of 64 bits whose lower half is not 0 need registers.
+    fn wide_constants(&mut self, v: V) {
+        for &arg in &self.graph.inst(v).args {
+            if let Op::Float(bits) = self.graph.op(arg)
+                && bits & 0xffff_ffff != 0
+                && self.wide.insert(bits)
+            {
+                let site = self.graph.inst(v).site;
+                self.once.push(Instruction {
+                    class: Class::Mov,
+                    count: 2,
+                    site,
+                    values: SmallVec::new(),
+                    uses: SmallVec::new(),
+                    extra: 0,
+                });
+            }
+        }
+    }
+
+    /// Branches.
+    fn branches(&mut self, blocks: &mut [Vec<Instruction>]) {
+        let graph = self.graph;
+        let size = |blocks: &[Vec<Instruction>], b: B| -> u32 {
+            blocks[b.0 as usize].iter().map(|i| i.count).sum()
+        };
+        let headers: FxHashSet<B> = graph.loops.iter().map(|l| l.header).collect();
+        for number in (0..blocks.len()).rev() {
+            let block = graph.block(B(number as u32));
+            let End::Branch(condition, yes, no) = block.end else {
+                continue;
+            };
+            let site = graph.inst(condition).site;
+            let mut needs = SmallVec::new();
+            self.operand(condition, &mut needs);
+            let add = |blocks: &mut [Vec<Instruction>], class: Class, count: u32| {
+                blocks[number].push(Instruction {
+                    class,
+                    count,
+                    site,
+                    values: SmallVec::new(),
+                    uses: needs.clone(),
+                    extra: 0,
+                });
+            };
+            let ends = |b: B| graph.block(b).end == End::Exit && graph.block(b).from.len() == 1;
+            if ends(yes) && size(blocks, yes) == 0 || ends(no) && size(blocks, no) == 0 {
+                // The thread ends under a predicate.
+                add(blocks, Class::Other, 1);
+                continue;
+            }
+            let (a, b) = (size(blocks, yes), size(blocks, no));
+            let header = headers.contains(&B(number as u32));
+            if header {
+                // Tested at the end of an iteration, and once before the first.
+                add(blocks, Class::Bra, 2);
+                add(blocks, Class::Isetp, 1);
+            } else {
+                let both = a > 0 && b > 0;
+                add(blocks, Class::Bra, 1 + u32::from(both));
+                add(blocks, Class::Other, 2);
+            }
+        }
+    }
+
+    /// What every kernel has around its code.
+    fn frame(&mut self, blocks: &[Vec<Instruction>]) {
+        let site = self.kernel.name_site;
+        let global = blocks
+            .iter()
+            .flatten()
+            .any(|i| matches!(i.class, Class::Ldg | Class::Stg | Class::Atom | Class::Red));
+        let mut add = |class: Class, count: u32| {
+            self.once.push(Instruction {
+                class,
+                count,
+                site,
+                values: SmallVec::new(),
+                uses: SmallVec::new(),
+                extra: 0,
+            });
+        };
+        add(Class::Mov, 1);
+        add(Class::Other, 1 + u32::from(global));
+        let _ = Storage::Local;
+    }
+}
