@@ -125,6 +125,9 @@ pub(crate) enum Op {
     Shuffle,
     Vote,
     Barrier,
+    Fence,
+    /// A call of the system's: `printf`, `malloc`. It follows the convention of calls.
+    System,
     Texture,
     Tensor,
     /// Something not followed: an instruction.
@@ -143,6 +146,8 @@ impl Op {
                 | Op::Shuffle
                 | Op::Vote
                 | Op::Barrier
+                | Op::Fence
+                | Op::System
                 | Op::Texture
                 | Op::Tensor
                 | Op::Other
@@ -155,7 +160,7 @@ impl Op {
     pub fn has_effect(self) -> bool {
         matches!(
             self,
-            Op::Store(..) | Op::Atomic(..) | Op::Barrier | Op::Tensor
+            Op::Store(..) | Op::Atomic(..) | Op::Barrier | Op::Fence | Op::System | Op::Tensor
         )
     }
 

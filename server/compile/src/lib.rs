@@ -56,6 +56,9 @@ impl Compiled {
 /// Registers that every thread has besides: the stack's address, what the halves of pairs leave unused.
 const FRAME: u32 = 5;
 
+/// Registers that the convention of calls needs.
+const CALLING: u32 = 24;
+
 /// Compiles a kernel.
 pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
     let mut in_memory = FxHashSet::default();
@@ -69,12 +72,13 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
         built = build::Builder::new(kernel, options, in_memory.clone()).run();
     }
     let complete = !built.truncated;
+    let calls = built.graph.values.iter().any(|v| v.op == graph::Op::System);
     let mut graph = built.graph;
     passes::optimise(&mut graph);
     let code = select::select(&graph, kernel, options);
     let pressure = registers::pressure(&graph, &code);
     let mut compiled = Compiled {
-        registers: (pressure + FRAME).clamp(8, 255),
+        registers: (pressure + FRAME).clamp(if calls { CALLING } else { 8 }, 255),
         complete,
         ..Compiled::default()
     };

@@ -180,9 +180,11 @@ impl Selector<'_> {
                     self.pieces.entry(inst.args[0]).or_default().push(v);
                 }
                 match inst.op {
-                    Op::Neg | Op::Abs if inst.ty.is_float() => self.fused[v.0 as usize] = true,
+                    Op::Neg | Op::Abs if inst.ty.is_float() => {
+                        self.fused[v.0 as usize] = true;
+                    }
                     Op::Offset(_) if self.uses[v.0 as usize] == 0 => {
-                        self.fused[v.0 as usize] = true
+                        self.fused[v.0 as usize] = true;
                     }
                     Op::Truncate | Op::Piece(_) | Op::Bits => self.fused[v.0 as usize] = true,
                     Op::Base(_) => self.fused[v.0 as usize] = true,
@@ -554,7 +556,14 @@ impl Selector<'_> {
             Op::Barrier => self.emit(v, Class::Bar, 1),
             Op::Texture => self.emit(v, Class::Tex, 1),
             Op::Tensor => self.emit(v, Class::Hmma, 1),
-            Op::Other => self.emit(v, Class::Other, 1),
+            Op::System => {
+                // Its arguments go through local memory.
+                let given = inst.args.len() as u32;
+                self.also(v, Class::Mov, 8);
+                self.also(v, Class::Stl, given.div_ceil(2));
+                self.emit(v, Class::Other, 4);
+            }
+            Op::Fence | Op::Other => self.emit(v, Class::Other, 1),
             Op::Phi => {
                 let constants = inst
                     .args
@@ -629,11 +638,8 @@ impl Selector<'_> {
                 continue;
             }
             let (a, b) = (size(blocks, yes), size(blocks, no));
-            let header = headers.contains(&B(number as u32));
-            if header {
-                // Tested at the end of an iteration, and once before the first.
-                add(blocks, Class::Bra, 2);
-                add(blocks, Class::Isetp, 1);
+            if headers.contains(&B(number as u32)) {
+                add(blocks, Class::Bra, 1);
             } else {
                 let both = a > 0 && b > 0;
                 add(blocks, Class::Bra, 1 + u32::from(both));

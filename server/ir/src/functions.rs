@@ -88,13 +88,13 @@ pub enum Function {
     Runtime,
     /// A vote or shuffle among the lanes of a warp, by name.
     WarpExchange(Arc<str>),
-    /// Costs nothing that counts: `__syncwarp`, fences, `printf`, `assert`.
-    Ignored,
+    /// Makes no access that counts: `__syncwarp`, fences, `printf`, `assert`, by name.
+    Ignored(Arc<str>),
 }
 
 /// What a name means.
 pub fn known(name: &str, opencl: bool) -> Option<Function> {
-    use Function::{Abs, Bits, Ignored, Load, Max, Min, Mul24, Store};
+    use Function::{Abs, Bits, Load, Max, Min, Mul24, Store};
     use MathClass::{Convert, Float, Int, Special};
     let name = name.rsplit("::").next().unwrap_or(name);
     let math = |class| Function::Math(class, name.into());
@@ -210,7 +210,7 @@ pub fn known(name: &str, opencl: bool) -> Option<Function> {
         | "__builtin_amdgcn_s_barrier"
         | "__builtin_amdgcn_sched_barrier"
         | "__builtin_amdgcn_s_sleep"
-        | "__fence" => Ignored,
+        | "__fence" => Function::Ignored(name.into()),
         _ if name.starts_with("__nv_bswap") => math(Int(1)),
         _ if is_atomic(name, opencl) => Function::Atomic(name.into()),
         _ if name.starts_with("dot_acc_sat_") || name.starts_with("dot_4x8packed") => math(Int(1)),

@@ -204,9 +204,6 @@ impl Builder<'_> {
             let first = self.binary(Op::Mul, Ty::I32, block, size);
             return self.binary(Op::Add, Ty::I32, first, thread);
         }
-        if builtin == Builtin::WarpSize {
-            return self.constant(32, Ty::I32);
-        }
         self.leaf(Op::Builtin(builtin), Ty::I32)
     }
 
@@ -499,7 +496,7 @@ impl Builder<'_> {
                         }
                     }
                     _ if *bits < 32 => {
-                        let narrower = matches!(from, Type::Int { bits: b, signed: s } if b < bits && *s == signed || b < bits && !s);
+                        let narrower = matches!(from, Type::Int { bits: b, signed: s } if b < bits && (*s == signed || !s));
                         if narrower {
                             v
                         } else {
@@ -725,8 +722,20 @@ impl Builder<'_> {
                     })
                     .collect()
             }
-            Function::Ignored => {
-                // A fence orders memory.
+            Function::Ignored(name) => {
+                match &**name {
+                    "printf" | "vprintf" | "__assert_fail" | "__assertfail" | "malloc" | "free" => {
+                        self.push(Op::System, Ty::None, firsts);
+                    }
+                    "assert" => {
+                        self.push(Op::System, Ty::None, Args::new());
+                    }
+                    fence if fence.contains("fence") => {
+                        self.epoch += 1;
+                        self.push(Op::Fence, Ty::None, Args::new());
+                    }
+                    _ => {}
+                }
                 Value::new()
             }
             _ => {

@@ -4,40 +4,16 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
-use warplens_ir::{
-    BinaryOp, Expr, ExprKind, Function, LoopKind, Stmt, StmtKind, Storage, Type, UnaryOp, VarId,
-};
+use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, Type, UnaryOp, VarId};
 
+use super::touched::{Touched, Walk};
 use super::{Builder, Env, Frame, Key};
-use crate::graph::{B, End, Loop, Op, V};
-
-/// What a loop's parts do.
-#[derive(Debug, Default)]
-pub(crate) struct Touched {
-    /// Variables that they assign.
-    assigned: FxHashSet<VarId>,
-    /// They write memory or wait for other threads.
-    writes: bool,
-    /// What a warp must reach together: barriers, votes.
-    together: bool,
-    /// They leave the loop before its test does.
-    exits: bool,
-    /// They hold a loop.
-    loops: bool,
-    /// They call what the machine has no instruction for.
-    calls: bool,
-    /// Loads.
-    loads: u64,
-    /// Operations of an iteration, roughly as LLVM counts them.
-    weight: u64,
-    /// Pointer variables that they write through.
-    through: FxHashSet<VarId>,
-}
+use crate::graph::{B, End, Loop, Op, Space, V};
 
 /// The most operations that a loop written out may have, counted as LLVM does.
-const FULL: u64 = 330;
+const FULL: u64 = 440;
 /// The most operations of some iterations that stand side by side.
-const PARTIAL: u64 = 150;
+const PARTIAL: u64 = 200;
 /// Most iterations side by side where the end of the loop is not known.
 const RUNTIME: u64 = 4;
 /// The most machine instructions of a loop that the assembler unrolls whole, and of one that it unrolls further.
@@ -45,14 +21,19 @@ const ASSEMBLER_FULL: u64 = 500;
 const ASSEMBLER_PARTIAL: u64 = 58;
 /// The most loads of the latter.
 const ASSEMBLER_LOADS: u64 = 20;
+/// The most iterations side by side that it unrolls further.
+const ASSEMBLER_TIMES: u64 = 8;
+
+/// A place of memory that a loop keeps in a register: its access, its base, the value at the loop's head.
+type Carried = ((Space, u8, i64), V, V);
 
 /// A loop's parts.
 #[derive(Clone, Copy)]
-struct Parts<'a> {
-    kind: LoopKind,
-    condition: Option<&'a Expr>,
-    step: Option<&'a Expr>,
-    body: &'a [Stmt],
+pub(super) struct Parts<'a> {
+    pub(super) kind: LoopKind,
+    pub(super) condition: Option<&'a Expr>,
+    pub(super) step: Option<&'a Expr>,
+    pub(super) body: &'a [Stmt],
 }
 
 impl Builder<'_> {
@@ -73,7 +54,8 @@ impl Builder<'_> {
         };
         let touched = self.touched(statement, parts);
         let trips = self.trips(parts, &touched);
-        let size = touched.weight + 2;
+        // With the branch back.
+        let size = touched.weight + 1;
         let asked = match unroll {
             Some(0) => trips.is_some(),
             Some(times) => trips.is_some_and(|trips| times >= trips && times > 1),
@@ -84,45 +66,68 @@ impl Builder<'_> {
             && unroll != Some(1)
         {
             let free = unroll.is_none() && !touched.loops;
+            // The counter and its test go.
+            let each = touched.weight.saturating_sub(2).max(1);
             if trips <= 1
                 || asked && trips <= 4096
-                || unroll.is_none() && trips.saturating_mul(touched.weight.max(1)) <= FULL
+                || unroll.is_none() && trips.saturating_mul(each) <= FULL
             {
                 self.written_out(parts, trips);
                 return;
             }
-            // Partly by the front half, the rest by the assembler.
+            // Partly by the front half, further by the assembler.
             let mut times = 1;
             while free && times * 2 <= most && trips % (times * 2) == 0 && !touched.exits {
                 times *= 2;
             }
-            let machine = touched.weight * 3 / 4;
-            if free && trips.saturating_mul(machine) <= ASSEMBLER_FULL && !touched.together {
+            let plain = free && !touched.together && !touched.calls;
+            if plain && trips.saturating_mul(touched.machine()) <= ASSEMBLER_FULL {
                 self.written_out(parts, trips);
                 return;
             }
-            self.kept(parts, &touched, times, 1);
+            let turns = trips / times;
+            let further = plain
+                && turns >= 4
+                && times <= ASSEMBLER_TIMES
+                && touched.machine() * times <= ASSEMBLER_PARTIAL
+                && touched.loads * times <= ASSEMBLER_LOADS;
+            let copies = match turns {
+                _ if !further => 1,
+                512.. => 7,
+                256.. => 6,
+                64.. => 4,
+                _ if turns % 2 == 1 => 7,
+                _ => 6,
+            };
+            self.kept(parts, &touched, times, copies);
             return;
         }
         let plain = !touched.exits && !touched.loops;
         let (times, copies) = match unroll {
             Some(1) => (1, 1),
-            Some(times) if times > 1 => (times.min(64), 1),
+            Some(times) if times > 1 => {
+                // Without a count each iteration has its own test, and nothing is left over.
+                let times = times.min(64);
+                if !self.is_counted(parts, &touched) {
+                    self.kept(parts, &touched, 1, times as u32);
+                    return;
+                }
+                (times, 1)
+            }
             _ if plain && self.is_counted(parts, &touched) => {
-                let times = if most >= RUNTIME {
-                    RUNTIME
-                } else if most >= 2 {
-                    2
-                } else {
-                    1
+                let times = match most {
+                    RUNTIME.. => RUNTIME,
+                    2.. => 2,
+                    _ => 1,
                 };
-                let machine = touched.weight * 3 / 4 * times;
                 let further = times == RUNTIME
                     && unroll.is_none()
                     && !touched.together
-                    && !touched.calls
+                    && !self.calls
                     && !self.counts_wide(parts)
-                    && machine <= ASSEMBLER_PARTIAL
+                    && self.steps_evenly(parts)
+                    && self.starts_at_zero(parts)
+                    && touched.machine() * times <= ASSEMBLER_PARTIAL
                     && touched.loads * times <= ASSEMBLER_LOADS;
                 // 16, 8 and 4 iterations, and one.
                 (times, if further { 7 } else { 1 })
@@ -133,6 +138,27 @@ impl Builder<'_> {
             self.kept(parts, &touched, times, copies);
         }
         self.kept(parts, &touched, 1, 1);
+    }
+
+    /// False for a counter that starts at another constant.
+    fn starts_at_zero(&self, parts: Parts) -> bool {
+        let mut reads = Vec::new();
+        if let Some(condition) = parts.condition {
+            variables(condition, &mut reads);
+        }
+        let starts = |id: &VarId| self.graph.int(*self.env.get(&(*id, 0))?);
+        reads.iter().filter_map(starts).all(|start| start == 0)
+    }
+
+    /// True for a step that the source fixes.
+    fn steps_evenly(&self, parts: Parts) -> bool {
+        match parts.step.map(|step| &step.kind) {
+            Some(ExprKind::Step(..)) => true,
+            Some(ExprKind::Assign(_, _, by)) => self
+                .fold(by, &FxHashMap::default(), &FxHashSet::default())
+                .is_some(),
+            _ => false,
+        }
     }
 
     /// True for a counter of 64 bits.
@@ -203,9 +229,11 @@ impl Builder<'_> {
             self.env.insert(key, phi);
             phis.push((key, phi));
         }
+        let entry_epoch = self.epoch;
         if touched.writes {
             self.epoch += 1;
         }
+        let first_epoch = self.epoch;
         let mut leave: Vec<(B, Env)> = Vec::new();
         self.frames.push(Frame::default());
         let go_on = |builder: &mut Self, leave: &mut Vec<(B, Env)>| {
@@ -228,6 +256,10 @@ impl Builder<'_> {
         };
         if parts.kind == LoopKind::For {
             go_on(self, &mut leave);
+            // Tested at the end of an iteration, and once before the first.
+            if leave.len() == 1 {
+                self.graph.blocks[header.0 as usize].copies += around;
+            }
         }
         for turn in 0..times {
             self.statements(parts.body);
@@ -250,6 +282,10 @@ impl Builder<'_> {
         leave.extend(frame.breaks);
         self.returns_from(frame.returns);
         // The back edge.
+        let mut carried = Vec::new();
+        if self.at.is_some() && touched.writes {
+            carried = self.forwarded(header, before, entry_epoch, first_epoch);
+        }
         if let Some(at) = self.at {
             for (key, phi) in &phis {
                 let last = self.env.get(key).copied().unwrap_or(*phi);
@@ -273,6 +309,112 @@ impl Builder<'_> {
             self.epoch += 1;
         }
         self.meet(leave);
+        // Behind the loop it is known as well.
+        for ((space, bytes, offset), base, v) in carried {
+            let ty = self.graph.ty(v);
+            let key = (
+                Op::Load(space, bytes, offset, self.epoch),
+                ty,
+                smallvec![base],
+            );
+            if parts.kind == LoopKind::For
+                && self.at.is_some()
+                && self.known.insert(key.clone(), v).is_none()
+            {
+                self.added.push(key);
+            }
+        }
+    }
+
+    /// What an iteration stores last at a place that stays, the next one need not load: it is loaded once before.
+    fn forwarded(&mut self, header: B, before: B, entry: u32, epoch: u32) -> Vec<Carried> {
+        let end = self.graph.blocks.len() as u32;
+        let mut found: Vec<(B, V, V)> = Vec::new();
+        for number in header.0..end {
+            for &v in &self.graph.block(B(number)).code {
+                let inst = self.graph.inst(v);
+                let Op::Load(space, bytes, offset, at) = inst.op else {
+                    continue;
+                };
+                if at != epoch || !self.is_fixed(inst.args[0], header, 0) {
+                    continue;
+                }
+                let key = (
+                    Op::Load(space, bytes, offset, self.epoch),
+                    inst.ty,
+                    inst.args.clone(),
+                );
+                if let Some(&stored) = self.known.get(&key)
+                    && stored != v
+                {
+                    found.push((B(number), v, stored));
+                }
+            }
+        }
+        let mut carried = Vec::new();
+        for (block, v, stored) in found {
+            let mut first = self.graph.inst(v).clone();
+            let Op::Load(space, bytes, offset, _) = first.op else {
+                continue;
+            };
+            let base = first.args[0];
+            self.hoist(base, header, before);
+            carried.push(((space, bytes, offset), base, v));
+            let key = (
+                Op::Load(space, bytes, offset, entry),
+                first.ty,
+                first.args.clone(),
+            );
+            let first = match self.known.get(&key) {
+                Some(&known) => known,
+                None => {
+                    first.block = before;
+                    self.graph.values.push(first);
+                    let first = V(self.graph.values.len() as u32 - 1);
+                    self.graph.blocks[before.0 as usize].code.push(first);
+                    first
+                }
+            };
+            self.graph.blocks[block.0 as usize]
+                .code
+                .retain(|other| *other != v);
+            self.graph.blocks[header.0 as usize].code.insert(0, v);
+            let inst = &mut self.graph.values[v.0 as usize];
+            inst.op = Op::Phi;
+            inst.block = header;
+            inst.args = smallvec![first, stored];
+        }
+        carried
+    }
+
+    /// True for what a loop does not change.
+    fn is_fixed(&self, v: V, header: B, depth: u32) -> bool {
+        let inst = self.graph.inst(v);
+        inst.block < header
+            || inst.op.is_operand()
+            || depth < 8
+                && inst.op.is_pure()
+                && inst
+                    .args
+                    .iter()
+                    .all(|arg| self.is_fixed(*arg, header, depth + 1))
+    }
+
+    /// Moves what a loop does not change in front of it.
+    fn hoist(&mut self, v: V, header: B, before: B) {
+        let inst = self.graph.inst(v);
+        if inst.block < header || inst.op.is_operand() {
+            return;
+        }
+        let (args, from) = (inst.args.clone(), inst.block);
+        for arg in args {
+            self.hoist(arg, header, before);
+        }
+        self.graph.blocks[from.0 as usize]
+            .code
+            .retain(|other| *other != v);
+        self.graph.blocks[before.0 as usize].code.push(v);
+        self.graph.values[v.0 as usize].block = before;
     }
 
     /// What its parts do, found once.
@@ -288,6 +430,7 @@ impl Builder<'_> {
             depth: 0,
             functions: 0,
             varies: None,
+            addressing: false,
         };
         walk.all(parts);
         // Once more: what the loop does not change is computed before it.
@@ -299,6 +442,7 @@ impl Builder<'_> {
             depth: 0,
             functions: 0,
             varies: Some(&varies),
+            addressing: false,
         }
         .all(parts);
         let touched = Rc::new(touched);
@@ -317,6 +461,7 @@ impl Builder<'_> {
             depth: 0,
             functions: 0,
             varies: None,
+            addressing: false,
         }
         .statements(parts.body);
         inside.extend(walk_body.assigned.iter().copied());
@@ -357,13 +502,18 @@ impl Builder<'_> {
             ExprKind::Var(id) => touched.assigned.contains(id).then_some(*id),
             _ => None,
         };
-        let (counter, bound) = match (counter(a), counter(b)) {
-            (Some(id), None) => (id, b),
-            (None, Some(id)) => (id, a),
+        let (counter, bound, counter_on_left) = match (counter(a), counter(b)) {
+            (Some(id), None) => (id, b, true),
+            (None, Some(id)) => (id, a, false),
             _ => return false,
         };
         let mut reads = Vec::new();
         variables(bound, &mut reads);
+        // A counter that is widened for the test may wrap before.
+        let side = if counter_on_left { a } else { b };
+        if side.ty.size() != uncast(side).ty.size() {
+            return false;
+        }
         let stays = reads.iter().all(|id| !touched.assigned.contains(id)) && !reads_memory(bound);
         let moves = parts.step.is_some_and(|step| match &step.kind {
             ExprKind::Step(_, _, target) => {
@@ -389,7 +539,7 @@ impl Builder<'_> {
     }
 
     /// An expression's number under the numbers of the counters.
-    fn fold(
+    pub(super) fn fold(
         &self,
         expression: &Expr,
         numbers: &FxHashMap<VarId, i64>,
@@ -440,7 +590,7 @@ impl Builder<'_> {
     }
 
     /// What a loop's step does to the numbers.
-    fn apply(
+    pub(super) fn apply(
         &self,
         step: &Expr,
         numbers: &mut FxHashMap<VarId, i64>,
@@ -489,6 +639,7 @@ impl Builder<'_> {
                             depth: 0,
                             functions: 0,
                             varies: None,
+                            addressing: false,
                         }
                         .expression(part);
                         if moved.assigned.iter().any(|id| numbers.contains_key(id)) {
@@ -512,7 +663,7 @@ fn uncast(expression: &Expr) -> &Expr {
     }
 }
 
-fn variables(expression: &Expr, out: &mut Vec<VarId>) {
+pub(super) fn variables(expression: &Expr, out: &mut Vec<VarId>) {
     match &expression.kind {
         ExprKind::Var(id) => out.push(*id),
         ExprKind::Unary(_, a)
@@ -538,7 +689,7 @@ fn variables(expression: &Expr, out: &mut Vec<VarId>) {
     }
 }
 
-fn reads_memory(expression: &Expr) -> bool {
+pub(super) fn reads_memory(expression: &Expr) -> bool {
     match &expression.kind {
         ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Inline(..) | ExprKind::Apply(..) => {
             true
@@ -546,305 +697,5 @@ fn reads_memory(expression: &Expr) -> bool {
         ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => reads_memory(a),
         ExprKind::Binary(_, a, b) => reads_memory(a) || reads_memory(b),
         _ => false,
-    }
-}
-
-/// Looks at what statements do without building them.
-struct Walk<'a, 'b, 'k> {
-    builder: &'a Builder<'k>,
-    touched: &'b mut Touched,
-    /// Loops around.
-    depth: u32,
-    /// Functions around.
-    functions: u32,
-    /// What the loop assigns, where that is known.
-    varies: Option<&'b FxHashSet<VarId>>,
-}
-
-impl Walk<'_, '_, '_> {
-    fn all(&mut self, parts: Parts) {
-        self.statements(parts.body);
-        for part in parts.condition.into_iter().chain(parts.step) {
-            self.expression(part);
-        }
-    }
-
-    /// True for what is computed before the loop.
-    fn is_fixed(&self, expression: &Expr) -> bool {
-        let Some(varies) = self.varies else {
-            return false;
-        };
-        if reads_memory(expression) {
-            return false;
-        }
-        let mut reads = Vec::new();
-        variables(expression, &mut reads);
-        !reads.iter().any(|id| varies.contains(id))
-    }
-
-    fn statements(&mut self, statements: &[Stmt]) {
-        for statement in statements {
-            match &statement.kind {
-                StmtKind::Declare(id, value) => {
-                    self.touched.assigned.insert(*id);
-                    value.iter().for_each(|value| self.expression(value));
-                }
-                StmtKind::Expr(value) => self.expression(value),
-                StmtKind::If(condition, then, otherwise) => {
-                    self.touched.weight += 1;
-                    self.expression(condition);
-                    self.statements(then);
-                    self.statements(otherwise);
-                }
-                StmtKind::Loop {
-                    init,
-                    condition,
-                    step,
-                    body,
-                    ..
-                } => {
-                    self.statements(init);
-                    let before = self.touched.weight;
-                    self.touched.weight = 0;
-                    self.depth += 1;
-                    condition
-                        .iter()
-                        .chain(step)
-                        .for_each(|value| self.expression(value));
-                    self.statements(body);
-                    self.depth -= 1;
-                    // Within, a loop counts as often as it would be written out.
-                    let parts = Parts {
-                        kind: LoopKind::For,
-                        condition: condition.as_ref(),
-                        step: step.as_ref(),
-                        body,
-                    };
-                    let trips = self.constant_trips(init, parts);
-                    if trips.is_none() {
-                        self.touched.loops = true;
-                    }
-                    self.touched.weight = before
-                        + self
-                            .touched
-                            .weight
-                            .saturating_mul(trips.unwrap_or(2).max(1));
-                }
-                StmtKind::Block(inner) => self.statements(inner),
-                StmtKind::Switch(_, inner) => {
-                    self.depth += 1;
-                    self.statements(inner);
-                    self.depth -= 1;
-                }
-                StmtKind::Return(value) => {
-                    if self.functions == 0 {
-                        self.touched.exits = true;
-                    }
-                    value.iter().for_each(|value| self.expression(value));
-                }
-                StmtKind::Break => self.touched.exits |= self.depth == 0,
-                StmtKind::Continue => {}
-                StmtKind::Barrier => {
-                    self.touched.writes = true;
-                    self.touched.together = true;
-                    self.touched.weight += 1;
-                }
-                StmtKind::Unknown(_) => self.touched.weight += 1,
-            }
-        }
-    }
-
-    /// Trips of an inner loop that starts and ends with constants.
-    fn constant_trips(&self, init: &[Stmt], parts: Parts) -> Option<u64> {
-        let (condition, step) = (parts.condition?, parts.step?);
-        let mut numbers = FxHashMap::default();
-        let inside = FxHashSet::default();
-        for statement in init {
-            match &statement.kind {
-                StmtKind::Declare(id, Some(value)) => {
-                    numbers.insert(*id, self.builder.fold(value, &numbers, &inside)?);
-                }
-                StmtKind::Expr(Expr {
-                    kind: ExprKind::Assign(None, target, value),
-                    ..
-                }) => {
-                    let ExprKind::Var(id) = target.kind else {
-                        return None;
-                    };
-                    numbers.insert(id, self.builder.fold(value, &numbers, &inside)?);
-                }
-                _ => return None,
-            }
-        }
-        let mut trips = 0;
-        while trips < 4096 {
-            if self.builder.fold(condition, &numbers, &inside)? == 0 {
-                return Some(trips);
-            }
-            self.builder.apply(step, &mut numbers, &inside)?;
-            trips += 1;
-        }
-        None
-    }
-
-    fn assign(&mut self, target: &Expr) {
-        self.touched.through.extend(reached(target));
-        match &target.kind {
-            ExprKind::Var(id) => {
-                self.touched.assigned.insert(*id);
-                let storage = self.builder.kernel.var(*id).storage;
-                if !matches!(storage, Storage::Local | Storage::Param(_)) {
-                    self.touched.writes = true;
-                }
-            }
-            ExprKind::Field(base, _) | ExprKind::Cast(_, base) => self.assign(base),
-            ExprKind::Index(base, index) => {
-                self.expression(index);
-                if matches!(base.ty, warplens_ir::Type::Pointer(..)) {
-                    self.touched.writes = true;
-                    self.expression(base);
-                } else {
-                    self.assign(base);
-                }
-            }
-            ExprKind::List(parts) => parts.iter().for_each(|part| self.assign(part)),
-            other => {
-                let _ = other;
-                self.touched.writes = true;
-                self.expression(target);
-            }
-        }
-    }
-
-    fn expression(&mut self, expression: &Expr) {
-        match &expression.kind {
-            ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => {
-                self.expression(a);
-            }
-            ExprKind::AddressOf(a) => {
-                // Who has its address may write it.
-                self.assign(a);
-            }
-            ExprKind::Deref(a) => {
-                self.touched.weight += 1;
-                self.expression(a);
-            }
-            ExprKind::Step(_, _, a) => {
-                self.touched.weight += 1;
-                self.assign(a);
-            }
-            ExprKind::Binary(op, a, b) => {
-                if self.is_fixed(expression) {
-                    return;
-                }
-                let float = !expression.ty.is_int() || !a.ty.is_int();
-                let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
-                if divides && !matches!(b.kind, ExprKind::Int(_) | ExprKind::Float(_)) {
-                    self.touched.calls |= float;
-                    self.touched.weight += if float { 8 } else { 12 };
-                } else {
-                    self.touched.weight += 1;
-                }
-                self.expression(a);
-                self.expression(b);
-            }
-            ExprKind::Index(a, b) => {
-                self.touched.loads += 1;
-                // The address and the access; a part of an array of arrays is an address only.
-                self.touched.weight += if matches!(expression.ty, Type::Array(..)) {
-                    1
-                } else {
-                    2
-                };
-                self.expression(a);
-                self.expression(b);
-            }
-            ExprKind::Assign(op, target, value) => {
-                self.touched.weight +=
-                    u64::from(op.is_some()) + u64::from(!matches!(target.kind, ExprKind::Var(_)));
-                self.assign(target);
-                self.expression(value);
-            }
-            ExprKind::Select(a, b, c) => {
-                self.touched.weight += 1;
-                self.expression(a);
-                self.expression(b);
-                self.expression(c);
-            }
-            ExprKind::Call(function, parts) => {
-                match function {
-                    Function::Atomic(_) | Function::Store | Function::Tile { .. } => {
-                        self.touched.through.extend(parts.first().and_then(reached));
-                        self.touched.writes = true;
-                    }
-                    Function::WarpExchange(_) => self.touched.together = true,
-                    _ => {}
-                }
-                self.touched.weight += match function {
-                    Function::Math(warplens_ir::MathClass::Special, name) => {
-                        let double = matches!(expression.ty, Type::Float { bits: 64 });
-                        let small = name.starts_with("__") || name.contains("exp");
-                        self.touched.calls |= double || !small;
-                        if small && !double { 12 } else { 40 }
-                    }
-                    _ => 1,
-                };
-                parts.iter().for_each(|part| self.expression(part));
-            }
-            ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {
-                parts.iter().for_each(|part| self.expression(part));
-            }
-            ExprKind::Apply(routine, parts) => {
-                parts.iter().for_each(|part| self.expression(part));
-                let routine = self.builder.kernel.routine(*routine);
-                self.touched.assigned.extend(routine.params.iter().copied());
-                self.touched.assigned.extend(routine.result);
-                self.functions += 1;
-                let depth = std::mem::replace(&mut self.depth, 1);
-                if self.functions < 12 {
-                    self.statements(&routine.body);
-                }
-                self.depth = depth;
-                self.functions -= 1;
-            }
-            ExprKind::Inline(statements, result) => {
-                self.touched.assigned.extend(*result);
-                self.functions += 1;
-                let depth = std::mem::replace(&mut self.depth, 1);
-                self.statements(statements);
-                self.depth = depth;
-                self.functions -= 1;
-            }
-            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
-        }
-    }
-}
-
-/// Pointer parameters that some statement writes through, as far as that is plain.
-pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> FxHashSet<VarId> {
-    let mut touched = Touched::default();
-    let mut walk = Walk {
-        builder,
-        touched: &mut touched,
-        depth: 0,
-        functions: 0,
-        varies: None,
-    };
-    walk.statements(&kernel.body);
-    touched.through
-}
-
-/// The pointer variable that a place is reached through.
-fn reached(expression: &Expr) -> Option<VarId> {
-    match &expression.kind {
-        ExprKind::Var(id) => Some(*id),
-        ExprKind::Index(base, _)
-        | ExprKind::Deref(base)
-        | ExprKind::Field(base, _)
-        | ExprKind::Cast(_, base)
-        | ExprKind::AddressOf(base)
-        | ExprKind::Binary(_, base, _) => reached(base),
-        ExprKind::List(parts) if parts.len() == 1 => reached(&parts[0]),
-        _ => None,
     }
 }

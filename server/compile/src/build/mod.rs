@@ -8,6 +8,7 @@ mod expressions;
 mod fold;
 mod loops;
 mod memory;
+mod touched;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{Kernel, Site, Storage, Type, VarId};
@@ -67,7 +68,9 @@ pub(crate) struct Builder<'k> {
     signed: FxHashSet<V>,
     /// Pointer parameters that the kernel writes through.
     written: FxHashSet<VarId>,
-    assigned: FxHashMap<usize, std::rc::Rc<loops::Touched>>,
+    /// The kernel calls what the machine has no instruction for: the assembler leaves its loops alone.
+    calls: bool,
+    assigned: FxHashMap<usize, std::rc::Rc<touched::Touched>>,
 }
 
 /// More instructions than this are not built.
@@ -98,6 +101,7 @@ impl<'k> Builder<'k> {
             truncated: false,
             signed: FxHashSet::default(),
             written: FxHashSet::default(),
+            calls: false,
             assigned: FxHashMap::default(),
         };
         let entry = builder.block();
@@ -111,7 +115,7 @@ impl<'k> Builder<'k> {
             ..Frame::default()
         });
         let kernel = self.kernel;
-        self.written = loops::written(kernel, &self);
+        (self.written, self.calls) = touched::written(kernel, &self);
         for (number, var) in kernel.vars.iter().enumerate() {
             let id = VarId(number as u32);
             if let Storage::Param(_) = var.storage
@@ -288,7 +292,7 @@ impl<'k> Builder<'k> {
         let var = self.kernel.var(id);
         match var.storage {
             Storage::Local | Storage::Param(_) => {
-                !self.in_memory.contains(&id) && !(var.escapes && is_big(&var.ty))
+                !(self.in_memory.contains(&id) || var.escapes && is_big(&var.ty))
             }
             _ => false,
         }

@@ -12,10 +12,7 @@ pub(super) fn predicate(graph: &mut Graph) {
     let headers: FxHashSet<B> = graph.loops.iter().map(|l| l.header).collect();
     for number in (0..graph.blocks.len()).rev() {
         let block = B(number as u32);
-        loop {
-            let End::Branch(condition, yes, no) = graph.block(block).end else {
-                break;
-            };
+        while let End::Branch(condition, yes, no) = graph.block(block).end {
             let (Some(a), Some(b)) = (side(graph, yes), side(graph, no)) else {
                 break;
             };

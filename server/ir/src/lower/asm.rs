@@ -233,7 +233,7 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
         )),
         "membar" | "fence" | "prefetch" | "prefetchu" | "griddepcontrol" | "nanosleep"
         | "discard" | "cp" | "mbarrier" | "setmaxnreg" | "trap" | "exit" => {
-            Some(call(Function::Ignored, Vec::new(), Type::Void))
+            Some(call(Function::Ignored(base.into()), Vec::new(), Type::Void))
         }
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => Some(call(
             Function::WarpExchange(base.into()),

@@ -33,7 +33,7 @@ impl Lowering<'_> {
             let mut all = self.arguments(launch, source);
             all.extend(self.arguments(list, source));
             return Expr {
-                kind: ExprKind::Call(Function::Ignored, all),
+                kind: ExprKind::Call(Function::Ignored("".into()), all),
                 ty: Type::Void,
                 site,
             };
@@ -672,7 +672,7 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
             let ty = first.element().cloned().unwrap_or(Type::INT);
             (function, ty)
         }
-        Function::Store | Function::Ignored => (function, Type::Void),
+        Function::Store | Function::Ignored(_) => (function, Type::Void),
         Function::Texture { store } => (
             function,
             if store {

@@ -113,7 +113,7 @@ impl Lowering<'_> {
         };
         let pointer = self.expr(value, source);
         let freed = |pointer: Expr| Expr {
-            kind: ExprKind::Call(Function::Ignored, vec![pointer]),
+            kind: ExprKind::Call(Function::Ignored("free".into()), vec![pointer]),
             ty: Type::Void,
             site,
         };

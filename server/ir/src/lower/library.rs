@@ -878,7 +878,7 @@ impl Lowering<'_> {
                 }) =>
             {
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::Ignored, arguments[1..].to_vec()),
+                    kind: ExprKind::Call(Function::Ignored(name.into()), arguments[1..].to_vec()),
                     ty: Type::Void,
                     site,
                 });
@@ -905,7 +905,7 @@ impl Lowering<'_> {
             _ if name.starts_with("cuda") && name[4..].starts_with(char::is_uppercase) => {
                 // The device runtime: what it starts is its own affair.
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::Ignored, arguments.to_vec()),
+                    kind: ExprKind::Call(Function::Ignored(name.into()), arguments.to_vec()),
                     ty: Type::INT,
                     site,
                 });

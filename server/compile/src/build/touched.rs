@@ -1,0 +1,469 @@
+//! What the parts of a loop do, found without building them.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use warplens_ir::{
+    BinaryOp, Expr, ExprKind, Function, LoopKind, Stmt, StmtKind, Storage, Type, VarId,
+};
+
+use super::Builder;
+use super::loops::{Parts, reads_memory, variables};
+
+/// What a loop's parts do.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    /// Variables that they assign.
+    pub(super) assigned: FxHashSet<VarId>,
+    /// They write memory or wait for other threads.
+    pub(super) writes: bool,
+    /// What a warp must reach together: barriers, votes.
+    pub(super) together: bool,
+    /// They leave the loop before its test does.
+    pub(super) exits: bool,
+    /// They hold a loop.
+    pub(super) loops: bool,
+    /// They call what the machine has no instruction for.
+    pub(super) calls: bool,
+    /// Loads, stores, and operations of floating point.
+    pub(super) loads: u64,
+    pub(super) stores: u64,
+    pub(super) flops: u64,
+    /// Accesses and operations that are no part of an address.
+    pub(super) work: u64,
+    /// A load that some store may change.
+    pub(super) aliased: bool,
+    /// Operations of an iteration, roughly as LLVM counts them.
+    pub(super) weight: u64,
+    /// Pointer variables that they write through.
+    pub(super) through: FxHashSet<VarId>,
+}
+
+impl Touched {
+    /// An inner loop of so many iterations.
+    fn add(&mut self, inner: Touched, turns: u64) {
+        self.assigned.extend(inner.assigned);
+        self.through.extend(inner.through);
+        self.writes |= inner.writes;
+        self.together |= inner.together;
+        self.exits |= inner.exits;
+        self.loops |= inner.loops;
+        self.calls |= inner.calls;
+        self.aliased |= inner.aliased;
+        let times = |each: u64| each.saturating_mul(turns);
+        self.weight = self
+            .weight
+            .saturating_add(times(inner.weight.saturating_sub(2)));
+        self.loads = self.loads.saturating_add(times(inner.loads));
+        self.stores = self.stores.saturating_add(times(inner.stores));
+        self.flops = self.flops.saturating_add(times(inner.flops));
+        self.work = self.work.saturating_add(times(inner.work));
+    }
+
+    /// Machine instructions of an iteration, roughly: a product and a sum are one, addresses differ by constants.
+    pub(super) fn machine(&self) -> u64 {
+        (self.work - self.work.min(self.flops / 2)).max(1)
+    }
+}
+
+/// Looks at what statements do without building them.
+pub(super) struct Walk<'a, 'b, 'k> {
+    pub(super) builder: &'a Builder<'k>,
+    pub(super) touched: &'b mut Touched,
+    /// Loops around.
+    pub(super) depth: u32,
+    /// Functions around.
+    pub(super) functions: u32,
+    /// What the loop assigns, where that is known.
+    pub(super) varies: Option<&'b FxHashSet<VarId>>,
+    /// Within an address.
+    pub(super) addressing: bool,
+}
+
+impl Walk<'_, '_, '_> {
+    /// What a part does where only these vary.
+    fn inside(&mut self, varies: &FxHashSet<VarId>, look: impl FnOnce(&mut Walk)) -> Touched {
+        let mut touched = Touched::default();
+        let mut walk = Walk {
+            builder: self.builder,
+            touched: &mut touched,
+            depth: self.depth + 1,
+            functions: self.functions,
+            varies: Some(varies),
+            addressing: false,
+        };
+        look(&mut walk);
+        touched
+    }
+
+    pub(super) fn all(&mut self, parts: Parts) {
+        self.statements(parts.body);
+        for part in parts.condition.into_iter().chain(parts.step) {
+            self.expression(part);
+        }
+    }
+
+    /// An index: what it computes is part of an address.
+    fn index(&mut self, index: &Expr) {
+        let outer = std::mem::replace(&mut self.addressing, true);
+        self.expression(index);
+        self.addressing = outer;
+    }
+
+    /// So many operations that are not part of an address.
+    fn works(&mut self, operations: u64) {
+        if !self.addressing {
+            self.touched.work += operations;
+        }
+    }
+
+    /// A load, and whether a store may change what it reads.
+    fn load(&mut self, place: &Expr) {
+        let kernel = self.builder.kernel;
+        let fixed = reached(place).is_some_and(|id| {
+            let var = kernel.var(id);
+            var.restrict || !matches!(var.storage, Storage::Param(_) | Storage::Global)
+        });
+        self.touched.aliased |= !fixed;
+        if let ExprKind::Index(base, index) = &place.kind
+            && fixed
+            && self.is_fixed(base)
+            && self.is_fixed(index)
+        {
+            // Loaded before the loop.
+            return;
+        }
+        self.touched.loads += 1;
+        self.touched.work += 1;
+        self.touched.weight += 1;
+    }
+
+    /// What an address costs: nothing where the loop does not change it.
+    fn address(&self, base: &Expr, index: &Expr) -> u64 {
+        u64::from(!(self.is_fixed(base) && self.is_fixed(index)))
+    }
+
+    /// True for what is computed before the loop.
+    fn is_fixed(&self, expression: &Expr) -> bool {
+        let Some(varies) = self.varies else {
+            return false;
+        };
+        if reads_memory(expression) {
+            return false;
+        }
+        let mut reads = Vec::new();
+        variables(expression, &mut reads);
+        !reads.iter().any(|id| varies.contains(id))
+    }
+
+    pub(super) fn statements(&mut self, statements: &[Stmt]) {
+        for statement in statements {
+            match &statement.kind {
+                StmtKind::Declare(id, value) => {
+                    self.touched.assigned.insert(*id);
+                    if let Some(value) = value {
+                        self.expression(value);
+                    }
+                }
+                StmtKind::Expr(value) => self.expression(value),
+                StmtKind::If(condition, then, otherwise) => {
+                    self.touched.weight += 1;
+                    self.works(1);
+                    self.expression(condition);
+                    self.statements(then);
+                    self.statements(otherwise);
+                }
+                StmtKind::Loop {
+                    init,
+                    condition,
+                    step,
+                    body,
+                    ..
+                } => {
+                    let parts = Parts {
+                        kind: LoopKind::For,
+                        condition: condition.as_ref(),
+                        step: step.as_ref(),
+                        body,
+                    };
+                    // Within, a loop counts as often as it would be written out, its counter being constants.
+                    let trips = self.constant_trips(init, parts);
+                    let outer = self.varies;
+                    if let (Some(varies), true) = (outer, trips.is_some()) {
+                        let mut without = varies.clone();
+                        let mut counters = Touched::default();
+                        let mut walk = Walk {
+                            builder: self.builder,
+                            touched: &mut counters,
+                            depth: 0,
+                            functions: 0,
+                            varies: None,
+                            addressing: false,
+                        };
+                        walk.statements(init);
+                        without.retain(|id| !counters.assigned.contains(id));
+                        let inner = self.inside(&without, |walk| walk.all(parts));
+                        let turns = trips.unwrap_or(1);
+                        self.touched.add(inner, turns);
+                    } else {
+                        self.statements(init);
+                        let mut inner = Touched::default();
+                        std::mem::swap(&mut inner, self.touched);
+                        self.depth += 1;
+                        self.all(parts);
+                        self.depth -= 1;
+                        std::mem::swap(&mut inner, self.touched);
+                        self.touched.add(inner, trips.unwrap_or(2).max(1));
+                    }
+                    if trips.is_none() {
+                        self.touched.loops = true;
+                    }
+                }
+                StmtKind::Block(inner) => self.statements(inner),
+                StmtKind::Switch(_, inner) => {
+                    self.depth += 1;
+                    self.statements(inner);
+                    self.depth -= 1;
+                }
+                StmtKind::Return(value) => {
+                    if self.functions == 0 {
+                        self.touched.exits = true;
+                    }
+                    if let Some(value) = value {
+                        self.expression(value);
+                    }
+                }
+                StmtKind::Break => self.touched.exits |= self.depth == 0,
+                StmtKind::Continue => {}
+                StmtKind::Barrier => {
+                    self.touched.writes = true;
+                    self.touched.together = true;
+                    self.touched.weight += 1;
+                }
+                StmtKind::Unknown(_) => self.touched.weight += 1,
+            }
+        }
+    }
+
+    /// Trips of an inner loop that starts and ends with constants.
+    fn constant_trips(&self, init: &[Stmt], parts: Parts) -> Option<u64> {
+        let (condition, step) = (parts.condition?, parts.step?);
+        let mut numbers = FxHashMap::default();
+        let inside = FxHashSet::default();
+        for statement in init {
+            match &statement.kind {
+                StmtKind::Declare(id, Some(value)) => {
+                    numbers.insert(*id, self.builder.fold(value, &numbers, &inside)?);
+                }
+                StmtKind::Expr(Expr {
+                    kind: ExprKind::Assign(None, target, value),
+                    ..
+                }) => {
+                    let ExprKind::Var(id) = target.kind else {
+                        return None;
+                    };
+                    numbers.insert(id, self.builder.fold(value, &numbers, &inside)?);
+                }
+                _ => return None,
+            }
+        }
+        let mut trips = 0;
+        while trips < 4096 {
+            if self.builder.fold(condition, &numbers, &inside)? == 0 {
+                return Some(trips);
+            }
+            self.builder.apply(step, &mut numbers, &inside)?;
+            trips += 1;
+        }
+        None
+    }
+
+    fn assign(&mut self, target: &Expr) {
+        self.touched.through.extend(reached(target));
+        match &target.kind {
+            ExprKind::Var(id) => {
+                self.touched.assigned.insert(*id);
+                let storage = self.builder.kernel.var(*id).storage;
+                if !matches!(storage, Storage::Local | Storage::Param(_)) {
+                    self.touched.writes = true;
+                }
+            }
+            ExprKind::Field(base, _) | ExprKind::Cast(_, base) => self.assign(base),
+            ExprKind::Index(base, index) => {
+                self.index(index);
+                if matches!(base.ty, warplens_ir::Type::Pointer(..)) {
+                    self.touched.writes = true;
+                    self.expression(base);
+                } else {
+                    self.assign(base);
+                }
+            }
+            ExprKind::List(parts) => parts.iter().for_each(|part| self.assign(part)),
+            other => {
+                let _ = other;
+                self.touched.writes = true;
+                self.expression(target);
+            }
+        }
+    }
+
+    pub(super) fn expression(&mut self, expression: &Expr) {
+        match &expression.kind {
+            ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => {
+                self.expression(a);
+            }
+            ExprKind::AddressOf(a) => {
+                // Who has its address may write it.
+                self.assign(a);
+            }
+            ExprKind::Deref(a) => {
+                self.load(expression);
+                self.expression(a);
+            }
+            ExprKind::Step(_, _, a) => {
+                self.touched.weight += 1;
+                self.assign(a);
+            }
+            ExprKind::Binary(op, a, b) => {
+                if self.is_fixed(expression) {
+                    return;
+                }
+                let float = !expression.ty.is_int() || !a.ty.is_int();
+                let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
+                if divides && !matches!(b.kind, ExprKind::Int(_) | ExprKind::Float(_)) {
+                    self.touched.calls |= float;
+                    self.touched.weight += if float { 8 } else { 12 };
+                    self.works(if float { 8 } else { 20 });
+                } else {
+                    // A product with a counter is widened.
+                    self.touched.weight += 1 + u64::from(*op == BinaryOp::Mul && !float);
+                    self.works(1);
+                    self.touched.flops += u64::from(float);
+                }
+                self.expression(a);
+                self.expression(b);
+            }
+            ExprKind::Index(a, b) => {
+                self.touched.weight += self.address(a, b);
+                if !matches!(expression.ty, Type::Array(..)) {
+                    self.load(expression);
+                }
+                self.index(a);
+                self.index(b);
+            }
+            ExprKind::Assign(op, target, value) => {
+                let memory = !matches!(target.kind, ExprKind::Var(_));
+                self.touched.weight += u64::from(op.is_some());
+                self.works(u64::from(op.is_some()));
+                self.touched.flops += u64::from(op.is_some() && target.ty.is_float());
+                if memory {
+                    self.touched.weight += 2;
+                    self.touched.stores += 1;
+                    self.touched.work += 1;
+                    let moves = match &target.kind {
+                        ExprKind::Index(a, b) => self.address(a, b),
+                        _ => 0,
+                    };
+                    self.touched.weight += moves;
+                    match op {
+                        // What the iteration before stored.
+                        Some(_) if moves == 0 => self.touched.weight += 1,
+                        Some(_) => self.load(target),
+                        None => {}
+                    }
+                }
+                self.assign(target);
+                self.expression(value);
+            }
+            ExprKind::Select(a, b, c) => {
+                self.touched.weight += 1;
+                self.works(1);
+                self.expression(a);
+                self.expression(b);
+                self.expression(c);
+            }
+            ExprKind::Call(function, parts) => {
+                match function {
+                    Function::Atomic(_) | Function::Store | Function::Tile { .. } => {
+                        self.touched.through.extend(parts.first().and_then(reached));
+                        self.touched.writes = true;
+                    }
+                    Function::WarpExchange(_) => self.touched.together = true,
+                    _ => {}
+                }
+                let cost = match function {
+                    Function::Math(warplens_ir::MathClass::Special, name) => {
+                        let double = matches!(expression.ty, Type::Float { bits: 64 });
+                        let small = name.starts_with("__") || name.contains("exp");
+                        self.touched.calls |= double || !small;
+                        if small && !double { 12 } else { 40 }
+                    }
+                    _ => 1,
+                };
+                self.touched.weight += cost;
+                self.works(cost);
+                for part in parts {
+                    self.expression(part);
+                }
+            }
+            ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {
+                for part in parts {
+                    self.expression(part);
+                }
+            }
+            ExprKind::Apply(routine, parts) => {
+                for part in parts {
+                    self.expression(part);
+                }
+                let routine = self.builder.kernel.routine(*routine);
+                self.touched.assigned.extend(routine.params.iter().copied());
+                self.touched.assigned.extend(routine.result);
+                self.functions += 1;
+                let depth = std::mem::replace(&mut self.depth, 1);
+                if self.functions < 12 {
+                    self.statements(&routine.body);
+                }
+                self.depth = depth;
+                self.functions -= 1;
+            }
+            ExprKind::Inline(statements, result) => {
+                self.touched.assigned.extend(*result);
+                self.functions += 1;
+                let depth = std::mem::replace(&mut self.depth, 1);
+                self.statements(statements);
+                self.depth = depth;
+                self.functions -= 1;
+            }
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
+        }
+    }
+}
+
+/// Pointer parameters that some statement writes through, as far as that is plain; and whether the kernel calls what
+/// the machine has no instruction for.
+pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> (FxHashSet<VarId>, bool) {
+    let mut touched = Touched::default();
+    let mut walk = Walk {
+        builder,
+        touched: &mut touched,
+        depth: 0,
+        functions: 0,
+        varies: None,
+        addressing: false,
+    };
+    walk.statements(&kernel.body);
+    (touched.through, touched.calls)
+}
+
+/// The pointer variable that a place is reached through.
+fn reached(expression: &Expr) -> Option<VarId> {
+    match &expression.kind {
+        ExprKind::Var(id) => Some(*id),
+        ExprKind::Index(base, _)
+        | ExprKind::Deref(base)
+        | ExprKind::Field(base, _)
+        | ExprKind::Cast(_, base)
+        | ExprKind::AddressOf(base)
+        | ExprKind::Binary(_, base, _) => reached(base),
+        ExprKind::List(parts) if parts.len() == 1 => reached(&parts[0]),
+        _ => None,
+    }
+}

@@ -1,0 +1,199 @@
+//! The compiled kernel as predicted, held against what nvcc made of tests/kernels.
+//!
+//! Measured: nvcc 13 -arch=sm_80, `cuobjdump -sass -res-usage`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use warplens_compile::{Class, Compiled};
+use warplens_engine::settings::Settings;
+use warplens_engine::{Cancel, Engine, Overrides};
+use warplens_hardware::Profiles;
+use warplens_syntax::{Document, Language};
+
+/// A kernel of tests/kernels and what the compiler made of it.
+struct Made {
+    file: &'static str,
+    kernel: &'static str,
+    registers: u32,
+    total: u64,
+    /// LDG, STG, LDS, STS, BAR, and FFMA, FADD, FMUL together.
+    counts: [u64; 6],
+}
+
+#[rustfmt::skip]
+const MADE: &[Made] = &[
+    Made { file: "matmul.cu", kernel: "matmul_global", registers: 32, total: 198, counts: [58, 1, 0, 0, 0, 29] },
+    Made { file: "matmul.cu", kernel: "matmul_tiled", registers: 32, total: 90, counts: [2, 1, 20, 2, 2, 16] },
+    Made { file: "matmul_abt.cu", kernel: "matmul_abt_conflict", registers: 40, total: 105, counts: [2, 1, 16, 2, 2, 32] },
+    Made { file: "matmul_abt.cu", kernel: "matmul_abt_global", registers: 30, total: 184, counts: [58, 1, 0, 0, 0, 29] },
+    Made { file: "matmul_abt.cu", kernel: "matmul_abt_padded", registers: 32, total: 132, counts: [2, 1, 40, 2, 2, 32] },
+    Made { file: "particles.cu", kernel: "move_aos", registers: 12, total: 23, counts: [6, 3, 0, 0, 0, 3] },
+    Made { file: "particles.cu", kernel: "move_soa", registers: 20, total: 28, counts: [6, 3, 0, 0, 0, 3] },
+    Made { file: "reduction.cu", kernel: "reduce_interleaved", registers: 9, total: 72, counts: [1, 1, 17, 9, 9, 8] },
+    Made { file: "reduction.cu", kernel: "reduce_sequential", registers: 9, total: 71, counts: [1, 1, 17, 9, 9, 8] },
+    Made { file: "reduction.cu", kernel: "reduce_shuffle", registers: 14, total: 60, counts: [1, 1, 1, 1, 1, 11] },
+    Made { file: "scan.cu", kernel: "scan_div", registers: 16, total: 71, counts: [2, 2, 6, 4, 3, 2] },
+    Made { file: "scan.cu", kernel: "scan_div_b", registers: 18, total: 93, counts: [2, 2, 6, 4, 3, 2] },
+    Made { file: "scan.cu", kernel: "scan_init", registers: 21, total: 114, counts: [2, 2, 6, 4, 3, 2] },
+    Made { file: "stencil.cu", kernel: "stencil_global", registers: 16, total: 37, counts: [5, 1, 0, 0, 0, 5] },
+    Made { file: "stencil.cu", kernel: "stencil_tiled", registers: 20, total: 68, counts: [5, 1, 5, 5, 1, 5] },
+    Made { file: "transpose.cu", kernel: "transpose_naive", registers: 8, total: 20, counts: [1, 1, 0, 0, 0, 0] },
+    Made { file: "transpose.cu", kernel: "transpose_padded", registers: 26, total: 72, counts: [4, 4, 4, 4, 1, 0] },
+    Made { file: "transpose.cu", kernel: "transpose_tiled", registers: 26, total: 72, counts: [4, 4, 4, 4, 1, 0] },
+    Made { file: "vector_add.cu", kernel: "vector_add", registers: 12, total: 17, counts: [2, 1, 0, 0, 0, 1] },
+    Made { file: "vector_add.cu", kernel: "vector_add_by", registers: 12, total: 18, counts: [2, 1, 0, 0, 0, 1] },
+];
+
+fn compiled(text: &str, kernel: &str) -> Arc<Compiled> {
+    let file = Engine::new(Profiles::builtin())
+        .analyze(
+            &Document::new(text, Language::Cuda),
+            Path::new("a.cu"),
+            &Settings::default(),
+            &Overrides::default(),
+            &Cancel::default(),
+        )
+        .expect("not cancelled");
+    let found = file
+        .kernels
+        .iter()
+        .find(|found| found.analysis.facts.name == kernel);
+    let found = found.unwrap_or_else(|| panic!("no kernel {kernel}"));
+    Arc::clone(&found.analysis.compiled)
+}
+
+fn count(compiled: &Compiled, classes: &[Class]) -> u64 {
+    let of = |class| compiled.instructions.get(class).copied().unwrap_or(0);
+    classes.iter().map(of).sum()
+}
+
+fn made(of: &Made) -> Arc<Compiled> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    let text = std::fs::read_to_string(path.join(of.file)).expect("our own kernel");
+    compiled(&text, of.kernel)
+}
+
+#[test]
+fn accesses_and_arithmetic_are_those_of_the_machine_code() {
+    for of in MADE {
+        let compiled = made(of);
+        let found = [
+            count(&compiled, &[Class::Ldg]),
+            count(&compiled, &[Class::Stg]),
+            count(&compiled, &[Class::Lds]),
+            count(&compiled, &[Class::Sts]),
+            count(&compiled, &[Class::Bar]),
+            count(&compiled, &[Class::Ffma, Class::Fadd, Class::Fmul]),
+        ];
+        assert_eq!(found, of.counts, "{} of {}", of.kernel, of.file);
+    }
+}
+
+#[test]
+fn registers_and_instructions_are_near_those_of_the_compiler() {
+    let mut registers = Vec::new();
+    let mut near = 0;
+    for of in MADE {
+        let compiled = made(of);
+        registers.push(compiled.registers.abs_diff(of.registers));
+        let (found, want) = (compiled.total() as f64, of.total as f64);
+        near += usize::from((found - want).abs() <= 0.25 * want);
+    }
+    registers.sort_unstable();
+    assert!(registers[MADE.len() / 2] <= 4, "{registers:?}");
+    assert!(near * 10 >= MADE.len() * 8, "{near} of {}", MADE.len());
+}
+
+/// A kernel around one line, with `i` the thread's own number.
+fn line(body: &str) -> Arc<Compiled> {
+    let text = format!(
+        "__global__ void k(float *__restrict__ o, const float *__restrict__ a, int n) {{\n\
+         int i = threadIdx.x; float x = 0;\n{body}\no[i] = x;\n}}\n"
+    );
+    compiled(&text, "k")
+}
+
+#[test]
+fn what_is_known_costs_nothing() {
+    let plain = line("x = a[i];");
+    for same in [
+        "x = a[i * 1 + 0];",
+        "int unused = n * 17 + i; x = a[i];",
+        "int j = i; int k = j; x = a[k];",
+        "if (sizeof(float) == 4) x = a[i]; else x = a[i + n];",
+        "x = a[i] * 1.0f;",
+        "for (int j = 0; j < 1; ++j) x = a[i];",
+    ] {
+        assert_eq!(line(same).instructions, plain.instructions, "{same}");
+    }
+}
+
+#[test]
+fn equal_expressions_are_computed_once() {
+    let twice = line("x = a[i * n + 3] + a[i * n + 3];");
+    assert_eq!(count(&twice, &[Class::Ldg]), 1);
+    assert_eq!(count(&twice, &[Class::Imad]), 3, "{:?}", twice.instructions);
+}
+
+#[test]
+fn a_product_and_a_sum_are_one_instruction() {
+    let fused = line("x = a[i] * a[i + 1] + a[i + 2];");
+    assert_eq!(count(&fused, &[Class::Ffma]), 1);
+    assert_eq!(count(&fused, &[Class::Fmul, Class::Fadd]), 0);
+}
+
+#[test]
+fn constant_offsets_are_part_of_the_access() {
+    let near = line("x = a[i] + a[i + 1] + a[i + 2];");
+    // One address for the loads, one for the store.
+    assert_eq!(count(&near, &[Class::Imad]), 2, "{:?}", near.instructions);
+}
+
+#[test]
+fn a_double_literal_makes_the_arithmetic_double() {
+    let promoted = line("x = a[i] * 2.5;");
+    assert_eq!(count(&promoted, &[Class::Dmul]), 1);
+    assert_eq!(count(&promoted, &[Class::F2f]), 2);
+}
+
+#[test]
+fn short_loops_are_written_out_and_long_ones_in_part() {
+    let loads = |body: &str| count(&line(body), &[Class::Ldg]);
+    // As nvcc 13 does it for the same lines.
+    assert_eq!(
+        loads("for (int j = 0; j < 8; ++j) x += a[j * n + i] * a[j];"),
+        16
+    );
+    assert_eq!(loads("for (int j = 0; j < n; ++j) x += a[j];"), 29);
+    assert_eq!(
+        loads("for (size_t j = 0; j < (size_t)n; ++j) x += a[j];"),
+        5
+    );
+    assert_eq!(
+        loads("#pragma unroll 1\nfor (int j = 0; j < n; ++j) x += a[j];"),
+        1
+    );
+    assert_eq!(
+        loads("for (int j = i; j < n; j += blockDim.x) x += a[j];"),
+        1
+    );
+    assert_eq!(
+        loads("for (int j = 0; j < n; ++j) { if (a[j] > 0) break; x += a[j]; }"),
+        1
+    );
+}
+
+#[test]
+fn broken_and_endless_code_compiles_to_something() {
+    for body in [
+        "for (;;) { x += a[i]; }",
+        "while (true) ;",
+        "x = a[",
+        "int z[100000]; z[i] = n; x = z[n];",
+        "x = undefined_function(a[i]);",
+        "for (int j = 0; j < 1000000000; ++j) for (int k = 0; k < 1000000000; ++k) x += a[j + k];",
+    ] {
+        assert!(line(body).registers >= 8, "{body}");
+    }
+}
