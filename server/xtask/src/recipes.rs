@@ -16,7 +16,8 @@ use crate::repository;
 ///
 /// Compiles micro-kernels that call a function once, twice and three times, and the same kernels without it. What
 /// each further call adds is what the function costs in place; what is left of the first stands once in a kernel:
-/// slow paths that all calls share, constants. Written once plain and once with `-use_fast_math`. Needs no GPU.
+/// slow paths that all calls share, constants. Registers come from one more kernel with one call.
+/// Written once plain and once with `-use_fast_math`. Needs no GPU.
 #[derive(Debug, Args)]
 pub struct Recipes {
     /// The nvcc; without it $NVCC, the PATH's, or the one that tests/kernels/compile.sh installed
@@ -67,6 +68,10 @@ const HALF: &str =
 
 /// Divisors: powers of two, and those whose reciprocals differ in how they are rounded.
 const DIVISORS: [u32; 14] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 24, 100, 255, 1000];
+
+/// The kernel of one call whose addresses are the thread's, for the registers; named as a number of calls would be. With
+/// constant addresses most of a small function hides below the least number that every kernel has.
+const INDEXED: usize = 0;
 
 /// What turns several results into one, so that none is left out; and integers into what can be added.
 const HELPERS: &str = r"#include <cuda_fp16.h>
@@ -301,7 +306,7 @@ fn measure(
     let mut source = HELPERS.to_owned();
     let mut written = BTreeSet::new();
     for (number, probe) in probes.iter().enumerate() {
-        for calls in CALLS {
+        for calls in CALLS.into_iter().chain([INDEXED]) {
             source.push_str(&kernel(
                 &format!("k{number}_{calls}"),
                 probe,
@@ -336,7 +341,14 @@ fn measure(
                 let with = find(&format!("k{number}_{calls}"))?;
                 pairs.push((with, find(&base_name(probe, calls))?));
             }
-            Ok(recipe(probe, &pairs))
+            let indexed = find(&format!("k{number}_{INDEXED}"))?;
+            let registers = indexed
+                .registers
+                .saturating_sub(find(&base_name(probe, INDEXED))?.registers);
+            Ok(Recipe {
+                registers,
+                ..recipe(probe, &pairs)
+            })
         })
         .collect()
 }
@@ -347,35 +359,45 @@ fn base_name(probe: &Probe, calls: usize) -> String {
     format!("base_{}{to}_{}_{calls}", probe.kind.name, probe.operands)
 }
 
-/// A kernel with so many calls. Nothing is computed besides: addresses are constants, since what addresses cost hangs on
-/// what stands beside them. Without a call its operands are added up.
+/// A kernel with so many calls. Addresses are constants: what computing them costs hangs on what stands beside them. Only
+/// the kernel for the registers has addresses of its thread. Without a call the operands are added up.
 fn kernel(name: &str, probe: &Probe, calls: usize, call: Option<&str>) -> String {
     let ty = probe.kind.c;
     let to = if probe.to_int { "int" } else { ty };
-    let mut body = String::new();
+    let (calls, start, thread) = if calls == INDEXED {
+        (1, " int i = threadIdx.x;", "i+")
+    } else {
+        (calls, "", "")
+    };
+    let mut body = start.to_owned();
     for number in 0..calls {
         let operands: Vec<String> = (0..probe.operands)
-            .map(|operand| format!("a[{}]", 32 * (number * probe.operands + operand)))
+            .map(|operand| format!("a[{thread}{}]", 32 * (number * probe.operands + operand)))
             .collect();
-        let value = match call {
-            Some(call) => operands
-                .iter()
-                .enumerate()
-                .fold(call.to_owned(), |call, (at, operand)| {
-                    call.replace(&format!("{{{at}}}"), operand)
-                }),
-            None if probe.to_int && probe.kind == F32 => format!("__float_as_int({})", operands[0]),
-            None if probe.to_int => format!("__double2loint({})", operands[0]),
-            None => operands.join("+"),
-        };
-        let _ = write!(body, " o[{}] = {value};", 32 * number);
+        let value = value(probe, call, &operands);
+        let _ = write!(body, " o[{thread}{}] = {value};", 32 * number);
     }
     format!(
         "extern \"C\" __global__ void {name}({to} *__restrict__ o, const {ty} *__restrict__ a) {{{body} }}\n"
     )
 }
 
-/// A function's recipe from the kernels with it and without it, by the number of calls.
+/// What a kernel stores: the call, or what stands in its place.
+fn value(probe: &Probe, call: Option<&str>, operands: &[String]) -> String {
+    match call {
+        Some(call) => operands
+            .iter()
+            .enumerate()
+            .fold(call.to_owned(), |call, (at, operand)| {
+                call.replace(&format!("{{{at}}}"), operand)
+            }),
+        None if probe.to_int && probe.kind == F32 => format!("__float_as_int({})", operands[0]),
+        None if probe.to_int => format!("__double2loint({})", operands[0]),
+        None => operands.join("+"),
+    }
+}
+
+/// A function's instructions from the kernels with it and without it, by the number of calls.
 fn recipe(probe: &Probe, kernels: &[(&Function, &Function)]) -> Recipe {
     let differences: Vec<Counts> = kernels
         .iter()
@@ -407,11 +429,10 @@ fn recipe(probe: &Probe, kernels: &[(&Function, &Function)]) -> Recipe {
     *in_place.entry(class).or_default() += added;
     settle(&mut in_place);
     settle(&mut once);
-    let (with, without) = kernels[0];
     Recipe {
         in_place,
         once,
-        registers: with.registers.saturating_sub(without.registers),
+        registers: 0,
     }
 }
 
@@ -494,7 +515,6 @@ mod tests {
         let made = recipe(&named("div"), &pairs);
         assert_eq!(listed(&made.in_place), "fmul:1,mufu:1");
         assert_eq!(listed(&made.once), "bra:1,mov:1");
-        assert_eq!(made.registers, 4);
         // Two results are added up by the kernel, not by the function.
         let with = [
             function(10, "LDG MUFU MUFU FADD STG"),
