@@ -21,8 +21,9 @@ use figures::{Counts, Row};
 /// No file may take longer, to compile or to predict.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// Counts of memory instructions and barriers of our own kernels that may differ from nvcc's; see `Figures`.
-const MAY_DIFFER: usize = 6;
+/// Counts of memory instructions and barriers of our own kernels that may differ from nvcc's: that another nvcc
+/// writes a loop out further is no defect.
+const MAY_DIFFER: usize = 3;
 
 /// The registers' median absolute error on our own kernels may be so large.
 const REGISTERS_ERROR: f64 = 4.0;

@@ -11,13 +11,13 @@ const HEAD: &str = "# What is compiled: predicted and real\n\n\
 registers and its instructions by class, and here the prediction is held against what nvcc makes of the same source.\n\
 No GPU is needed for it, and nothing is executed.\n\n\
 What was calibrated on what: the recipes of mathematical functions and divisions (`server/compile/recipes`) are\n\
-measured on micro-kernels of one call each (`cargo xtask recipes`), and how far loops are written out was read from\n\
-micro-kernels of one loop each. No kernel of the tables was used to fit a constant to it; what they showed to be wrong\n\
-was mended in the rules, for all kernels.\n\n\
+measured on micro-kernels that do nothing else (`cargo xtask recipes`), and from how many iterations on loops are\n\
+written out was read from micro-kernels of one loop each.\n\n\
 *Beside it* stands what one reaches without looking at the kernel at all. A count is compared where the kernel or its\n\
 prediction has any. *Theoretical occupancy* is what the registers allow at blocks of 256 threads; a step is the next\n\
 number of blocks that registers can allow. An instance of a template, or an overload, is compared only where it is\n\
-plain which prediction is its own.\n";
+plain which prediction is its own. Of HeCBench (github.com/zjin-lcf/HeCBench) only the totals stand here, of its kernels\n\
+that are no templates and that were understood in full.\n";
 
 /// What stands before and behind a table.
 fn marks(title: &str) -> (String, String) {
