@@ -74,6 +74,7 @@ pub(crate) fn index(plain: &str, ty: Ty, written: &str, fast: bool) -> u16 {
         Ty::F64 => "f64",
         Ty::I32 => "i32",
         Ty::I64 => "i64",
+        Ty::F16 => "f16",
         _ => "f32",
     };
     let fast = fast || written.starts_with("native_") || written.starts_with("half_");
@@ -90,11 +91,13 @@ pub(crate) fn index(plain: &str, ty: Ty, written: &str, fast: bool) -> u16 {
     found
         .or_else(|| find(plain, ty, fast))
         .or_else(|| find(plain, ty, false))
+        // What half precision has no function of its own for is computed in 32 bits.
+        .or_else(|| find(plain.strip_prefix('h').unwrap_or(plain), "f32", fast))
         .unwrap_or(0) as u16
 }
 
 /// A division's or a remainder's recipe.
-pub(crate) fn division(rem: bool, ty: Ty, signed: bool, by: Option<i64>, fast: bool) -> u16 {
+pub(crate) fn division(rem: bool, ty: Ty, signed: bool, by: Option<i64>) -> u16 {
     let kind = match (ty, signed) {
         (Ty::I64, true) => "i64",
         (Ty::I64, false) => "u64",
@@ -102,16 +105,22 @@ pub(crate) fn division(rem: bool, ty: Ty, signed: bool, by: Option<i64>, fast: b
         (_, false) => "u32",
     };
     let stem = if rem { "rem" } else { "div" };
-    let name = match by {
-        Some(by) if by.unsigned_abs().is_power_of_two() => format!("{stem}8"),
-        Some(_) => format!("{stem}7"),
-        None => stem.to_owned(),
+    let find = |name: &str| {
+        table()
+            .iter()
+            .position(|recipe| recipe.name == name && recipe.ty == kind && !recipe.fast)
     };
-    let _ = fast;
-    table()
-        .iter()
-        .position(|recipe| recipe.name == name && recipe.ty == kind && !recipe.fast)
-        .unwrap_or(0) as u16
+    let found = match by.map(i64::unsigned_abs) {
+        None => find(stem),
+        // One that was measured, else one of its kind: of the others most take a reciprocal as 10 does.
+        Some(by) => find(&format!("{stem}{by}")).or_else(|| {
+            find(&format!(
+                "{stem}{}",
+                if by.is_power_of_two() { 8 } else { 10 }
+            ))
+        }),
+    };
+    found.unwrap_or(0) as u16
 }
 
 /// A function's name without what spells its type and rounding: `__fsqrt_rn`, `sqrtf` and `native_sqrt` are `sqrt`.
@@ -148,6 +157,12 @@ pub(crate) fn plain(written: &str) -> String {
             stem.to_owned()
         };
     }
+    // The functions of pairs are those of single ones, twice.
+    if let Some(inner) = name.strip_prefix("h2")
+        && known(&format!("h{inner}"))
+    {
+        return format!("h{inner}");
+    }
     if !known(name)
         && let Some(inner) = name.strip_prefix("h2").or(name.strip_prefix('h'))
         && known(inner)
@@ -155,9 +170,49 @@ pub(crate) fn plain(written: &str) -> String {
         return inner.to_owned();
     }
     match name {
-        "sincos" => "sin".to_owned(),
         "powr" | "pown" | "powi" => "pow".to_owned(),
         "norm" => "norm3d".to_owned(),
         other => other.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_is_read_in_full() {
+        let text = include_str!("../recipes/sm_80.tsv");
+        let fast = include_str!("../recipes/sm_80_fast.tsv");
+        for line in text.lines().chain(fast.lines()) {
+            let fields: Vec<&str> = line.split('\t').collect();
+            if line.starts_with('#') {
+                continue;
+            }
+            assert_eq!(fields.len(), 5, "{line}");
+            for part in fields[2..4].iter().flat_map(|field| field.split(',')) {
+                let class = part.split(':').next().unwrap_or_default();
+                assert!(part == "-" || Class::named(class).is_some(), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn functions_and_divisions_find_their_recipes() {
+        let name = |number: u16| {
+            let recipe = &table()[number as usize];
+            format!("{} {}", recipe.name, recipe.ty)
+        };
+        let of = |written: &str, ty: Ty| name(index(&plain(written), ty, written, false));
+        assert_eq!(of("sqrtf", Ty::F32), "sqrt f32");
+        assert_eq!(of("__fsqrt_rd", Ty::F32), "__fsqrt_rd f32");
+        assert_eq!(of("sincos", Ty::F64), "sincos f64");
+        assert_eq!(of("h2exp", Ty::F16), "hexp f16");
+        assert_eq!(of("hsqrt", Ty::F16), "hsqrt f16");
+        let by = |by: Option<i64>| name(division(false, Ty::I32, false, by));
+        assert_eq!(by(None), "div u32");
+        assert_eq!(by(Some(24)), "div24 u32");
+        assert_eq!(by(Some(64)), "div8 u32");
+        assert_eq!(by(Some(37)), "div10 u32");
     }
 }

@@ -453,7 +453,7 @@ impl Selector<'_> {
                     recipes::index(name, inst.ty, name, self.options.fast_math)
                 } else {
                     let by = graph.int(inst.args[1]);
-                    recipes::division(rem, inst.ty, signed, by, self.options.fast_math)
+                    recipes::division(rem, inst.ty, signed, by)
                 };
                 self.recipe(v, number);
             }
@@ -462,8 +462,9 @@ impl Selector<'_> {
             Op::And | Op::Or | Op::Xor | Op::Not => self.emit(v, Class::Lop3, words),
             Op::Min(_) | Op::Max(_) => match inst.ty {
                 Ty::F64 => {
-                    self.emit(v, Class::Sel, 2);
-                    self.also(v, Class::Other, 1);
+                    let least = matches!(inst.op, Op::Min(_));
+                    let name = if least { "fmin" } else { "fmax" };
+                    self.recipe(v, recipes::index(name, inst.ty, name, false));
                 }
                 Ty::I64 => {
                     self.emit(v, Class::Sel, 2);

@@ -79,7 +79,8 @@ impl Corpus {
     }
 }
 
-fn build() -> anyhow::Result<PathBuf> {
+/// The release build.
+pub fn build() -> anyhow::Result<PathBuf> {
     let mut build = Command::new("cargo");
     build.args(["build", "--release", "--locked", "--package", "warplens"]);
     if !process::run(&mut build, Duration::from_mins(15))?.success {
@@ -484,7 +485,7 @@ fn sources(folder: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<count::Definition>
 }
 
 /// Adds the sources under a folder, each with whether it is OpenCL C.
-fn walk(folder: &Path, found: &mut Vec<(PathBuf, bool)>) -> anyhow::Result<()> {
+pub fn walk(folder: &Path, found: &mut Vec<(PathBuf, bool)>) -> anyhow::Result<()> {
     const OPENCL: [&str; 3] = ["cl", "clh", "opencl"];
     const OTHERS: [&str; 15] = [
         "cu", "cuh", "hip", "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx", "inc", "inl", "ipp",

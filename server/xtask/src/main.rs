@@ -5,12 +5,15 @@
 // A task talks on standard output; that is its purpose.
 #![allow(clippy::print_stdout)]
 
+mod compiled;
 mod corpus;
 mod count;
 mod generate;
 mod install;
+mod machine_code;
 mod measure;
 mod process;
+mod recipes;
 mod repository;
 mod test;
 
@@ -33,6 +36,8 @@ enum Task {
     Install(install::Install),
     Generate(generate::Generate),
     Measure(measure::Measure),
+    Recipes(recipes::Recipes),
+    Compiled(compiled::Compiled),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +47,8 @@ fn main() -> ExitCode {
         Task::Install(install) => install.run(),
         Task::Generate(generate) => generate.run(),
         Task::Measure(measure) => measure.run(),
+        Task::Recipes(recipes) => recipes.run(),
+        Task::Compiled(compiled) => compiled.run(),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

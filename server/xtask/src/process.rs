@@ -69,6 +69,61 @@ pub fn run(command: &mut Command, limit: Duration) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
+/// What a program wrote that was asked for its output.
+#[derive(Debug, Default)]
+pub struct Captured {
+    /// It ended by itself with status 0.
+    pub success: bool,
+    pub out: String,
+    pub errors: String,
+}
+
+/// Runs a program for what it writes, from the folder that it is in.
+pub fn captured(command: &mut Command, limit: Duration) -> anyhow::Result<Captured> {
+    let name = Path::new(command.get_program()).display().to_string();
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // As in `run`: compilers start others, which end with them.
+    #[cfg(unix)]
+    if !std::io::stdin().is_terminal() {
+        std::os::unix::process::CommandExt::process_group(command, 0);
+    }
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot run {name}"))?;
+    let readers = [
+        child.stdout.take().map(|pipe| whole(Box::new(pipe))),
+        child.stderr.take().map(|pipe| whole(Box::new(pipe))),
+    ];
+    let (success, timed_out) = wait(&mut child, limit)?;
+    if timed_out {
+        return Ok(Captured {
+            errors: format!("ended after {} seconds", limit.as_secs()),
+            ..Captured::default()
+        });
+    }
+    let [out, errors] = readers.map(|reader| {
+        reader
+            .and_then(|reader| reader.join().ok())
+            .unwrap_or_default()
+    });
+    Ok(Captured {
+        success,
+        out,
+        errors,
+    })
+}
+
+fn whole(mut pipe: Box<dyn Read + Send>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
 fn wait(child: &mut Child, limit: Duration) -> anyhow::Result<(bool, bool)> {
     let started = Instant::now();
     loop {
@@ -163,6 +218,19 @@ mod tests {
         assert!(outcome.timed_out && !outcome.success);
         assert!(outcome.tail.contains("started"));
         assert!(started.elapsed() < Duration::from_secs(20));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_program_writes_is_captured() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo out; echo no >&2"]);
+        let told = captured(&mut command, Duration::from_secs(20)).unwrap();
+        assert!(told.success);
+        assert_eq!((told.out.as_str(), told.errors.as_str()), ("out\n", "no\n"));
+        let mut command = Command::new("sleep");
+        let told = captured(command.arg("60"), Duration::from_millis(50)).unwrap();
+        assert!(!told.success && told.errors.contains("ended"));
     }
 
     #[test]
