@@ -1,6 +1,6 @@
 //! The compiled kernel as predicted, held against what nvcc made of tests/kernels.
 //!
-//! Measured: nvcc 13 -arch=sm_80, `cuobjdump -sass -res-usage`.
+//! Measured: `nvcc -arch=sm_80` of release 13, `cuobjdump -sass -res-usage`.
 
 use std::path::Path;
 use std::sync::Arc;
