@@ -17,7 +17,7 @@ use warplens_hardware::Profiles;
 const COMPILER: &str = "compiler";
 /// How long it may take, in seconds.
 const COMPILER_TIMEOUT: &str = "compilerTimeout";
-const COMPILER_BOUND: Duration = Duration::from_secs(60);
+const COMPILER_BOUND: Duration = Duration::from_mins(1);
 
 /// The project's file.
 pub const FILE_NAME: &str = "warplens.toml";
