@@ -18,6 +18,12 @@ const KEYS = [
   "codeLens.enable",
 ] as const;
 
+/**
+ * What names a program to run: the user's own value alone counts. VS Code keeps a workspace from setting these
+ * (their scope is the machine); here nothing but the user's value is read in any case.
+ */
+const USERS_OWN = ["compiler", "compilerTimeout"] as const;
+
 export type Settings = Record<string, unknown>;
 
 /**
@@ -32,6 +38,10 @@ export function explicitSettings(scope?: vscode.Uri): Settings {
     if (value === null || value === undefined || !isSet(section, key)) continue;
     const [outer, inner] = key.split(".") as [string, string?];
     settings[outer] = inner === undefined ? value : { [inner]: value };
+  }
+  for (const key of USERS_OWN) {
+    const value = section.inspect(key)?.globalValue;
+    if (value !== null && value !== undefined && value !== "") settings[key] = value;
   }
   return settings;
 }

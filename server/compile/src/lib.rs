@@ -3,6 +3,7 @@
 //! The source says what is meant; compilers fold, hoist, unroll and fuse. [`compile`] does to a kernel's IR what
 //! they do, closely enough to count by.
 
+pub mod assembly;
 mod build;
 mod class;
 mod graph;

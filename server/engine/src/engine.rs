@@ -23,6 +23,7 @@ use warplens_project::SourceFile;
 use warplens_rules::{Place, Removal};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
+use crate::compilers::{CompilerWord, Words};
 use crate::counting::Counting;
 use crate::estimates::Estimates;
 use crate::hosts::Kinds;
@@ -72,6 +73,8 @@ pub struct Engine {
     formulas: bool,
     kernels: Kept<u64, Lowered>,
     analyses: Kept<u64, KernelAnalysis>,
+    /// What compilers said.
+    pub(crate) words: Words,
 }
 
 /// A kernel in IR, with what the default launch needs to know of it.
@@ -231,6 +234,7 @@ impl Engine {
             formulas: true,
             kernels: Kept::new(kernels),
             analyses: Kept::new(analyses),
+            words: Words::default(),
         }
     }
 
@@ -849,9 +853,19 @@ impl Engine {
                         settings,
                         overrides,
                     );
-                    let Some(analysis) =
-                        self.analysis(&lowered, &given, &profile, settings, overrides)
-                    else {
+                    let said = self.words.of(
+                        path,
+                        &profile.architecture,
+                        &lowered.kernel.name,
+                        &lowered.kernel.template_args,
+                        lowered.fingerprint,
+                    );
+                    let said = said.filter(|_| !overrides.estimated_only);
+                    let word = said.as_ref().filter(|said| said.current);
+                    let word = word.map(|said| &*said.word);
+                    let analysis =
+                        self.analysis(&lowered, &given, &profile, settings, overrides, word);
+                    let Some(analysis) = analysis else {
                         problems.push(lost(name));
                         continue;
                     };
@@ -864,6 +878,7 @@ impl Engine {
                         language: program.text.language,
                         variant: at,
                         variants: names.clone(),
+                        compiler: said,
                         places: Arc::clone(&lowered.kernel.places),
                         functions: Arc::new(function_lines(program)),
                     };
@@ -990,6 +1005,7 @@ impl Engine {
         profile: &Arc<Profile>,
         settings: &Settings,
         overrides: &Overrides,
+        word: Option<&CompilerWord>,
     ) -> Option<Arc<KernelAnalysis>> {
         let analysis_key = hash(&[
             &lowered.fingerprint,
@@ -998,12 +1014,13 @@ impl Engine {
             &profile.bank_rule,
             &OverrideKey(overrides),
             &settings.model,
+            &word,
         ]);
         if let Some(analysis) = self.analyses.get(analysis_key) {
             return Some(analysis);
         }
         let made = catch_unwind(AssertUnwindSafe(|| {
-            self.kernel(lowered, given, profile, settings, overrides)
+            self.kernel(lowered, given, profile, settings, overrides, word)
         }));
         made.ok()
             .map(|analysis| self.analyses.put(analysis_key, analysis))
@@ -1017,6 +1034,7 @@ impl Engine {
         profile: &Arc<Profile>,
         settings: &Settings,
         overrides: &Overrides,
+        word: Option<&CompilerWord>,
     ) -> KernelAnalysis {
         let kernel = &lowered.kernel;
         let probabilities = given.probabilities();
@@ -1032,10 +1050,14 @@ impl Engine {
             )
         };
         let compiled = lowered.compiled();
-        let shared = static_shared_bytes(kernel);
+        // The compiler's word counts before what the compile room makes of the kernel.
+        let registers = word.map_or(compiled.registers, |word| word.registers);
+        let local = word.map_or(compiled.local_bytes, |word| word.stack_bytes);
+        let said_shared = word.map(|word| word.static_shared_bytes);
+        let shared = said_shared.unwrap_or_else(|| static_shared_bytes(kernel));
         // The default grid is so many full waves: it needs the residency.
         let resolved = given.launch(kernel, profile, &|launch| {
-            residency(compiled.registers, shared, launch, u64::MAX).active_blocks_per_sm
+            residency(registers, shared, launch, u64::MAX).active_blocks_per_sm
         });
         let Resolved {
             launch,
@@ -1055,8 +1077,11 @@ impl Engine {
             })
         };
         let mut facts = facts_for(launch);
-        facts.registers_per_thread = compiled.registers;
-        facts.local_bytes_per_thread = compiled.local_bytes;
+        facts.registers_per_thread = registers;
+        facts.local_bytes_per_thread = local;
+        if let Some(bytes) = said_shared {
+            facts.static_shared_bytes = bytes;
+        }
         let residence = residency(
             facts.registers_per_thread,
             facts.static_shared_bytes,
@@ -1079,7 +1104,8 @@ impl Engine {
             .as_deref()
             .and_then(|name| ModelId::ALL.into_iter().find(|model| model.name() == name))
             .unwrap_or(ModelId::Auto);
-        let findings = Self::findings(&input, overrides.registers.is_some(), &|block| {
+        let registers_known = overrides.registers.is_some() || word.is_some();
+        let findings = Self::findings(&input, registers_known, &|block| {
             let changed = Launch {
                 block,
                 grid: launch::whole_warps_grid(launch.grid, launch.block, block),
@@ -1087,8 +1113,8 @@ impl Engine {
             };
             let facts = facts_for(changed);
             let residence = residency(
-                compiled.registers,
-                facts.static_shared_bytes,
+                registers,
+                said_shared.unwrap_or(facts.static_shared_bytes),
                 &changed,
                 changed.blocks(),
             );
@@ -1103,10 +1129,10 @@ impl Engine {
         KernelAnalysis {
             profile: Arc::clone(profile),
             occupancy: residence.clone(),
-            registers_source: if overrides.registers.is_some() {
-                "user"
-            } else {
-                "estimated"
+            registers_source: match (overrides.registers, word) {
+                (Some(_), _) => "user",
+                (None, Some(_)) => "compiler",
+                (None, None) => "estimated",
             },
             estimates: Estimates::new(overrides),
             model,
@@ -1120,6 +1146,7 @@ impl Engine {
                 arguments.clone(),
             ),
             undefined: kernel.undefined.clone(),
+            fingerprint: lowered.fingerprint,
             compiled,
             facts,
         }

@@ -22,6 +22,11 @@ impl Engine {
         range: Range<usize>,
     ) -> Vec<PlacedFix> {
         let never = Cancel::default();
+        // No compiler has seen the edited copy: both sides of the comparison are estimated.
+        let overrides = &Overrides {
+            estimated_only: true,
+            ..overrides.clone()
+        };
         let analysis = self.analyze(document, path, settings, overrides, &never);
         let Some(analysis) = analysis else {
             return Vec::new();

@@ -4,6 +4,7 @@
 //! kernel of fifty re-analyses one.
 
 mod beside;
+mod compilers;
 mod counting;
 mod engine;
 mod estimates;
@@ -32,6 +33,7 @@ use warplens_models::ModelId;
 pub use warplens_rules::{Finding, Severity};
 use warplens_syntax::Language;
 
+pub use compilers::{CompilerWord, Said};
 pub use engine::{DEFAULT_GPU, Engine};
 pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
 
@@ -54,6 +56,8 @@ pub struct Overrides {
     pub template_args: BTreeMap<String, String>,
     /// Which launches of a kernel are looked at.
     pub variants: Variants,
+    /// Estimates also where a compiler spoke: to compare with a text that none has seen.
+    pub estimated_only: bool,
 }
 
 /// Which launches of a kernel that is launched in several ways are looked at.
@@ -129,6 +133,8 @@ pub struct KernelAnalysis {
     pub(crate) counting: counting::Counting,
     /// Functions that it calls and nothing that was read defines.
     pub(crate) undefined: Vec<String>,
+    /// What a compiler's word on this kernel is kept under.
+    pub(crate) fingerprint: u64,
     /// What the machine executes.
     pub compiled: Arc<warplens_compile::Compiled>,
 }
@@ -152,6 +158,8 @@ pub struct PlacedKernel {
     pub variant: usize,
     /// The launches, each in a few words.
     pub variants: Vec<String>,
+    /// What a compiler said of it last, for the GPU's architecture.
+    pub compiler: Option<Said>,
     /// Where the sites of the analysis stand in the kernel's text now.
     places: Arc<Places>,
     /// Where the file's functions begin, by the hash of their text.

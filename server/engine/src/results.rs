@@ -7,12 +7,14 @@ use std::path::Path;
 use warplens_analysis::facts::{
     Access, BranchKind, Certainty, Op, Pattern, Site, Space, Span, Uniformity,
 };
-use warplens_compile::Compiled;
+use warplens_compile::Class;
 use warplens_models::{Breakdown, Estimate, ModelId};
 use warplens_syntax::Document;
 
 use crate::settings::{Settings, unknown_gpu};
-use crate::{Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Variants, wire};
+use crate::{
+    Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Said, Variants, wire,
+};
 
 /// Letters of source that a loss quotes.
 const LONGEST_TEXT: usize = 80;
@@ -253,6 +255,10 @@ fn result(
     let facts = &analysis.facts;
     let at = |span| position(document, placed.place(span).start);
     let launch = facts.launch;
+    let said = placed.compiler.as_ref().filter(|said| said.current);
+    let said = said.map(|said| &*said.word);
+    let made = said.map(|word| &word.instructions);
+    let made = made.filter(|made| !made.is_empty());
     let estimate = analysis.estimate();
     let cycles = estimate.cycles.unwrap_or(0.0);
     wire::KernelResult {
@@ -293,7 +299,8 @@ fn result(
             registers_source: analysis.registers_source,
             static_shared_bytes: facts.static_shared_bytes,
             local_bytes_per_thread: facts.local_bytes_per_thread,
-            spill_bytes: None,
+            spill_bytes: said.map(|word| word.spill_store_bytes),
+            compiler: placed.compiler.as_ref().map(compiler),
         },
         occupancy: wire::Occupancy {
             active_blocks_per_sm: analysis.occupancy.active_blocks_per_sm,
@@ -351,7 +358,7 @@ fn result(
                 }
             })
             .collect(),
-        instructions: instructions(&analysis.compiled),
+        instructions: instructions(made.unwrap_or(&analysis.compiled.instructions)),
         estimates: analysis
             .estimates()
             .iter()
@@ -505,12 +512,30 @@ fn estimate(estimate: &Estimate) -> wire::Estimate {
 }
 
 /// Static instructions by class, and all of them.
-fn instructions(compiled: &Compiled) -> BTreeMap<String, f64> {
-    let mut found: BTreeMap<String, f64> = compiled
-        .instructions
+fn instructions(by_class: &BTreeMap<Class, u64>) -> BTreeMap<String, f64> {
+    let mut found: BTreeMap<String, f64> = by_class
         .iter()
         .map(|(class, count)| (class.name().to_owned(), *count as f64))
         .collect();
-    found.insert("total".to_owned(), compiled.total() as f64);
+    let total: u64 = by_class.values().sum();
+    found.insert("total".to_owned(), total as f64);
     found
+}
+
+fn compiler(said: &Said) -> wire::Compiler {
+    let word = &said.word;
+    wire::Compiler {
+        tool: word.tool.clone(),
+        current: said.current,
+        registers_per_thread: word.registers,
+        static_shared_bytes: word.static_shared_bytes,
+        stack_bytes: word.stack_bytes,
+        spill_store_bytes: word.spill_store_bytes,
+        spill_load_bytes: word.spill_load_bytes,
+        instructions: word
+            .instructions
+            .iter()
+            .map(|(class, count)| (class.name().to_owned(), *count))
+            .collect(),
+    }
 }

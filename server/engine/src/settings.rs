@@ -170,6 +170,7 @@ impl Settings {
         match toml::from_str::<Settings>(text) {
             Ok(settings) => (settings, Vec::new()),
             Err(error) => {
+                let compilers = compilers_named(text);
                 // Take every key that is right by itself, so that one typing error does not lose the rest.
                 let mut kept = toml::Table::new();
                 for (key, value) in table {
@@ -182,7 +183,12 @@ impl Settings {
                     range: error.span().unwrap_or(0..text.len().min(1)),
                     message: error.message().to_owned(),
                 };
-                (kept.try_into().unwrap_or_default(), vec![problem])
+                let mut problems = compilers;
+                // That one has been said, and better.
+                if !problems.iter().any(|one| one.range == problem.range) {
+                    problems.push(problem);
+                }
+                (kept.try_into().unwrap_or_default(), problems)
             }
         }
     }
@@ -269,6 +275,25 @@ impl Settings {
     }
 }
 
+/// Keys that a user may set in an editor and a project may not: it would have its own program executed.
+const USERS_OWN: [&str; 2] = ["compiler", "compilerTimeout"];
+
+/// Where a `warplens.toml` names a compiler.
+fn compilers_named(text: &str) -> Vec<SettingsProblem> {
+    let keys: BTreeMap<Spanned<String>, toml::Value> = toml::from_str(text).unwrap_or_default();
+    keys.into_keys()
+        .filter(|key| USERS_OWN.contains(&key.get_ref().as_str()))
+        .map(|key| SettingsProblem {
+            range: key.span(),
+            message: format!(
+                "`{0}` is never taken from a project, which could name any program: set `warplens.{0}` in the \
+                 user settings of the editor",
+                key.get_ref()
+            ),
+        })
+        .collect()
+}
+
 /// One line about a GPU that is not known, with the closest that is.
 pub fn unknown_gpu(id: &str, profiles: &Profiles) -> String {
     let close = profiles
@@ -295,6 +320,22 @@ fn unknown_rule(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_project_names_no_compiler() {
+        let text = "gpu = \"gtx-280\"\ncompiler = \"./evil\"\ncompilerTimeout = 5\n";
+        let (settings, problems) = Settings::from_toml_with(text, &Profiles::builtin());
+        let places: Vec<&str> = problems
+            .iter()
+            .map(|one| &text[one.range.clone()])
+            .collect();
+        assert_eq!(places, ["compiler", "compilerTimeout"], "{problems:?}");
+        assert!(
+            problems[0].message.contains("user settings"),
+            "{problems:?}"
+        );
+        assert_eq!(settings.gpu.as_deref(), Some("gtx-280"));
+    }
 
     #[test]
     fn names_that_stand_for_nothing_are_reported_where_they_stand() {

@@ -53,7 +53,7 @@ pub struct KernelResult {
     pub branches: Vec<Branch>,
     /// Operations summed over all threads of the launch.
     pub counts: Vec<Count>,
-    /// Static instructions of the compiled kernel as predicted.
+    /// Static instructions of the compiled kernel: as predicted, or as the compiler made them where it spoke.
     pub instructions: BTreeMap<String, f64>,
     /// By model name.
     pub estimates: BTreeMap<String, Estimate>,
@@ -118,6 +118,29 @@ pub struct Resources {
     pub local_bytes_per_thread: u64,
     /// Spilled bytes; null where not known.
     pub spill_bytes: Option<u64>,
+    /// What a compiler said of the kernel last; null where none did.
+    pub compiler: Option<Compiler>,
+}
+
+/// What a compiler said of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Compiler {
+    /// The compiler: `nvcc`.
+    pub tool: String,
+    /// False where the kernel was edited since: then the figures beside this are estimates.
+    pub current: bool,
+    /// Registers.
+    pub registers_per_thread: u32,
+    /// Static shared memory of a block in bytes.
+    pub static_shared_bytes: u64,
+    /// Local memory of a thread in bytes.
+    pub stack_bytes: u64,
+    /// Bytes that spilling stores.
+    pub spill_store_bytes: u64,
+    /// Bytes that spilling loads.
+    pub spill_load_bytes: u64,
+    /// Static instructions by class.
+    pub instructions: BTreeMap<String, u64>,
 }
 
 /// Resident blocks and warps.

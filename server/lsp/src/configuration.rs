@@ -5,13 +5,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use ropey::Rope;
 use serde_json::{Map, Value};
 use warplens_engine::settings::{KernelSettings, Settings, SettingsProblem};
 use warplens_engine::{LaunchValues, Overrides, Variants};
 use warplens_hardware::Profiles;
+
+/// The compiler's path. No setting of a project: `warplens.toml` does not know it.
+const COMPILER: &str = "compiler";
+/// How long it may take, in seconds.
+const COMPILER_TIMEOUT: &str = "compilerTimeout";
+const COMPILER_BOUND: Duration = Duration::from_mins(1);
 
 /// The project's file.
 pub const FILE_NAME: &str = "warplens.toml";
@@ -64,6 +70,15 @@ pub fn relative_to(folder: &Path, settings: &mut Settings) {
     }
 }
 
+/// The user's compiler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserCompiler {
+    /// The program; an absolute path.
+    pub path: PathBuf,
+    /// Longest that one compilation may take.
+    pub bound: Duration,
+}
+
 /// The editor's word on settings: what came with `initialize`, and what the settings section says since.
 #[derive(Debug, Clone, Default)]
 pub struct Editor {
@@ -98,6 +113,54 @@ impl Editor {
         all
     }
 
+    /// The compiler that the user names, or why it is not used. The protocol does not say who set a value; the
+    /// editors' integrations take these two from the user alone, and a program that the workspace could have
+    /// brought along is refused whoever names it.
+    pub fn compiler(&self, folders: &[PathBuf]) -> Option<Result<UserCompiler, String>> {
+        let settings = self.settings();
+        let path = settings.get(COMPILER)?;
+        let Some(path) = path.as_str().map(Path::new) else {
+            return Some(Err(format!("warplens.{COMPILER}: a path is expected")));
+        };
+        if path.is_relative() {
+            return Some(Err(format!(
+                "warplens.{COMPILER}: `{}` is relative and would mean a program of the workspace: give the \
+                 whole path",
+                path.display()
+            )));
+        }
+        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let within = |folder: &&PathBuf| {
+            // In a workspace that is the whole disk everything lies.
+            folder.parent().is_some()
+                && (path.starts_with(folder) || real(path).starts_with(real(folder)))
+        };
+        if folders.iter().any(|folder| within(&folder)) {
+            return Some(Err(format!(
+                "warplens.{COMPILER}: `{}` lies in the workspace, whose programs are never run",
+                path.display()
+            )));
+        }
+        let bound = match settings.get(COMPILER_TIMEOUT) {
+            None => COMPILER_BOUND,
+            Some(value) => match value
+                .as_f64()
+                .filter(|bound| (0.1..=3600.0).contains(bound))
+            {
+                Some(bound) => Duration::from_secs_f64(bound),
+                None => {
+                    return Some(Err(format!(
+                        "warplens.{COMPILER_TIMEOUT}: seconds are expected, at most 3600"
+                    )));
+                }
+            },
+        };
+        Some(Ok(UserCompiler {
+            path: path.to_owned(),
+            bound,
+        }))
+    }
+
     /// What is wrong in it, in words. Keys that are not ours are the editor extension's own.
     pub fn problems(&self, profiles: &Profiles) -> Vec<String> {
         let mut said = self.settings();
@@ -114,9 +177,12 @@ pub fn is_ours(payload: &Value) -> bool {
     payload
         .get("warplens")
         .is_some_and(|section| !is_empty(section))
-        || payload
-            .as_object()
-            .is_some_and(|object| object.keys().any(|key| is_known(key)))
+        || payload.as_object().is_some_and(|object| {
+            let own = [COMPILER, COMPILER_TIMEOUT];
+            object
+                .keys()
+                .any(|key| is_known(key) || own.contains(&key.as_str()))
+        })
 }
 
 fn is_known(key: &str) -> bool {

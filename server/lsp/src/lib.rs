@@ -6,6 +6,7 @@
 //! happens. What is sent goes through [`outgoing`], which never blocks.
 
 mod commands;
+mod compiler;
 mod configuration;
 mod convert;
 mod documents;
@@ -25,12 +26,13 @@ mod transport;
 
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower_lsp_server::LspService;
+use warplens_toolchain::{Asked, Failure, Said};
 
 use server::Server;
 use session::Session;
@@ -39,7 +41,7 @@ use session::Session;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How to run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Write the log here instead of to standard error.
     pub log: Option<PathBuf>,
@@ -48,7 +50,25 @@ pub struct Options {
     /// Makes work slow, so that tests can see what it holds up.
     #[doc(hidden)]
     pub slow: Slow,
+    /// Who runs the user's compiler.
+    #[doc(hidden)]
+    pub ask: Ask,
 }
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            log: None,
+            record: None,
+            slow: Slow::default(),
+            ask: warplens_toolchain::ask,
+        }
+    }
+}
+
+/// Runs a compiler, as [`warplens_toolchain::ask`] does.
+#[doc(hidden)]
+pub type Ask = fn(&Path, &Asked, &AtomicBool) -> Result<Said, Failure>;
 
 /// Time added to work.
 #[doc(hidden)]
@@ -111,7 +131,7 @@ where
     let mut writer = tokio::spawn(written.write_to(output));
     let mut session = None;
     let (service, socket) = LspService::new(|client| {
-        let new = Session::new(client, outgoing.clone(), options.slow);
+        let new = Session::new(client, outgoing.clone(), options);
         session = Some(new.clone());
         Server(new)
     });
@@ -134,10 +154,12 @@ where
         // Nobody reads any more.
         _ = &mut writer => {}
     }
+    session.compiler.stop();
     outgoing.close();
     if !writer.is_finished() && tokio::time::timeout(LAST_WORDS, writer).await.is_err() {
         tracing::warn!("the client did not read its last messages");
     }
+    session.compiler.wait();
     Ok(i32::from(!session.shut_down.load(Ordering::Acquire)))
 }
 

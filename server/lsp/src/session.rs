@@ -22,13 +22,14 @@ use warplens_project::{DiskFiles, Files as _, OpenFiles};
 use warplens_report::estimate::missing_headers;
 use warplens_syntax::Document;
 
-use crate::Slow;
+use crate::compiler::Compiler;
 use crate::configuration::{self, Chosen, ConfigFile, Editor, Effective, Files};
 use crate::convert;
 use crate::documents::{Analysed, Content, Moved, Open};
 use crate::outgoing::Outgoing;
 use crate::peer::Peer;
 use crate::pool::{Pool, Priority};
+use crate::{Options, Slow};
 
 /// How long a question about the newest text waits for its analysis before it is answered from the last
 /// one. Editors keep and move what they show until an answer comes, so an exact answer a moment later is
@@ -47,6 +48,8 @@ pub struct Session {
     pub outgoing: Outgoing,
     /// Where computing happens.
     pub pool: Pool,
+    /// The user's compiler, and what waits for it.
+    pub compiler: Arc<Compiler>,
     engine: OnceLock<Engine>,
     /// Files on disk, with what is open in the editor in front of them.
     sources: Arc<OpenFiles<DiskFiles>>,
@@ -99,6 +102,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// A document as it stands.
+    pub fn of(open: &Open) -> Snapshot {
+        Snapshot {
+            task: Task::of(open),
+            done: open.done.subscribe(),
+        }
+    }
+
     /// The text the question is about.
     pub fn rope(&self) -> &Rope {
         self.task.content.rope()
@@ -125,11 +136,12 @@ impl State {
 
 impl Session {
     /// A session with nothing open. To be made inside the runtime.
-    pub fn new(client: Client, outgoing: Outgoing, slow: Slow) -> Arc<Session> {
+    pub fn new(client: Client, outgoing: Outgoing, options: &Options) -> Arc<Session> {
         let session = Arc::new(Session {
             client,
             outgoing,
             pool: Pool::new(),
+            compiler: Arc::new(Compiler::new(options.ask)),
             engine: OnceLock::new(),
             sources: Arc::new(OpenFiles::new(DiskFiles::new())),
             peer: OnceLock::new(),
@@ -139,7 +151,7 @@ impl Session {
             parent: watch::Sender::new(None),
             refreshing: AtomicBool::new(false),
             runtime: tokio::runtime::Handle::current(),
-            slow,
+            slow: options.slow,
         });
         // The profiles are read while the client is still being greeted.
         let early = Arc::downgrade(&session);
@@ -235,6 +247,7 @@ impl Session {
             return;
         };
         open.cancel.cancel();
+        self.compiler.forget(uri.as_str());
         if self.peer().pushes() {
             self.outgoing
                 .publish(&PublishDiagnosticsParams::new(open.uri, Vec::new(), None));
@@ -285,6 +298,20 @@ impl Session {
     /// Analyses everything anew and asks the client to ask again for what it shows.
     pub fn settings_changed(self: &Arc<Self>) {
         self.analyse_all(&mut self.state());
+        self.refresh();
+        self.ask_compiler_about_all();
+    }
+
+    /// A compiler said something about a document: it is analysed again with that, and shown again.
+    pub fn heard(self: &Arc<Self>, uri: &str) {
+        let mut state = self.state();
+        let revision = state.next_revision();
+        let Some(open) = state.open.get_mut(uri) else {
+            return;
+        };
+        open.revision = revision;
+        self.schedule(&mut state, uri);
+        drop(state);
         self.refresh();
     }
 
@@ -533,7 +560,7 @@ impl Session {
     fn report_missing_headers(&self, state: &mut State, analysed: &Analysed) {
         let missing = analysed.file.missing_headers();
         let file = format!("{}: headers not found", analysed.path.display());
-        if missing.is_empty() || !state.told.insert(file) {
+        if missing.is_empty() {
             return;
         }
         let message = format!(
@@ -541,12 +568,7 @@ impl Session {
             analysed.path.display(),
             missing_headers(&missing)
         );
-        tracing::info!("{message}");
-        self.outgoing.send(&serde_json::json!({
-            "jsonrpc": "2.0",
-            "method": "window/logMessage",
-            "params": {"type": MessageType::INFO, "message": message},
-        }));
+        self.log_once_with(state, &file, &message);
     }
 
     /// Publishes what is wrong in a `warplens.toml` that is in use but not open (an open one is a document
@@ -615,10 +637,7 @@ impl Session {
     pub fn snapshot(&self, uri: &Uri) -> Option<Snapshot> {
         let state = self.state();
         let open = state.open.get(uri.as_str())?;
-        Some(Snapshot {
-            task: Task::of(open),
-            done: open.done.subscribe(),
-        })
+        Some(Snapshot::of(open))
     }
 
     /// Path and text of an open `warplens.toml`.
@@ -761,6 +780,28 @@ impl Session {
         });
     }
 
+    /// Runs something as a task of its own.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task);
+    }
+
+    /// Writes a line into the client's log, once: for what the user may want to know and need not.
+    pub fn log_once(&self, message: &str) {
+        self.log_once_with(&mut self.state(), message, message);
+    }
+
+    fn log_once_with(&self, state: &mut State, subject: &str, message: &str) {
+        if !state.told.insert(subject.to_owned()) {
+            return;
+        }
+        tracing::info!("{message}");
+        self.outgoing.send(&serde_json::json!({
+            "jsonrpc": "2.0",
+            "method": "window/logMessage",
+            "params": {"type": MessageType::INFO, "message": message},
+        }));
+    }
+
     /// Shows the user a message about something that they can do something about.
     pub fn tell(&self, message: &str) {
         self.tell_once(&mut self.state(), message);
@@ -808,8 +849,13 @@ impl Session {
             let Some(session) = session.upgrade() else {
                 return;
             };
-            let editor = session.state().editor.clone();
-            for problem in editor.problems(session.engine().profiles()) {
+            let (editor, folders) = {
+                let state = session.state();
+                (state.editor.clone(), state.folders.clone())
+            };
+            let compiler = editor.compiler(&folders).and_then(std::result::Result::err);
+            let problems = editor.problems(session.engine().profiles());
+            for problem in problems.into_iter().chain(compiler) {
                 session.tell(&format!("warplens settings: {problem}"));
             }
         });
@@ -855,7 +901,7 @@ mod tests {
         let writer = tokio::spawn(written.write_to(pipe));
         let mut session = None;
         let (_service, _socket) = LspService::new(|client| {
-            let new = Session::new(client, outgoing.clone(), Slow::default());
+            let new = Session::new(client, outgoing.clone(), &Options::default());
             session = Some(new.clone());
             Server(new)
         });

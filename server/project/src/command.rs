@@ -51,6 +51,8 @@ pub struct Command {
     pub opencl_std: Option<String>,
     /// `-std=` of C or C++, as spelled: `c++17`, `gnu11`.
     pub cxx_std: Option<String>,
+    /// The options as they are spelled, response files read.
+    pub options: Vec<String>,
     /// The sources named; objects and libraries are left out.
     pub sources: Vec<PathBuf>,
     /// Response files that were read: the rest of the command changes when one of them does.
@@ -101,6 +103,7 @@ impl Command {
         let mut reader = Reader::new(&command.directory);
         reader.read(&options, driver);
         reader.finish(driver, &mut command);
+        command.options = options;
         command
     }
 }

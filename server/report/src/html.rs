@@ -8,7 +8,7 @@ use warplens_engine::wire::{Diagnostic, Estimate, EstimateDocument, KernelResult
 
 use crate::estimate::{
     access_table, branch_table, first_estimate, loss_table, maybe_time, missing_headers,
-    model_table, parts, variant, words,
+    model_table, parts, registers, variant, words,
 };
 use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup};
 use crate::style::{Paint, printable};
@@ -210,9 +210,8 @@ fn facts(out: &mut String, result: &KernelResult) {
         let _ = write!(launched, ", {dynamic} dynamic shared memory");
     }
     let mut needs = format!(
-        "{} registers a thread ({}), {} shared memory a block",
-        resources.registers_per_thread,
-        resources.registers_source,
+        "{}, {} shared memory a block",
+        registers(resources),
         bytes(resources.static_shared_bytes + launch.dynamic_shared_bytes)
     );
     if resources.local_bytes_per_thread > 0 {

@@ -6,9 +6,9 @@ use warplens_engine::wire::KernelResult;
 
 use crate::estimate::{
     MOST_LOSSES, access_table, branch_table, cost, first_estimate, line_name, model_table, parts,
-    share, words,
+    registers, share, words,
 };
-use crate::figure::{counted, extents, losses, number, percent, speedup, time};
+use crate::figure::{bytes, counted, extents, losses, number, percent, speedup, time};
 use crate::style::truncate;
 use crate::table::{Align, Table};
 
@@ -117,6 +117,19 @@ fn head(result: &KernelResult) -> String {
             .as_ref()
             .map_or_else(String::new, |step| format!(" {step}."))
     );
+    // An estimate of the registers is a step on the way; a compiler's word is news.
+    if let Some(said) = &result.resources.compiler {
+        let _ = write!(out, "{}", registers(&result.resources));
+        if said.current && said.spill_store_bytes + said.spill_load_bytes > 0 {
+            let _ = write!(
+                out,
+                ", {} stored and {} loaded for spilling",
+                bytes(said.spill_store_bytes),
+                bytes(said.spill_load_bytes)
+            );
+        }
+        let _ = writeln!(out, ".\n");
+    }
     if let Some(title) = losses(result.not_understood.len()) {
         let _ = writeln!(out, "### {title}\n");
         for loss in result.not_understood.iter().take(MOST_LOSSES) {

@@ -7,8 +7,8 @@ use tower_lsp_server::ls_types::DidSaveTextDocumentParams;
 use crate::configuration;
 use crate::session::Session;
 
-/// Only a saved `warplens.toml` changes anything that `didChange` has not: clients that do not watch files
-/// tell of it here.
+/// Of what is shown, only a saved `warplens.toml` changes anything that `didChange` has not: clients that do not
+/// watch files tell of it here. A compiler reads what is saved.
 pub fn handle(session: &Arc<Session>, params: &DidSaveTextDocumentParams) {
     if params
         .text_document
@@ -18,5 +18,7 @@ pub fn handle(session: &Arc<Session>, params: &DidSaveTextDocumentParams) {
         .ends_with(configuration::FILE_NAME)
     {
         session.reload();
+    } else {
+        session.saved(params.text_document.uri.as_str());
     }
 }

@@ -123,6 +123,7 @@ mod tests {
             accesses: accesses.to_vec(),
             branches: split.map(|_| &branch).into_iter().collect(),
             share,
+            instructions: None,
         };
         let label = label(&line);
         assert_eq!(label.as_deref(), expected);

@@ -7,7 +7,7 @@ use warplens_analysis::facts::{
     Access, Branch, BranchKind, Carried, Certainty, FirstUse, Op, Pattern, Space, Uniformity,
 };
 use warplens_engine::PlacedKernel;
-use warplens_report::figure::{maybe, number, percent};
+use warplens_report::figure::{counted, maybe, number, percent};
 use warplens_report::table::{Align, Table};
 
 use crate::documents::Analysed;
@@ -44,7 +44,8 @@ pub fn at(analysed: &Analysed, byte: usize) -> Option<At> {
         let Some(found) = line::of(kernel).remove(&line_at) else {
             continue;
         };
-        if !found.accesses.is_empty() || !found.branches.is_empty() {
+        let says = !found.accesses.is_empty() || !found.branches.is_empty();
+        if says || found.instructions.is_some() {
             if !told.is_empty() {
                 told.push_str("\n---\n\n");
             }
@@ -60,10 +61,11 @@ pub fn at(analysed: &Analysed, byte: usize) -> Option<At> {
 /// One line of one kernel.
 pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
     let mut out = format!(
-        "**{}** of `{}` on {}\n",
+        "**{}** of `{}` on {}{}\n",
         percent(line.share),
         kernel.analysis.facts.name,
-        kernel.analysis.profile.name
+        kernel.analysis.profile.name,
+        instructions(kernel, line).unwrap_or_default()
     );
     if !line.accesses.is_empty() {
         let _ = write!(out, "\n{}", accesses(&line.accesses).markdown());
@@ -91,6 +93,13 @@ pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
         let _ = write!(out, "\n- {}\n", notes.join("\n- "));
     }
     out
+}
+
+/// `, 14 instructions (nvcc 12.4)`, where a compiler made them of this text.
+fn instructions(kernel: &PlacedKernel, line: &Line<'_>) -> Option<String> {
+    let tool = &kernel.compiler.as_ref()?.word.tool;
+    let made = counted(line.instructions?, "instruction");
+    Some(format!(", {made} ({tool})"))
 }
 
 fn accesses(accesses: &[&Access]) -> Table {

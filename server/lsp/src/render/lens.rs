@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use warplens_analysis::facts::{Assumption, Launch};
-use warplens_engine::PlacedKernel;
+use warplens_engine::{PlacedKernel, Said};
 use warplens_models::ModelId;
 use warplens_report::estimate::words;
 use warplens_report::figure;
@@ -33,6 +33,10 @@ pub fn title(kernel: &PlacedKernel) -> String {
         analysis.occupancy.fraction * 100.0,
         analysis.occupancy.limiter.name()
     ));
+    parts.extend(kernel.compiler.as_ref().and_then(|said| {
+        let source = kernel.analysis.registers_source;
+        registers(said, source)
+    }));
     let detail = |name: &str| {
         let shown = estimate.and_then(|estimate| estimate.detail.get(name));
         shown
@@ -61,6 +65,27 @@ pub fn launch(kernel: &PlacedKernel) -> Option<String> {
             kernel.variants.len()
         )
     })
+}
+
+/// `40 registers (nvcc)`: a compiler's word, and whether it is about the text as it stands. An estimate is not worth
+/// the room.
+fn registers(said: &Said, source: &str) -> Option<String> {
+    let word = &said.word;
+    // The name without the version.
+    let tool = word.tool.split(' ').next().unwrap_or(&word.tool);
+    match (said.current, source) {
+        (true, "compiler") if word.spill_store_bytes > 0 => Some(format!(
+            "{} registers, {} B spilled ({tool})",
+            word.registers, word.spill_store_bytes
+        )),
+        (true, "compiler") => Some(format!("{} registers ({tool})", word.registers)),
+        // The user's own figure stands instead.
+        (true, _) => None,
+        (false, _) => Some(format!(
+            "{} registers ({tool}, before the last edit)",
+            word.registers
+        )),
+    }
 }
 
 /// A GPU's name without its maker: there is little room.

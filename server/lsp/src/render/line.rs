@@ -14,6 +14,8 @@ pub struct Line<'a> {
     pub branches: Vec<&'a Branch>,
     /// Of the kernel, 0 to 1.
     pub share: f64,
+    /// What a compiler made of it, in instructions.
+    pub instructions: Option<u64>,
 }
 
 /// Every line of a kernel that costs something, by its place in the file.
@@ -35,6 +37,9 @@ pub fn of(kernel: &PlacedKernel) -> BTreeMap<u32, Line<'_>> {
             .or_default()
             .branches
             .push(branch);
+    }
+    for (line, count) in kernel.compiled_lines() {
+        lines.entry(line).or_default().instructions = Some(count);
     }
     lines
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
-use warplens_lsp::{Options, Slow, serve};
+use warplens_lsp::{Ask, Options, Slow, serve};
 
 /// Longest wait for anything; reached only by a server that hangs.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -22,6 +22,8 @@ pub struct Setup {
     pub answers: bool,
     /// Time added to the server's work.
     pub slow: Slow,
+    /// Who runs the user's compiler.
+    pub ask: Ask,
 }
 
 impl Default for Setup {
@@ -33,6 +35,7 @@ impl Default for Setup {
             settings: Value::Null,
             answers: true,
             slow: Slow::default(),
+            ask: Options::default().ask,
         }
     }
 }
@@ -60,12 +63,15 @@ pub struct Client {
 impl Client {
     /// A server and a client, not introduced to each other yet.
     pub fn connect(slow: Slow) -> Client {
-        let (to, input) = tokio::io::duplex(64 * 1024);
-        let (output, from) = tokio::io::duplex(64 * 1024);
-        let options = Options {
+        Client::connect_with(Options {
             slow,
             ..Options::default()
-        };
+        })
+    }
+
+    fn connect_with(options: Options) -> Client {
+        let (to, input) = tokio::io::duplex(64 * 1024);
+        let (output, from) = tokio::io::duplex(64 * 1024);
         let server =
             tokio::spawn(async move { serve(input, output, &options).await.expect("no record") });
         Client {
@@ -86,7 +92,11 @@ impl Client {
 
     /// A session, initialized.
     pub async fn start(setup: Setup) -> Client {
-        let mut client = Client::connect(setup.slow);
+        let mut client = Client::connect_with(Options {
+            slow: setup.slow,
+            ask: setup.ask,
+            ..Options::default()
+        });
         client.answers = setup.answers;
         client.settings = setup.settings;
         let folders = setup

@@ -1,6 +1,7 @@
 //! Whole sessions over a pair of pipes, in the protocol's own JSON.
 
 mod client;
+mod compilers;
 mod concurrency;
 mod configuration;
 mod diagnostics;

@@ -1,0 +1,428 @@
+//! The user's compiler: asked about what is saved, heard when it answers, quiet when it cannot, and never the
+//! workspace's.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use warplens_compile::Class;
+use warplens_toolchain::{Asked, Failure, Said, SaidKernel};
+
+use crate::client::{Client, Setup, at, document, strided};
+
+/// A workspace with a kernel, and a folder of the user's with a compiler.
+struct Place {
+    workspace: tempfile::TempDir,
+    own: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let place = Place {
+            workspace: tempfile::tempdir().expect("a folder"),
+            own: tempfile::tempdir().expect("a folder"),
+        };
+        place.save(&strided(1));
+        place
+    }
+
+    fn kernel(&self) -> PathBuf {
+        self.workspace.path().join("copy.cu")
+    }
+
+    fn uri(&self) -> String {
+        format!("file://{}", self.kernel().display())
+    }
+
+    fn compiler(&self) -> PathBuf {
+        self.own.path().join("nvcc")
+    }
+
+    fn save(&self, text: &str) {
+        std::fs::write(self.kernel(), text).expect("a file");
+    }
+
+    /// What the stand-in does from now on.
+    fn behave(&self, how: &str) {
+        std::fs::write(self.compiler(), how).expect("a file");
+    }
+
+    /// What the stand-in was asked so far.
+    fn asked(&self) -> String {
+        std::fs::read_to_string(self.own.path().join("nvcc.log")).unwrap_or_default()
+    }
+
+    async fn start(&self, options: Value, ask: warplens_lsp::Ask) -> Client {
+        Client::start(Setup {
+            folder: Some(format!("file://{}", self.workspace.path().display())),
+            capabilities: json!({"workspace": {"codeLens": {"refreshSupport": true},
+                "inlayHint": {"refreshSupport": true}}}),
+            options,
+            ask,
+            ..Setup::default()
+        })
+        .await
+    }
+
+    async fn opened(&self, ask: warplens_lsp::Ask) -> Client {
+        let mut client = self.start(json!({"compiler": self.compiler()}), ask).await;
+        client.open(&self.uri(), "cuda-cpp", &strided(1)).await;
+        client
+    }
+
+    async fn saved(&self, client: &mut Client) {
+        client
+            .notify("textDocument/didSave", document(&self.uri()))
+            .await;
+    }
+}
+
+/// Does what stands in the file of the compiler: `say 40`, `fail WHY`, `hang`.
+fn stand_in(tool: &Path, asked: &Asked, cancelled: &AtomicBool) -> Result<Said, Failure> {
+    let how = std::fs::read_to_string(tool).map_err(|_| Failure::NotFound(tool.to_owned()))?;
+    let mut log = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(tool.with_extension("log"))
+        .expect("a log");
+    writeln!(log, "{how} {} {:?}", asked.architecture, asked.arguments).expect("a line");
+    match how.split_once(' ') {
+        Some(("say", registers)) => Ok(Said {
+            tool: "nvcc 12.4".to_owned(),
+            kernels: vec![SaidKernel {
+                name: "copy".to_owned(),
+                registers: registers.parse().expect("a number"),
+                lines: vec![(
+                    asked.file.display().to_string().into(),
+                    3,
+                    [(Class::Ldg, 14)].into(),
+                )],
+                ..SaidKernel::default()
+            }],
+        }),
+        Some(("fail", why)) => Err(Failure::Failed(why.to_owned())),
+        _ => {
+            let started = Instant::now();
+            while started.elapsed() < asked.bound {
+                if cancelled.load(Ordering::Relaxed) {
+                    writeln!(log, "cancelled").expect("a line");
+                    return Err(Failure::Cancelled);
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(Failure::TooLong(asked.bound))
+        }
+    }
+}
+
+async fn lens(client: &mut Client, uri: &str) -> String {
+    let lenses = client.ask("textDocument/codeLens", document(uri)).await;
+    lenses[0]["command"]["title"]
+        .as_str()
+        .expect("a lens")
+        .to_owned()
+}
+
+/// Asks for the lens until it says so.
+async fn lens_with(client: &mut Client, uri: &str, part: &str) -> String {
+    let mut title = String::new();
+    for _ in 0..600 {
+        title = lens(client, uri).await;
+        if title.contains(part) {
+            return title;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{part} is not in {title}");
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..600 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("never: {what}");
+}
+
+/// Lines in the client's log that say something of a compiler; and no message box ever does.
+async fn logged(client: &mut Client, part: &str) -> String {
+    loop {
+        let line = client.notification("window/logMessage").await;
+        let message = line["message"].as_str().expect("a line");
+        if message.contains(part) {
+            return message.to_owned();
+        }
+    }
+}
+
+/// Ends the session, in which no message box was shown. What is published when a compiler answers may come late.
+async fn finish(mut client: Client) {
+    client.ask("shutdown", Value::Null).await;
+    let boxes = |message: &&Value| message["method"] == "window/showMessage";
+    assert_eq!(client.notifications.iter().find(boxes), None);
+    client.notify("exit", Value::Null).await;
+    assert_eq!(client.exit_code().await, 0);
+}
+
+#[tokio::test]
+async fn a_word_is_shown_until_the_kernel_is_edited() {
+    let place = Place::new();
+    place.behave("say 40");
+    let mut client = place.opened(stand_in).await;
+    // Open and as it is on disk: asked at once.
+    let title = lens_with(&mut client, &place.uri(), "registers").await;
+    assert!(title.contains("40 registers (nvcc)"), "{title}");
+    client.until_asked("workspace/codeLens/refresh").await;
+    client.until_asked("workspace/inlayHint/refresh").await;
+    let hover = |line, character| at(&place.uri(), line, character);
+    let page = client.ask("textDocument/hover", hover(0, 17)).await;
+    let page = page["contents"]["value"]
+        .as_str()
+        .expect("a page")
+        .to_owned();
+    assert!(page.contains("40 registers a thread (nvcc 12.4)"), "{page}");
+    let line = client.ask("textDocument/hover", hover(2, 6)).await;
+    let line = line["contents"]["value"]
+        .as_str()
+        .expect("a page")
+        .to_owned();
+    assert!(line.contains("14 instructions (nvcc 12.4)"), "{line}");
+    let estimate = client
+        .command("warplens.estimate", json!({"uri": place.uri()}))
+        .await;
+    let resources = &estimate["results"][0]["resources"];
+    assert_eq!(resources["registers_source"], "compiler", "{resources}");
+    assert_eq!(resources["registers_per_thread"], 40);
+
+    // A comment is no edit of the kernel.
+    client
+        .edit(&place.uri(), 2, [0, 0, 0, 0], "// note\n")
+        .await;
+    let title = lens(&mut client, &place.uri()).await;
+    assert!(title.contains("40 registers (nvcc)"), "{title}");
+    client.edit(&place.uri(), 3, [3, 16, 3, 17], "2").await;
+    let title = lens(&mut client, &place.uri()).await;
+    assert!(
+        title.contains("40 registers (nvcc, before the last edit)"),
+        "{title}"
+    );
+    let estimate = client
+        .command("warplens.estimate", json!({"uri": place.uri()}))
+        .await;
+    let resources = &estimate["results"][0]["resources"];
+    assert_eq!(resources["registers_source"], "estimated", "{resources}");
+    assert_eq!(resources["compiler"]["current"], false, "{resources}");
+
+    // Saved: asked again, about the new text.
+    place.save(&format!("// note\n{}", strided(2)));
+    place.behave("say 44");
+    place.saved(&mut client).await;
+    lens_with(&mut client, &place.uri(), "44 registers (nvcc)").await;
+    finish(client).await;
+}
+
+#[tokio::test]
+async fn without_the_setting_nothing_is_asked() {
+    let place = Place::new();
+    place.behave("say 40");
+    let toml = format!("compiler = {:?}\n", place.compiler());
+    std::fs::write(place.workspace.path().join("warplens.toml"), toml).expect("a file");
+    std::fs::create_dir(place.workspace.path().join(".vscode")).expect("a folder");
+    let settings = json!({"warplens.compiler": place.compiler()}).to_string();
+    std::fs::write(
+        place.workspace.path().join(".vscode/settings.json"),
+        settings,
+    )
+    .expect("a file");
+    let mut client = place.start(Value::Null, stand_in).await;
+    client.open(&place.uri(), "cuda-cpp", &strided(1)).await;
+    place.saved(&mut client).await;
+    let title = lens(&mut client, &place.uri()).await;
+    assert!(!title.contains("registers ("), "{title}");
+    // The file is told that this is no key of its.
+    loop {
+        let published = client.notification("textDocument/publishDiagnostics").await;
+        if published["uri"]
+            .as_str()
+            .is_some_and(|uri| uri.ends_with("warplens.toml"))
+        {
+            let message = published["diagnostics"][0]["message"]
+                .as_str()
+                .expect("one");
+            assert!(message.contains("never taken from a project"), "{message}");
+            break;
+        }
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(place.asked(), "");
+    finish(client).await;
+}
+
+#[tokio::test]
+async fn a_program_of_the_workspace_is_refused() {
+    let place = Place::new();
+    let inside = place.workspace.path().join("nvcc");
+    std::fs::write(&inside, "say 40").expect("a file");
+    for (path, why) in [
+        (json!("nvcc"), "is relative"),
+        (json!("./nvcc"), "is relative"),
+        (json!(inside), "lies in the workspace"),
+        (json!(7), "a path is expected"),
+    ] {
+        let mut client = place.start(json!({"compiler": path}), stand_in).await;
+        client.open(&place.uri(), "cuda-cpp", &strided(1)).await;
+        place.saved(&mut client).await;
+        let line = logged(&mut client, "warplens.compiler").await;
+        assert!(line.contains(why), "{line}");
+        let title = lens(&mut client, &place.uri()).await;
+        assert!(!title.contains("registers ("), "{title}");
+        client.hang_up();
+        client.exit_code().await;
+    }
+    assert!(!place.workspace.path().join("nvcc.log").exists());
+}
+
+#[tokio::test]
+async fn a_failure_is_one_line_in_the_log_and_estimates_stay() {
+    let place = Place::new();
+    place.behave("fail copy.cu(3): error: expected a `;`");
+    let mut client = place.opened(stand_in).await;
+    let line = logged(&mut client, "expected a `;`").await;
+    assert!(line.contains("copy.cu"), "{line}");
+    for times in 2..4 {
+        place.saved(&mut client).await;
+        until("asked", || place.asked().lines().count() >= times).await;
+    }
+    place.behave("fail another reason");
+    place.saved(&mut client).await;
+    logged(&mut client, "another reason").await;
+    let again = client.notifications.iter().any(|message| {
+        message["method"] == "window/logMessage"
+            && message["params"]["message"]
+                .to_string()
+                .contains("expected a")
+    });
+    assert!(!again, "said once");
+    let title = lens(&mut client, &place.uri()).await;
+    assert!(!title.contains("registers ("), "{title}");
+    finish(client).await;
+}
+
+#[tokio::test]
+async fn a_compiler_that_hangs_holds_nothing_up_and_gives_way_to_the_next_save() {
+    let place = Place::new();
+    place.behave("hang");
+    let mut client = place.opened(stand_in).await;
+    until("asked", || place.asked().contains("hang")).await;
+    // Answered meanwhile.
+    let title = lens(&mut client, &place.uri()).await;
+    assert!(title.contains("occupancy"), "{title}");
+    place.behave("say 40");
+    place.saved(&mut client).await;
+    lens_with(&mut client, &place.uri(), "40 registers (nvcc)").await;
+    assert!(place.asked().contains("cancelled"), "{}", place.asked());
+
+    // A close ends it as well.
+    place.behave("hang");
+    place.saved(&mut client).await;
+    until("asked", || place.asked().matches("hang").count() == 2).await;
+    client.close(&place.uri()).await;
+    until("cancelled", || {
+        place.asked().matches("cancelled").count() == 2
+    })
+    .await;
+    // So does the end of the session.
+    client.open(&place.uri(), "cuda-cpp", &strided(1)).await;
+    until("asked", || place.asked().matches("hang").count() == 3).await;
+    finish(client).await;
+    assert_eq!(place.asked().matches("cancelled").count(), 3);
+}
+
+#[tokio::test]
+async fn the_compile_command_gives_flags_and_no_programs() {
+    let place = Place::new();
+    place.behave("say 40");
+    let command = json!([{"directory": place.workspace.path(), "file": "copy.cu", "command":
+        "./evil -ccbin ./evil -DTILE=32 -Iinclude -Xcompiler -fplugin=./evil.so --expt-relaxed-constexpr \
+         -o copy.o -c copy.cu"}]);
+    let path = place.workspace.path().join("compile_commands.json");
+    std::fs::write(path, command.to_string()).expect("a file");
+    let mut client = place.opened(stand_in).await;
+    lens_with(&mut client, &place.uri(), "40 registers (nvcc)").await;
+    let asked = place.asked();
+    assert!(asked.contains("sm_80"), "{asked}");
+    assert!(asked.contains("\"-DTILE=32\""), "{asked}");
+    assert!(asked.contains("/include\""), "{asked}");
+    assert!(asked.contains("--expt-relaxed-constexpr"), "{asked}");
+    assert!(!asked.contains("evil"), "{asked}");
+    // Another GPU: asked for it, once.
+    client
+        .command("warplens.selectGpu", json!({"gpu": "v100-sxm2-16gb"}))
+        .await;
+    until("asked", || place.asked().contains("sm_70")).await;
+    lens_with(&mut client, &place.uri(), "40 registers (nvcc)").await;
+    finish(client).await;
+    assert_eq!(place.asked().lines().count(), 2, "{}", place.asked());
+}
+
+#[tokio::test]
+async fn a_text_that_is_not_on_disk_is_not_asked_about() {
+    let place = Place::new();
+    place.behave("say 40");
+    let mut client = place
+        .start(json!({"compiler": place.compiler()}), stand_in)
+        .await;
+    client.open(&place.uri(), "cuda-cpp", &strided(4)).await;
+    lens(&mut client, &place.uri()).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(place.asked(), "");
+    finish(client).await;
+}
+
+/// With the real way to a compiler: programs that are none, or never end.
+#[cfg(unix)]
+mod programs {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    async fn said_of(place: &Place, part: &str) {
+        let ask = warplens_lsp::Options::default().ask;
+        let options = json!({"compiler": place.compiler(), "compilerTimeout": 1});
+        let mut client = place.start(options, ask).await;
+        client.open(&place.uri(), "cuda-cpp", &strided(1)).await;
+        logged(&mut client, part).await;
+        place.saved(&mut client).await;
+        let title = lens(&mut client, &place.uri()).await;
+        assert!(!title.contains("registers ("), "{title}");
+        finish(client).await;
+    }
+
+    fn script(place: &Place, text: &str) {
+        place.behave(&format!("#!/bin/sh\n{text}\n"));
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(place.compiler(), executable).expect("a file");
+    }
+
+    #[tokio::test]
+    async fn a_missing_one_is_said() {
+        said_of(&Place::new(), "compiler not found").await;
+    }
+
+    #[tokio::test]
+    async fn one_that_hangs_is_killed_after_its_time() {
+        let place = Place::new();
+        script(&place, "exec sleep 60");
+        said_of(&place, "longer than 1 s").await;
+    }
+
+    #[tokio::test]
+    async fn one_that_is_none_is_said() {
+        let place = Place::new();
+        script(&place, "echo hello; exit 1");
+        said_of(&place, "nvcc").await;
+    }
+}

@@ -1,0 +1,62 @@
+//! AMD's compilers: clang and hipcc for a GPU of AMD's. They say what a kernel needs in remarks.
+
+use std::path::Path;
+
+use warplens_compile::assembly::amd_remarks;
+
+use crate::identify::{Kind, Known};
+use crate::process::{self, Limits};
+use crate::{Asked, Failure, SaidKernel, arguments, nvidia};
+
+/// Asks clang or hipcc about a source file.
+pub fn ask(
+    tool: &Path,
+    known: &Known,
+    asked: &Asked,
+    limits: &Limits,
+) -> Result<Vec<SaidKernel>, Failure> {
+    let (folder, file) = (process::private_folder()?, nvidia::file(asked)?);
+    let mut options = arguments::passed(&asked.arguments, file.parent().unwrap_or(&file), false);
+    // nvcc's, where a file is built for both.
+    options.retain(|option| {
+        !matches!(
+            option.as_str(),
+            "-G" | "--device-debug" | "-use_fast_math" | "--use_fast_math"
+        ) && !["-x", "cu", "cuda", "hip"].contains(&option.as_str())
+    });
+    let opencl = file
+        .extension()
+        .is_some_and(|extension| extension == "cl" || extension == "opencl");
+    if opencl {
+        options.extend(["-x", "cl", "-target", "amdgcn-amd-amdhsa"].map(str::to_owned));
+        options.push(format!("-mcpu={}", asked.architecture));
+    } else {
+        options.extend(["-x", "hip", "--cuda-device-only"].map(str::to_owned));
+        options.push(format!("--offload-arch={}", asked.architecture));
+    }
+    if !options.iter().any(|option| option.starts_with("-O")) {
+        options.push("-O3".to_owned());
+    }
+    options.extend(["-w", "-S", "-Rpass-analysis=kernel-resource-usage", "-o"].map(str::to_owned));
+    options.push(nvidia::spelled(&folder.path().join("device.s")));
+    options.push(nvidia::spelled(&file));
+    let outcome = process::run(tool, &options, folder.path(), limits)?;
+    if !outcome.success {
+        return Err(Failure::Failed(process::first_error(&outcome)));
+    }
+    let mut usages = amd_remarks(&outcome.errors);
+    if known.kind == Kind::Hipcc && usages.is_empty() {
+        usages = amd_remarks(&outcome.output);
+    }
+    Ok(usages
+        .into_iter()
+        .map(|usage| SaidKernel {
+            registers: usage.registers,
+            static_shared_bytes: usage.shared_bytes,
+            stack_bytes: usage.stack_bytes,
+            spill_store_bytes: usage.spill_store_bytes,
+            spill_load_bytes: usage.spill_load_bytes,
+            ..nvidia::said(&usage.mangled)
+        })
+        .collect())
+}

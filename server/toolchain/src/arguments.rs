@@ -1,0 +1,307 @@
+//! Which flags of a compile command a compiler is given: those that are known to change device code and nothing
+//! else. The command comes from the workspace, so that a flag that names a program, a plug-in or a file to
+//! write must not get through.
+
+use std::path::Path;
+
+/// Flags that stand alone, without their dashes.
+const ALONE: &[&str] = &[
+    "use_fast_math",
+    "ffast-math",
+    "extended-lambda",
+    "expt-extended-lambda",
+    "expt-relaxed-constexpr",
+    "restrict",
+    "device-debug",
+    "G",
+    "m64",
+    "fgpu-rdc",
+    "fno-gpu-rdc",
+    "fgpu-flush-denormals-to-zero",
+    "munsafe-fp-atomics",
+    "mcumode",
+    "mno-cumode",
+    "mwavefrontsize64",
+    "mno-wavefrontsize64",
+    "O0",
+    "O1",
+    "O2",
+    "O3",
+];
+
+/// Flags with a value of letters, digits and few signs, behind `=` or as the next word.
+const VALUED: &[&str] = &[
+    "std",
+    "ftz",
+    "prec-div",
+    "prec-sqrt",
+    "fmad",
+    "maxrregcount",
+    "ffp-contract",
+    "rdc",
+    "relocatable-device-code",
+    "default-stream",
+];
+
+/// Flags whose value is a path or a definition, the longer names first.
+const SPELLED: &[(&str, Value)] = &[
+    ("include-path", Value::Path),
+    ("define-macro", Value::Define),
+    ("undefine-macro", Value::Define),
+    ("pre-include", Value::Path),
+    ("isystem", Value::Path),
+    ("system-include", Value::Path),
+    ("include", Value::Path),
+    ("iquote", Value::Path),
+    ("D", Value::Define),
+    ("U", Value::Define),
+    ("I", Value::Path),
+];
+
+/// Options of the assembler that change code.
+const OF_ASSEMBLER: &[&str] = &[
+    "-O0", "-O1", "-O2", "-O3", "-dlcm=ca", "-dlcm=cg", "-dscm=wb",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Value {
+    Path,
+    Define,
+}
+
+/// The flags that pass. Relative paths are `folder`'s.
+pub fn passed(arguments: &[String], folder: &Path, of_nvidia: bool) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut rest = arguments.iter().map(String::as_str).peekable();
+    while let Some(argument) = rest.next() {
+        // Not flags: sources, outputs of flags that were left out, files of further options.
+        let Some(name) = argument.strip_prefix('-') else {
+            continue;
+        };
+        let long = name.strip_prefix('-');
+        let name = long.unwrap_or(name);
+        if ALONE.contains(&name) {
+            kept.push(argument.to_owned());
+            continue;
+        }
+        if matches!(name, "dc" | "device-c") {
+            kept.push("-rdc=true".to_owned());
+            continue;
+        }
+        if name == "x" {
+            if let Some(language @ ("cu" | "cuda" | "hip")) = rest.next() {
+                kept.extend(["-x".to_owned(), language.to_owned()]);
+            }
+            continue;
+        }
+        if matches!(name, "Xptxas" | "ptxas-options") || name.starts_with("ptxas-options=") {
+            let value = name
+                .split_once('=')
+                .map(|(_, value)| value)
+                .or_else(|| rest.next());
+            if let Some(value) = value.filter(|value| of_nvidia && OF_ASSEMBLER.contains(value)) {
+                kept.extend(["-Xptxas".to_owned(), value.to_owned()]);
+            }
+            continue;
+        }
+        if let Some((name, value)) = name.split_once('=')
+            && VALUED.contains(&name)
+        {
+            if is_word(value) {
+                kept.push(argument.to_owned());
+            }
+            continue;
+        }
+        if VALUED.contains(&name) {
+            // Compilers take the next word; one that does not fit is left to be looked at.
+            if let Some(value) = rest.next_if(|value| is_word(value) && !value.starts_with('-')) {
+                kept.push(format!("{argument}={value}"));
+            }
+            continue;
+        }
+        let spelled = SPELLED.iter().find_map(|(flag, kind)| {
+            // Flags of one letter have one dash, and their value may follow at once.
+            let short = flag.len() == 1;
+            let value = name
+                .strip_prefix(flag)
+                .filter(|_| short != long.is_some() || !short)?;
+            let joined = short || value.is_empty() || value.starts_with('=') || *flag == "isystem";
+            joined.then_some((*flag, *kind, value))
+        });
+        let Some((flag, kind, value)) = spelled else {
+            continue;
+        };
+        let value = match value {
+            "" => match rest.next() {
+                Some(value) => value,
+                None => break,
+            },
+            value => value.strip_prefix('=').unwrap_or(value),
+        };
+        // What AMD's and LLVM's compilers call them.
+        let flag = match flag {
+            "include-path" => "I",
+            "define-macro" => "D",
+            "undefine-macro" => "U",
+            "pre-include" => "include",
+            "system-include" => "isystem",
+            flag => flag,
+        };
+        match kind {
+            Value::Define if is_harmless(value) && !value.starts_with('-') => {
+                kept.push(format!("-{flag}{value}"));
+            }
+            Value::Path if is_harmless(value) => {
+                let path = folder.join(value).to_string_lossy().into_owned();
+                // A folder whose name begins with a dash, or one above with such a character.
+                if is_harmless(&path) {
+                    let flag = match flag {
+                        "iquote" if of_nvidia => "I",
+                        flag => flag,
+                    };
+                    kept.extend([format!("-{flag}"), path]);
+                }
+            }
+            _ => {}
+        }
+    }
+    kept
+}
+
+/// True of what a shell takes as it is, inside of double quotes or outside. nvcc and hipcc hand their
+/// arguments to a shell, some of them without quotes.
+pub fn is_harmless(text: &str) -> bool {
+    let sign = |c: char| match c {
+        '_' | '-' | '+' | '.' | ',' | ':' | '=' | '/' | '@' | '~' => true,
+        // A separator there, an escape elsewhere.
+        '\\' => cfg!(windows),
+        ' ' => true,
+        _ => c.is_alphanumeric(),
+    };
+    !text.is_empty() && text.chars().all(sign)
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed_of(arguments: &[&str]) -> Vec<String> {
+        let arguments: Vec<String> = arguments.iter().map(|&a| a.to_owned()).collect();
+        passed(&arguments, Path::new("/src"), true)
+    }
+
+    #[test]
+    fn what_changes_device_code_passes() {
+        let given = [
+            "-DN=4",
+            "-D",
+            "M",
+            "-UX",
+            "-Iinc",
+            "-I",
+            "/abs",
+            "-isystem",
+            "/sys",
+            "-std=c++17",
+            "--std",
+            "c++20",
+            "-use_fast_math",
+            "--extended-lambda",
+            "-maxrregcount=32",
+            "--maxrregcount",
+            "40",
+            "-include",
+            "pre.h",
+            "-x",
+            "cu",
+            "-dc",
+            "-Xptxas",
+            "-O1",
+            "--define-macro=K=1",
+        ];
+        let wanted = [
+            "-DN=4",
+            "-DM",
+            "-UX",
+            "-I",
+            "/src/inc",
+            "-I",
+            "/abs",
+            "-isystem",
+            "/sys",
+            "-std=c++17",
+            "--std=c++20",
+            "-use_fast_math",
+            "--extended-lambda",
+            "-maxrregcount=32",
+            "--maxrregcount=40",
+            "-include",
+            "/src/pre.h",
+            "-x",
+            "cu",
+            "-rdc=true",
+            "-Xptxas",
+            "-O1",
+            "-DK=1",
+        ];
+        assert_eq!(passed_of(&given), wanted);
+    }
+
+    #[test]
+    fn what_names_programs_files_or_steps_does_not() {
+        let given = [
+            "nvcc",
+            "-o",
+            "out.o",
+            "-c",
+            "a.cu",
+            "-E",
+            "--run",
+            "-dryrun",
+            "@more.rsp",
+            "--options-file",
+            "more.rsp",
+            "-Xcompiler",
+            "-fplugin=evil.so",
+            "-ccbin",
+            "evil",
+            "-Xcompiler=-fplugin=evil.so",
+            "-fplugin=evil.so",
+            "-Xclang",
+            "-load",
+            "--keep",
+            "-Xptxas",
+            "-o,/etc/x",
+            "-MF",
+            "deps",
+            "-gencode",
+            "arch=compute_80,code=sm_80",
+            "-arch=sm_70",
+            "-B/evil",
+            "-wrapper",
+            "evil",
+            "--compiler-bindir=evil",
+            "-save-temps",
+            "-specs=evil",
+            "-Ievil$(touch x)",
+            "-DX=`touch x`",
+            "-DX=1;touch x",
+            "-std=$(x)",
+            "-idirafter",
+            "-include-pch=evil",
+            "-use-local-env",
+            "-x",
+            "c++",
+            "-D",
+            "-o/x",
+        ];
+        assert_eq!(passed_of(&given), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,227 @@
+//! NVIDIA's compilers: nvcc, ptxas, and clang for NVIDIA's GPUs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use warplens_compile::assembly::{Assembled, Name, Usage, cubin, ptxas_verbose, sass};
+
+use crate::identify::{Kind, Known};
+use crate::process::{self, Limits};
+use crate::{Asked, Failure, SaidKernel, arguments};
+
+/// Largest cubin that is looked into, in MiB.
+const LARGEST: u64 = 256;
+
+/// Asks nvcc about a source file, or ptxas about a file of PTX.
+pub fn ask(
+    tool: &Path,
+    known: &Known,
+    asked: &Asked,
+    limits: &Limits,
+) -> Result<Vec<SaidKernel>, Failure> {
+    let (folder, file) = (process::private_folder()?, file(asked)?);
+    let cubin = folder.path().join("device.cubin");
+    let mut options = Vec::new();
+    if known.kind == Kind::Ptxas {
+        options.extend(["-v", "-lineinfo"].map(str::to_owned));
+    } else {
+        options.extend(passed(asked, &file));
+        // -w: what the code is warned of, its author hears when building it.
+        options.extend(["-cubin", "-w", "-Xptxas", "-v"].map(str::to_owned));
+        if !options
+            .iter()
+            .any(|option| matches!(option.as_str(), "-G" | "--device-debug"))
+        {
+            options.push("-lineinfo".to_owned());
+        }
+        // A header, or an extension of its own: kernels all the same.
+        if !options.iter().any(|option| option == "-x") && !is_cuda(&file) {
+            options.extend(["-x", "cu"].map(str::to_owned));
+        }
+    }
+    if !asked.architecture.is_empty() {
+        options.push(format!("-arch={}", asked.architecture));
+    }
+    options.extend(["-o".to_owned(), spelled(&cubin), spelled(&file)]);
+    let outcome = process::run(tool, &options, folder.path(), limits)?;
+    answer(tool, &cubin, &outcome, &known.name(), limits)
+}
+
+/// Asks clang about a source file for one of NVIDIA's GPUs.
+pub fn clang(tool: &Path, asked: &Asked, limits: &Limits) -> Result<Vec<SaidKernel>, Failure> {
+    let (folder, file) = (process::private_folder()?, file(asked)?);
+    let cubin = folder.path().join("device.cubin");
+    let mut options = passed(asked, &file);
+    options.retain(|option| option != "-G");
+    options.extend(
+        [
+            "-x",
+            "cuda",
+            "--cuda-device-only",
+            "-c",
+            "-w",
+            "-O3",
+            "-gline-tables-only",
+            "-Xcuda-ptxas",
+            "-v",
+        ]
+        .map(str::to_owned),
+    );
+    if !asked.architecture.is_empty() {
+        options.push(format!("--offload-arch={}", asked.architecture));
+    }
+    options.extend(["-o".to_owned(), spelled(&cubin), spelled(&file)]);
+    let outcome = process::run(tool, &options, folder.path(), limits)?;
+    answer(tool, &cubin, &outcome, "clang", limits)
+}
+
+/// Prints a cubin's code with its lines: nvdisasm where it is there, else cuobjdump, which has no lines.
+pub fn disassembly(tool: &Path, cubin: &Path, limits: &Limits) -> Result<String, Failure> {
+    let folder = process::private_folder()?;
+    let mut missing = true;
+    for (name, options) in [
+        // Inlined calls are known since CUDA 11.2.
+        ("nvdisasm", &["-c", "-gi"][..]),
+        ("nvdisasm", &["-c", "-g"]),
+        ("cuobjdump", &["-sass"]),
+    ] {
+        let Some(program) = beside(tool, name) else {
+            continue;
+        };
+        missing = false;
+        let mut options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        options.push(spelled(cubin));
+        let outcome = process::run(&program, &options, folder.path(), limits)?;
+        if outcome.success && outcome.output.contains("/*0000*/") {
+            return Ok(outcome.output);
+        }
+    }
+    Err(if missing {
+        Failure::Incomplete {
+            program: "nvdisasm".to_owned(),
+        }
+    } else {
+        Failure::NotUnderstood("nvdisasm".to_owned())
+    })
+}
+
+fn answer(
+    tool: &Path,
+    path: &Path,
+    outcome: &process::Outcome,
+    name: &str,
+    limits: &Limits,
+) -> Result<Vec<SaidKernel>, Failure> {
+    if !outcome.success {
+        return Err(Failure::Failed(process::first_error(outcome)));
+    }
+    let not_understood = || Failure::NotUnderstood(name.to_owned());
+    let size = std::fs::metadata(path).map_err(|_| not_understood())?.len();
+    if size > LARGEST << 20 {
+        return Err(Failure::TooMuch(LARGEST));
+    }
+    let bytes = std::fs::read(path).map_err(|error| Failure::Folder(error.to_string()))?;
+    let resources = cubin(&bytes).ok_or_else(not_understood)?;
+    let mut usages = ptxas_verbose(&outcome.errors);
+    usages.extend(ptxas_verbose(&outcome.output));
+    // The registers are known without a disassembly, and are what matters most.
+    let code = if resources.is_empty() {
+        Vec::new()
+    } else {
+        match disassembly(tool, path, limits) {
+            Ok(text) => sass(&text),
+            Err(Failure::Incomplete { .. } | Failure::NotUnderstood(_)) => Vec::new(),
+            Err(failure) => return Err(failure),
+        }
+    };
+    Ok(kernels(&usages, &resources, code))
+}
+
+/// Puts together what was said of each kernel.
+fn kernels(usages: &[Usage], resources: &[Assembled], code: Vec<Assembled>) -> Vec<SaidKernel> {
+    let mut found = Vec::new();
+    for usage in usages {
+        let mut kernel = said(&usage.mangled);
+        kernel.registers = usage.registers;
+        kernel.static_shared_bytes = usage.shared_bytes;
+        kernel.stack_bytes = usage.stack_bytes;
+        kernel.spill_store_bytes = usage.spill_store_bytes;
+        kernel.spill_load_bytes = usage.spill_load_bytes;
+        found.push(kernel);
+    }
+    for resource in resources {
+        // Without an account of the assembler's. Device functions have no registers of their own in one.
+        if usages.is_empty() {
+            let mut kernel = said(&resource.mangled);
+            kernel.registers = resource.registers.unwrap_or(0);
+            kernel.static_shared_bytes = resource.shared_bytes.unwrap_or(0);
+            kernel.stack_bytes = resource.stack_bytes.unwrap_or(0);
+            found.push(kernel);
+        }
+    }
+    for code in code {
+        if let Some(kernel) = found
+            .iter_mut()
+            .find(|kernel| kernel.mangled == code.mangled)
+        {
+            kernel.instructions = code.instructions;
+            kernel.lines = code
+                .lines
+                .into_iter()
+                .map(|((file, line), counts)| (Arc::clone(&file), line, counts))
+                .collect();
+        }
+    }
+    found
+}
+
+/// A kernel by its name.
+pub fn said(mangled: &str) -> SaidKernel {
+    let name = Name::of_mangled(mangled);
+    SaidKernel {
+        mangled: mangled.to_owned(),
+        name: name.plain,
+        template_arguments: name.template_arguments,
+        ..SaidKernel::default()
+    }
+}
+
+/// The file, absolute, where nothing in its path means anything to a shell.
+pub fn file(asked: &Asked) -> Result<PathBuf, Failure> {
+    let file = std::path::absolute(&asked.file).unwrap_or_else(|_| asked.file.clone());
+    if !arguments::is_harmless(&file.to_string_lossy()) {
+        return Err(Failure::Refused(file));
+    }
+    Ok(file)
+}
+
+fn passed(asked: &Asked, file: &Path) -> Vec<String> {
+    arguments::passed(&asked.arguments, file.parent().unwrap_or(file), true)
+}
+
+fn is_cuda(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "cu")
+}
+
+/// A path as an argument.
+pub fn spelled(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// A program in the folder of the compiler, whichever name leads to it.
+fn beside(tool: &Path, name: &str) -> Option<PathBuf> {
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let found = |tool: &Path| Some(tool.parent()?.join(&name)).filter(|path| path.is_file());
+    // A name alone: wherever the system finds it. A link: the folder of what it leads to.
+    let on_path = || {
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders)
+            .filter(|folder| folder.is_absolute())
+            .map(|folder| folder.join(&name))
+            .find(|path| path.is_file())
+    };
+    if tool.components().count() == 1 {
+        return on_path();
+    }
+    found(tool).or_else(|| found(&std::fs::canonicalize(tool).ok()?))
+}

@@ -1,0 +1,153 @@
+//! Running a compiler: bounded in time and in what it writes, ended with all that it started.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+
+/// Most bytes that a program may write to either of its streams, in MiB.
+const MOST: u64 = 64;
+/// How often a program is looked after.
+const TICK: Duration = Duration::from_millis(10);
+
+/// When to end a program.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits<'a> {
+    /// Everything together ends here.
+    pub until: Instant,
+    /// The time there was at first, for the message.
+    pub bound: Duration,
+    /// Set where nobody waits any more.
+    pub cancelled: &'a AtomicBool,
+}
+
+/// What a program wrote.
+#[derive(Debug)]
+pub struct Outcome {
+    /// It ended with status 0.
+    pub success: bool,
+    /// Its standard output; bytes that are no text are replaced.
+    pub output: String,
+    /// Its standard error.
+    pub errors: String,
+}
+
+/// Runs a program in `folder`, where its streams are kept: a file cannot stall, as a pipe does that a left-over
+/// child holds open.
+pub fn run(
+    tool: &Path,
+    arguments: &[String],
+    folder: &Path,
+    limits: &Limits,
+) -> Result<Outcome, Failure> {
+    let no_folder = |error: std::io::Error| Failure::Folder(error.to_string());
+    let paths = [folder.join("output.txt"), folder.join("errors.txt")];
+    let mut command = Command::new(tool);
+    command
+        .args(arguments)
+        // Not the workspace: some systems look for programs in the current folder first.
+        .current_dir(folder)
+        .env("TMPDIR", folder)
+        .env("TEMP", folder)
+        .env("TMP", folder)
+        // What is passed is what `arguments` lets pass.
+        .env_remove("NVCC_PREPEND_FLAGS")
+        .env_remove("NVCC_APPEND_FLAGS")
+        .env_remove("HIPCC_COMPILE_FLAGS_APPEND")
+        .env_remove("HIPCC_VERBOSE")
+        // Messages are read.
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(File::create(&paths[0]).map_err(no_folder)?)
+        .stderr(File::create(&paths[1]).map_err(no_folder)?);
+    // A group of its own can be ended with all that it started.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let child = command.spawn().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound if !tool.exists() => Failure::NotFound(tool.to_owned()),
+        _ => Failure::NotExecutable {
+            tool: tool.to_owned(),
+            reason: error.to_string(),
+        },
+    })?;
+    let success = Group(child).wait(&paths, limits)?;
+    let [output, errors] = paths.map(|path| read(&path));
+    Ok(Outcome {
+        success,
+        output: output?,
+        errors: errors?,
+    })
+}
+
+/// A program and what it started. Dropping it ends them all, and leaves no zombie.
+struct Group(Child);
+
+impl Group {
+    fn wait(mut self, written: &[std::path::PathBuf], limits: &Limits) -> Result<bool, Failure> {
+        loop {
+            match self.0.try_wait() {
+                Ok(Some(status)) => return Ok(status.success()),
+                Ok(None) => {}
+                Err(error) => return Err(Failure::Failed(error.to_string())),
+            }
+            if limits.cancelled.load(Ordering::Relaxed) {
+                return Err(Failure::Cancelled);
+            }
+            if Instant::now() >= limits.until {
+                return Err(Failure::TooLong(limits.bound));
+            }
+            let large = |path| std::fs::metadata(path).is_ok_and(|file| file.len() > MOST << 20);
+            if written.iter().any(large) {
+                return Err(Failure::TooMuch(MOST));
+            }
+            std::thread::sleep(TICK);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Also after a good end: a compiler that leaves something running has no business to.
+        #[cfg(unix)]
+        if let Some(group) = i32::try_from(self.0.id())
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+        {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST << 20).read_to_end(&mut bytes))
+        .map_err(|error| Failure::Folder(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A folder that only this user can look into, gone when dropped.
+pub fn private_folder() -> Result<tempfile::TempDir, Failure> {
+    tempfile::Builder::new()
+        .prefix("warplens-")
+        .tempdir()
+        .map_err(|error| Failure::Folder(error.to_string()))
+}
+
+/// The first line that says what is wrong.
+pub fn first_error(outcome: &Outcome) -> String {
+    let lines = || outcome.errors.lines().chain(outcome.output.lines());
+    lines()
+        .find(|line| line.contains("error") || line.contains("fatal"))
+        .or_else(|| lines().find(|line| !line.trim().is_empty()))
+        .map_or_else(
+            || "no reason given".to_owned(),
+            |line| line.trim().chars().take(200).collect(),
+        )
+}
