@@ -28,6 +28,7 @@ use crate::estimates::Estimates;
 use crate::hosts::Kinds;
 use crate::launch::{self, Given, Resolved};
 use crate::options::{BuildOptions, kernel_names};
+use crate::said;
 use crate::settings::{BankBytes, Settings};
 use crate::suppress;
 use crate::translation::{Project, flatten, is_header};
@@ -1031,8 +1032,16 @@ impl Engine {
                 blocks,
             )
         };
-        let compiled = lowered.compiled();
-        let shared = static_shared_bytes(kernel);
+        let said = overrides
+            .said
+            .get(&profile.architecture)
+            .and_then(|said| said::of_kernel(kernel, said));
+        let mut compiled = lowered.compiled();
+        if let Some(said) = said {
+            compiled = Arc::new(said::replaced(&compiled, said));
+        }
+        let shared_or = |declared: u64| said.map_or(declared, |said| said.static_shared_bytes);
+        let shared = shared_or(static_shared_bytes(kernel));
         // The default grid is so many full waves: it needs the residency.
         let resolved = given.launch(kernel, profile, &|launch| {
             residency(compiled.registers, shared, launch, u64::MAX).active_blocks_per_sm
@@ -1057,6 +1066,7 @@ impl Engine {
         let mut facts = facts_for(launch);
         facts.registers_per_thread = compiled.registers;
         facts.local_bytes_per_thread = compiled.local_bytes;
+        facts.static_shared_bytes = shared_or(facts.static_shared_bytes);
         let residence = residency(
             facts.registers_per_thread,
             facts.static_shared_bytes,
@@ -1079,13 +1089,15 @@ impl Engine {
             .as_deref()
             .and_then(|name| ModelId::ALL.into_iter().find(|model| model.name() == name))
             .unwrap_or(ModelId::Auto);
-        let findings = Self::findings(&input, overrides.registers.is_some(), &|block| {
+        let known = overrides.registers.is_some() || said.is_some();
+        let findings = Self::findings(&input, known, &|block| {
             let changed = Launch {
                 block,
                 grid: launch::whole_warps_grid(launch.grid, launch.block, block),
                 ..launch
             };
-            let facts = facts_for(changed);
+            let mut facts = facts_for(changed);
+            facts.static_shared_bytes = shared_or(facts.static_shared_bytes);
             let residence = residency(
                 compiled.registers,
                 facts.static_shared_bytes,
@@ -1105,6 +1117,8 @@ impl Engine {
             occupancy: residence.clone(),
             registers_source: if overrides.registers.is_some() {
                 "user"
+            } else if said.is_some() {
+                "compiler"
             } else {
                 "estimated"
             },
@@ -1178,6 +1192,12 @@ struct OverrideKey<'a>(&'a Overrides);
 impl Hash for OverrideKey<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.registers.hash(state);
+        for (architecture, said) in &self.0.said {
+            architecture.hash(state);
+            for kernel in &said.kernels {
+                kernel.hash(state);
+            }
+        }
         self.0.warps_per_sm.hash(state);
         self.0.without.hash(state);
     }

@@ -3,6 +3,7 @@
 //! The engine is synchronous and pure: text and settings in, data out. It caches by content: editing one
 //! kernel of fifty re-analyses one.
 
+mod assembled;
 mod beside;
 mod counting;
 mod engine;
@@ -13,6 +14,7 @@ mod launch;
 mod macros;
 mod options;
 mod results;
+mod said;
 pub mod settings;
 mod sources;
 mod suppress;
@@ -31,6 +33,7 @@ use warplens_hardware::{Occupancy, Profile};
 use warplens_models::ModelId;
 pub use warplens_rules::{Finding, Severity};
 use warplens_syntax::Language;
+use warplens_toolchain::Said;
 
 pub use engine::{DEFAULT_GPU, Engine};
 pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
@@ -46,6 +49,8 @@ pub struct Overrides {
     pub editor: BTreeMap<String, LaunchValues>,
     /// `--registers`.
     pub registers: Option<u32>,
+    /// What a compiler said of the file, by the architecture (`sm_80`) that it was asked for.
+    pub said: BTreeMap<String, Arc<Said>>,
     /// `--warps-per-sm`.
     pub warps_per_sm: Option<u32>,
     /// `--without`.

@@ -7,7 +7,7 @@ use std::path::Path;
 use warplens_analysis::facts::{
     Access, BranchKind, Certainty, Op, Pattern, Site, Space, Span, Uniformity,
 };
-use warplens_compile::Compiled;
+use warplens_compile::Class;
 use warplens_models::{Breakdown, Estimate, ModelId};
 use warplens_syntax::Document;
 
@@ -293,7 +293,8 @@ fn result(
             registers_source: analysis.registers_source,
             static_shared_bytes: facts.static_shared_bytes,
             local_bytes_per_thread: facts.local_bytes_per_thread,
-            spill_bytes: None,
+            spill_bytes: (analysis.registers_source == "compiler")
+                .then_some(analysis.compiled.spill_bytes),
         },
         occupancy: wire::Occupancy {
             active_blocks_per_sm: analysis.occupancy.active_blocks_per_sm,
@@ -351,7 +352,7 @@ fn result(
                 }
             })
             .collect(),
-        instructions: instructions(&analysis.compiled),
+        instructions: by_name(&analysis.compiled.instructions),
         estimates: analysis
             .estimates()
             .iter()
@@ -505,12 +506,12 @@ fn estimate(estimate: &Estimate) -> wire::Estimate {
 }
 
 /// Static instructions by class, and all of them.
-fn instructions(compiled: &Compiled) -> BTreeMap<String, f64> {
-    let mut found: BTreeMap<String, f64> = compiled
-        .instructions
+pub(crate) fn by_name(instructions: &BTreeMap<Class, u64>) -> BTreeMap<String, f64> {
+    let mut found: BTreeMap<String, f64> = instructions
         .iter()
         .map(|(class, count)| (class.name().to_owned(), *count as f64))
         .collect();
-    found.insert("total".to_owned(), compiled.total() as f64);
+    let total: u64 = instructions.values().sum();
+    found.insert("total".to_owned(), total as f64);
     found
 }

@@ -221,7 +221,7 @@ impl Project {
     }
 
     /// The command that compiles a file, where a `compile_commands.json` has one.
-    fn command(&self, path: &Path) -> Option<Arc<Command>> {
+    pub(crate) fn command(&self, path: &Path) -> Option<Arc<Command>> {
         if !path.is_absolute() {
             let absolute = std::path::absolute(path).ok()?;
             return self
