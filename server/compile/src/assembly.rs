@@ -29,6 +29,8 @@ pub struct Assembled {
     pub architecture: String,
     /// Registers of a thread: what the compiler allotted, else the least that the code needs.
     pub registers: Option<u32>,
+    /// True where `registers` is what the compiler allotted.
+    pub allotted: bool,
     /// Static shared memory of a block.
     pub shared_bytes: Option<u64>,
     /// Local memory of a thread.

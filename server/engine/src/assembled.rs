@@ -21,8 +21,7 @@ const BLOCK: [u64; 3] = [256, 1, 1];
 const WAVES: u64 = 4;
 
 impl Engine {
-    /// The resources, occupancy and instructions of compiled kernels. `estimated`: their registers are (PTX).
-    /// `Err` is one line about an unknown GPU or kernel.
+    /// The resources, occupancy and instructions of compiled kernels. `Err` is one line about an unknown GPU or kernel.
     #[allow(
         clippy::too_many_arguments,
         reason = "one question, asked in one place"
@@ -30,7 +29,6 @@ impl Engine {
     pub fn estimate_assembled(
         &self,
         assembled: &[Assembled],
-        estimated: bool,
         path: &Path,
         settings: &Settings,
         overrides: &Overrides,
@@ -55,9 +53,7 @@ impl Engine {
                 {
                     continue;
                 }
-                results.push(result(
-                    kernel, &name, estimated, &file, profile, overrides, models,
-                ));
+                results.push(result(kernel, &name, &file, profile, overrides, models));
             }
         }
         if results.is_empty() && !kernels.is_empty() {
@@ -100,8 +96,11 @@ impl Engine {
         }
         let of_code = assembled.iter().find_map(|kernel| {
             let wanted = kernel.architecture.trim_end_matches(char::is_alphabetic);
-            self.profiles()
-                .iter()
+            // Among those of one architecture the default comes first.
+            let default = self.profiles().get(DEFAULT_GPU);
+            default
+                .into_iter()
+                .chain(self.profiles().iter())
                 .find(|profile| profile.architecture == wanted)
         });
         Ok(of_code
@@ -114,7 +113,6 @@ impl Engine {
 fn result(
     kernel: &Assembled,
     name: &Name,
-    estimated: bool,
     file: &str,
     profile: &Profile,
     overrides: &Overrides,
@@ -150,6 +148,11 @@ fn result(
         (given.block.is_none(), "block", block),
         (grid_given.is_none(), "grid", grid),
     ];
+    let unsaid = kernel.shared_bytes.is_none().then(|| wire::Assumption {
+        symbol: "static shared memory".to_owned(),
+        value: "0".to_owned(),
+        source: "not in the disassembly".to_owned(),
+    });
     wire::KernelResult {
         kernel: name.plain.clone(),
         template_args: name
@@ -182,14 +185,15 @@ fn result(
                 value: format!("{x},{y},{z}"),
                 source: "default".to_owned(),
             })
+            .chain(unsaid)
             .collect(),
         constraints: Vec::new(),
         resources: wire::Resources {
             registers_per_thread: registers,
-            registers_source: match (overrides.registers, estimated) {
+            registers_source: match (overrides.registers, kernel.allotted) {
                 (Some(_), _) => "user",
-                (None, true) => "estimated",
-                (None, false) => "compiler",
+                (None, true) => "compiler",
+                (None, false) => "estimated",
             },
             static_shared_bytes: shared,
             local_bytes_per_thread: kernel.stack_bytes.unwrap_or(0),

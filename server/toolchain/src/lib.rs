@@ -105,6 +105,8 @@ pub fn disassemble(
         bound,
         cancelled,
     };
-    let text = nvidia::disassembly(tool, cubin, &limits)?;
+    // It is read from another folder.
+    let cubin = std::path::absolute(cubin).unwrap_or_else(|_| cubin.to_owned());
+    let text = nvidia::disassembly(tool, &cubin, &limits)?;
     Ok(assembly::sass(&text))
 }

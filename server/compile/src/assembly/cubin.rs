@@ -47,6 +47,7 @@ pub fn cubin(bytes: &[u8]) -> Option<Vec<Assembled>> {
         }
     }
     for kernel in &mut kernels {
+        kernel.allotted = kernel.registers.is_some();
         if let Some(bytes) = shared.get(kernel.mangled.as_str()) {
             kernel.shared_bytes = Some(*bytes);
         }

@@ -185,7 +185,6 @@ impl Estimate {
             return Engine::new(profiles)
                 .estimate_assembled(
                     &assembled,
-                    kind == Assembly::Ptx,
                     &self.file,
                     &config.settings,
                     &overrides,
