@@ -64,6 +64,14 @@ impl Assembled {
     }
 }
 
+/// What the kernel declares of the shared memory that an object file of that architecture gives it: since sm_90
+/// the file counts what the system keeps for itself, where the kernel has any.
+fn declared_shared(architecture: &str, bytes: u64) -> u64 {
+    const RESERVED: u64 = 1024;
+    let reserved = number_after::<u32>(architecture, "sm_").is_some_and(|number| number >= 90);
+    bytes.saturating_sub(if reserved { RESERVED } else { 0 })
+}
+
 /// Reads `"FILE", line N` behind a mark.
 fn file_and_line(text: &str) -> Option<(&str, u32)> {
     let (_, rest) = text.split_once('"')?;

@@ -124,7 +124,14 @@ fn registers_and_memory_instructions_are_nvccs() {
                     digits.parse().unwrap()
                 };
                 assert_eq!(u64::from(kernel.registers), number("REG:"), "{what}");
-                assert_eq!(kernel.static_shared_bytes, number("SHARED:"), "{what}");
+                // Since sm_90 cuobjdump counts what the system keeps for itself.
+                let reserved = if matches!(architecture, "sm_90" | "sm_120") {
+                    number("SHARED:").min(1024)
+                } else {
+                    0
+                };
+                let shared = number("SHARED:") - reserved;
+                assert_eq!(kernel.static_shared_bytes, shared, "{what}");
                 assert_eq!(kernel.stack_bytes, number("STACK:"), "{what}");
                 for (class, opcode) in [
                     (Class::Ldg, "LDG"),

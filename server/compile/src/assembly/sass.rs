@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Assembled, file_and_line, number_after};
+use super::{Assembled, declared_shared, file_and_line, number_after};
 use crate::Class;
 
 /// Reads a disassembly. Device functions that are not kernels and are not inlined stand in it like kernels.
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Vec<Assembled> {
         for kernel in &mut self.done {
             if let Some(bytes) = self.shared.get(kernel.mangled.as_str()) {
-                kernel.shared_bytes = Some(*bytes);
+                kernel.shared_bytes = Some(declared_shared(&kernel.architecture, *bytes));
             }
         }
         // A function without one instruction is a header that lost its body.
@@ -127,7 +127,8 @@ impl<'a> Reader<'a> {
             kernel.registers = number_after(text, "");
             kernel.allotted = kernel.registers.is_some();
             kernel.stack_bytes = number_after(text, "STACK:");
-            kernel.shared_bytes = number_after(text, "SHARED:");
+            kernel.shared_bytes = number_after(text, "SHARED:")
+                .map(|bytes| declared_shared(&kernel.architecture, bytes));
         }
     }
 
