@@ -64,7 +64,7 @@ impl Assembled {
     }
 }
 
-/// What the kernel declares of the shared memory that an object file of that architecture gives it: since sm_90
+/// What the kernel declares of the shared memory that an object file of that architecture gives it: since `sm_90`
 /// the file counts what the system keeps for itself, where the kernel has any.
 fn declared_shared(architecture: &str, bytes: u64) -> u64 {
     const RESERVED: u64 = 1024;

@@ -82,9 +82,10 @@ enum Value {
 /// The flags that pass, in nvcc's words or in clang's. Relative paths are `folder`'s.
 pub fn passed(arguments: &[String], folder: &Path, nvcc: bool) -> Vec<String> {
     let mut kept = Vec::new();
-    let (alone, valued) = match nvcc {
-        true => (ALONE_NVCC, VALUED_NVCC),
-        false => (ALONE_CLANG, VALUED_CLANG),
+    let (alone, valued) = if nvcc {
+        (ALONE_NVCC, VALUED_NVCC)
+    } else {
+        (ALONE_CLANG, VALUED_CLANG)
     };
     let mut rest = arguments.iter().map(String::as_str).peekable();
     while let Some(argument) = rest.next() {
