@@ -29,6 +29,8 @@ pub struct Assembled {
     pub architecture: String,
     /// Registers of a thread: what the compiler allotted, else the least that the code needs.
     pub registers: Option<u32>,
+    /// True where `registers` is what the compiler allotted.
+    pub allotted: bool,
     /// Static shared memory of a block.
     pub shared_bytes: Option<u64>,
     /// Local memory of a thread.
@@ -60,6 +62,14 @@ impl Assembled {
             *line.entry(class).or_default() += 1;
         }
     }
+}
+
+/// What the kernel declares of the shared memory that an object file of that architecture gives it: since `sm_90`
+/// the file counts what the system keeps for itself, where the kernel has any.
+fn declared_shared(architecture: &str, bytes: u64) -> u64 {
+    const RESERVED: u64 = 1024;
+    let reserved = number_after::<u32>(architecture, "sm_").is_some_and(|number| number >= 90);
+    bytes.saturating_sub(if reserved { RESERVED } else { 0 })
 }
 
 /// Reads `"FILE", line N` behind a mark.

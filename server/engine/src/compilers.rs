@@ -45,7 +45,7 @@ pub struct CompilerWord {
 
 /// A kernel's word, as it is joined with the kernel's text of the moment.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct Spoken {
     /// The word.
     pub word: Arc<CompilerWord>,
     /// Whether the kernel is still what was compiled.
@@ -78,7 +78,7 @@ impl Words {
         kernel: &str,
         template_args: &[(String, String)],
         fingerprint: u64,
-    ) -> Option<Said> {
+    ) -> Option<Spoken> {
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let about = words.get(path)?.iter().filter(|heard| {
             heard.kernel == kernel
@@ -87,7 +87,7 @@ impl Words {
         });
         // The text itself counts before another one of the same name: an overload, a branch of a conditional.
         let heard = about.min_by_key(|heard| heard.fingerprint != fingerprint)?;
-        Some(Said {
+        Some(Spoken {
             word: Arc::clone(&heard.word),
             current: heard.fingerprint == fingerprint,
             lines: Arc::clone(&heard.lines),

@@ -29,6 +29,7 @@ use crate::estimates::Estimates;
 use crate::hosts::Kinds;
 use crate::launch::{self, Given, Resolved};
 use crate::options::{BuildOptions, kernel_names};
+use crate::said::{self, Figures};
 use crate::settings::{BankBytes, Settings};
 use crate::suppress;
 use crate::translation::{Project, flatten, is_header};
@@ -1049,11 +1050,18 @@ impl Engine {
                 blocks,
             )
         };
-        let compiled = lowered.compiled();
-        // The compiler's word counts before what the compile room makes of the kernel.
-        let registers = word.map_or(compiled.registers, |word| word.registers);
-        let local = word.map_or(compiled.local_bytes, |word| word.stack_bytes);
-        let said_shared = word.map(|word| word.static_shared_bytes);
+        // A compiler's word counts before what the compile room makes of the kernel.
+        let asked = overrides
+            .said
+            .get(&profile.architecture)
+            .and_then(|said| said::of_kernel(kernel, said));
+        let said: Option<Figures> = asked.map(Figures::from).or(word.map(Figures::from));
+        let mut compiled = lowered.compiled();
+        if let Some(said) = &said {
+            compiled = Arc::new(said.in_place_of(&compiled));
+        }
+        let registers = compiled.registers;
+        let said_shared = said.as_ref().map(|said| said.static_shared_bytes);
         let shared = said_shared.unwrap_or_else(|| static_shared_bytes(kernel));
         // The default grid is so many full waves: it needs the residency.
         let resolved = given.launch(kernel, profile, &|launch| {
@@ -1078,7 +1086,7 @@ impl Engine {
         };
         let mut facts = facts_for(launch);
         facts.registers_per_thread = registers;
-        facts.local_bytes_per_thread = local;
+        facts.local_bytes_per_thread = compiled.local_bytes;
         if let Some(bytes) = said_shared {
             facts.static_shared_bytes = bytes;
         }
@@ -1104,17 +1112,20 @@ impl Engine {
             .as_deref()
             .and_then(|name| ModelId::ALL.into_iter().find(|model| model.name() == name))
             .unwrap_or(ModelId::Auto);
-        let registers_known = overrides.registers.is_some() || word.is_some();
+        let registers_known = overrides.registers.is_some() || said.is_some();
         let findings = Self::findings(&input, registers_known, &|block| {
             let changed = Launch {
                 block,
                 grid: launch::whole_warps_grid(launch.grid, launch.block, block),
                 ..launch
             };
-            let facts = facts_for(changed);
+            let mut facts = facts_for(changed);
+            if let Some(bytes) = said_shared {
+                facts.static_shared_bytes = bytes;
+            }
             let residence = residency(
                 registers,
-                said_shared.unwrap_or(facts.static_shared_bytes),
+                facts.static_shared_bytes,
                 &changed,
                 changed.blocks(),
             );
@@ -1129,7 +1140,7 @@ impl Engine {
         KernelAnalysis {
             profile: Arc::clone(profile),
             occupancy: residence.clone(),
-            registers_source: match (overrides.registers, word) {
+            registers_source: match (overrides.registers, &said) {
                 (Some(_), _) => "user",
                 (None, Some(_)) => "compiler",
                 (None, None) => "estimated",
@@ -1205,6 +1216,12 @@ struct OverrideKey<'a>(&'a Overrides);
 impl Hash for OverrideKey<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.registers.hash(state);
+        for (architecture, said) in &self.0.said {
+            architecture.hash(state);
+            for kernel in &said.kernels {
+                kernel.hash(state);
+            }
+        }
         self.0.warps_per_sm.hash(state);
         self.0.without.hash(state);
     }

@@ -3,6 +3,7 @@
 //! The engine is synchronous and pure: text and settings in, data out. It caches by content: editing one
 //! kernel of fifty re-analyses one.
 
+mod assembled;
 mod beside;
 mod compilers;
 mod counting;
@@ -14,6 +15,7 @@ mod launch;
 mod macros;
 mod options;
 mod results;
+mod said;
 pub mod settings;
 mod sources;
 mod suppress;
@@ -32,8 +34,9 @@ use warplens_hardware::{Occupancy, Profile};
 use warplens_models::ModelId;
 pub use warplens_rules::{Finding, Severity};
 use warplens_syntax::Language;
+use warplens_toolchain::Said;
 
-pub use compilers::{CompilerWord, Said};
+pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
 pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
 
@@ -48,6 +51,8 @@ pub struct Overrides {
     pub editor: BTreeMap<String, LaunchValues>,
     /// `--registers`.
     pub registers: Option<u32>,
+    /// What a compiler said of the file, by the architecture (`sm_80`) that it was asked for.
+    pub said: BTreeMap<String, Arc<Said>>,
     /// `--warps-per-sm`.
     pub warps_per_sm: Option<u32>,
     /// `--without`.
@@ -159,7 +164,7 @@ pub struct PlacedKernel {
     /// The launches, each in a few words.
     pub variants: Vec<String>,
     /// What a compiler said of it last, for the GPU's architecture.
-    pub compiler: Option<Said>,
+    pub compiler: Option<Spoken>,
     /// Where the sites of the analysis stand in the kernel's text now.
     places: Arc<Places>,
     /// Where the file's functions begin, by the hash of their text.

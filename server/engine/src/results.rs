@@ -13,7 +13,7 @@ use warplens_syntax::Document;
 
 use crate::settings::{Settings, unknown_gpu};
 use crate::{
-    Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Said, Variants, wire,
+    Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Spoken, Variants, wire,
 };
 
 /// Letters of source that a loss quotes.
@@ -255,10 +255,6 @@ fn result(
     let facts = &analysis.facts;
     let at = |span| position(document, placed.place(span).start);
     let launch = facts.launch;
-    let said = placed.compiler.as_ref().filter(|said| said.current);
-    let said = said.map(|said| &*said.word);
-    let made = said.map(|word| &word.instructions);
-    let made = made.filter(|made| !made.is_empty());
     let estimate = analysis.estimate();
     let cycles = estimate.cycles.unwrap_or(0.0);
     wire::KernelResult {
@@ -299,7 +295,8 @@ fn result(
             registers_source: analysis.registers_source,
             static_shared_bytes: facts.static_shared_bytes,
             local_bytes_per_thread: facts.local_bytes_per_thread,
-            spill_bytes: said.map(|word| word.spill_store_bytes),
+            spill_bytes: (analysis.registers_source == "compiler")
+                .then_some(analysis.compiled.spill_bytes),
             compiler: placed.compiler.as_ref().map(compiler),
         },
         occupancy: wire::Occupancy {
@@ -358,7 +355,7 @@ fn result(
                 }
             })
             .collect(),
-        instructions: instructions(made.unwrap_or(&analysis.compiled.instructions)),
+        instructions: by_name(&analysis.compiled.instructions),
         estimates: analysis
             .estimates()
             .iter()
@@ -512,17 +509,17 @@ fn estimate(estimate: &Estimate) -> wire::Estimate {
 }
 
 /// Static instructions by class, and all of them.
-fn instructions(by_class: &BTreeMap<Class, u64>) -> BTreeMap<String, f64> {
-    let mut found: BTreeMap<String, f64> = by_class
+pub(crate) fn by_name(instructions: &BTreeMap<Class, u64>) -> BTreeMap<String, f64> {
+    let mut found: BTreeMap<String, f64> = instructions
         .iter()
         .map(|(class, count)| (class.name().to_owned(), *count as f64))
         .collect();
-    let total: u64 = by_class.values().sum();
+    let total: u64 = instructions.values().sum();
     found.insert("total".to_owned(), total as f64);
     found
 }
 
-fn compiler(said: &Said) -> wire::Compiler {
+fn compiler(said: &Spoken) -> wire::Compiler {
     let word = &said.word;
     wire::Compiler {
         tool: word.tool.clone(),

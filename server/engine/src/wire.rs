@@ -28,10 +28,10 @@ pub struct KernelResult {
     pub template_args: BTreeMap<String, String>,
     /// Path as given.
     pub file: String,
-    /// Line of the kernel's name.
+    /// Line of the kernel's name; 1 in compiled code.
     pub line: u32,
-    /// `cuda`, `opencl` or `hip`.
-    #[schemars(extend("enum" = ["cuda", "opencl", "hip"]))]
+    /// `cuda`, `opencl`, `hip`, or `assembly` for compiled code.
+    #[schemars(extend("enum" = ["cuda", "opencl", "hip", "assembly"]))]
     pub language: &'static str,
     /// Profile id.
     pub gpu: String,
@@ -53,7 +53,8 @@ pub struct KernelResult {
     pub branches: Vec<Branch>,
     /// Operations summed over all threads of the launch.
     pub counts: Vec<Count>,
-    /// Static instructions of the compiled kernel: as predicted, or as the compiler made them where it spoke.
+    /// Static instructions of the compiled kernel by class: as predicted, or as the compiler made them where
+    /// `registers_source` is `compiler`. Empty where not known.
     pub instructions: BTreeMap<String, f64>,
     /// By model name.
     pub estimates: BTreeMap<String, Estimate>,

@@ -66,7 +66,12 @@ fn resources(engine: &Engine, text: &str, gpu: &str) -> Vec<wire::Resources> {
 fn a_word_replaces_estimates_until_its_kernel_is_edited() {
     let engine = Engine::new(Profiles::builtin());
     let before = analysed(&engine, TWO, &Overrides::default());
-    assert!(before.kernels.iter().all(|kernel| kernel.compiler.is_none()));
+    assert!(
+        before
+            .kernels
+            .iter()
+            .all(|kernel| kernel.compiler.is_none())
+    );
     assert_eq!(heard(&engine, &Settings::default()), Some(2));
     let after = resources(&engine, TWO, "a100-sxm4-40gb");
     for resources in &after {

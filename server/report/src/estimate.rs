@@ -270,6 +270,14 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
         let _ = write!(text, ", {} spilled", bytes(spilled));
     }
     label(out, style, "resources", &text);
+    // Of source they are for scripts: what they cost is said by the models.
+    if result.language == "assembly" && !result.instructions.is_empty() {
+        let width = style.width.unwrap_or(PAGE).saturating_sub(15).max(30);
+        for (at, line) in wrap(&instructions(result), width).iter().enumerate() {
+            let name = if at == 0 { "code" } else { "" };
+            label(out, style, name, line);
+        }
+    }
     let occupancy = &result.occupancy;
     let text = format!(
         "{}: {} in {} on each SM, limited by {}",
@@ -284,6 +292,23 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
             label(out, style, "", &line);
         }
     }
+}
+
+/// `120: 40 ffma, 12 ldg`, the most frequent first.
+fn instructions(result: &KernelResult) -> String {
+    let mut classes: Vec<(&str, f64)> = result
+        .instructions
+        .iter()
+        .filter(|(name, _)| *name != "total")
+        .map(|(name, count)| (name.as_str(), *count))
+        .collect();
+    classes.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(other.0)));
+    let classes: Vec<String> = classes
+        .iter()
+        .map(|(name, count)| format!("{} {name}", number(*count)))
+        .collect();
+    let total = result.instructions.get("total").copied().unwrap_or(0.0);
+    format!("{}: {}", number(total), classes.join(", "))
 }
 
 /// The first statements of a kernel that were not understood, as a table.

@@ -17,13 +17,6 @@ pub fn ask(
 ) -> Result<Vec<SaidKernel>, Failure> {
     let (folder, file) = (process::private_folder()?, nvidia::file(asked)?);
     let mut options = arguments::passed(&asked.arguments, file.parent().unwrap_or(&file), false);
-    // nvcc's, where a file is built for both.
-    options.retain(|option| {
-        !matches!(
-            option.as_str(),
-            "-G" | "--device-debug" | "-use_fast_math" | "--use_fast_math"
-        ) && !["-x", "cu", "cuda", "hip"].contains(&option.as_str())
-    });
     let opencl = file
         .extension()
         .is_some_and(|extension| extension == "cl" || extension == "opencl");

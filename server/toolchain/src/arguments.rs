@@ -4,10 +4,9 @@
 
 use std::path::Path;
 
-/// Flags that stand alone, without their dashes.
-const ALONE: &[&str] = &[
+/// Flags that stand alone, without their dashes: nvcc's.
+const ALONE_NVCC: &[&str] = &[
     "use_fast_math",
-    "ffast-math",
     "extended-lambda",
     "expt-extended-lambda",
     "expt-relaxed-constexpr",
@@ -15,6 +14,15 @@ const ALONE: &[&str] = &[
     "device-debug",
     "G",
     "m64",
+    "O0",
+    "O1",
+    "O2",
+    "O3",
+];
+
+/// The same: clang's.
+const ALONE_CLANG: &[&str] = &[
+    "ffast-math",
     "fgpu-rdc",
     "fno-gpu-rdc",
     "fgpu-flush-denormals-to-zero",
@@ -29,19 +37,21 @@ const ALONE: &[&str] = &[
     "O3",
 ];
 
-/// Flags with a value of letters, digits and few signs, behind `=` or as the next word.
-const VALUED: &[&str] = &[
+/// Flags with a value of letters, digits and few signs, behind `=` or as the next word: nvcc's.
+const VALUED_NVCC: &[&str] = &[
     "std",
     "ftz",
     "prec-div",
     "prec-sqrt",
     "fmad",
     "maxrregcount",
-    "ffp-contract",
     "rdc",
     "relocatable-device-code",
     "default-stream",
 ];
+
+/// The same: clang's.
+const VALUED_CLANG: &[&str] = &["std", "cl-std", "ffp-contract"];
 
 /// Flags whose value is a path or a definition, the longer names first.
 const SPELLED: &[(&str, Value)] = &[
@@ -69,9 +79,14 @@ enum Value {
     Define,
 }
 
-/// The flags that pass. Relative paths are `folder`'s.
-pub fn passed(arguments: &[String], folder: &Path, of_nvidia: bool) -> Vec<String> {
+/// The flags that pass, in nvcc's words or in clang's. Relative paths are `folder`'s.
+pub fn passed(arguments: &[String], folder: &Path, nvcc: bool) -> Vec<String> {
     let mut kept = Vec::new();
+    let (alone, valued) = if nvcc {
+        (ALONE_NVCC, VALUED_NVCC)
+    } else {
+        (ALONE_CLANG, VALUED_CLANG)
+    };
     let mut rest = arguments.iter().map(String::as_str).peekable();
     while let Some(argument) = rest.next() {
         // Not flags: sources, outputs of flags that were left out, files of further options.
@@ -80,16 +95,27 @@ pub fn passed(arguments: &[String], folder: &Path, of_nvidia: bool) -> Vec<Strin
         };
         let long = name.strip_prefix('-');
         let name = long.unwrap_or(name);
-        if ALONE.contains(&name) {
+        if alone.contains(&name) {
             kept.push(argument.to_owned());
             continue;
         }
-        if matches!(name, "dc" | "device-c") {
-            kept.push("-rdc=true".to_owned());
+        let other = match (name, nvcc) {
+            ("dc" | "device-c", true) => Some("-rdc=true"),
+            ("dc" | "device-c" | "rdc=true" | "relocatable-device-code=true", false) => {
+                Some("-fgpu-rdc")
+            }
+            ("use_fast_math", false) => Some("-ffast-math"),
+            _ => None,
+        };
+        if let Some(flag) = other {
+            kept.push(flag.to_owned());
             continue;
         }
         if name == "x" {
-            if let Some(language @ ("cu" | "cuda" | "hip")) = rest.next() {
+            // Clang is told the language by what it is asked.
+            if let Some(language @ "cu") = rest.next()
+                && nvcc
+            {
                 kept.extend(["-x".to_owned(), language.to_owned()]);
             }
             continue;
@@ -99,20 +125,20 @@ pub fn passed(arguments: &[String], folder: &Path, of_nvidia: bool) -> Vec<Strin
                 .split_once('=')
                 .map(|(_, value)| value)
                 .or_else(|| rest.next());
-            if let Some(value) = value.filter(|value| of_nvidia && OF_ASSEMBLER.contains(value)) {
+            if let Some(value) = value.filter(|value| nvcc && OF_ASSEMBLER.contains(value)) {
                 kept.extend(["-Xptxas".to_owned(), value.to_owned()]);
             }
             continue;
         }
         if let Some((name, value)) = name.split_once('=')
-            && VALUED.contains(&name)
+            && valued.contains(&name)
         {
             if is_word(value) {
                 kept.push(argument.to_owned());
             }
             continue;
         }
-        if VALUED.contains(&name) {
+        if valued.contains(&name) {
             // Compilers take the next word; one that does not fit is left to be looked at.
             if let Some(value) = rest.next_if(|value| is_word(value) && !value.starts_with('-')) {
                 kept.push(format!("{argument}={value}"));
@@ -156,7 +182,7 @@ pub fn passed(arguments: &[String], folder: &Path, of_nvidia: bool) -> Vec<Strin
                 // A folder whose name begins with a dash, or one above with such a character.
                 if is_harmless(&path) {
                     let flag = match flag {
-                        "iquote" if of_nvidia => "I",
+                        "iquote" if nvcc => "I",
                         flag => flag,
                     };
                     kept.extend([format!("-{flag}"), path]);

@@ -37,7 +37,7 @@ pub struct Asked {
 }
 
 /// What a compiler answers.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Said {
     /// In the order of its output.
     pub kernels: Vec<SaidKernel>,
@@ -46,7 +46,7 @@ pub struct Said {
 }
 
 /// What a compiler says of one kernel (of one instance, where it is a template).
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct SaidKernel {
     /// The linker's name: `_Z2tkILi3EfEvPT0_`.
     pub mangled: String,
@@ -105,6 +105,8 @@ pub fn disassemble(
         bound,
         cancelled,
     };
-    let text = nvidia::disassembly(tool, cubin, &limits)?;
+    // It is read from another folder.
+    let cubin = std::path::absolute(cubin).unwrap_or_else(|_| cubin.to_owned());
+    let text = nvidia::disassembly(tool, &cubin, &limits)?;
     Ok(assembly::sass(&text))
 }

@@ -51,8 +51,8 @@ pub fn ask(
 pub fn clang(tool: &Path, asked: &Asked, limits: &Limits) -> Result<Vec<SaidKernel>, Failure> {
     let (folder, file) = (process::private_folder()?, file(asked)?);
     let cubin = folder.path().join("device.cubin");
-    let mut options = passed(asked, &file);
-    options.retain(|option| option != "-G");
+    let folder_of = file.parent().unwrap_or(&file);
+    let mut options = arguments::passed(&asked.arguments, folder_of, false);
     options.extend(
         [
             "-x",

@@ -62,8 +62,8 @@ fn language(path: &Path) -> Option<Language> {
     }
 }
 
-/// Reads and parses one file.
-pub fn read(path: &Path) -> Result<Source, Unreadable> {
+/// Reads one file as it is.
+pub fn bytes(path: &Path) -> Result<Vec<u8>, Unreadable> {
     let size = std::fs::metadata(path).map_err(|error| Unreadable::whole(reason(&error)))?;
     if size.is_dir() {
         return Err(Unreadable::whole("is a folder, not a file".to_owned()));
@@ -75,7 +75,12 @@ pub fn read(path: &Path) -> Result<Source, Unreadable> {
             LARGEST >> 20
         )));
     }
-    let bytes = std::fs::read(path).map_err(|error| Unreadable::whole(reason(&error)))?;
+    std::fs::read(path).map_err(|error| Unreadable::whole(reason(&error)))
+}
+
+/// Reads and parses one file.
+pub fn read(path: &Path) -> Result<Source, Unreadable> {
+    let bytes = bytes(path)?;
     let text = decode(bytes).map_err(|why| {
         Unreadable::whole(match why {
             NotText::Utf16 => "is UTF-16; save it as UTF-8".to_owned(),

@@ -3,7 +3,9 @@
 //! Exit status: 0 fine, 1 findings at or above the failing level, 2 bad usage or unreadable input, with
 //! one line on standard error.
 
+mod assembly;
 mod commands;
+mod compiler;
 mod config;
 mod input;
 mod output;

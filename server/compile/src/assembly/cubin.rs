@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Assembled;
+use super::{Assembled, declared_shared};
 
 /// Most sections that are looked at.
 const MOST_SECTIONS: usize = 65_536;
@@ -47,8 +47,9 @@ pub fn cubin(bytes: &[u8]) -> Option<Vec<Assembled>> {
         }
     }
     for kernel in &mut kernels {
+        kernel.allotted = kernel.registers.is_some();
         if let Some(bytes) = shared.get(kernel.mangled.as_str()) {
-            kernel.shared_bytes = Some(*bytes);
+            kernel.shared_bytes = Some(declared_shared(&architecture, *bytes));
         }
     }
     Some(kernels)

@@ -53,12 +53,11 @@ pub fn ptx(text: &str) -> Vec<Assembled> {
                     // Joined with what follows up to its mark.
                     let end = end + 1 + more;
                     let vector = rest.as_bytes()[end] == b'{' && in_instruction(&rest[..end]);
-                    let end = match vector {
-                        true => match rest.find(';') {
-                            Some(end) => end,
-                            None => break,
-                        },
-                        false => end,
+                    let end = if vector {
+                        let Some(end) = rest.find(';') else { break };
+                        end
+                    } else {
+                        end
                     };
                     let statement = rest[..end].trim();
                     match rest.as_bytes()[end] {
@@ -156,19 +155,22 @@ impl Reader {
     }
 
     fn open(&mut self, head: &str) {
-        if self.current.is_none() && self.depth == 0 {
-            if let Some((_, rest)) = head.split_once(".entry") {
-                let name = rest
-                    .split(['(', ' ', '\t', '\n'])
-                    .find(|word| !word.is_empty());
-                let mut body = Body::default();
-                body.kernel = Assembled::named(name.unwrap_or_default(), &self.architecture);
-                body.kernel.shared_bytes = Some(0);
-                body.kernel.stack_bytes = Some(0);
-                self.places.clear();
-                self.current = Some(body);
-                return;
-            }
+        if self.current.is_none()
+            && self.depth == 0
+            && let Some((_, rest)) = head.split_once(".entry")
+        {
+            let name = rest
+                .split(['(', ' ', '\t', '\n'])
+                .find(|word| !word.is_empty());
+            let mut kernel = Assembled::named(name.unwrap_or_default(), &self.architecture);
+            kernel.shared_bytes = Some(0);
+            kernel.stack_bytes = Some(0);
+            self.places.clear();
+            self.current = Some(Body {
+                kernel,
+                ..Body::default()
+            });
+            return;
         }
         self.depth += 1;
     }

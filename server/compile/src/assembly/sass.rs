@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Assembled, file_and_line, number_after};
+use super::{Assembled, declared_shared, file_and_line, number_after};
 use crate::Class;
 
 /// Reads a disassembly. Device functions that are not kernels and are not inlined stand in it like kernels.
@@ -53,7 +53,11 @@ impl<'a> Reader<'a> {
             self.place(rest);
         } else if let Some(name) = line.strip_prefix("Function :") {
             self.begin_kernel(name.trim());
-        } else if let Some(section) = line.strip_prefix(".section") {
+        } else if let Some(section) = line
+            .strip_prefix(".section")
+            // `.sectioninfo` is of the section at hand.
+            .filter(|rest| rest.starts_with([' ', '\t']))
+        {
             self.section(section.trim());
         } else if let Some(size) = line.strip_prefix(".zero") {
             if let (Some(kernel), Ok(size)) = (self.shared_of, size.trim().parse::<u64>()) {
@@ -69,6 +73,7 @@ impl<'a> Reader<'a> {
                 (&mut self.current, number_after(line, "SHI_REGISTERS="))
             {
                 kernel.registers = Some(registers);
+                kernel.allotted = true;
             }
         } else if let Some(usage) = line.strip_prefix("REG:") {
             self.usage(usage);
@@ -84,7 +89,6 @@ impl<'a> Reader<'a> {
 
     fn end_kernel(&mut self) {
         if let Some(mut kernel) = self.current.take() {
-            // A thread has an even number of them at least; what is allotted is not less than what is named.
             kernel.registers = kernel
                 .registers
                 .or_else(|| self.highest.map(|highest| highest + 1));
@@ -99,7 +103,7 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Vec<Assembled> {
         for kernel in &mut self.done {
             if let Some(bytes) = self.shared.get(kernel.mangled.as_str()) {
-                kernel.shared_bytes = Some(*bytes);
+                kernel.shared_bytes = Some(declared_shared(&kernel.architecture, *bytes));
             }
         }
         // A function without one instruction is a header that lost its body.
@@ -121,8 +125,10 @@ impl<'a> Reader<'a> {
     fn usage(&mut self, text: &str) {
         if let Some(kernel) = &mut self.current {
             kernel.registers = number_after(text, "");
+            kernel.allotted = kernel.registers.is_some();
             kernel.stack_bytes = number_after(text, "STACK:");
-            kernel.shared_bytes = number_after(text, "SHARED:");
+            kernel.shared_bytes = number_after(text, "SHARED:")
+                .map(|bytes| declared_shared(&kernel.architecture, bytes));
         }
     }
 

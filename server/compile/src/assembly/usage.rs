@@ -45,11 +45,9 @@ pub fn ptxas_verbose(text: &str) -> Vec<Usage> {
                 kernel.spill_store_bytes = before(" bytes spill stores");
                 kernel.spill_load_bytes = before(" bytes spill loads");
             }
-        } else if line.contains("Used ") {
-            if let Some(registers) = number_after(line, "Used ") {
-                kernel.registers = registers;
-                kernel.shared_bytes = number_before(line, " bytes smem").unwrap_or(0);
-            }
+        } else if let Some(registers) = number_after(line, "Used ") {
+            kernel.registers = registers;
+            kernel.shared_bytes = number_before(line, " bytes smem").unwrap_or(0);
         }
     }
     found.retain(|kernel| kernel.registers > 0 && !kernel.mangled.is_empty());

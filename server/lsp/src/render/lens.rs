@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use warplens_analysis::facts::{Assumption, Launch};
-use warplens_engine::{PlacedKernel, Said};
+use warplens_engine::{PlacedKernel, Spoken};
 use warplens_models::ModelId;
 use warplens_report::estimate::words;
 use warplens_report::figure;
@@ -69,7 +69,7 @@ pub fn launch(kernel: &PlacedKernel) -> Option<String> {
 
 /// `40 registers (nvcc)`: a compiler's word, and whether it is about the text as it stands. An estimate is not worth
 /// the room.
-fn registers(said: &Said, source: &str) -> Option<String> {
+fn registers(said: &Spoken, source: &str) -> Option<String> {
     let word = &said.word;
     // The name without the version.
     let tool = word.tool.split(' ').next().unwrap_or(&word.tool);

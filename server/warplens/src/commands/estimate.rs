@@ -13,9 +13,10 @@ use warplens_hardware::Profiles;
 use warplens_models::{Factor, ModelId};
 use warplens_report::estimate as page;
 
+use crate::assembly::{self, Assembly};
 use crate::output::{self, Colour};
 use crate::values::{self, Preprocessing};
-use crate::{config, input, suggest};
+use crate::{compiler, config, input, suggest};
 
 /// The full prediction of the kernels in a file
 ///
@@ -24,7 +25,8 @@ use crate::{config, input, suggest};
 /// where the kernel uses y, or 8,8,4 where it uses z; a grid of four full waves; integer parameters 1024).
 #[derive(Debug, Args)]
 pub struct Estimate {
-    /// Source file (.cu, .cuh, .cl, .hip; any other extension is read as CUDA)
+    /// Source file (.cu, .cuh, .cl, .hip; any other extension is read as CUDA), or compiled code (.ptx,
+    /// .sass, .cubin): its resources, occupancy and instructions
     file: PathBuf,
     /// Only kernels of that name (repeatable)
     #[arg(long, value_name = "NAME")]
@@ -75,7 +77,9 @@ pub struct Estimate {
     data: Vec<String>,
     #[arg(long, hide = true, value_name = "OUT.svg")]
     graph: Option<PathBuf>,
-    #[arg(long, hide = true, value_name = "PATH")]
+    /// Ask this compiler (nvcc, ptxas, clang, hipcc) for registers, spills and instructions; of a .cubin,
+    /// the disassembler beside it
+    #[arg(long, value_name = "PATH")]
     compiler: Option<PathBuf>,
 }
 
@@ -156,11 +160,9 @@ impl Estimate {
         let models = self.model.ids()?;
         let profiles = Profiles::builtin();
         let gpus = self.gpus(&profiles)?;
-        let source =
-            input::read(&self.file).map_err(|unreadable| anyhow!(unreadable.line(&self.file)))?;
         let mut config = config::of(&self.file, &profiles);
         self.preprocessing.apply(&mut config.settings);
-        let overrides = Overrides {
+        let mut overrides = Overrides {
             argument: LaunchValues {
                 grid: self.grid,
                 block: self.block.or(self.local),
@@ -178,9 +180,29 @@ impl Estimate {
             template_args: self.template.iter().cloned().collect::<BTreeMap<_, _>>(),
             ..Overrides::default()
         };
+        if let Some(kind) = Assembly::of(&self.file) {
+            let assembled = assembly::read(&self.file, kind, self.compiler.as_deref())?;
+            return Engine::new(profiles)
+                .estimate_assembled(
+                    &assembled,
+                    &self.file,
+                    &config.settings,
+                    &overrides,
+                    &gpus,
+                    &models,
+                    &self.kernel,
+                )
+                .map_err(|message| anyhow!(message));
+        }
+        let source =
+            input::read(&self.file).map_err(|unreadable| anyhow!(unreadable.line(&self.file)))?;
         let project = input::project(std::slice::from_ref(&self.file));
         let engine = Engine::with_project(profiles, project);
         self.refuse_unknown_kernels(&engine, &source, &config.settings)?;
+        if let Some(compiler) = &self.compiler {
+            overrides.said =
+                compiler::asked_of(compiler, &engine, &self.file, &config.settings, &gpus);
+        }
         let mut document = engine
             .estimate(
                 &source.document,
@@ -237,21 +259,10 @@ impl Estimate {
         for (given, option) in [
             (!self.data.is_empty(), "--data"),
             (self.graph.is_some(), "--graph"),
-            (self.compiler.is_some(), "--compiler"),
         ] {
             if given {
                 bail!("{option} is not part of this version");
             }
-        }
-        let extension = self
-            .file
-            .extension()
-            .and_then(|extension| extension.to_str());
-        if let Some(extension @ ("ptx" | "sass" | "cubin")) = extension {
-            bail!(
-                "{}: .{extension} files are not read by this version; give the source",
-                self.file.display()
-            );
         }
         Ok(())
     }

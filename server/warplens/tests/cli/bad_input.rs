@@ -272,13 +272,10 @@ fn an_unknown_kernel_is_refused_with_those_there_are() {
 #[test]
 fn what_is_not_there_yet_is_refused_in_words() {
     let folder = Folder::with("k.cu", GOOD);
-    folder.write("k.ptx", "");
     for (arguments, holds) in [
         (&["estimate", "k.cu", "--graph", "g.svg"][..], "--graph"),
         (&["estimate", "k.cu", "--data", "p=f"], "--data"),
-        (&["estimate", "k.cu", "--compiler", "nvcc"], "--compiler"),
         (&["estimate", "k.cu", "--model", "trace"], "trace"),
-        (&["estimate", "k.ptx"], ".ptx"),
     ] {
         folder.run(arguments).refused(&[holds, "this version"]);
     }

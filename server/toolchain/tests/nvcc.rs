@@ -1,0 +1,207 @@
+//! Our kernels, compiled by nvcc: what is read of its output against what it says itself.
+//!
+//! `cargo xtask test --group compilers`, which has an nvcc: `NVCC`, on the `PATH`, or in `.test-tools`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use warplens_compile::Class;
+use warplens_compile::assembly::{cubin, ptx};
+use warplens_toolchain::{Asked, SaidKernel, ask};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn nvcc() -> PathBuf {
+    let packaged = root().join(".test-tools/cuda");
+    let named = std::env::var_os("NVCC").map(PathBuf::from);
+    let on_path = || {
+        std::env::split_paths(&std::env::var_os("PATH")?)
+            .map(|folder| folder.join("nvcc"))
+            .find(|path| path.is_file())
+    };
+    named
+        .or_else(on_path)
+        .or_else(|| below(&packaged))
+        .expect("an nvcc: NVCC, on the PATH or in .test-tools")
+}
+
+fn below(folder: &Path) -> Option<PathBuf> {
+    let entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    let here = entries.iter().find(|path| path.ends_with("bin/nvcc"));
+    here.cloned()
+        .or_else(|| entries.iter().find_map(|path| below(path)))
+}
+
+fn sources() -> Vec<PathBuf> {
+    let mut sources: Vec<PathBuf> = std::fs::read_dir(root().join("tests/kernels"))
+        .unwrap()
+        .flatten()
+        .map(|entry| std::fs::canonicalize(entry.path()).unwrap())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cu"))
+        .collect();
+    sources.sort();
+    sources
+}
+
+fn said(file: &Path, architecture: &str) -> Vec<SaidKernel> {
+    let asked = Asked {
+        file: file.to_owned(),
+        arguments: vec!["-std=c++17".to_owned()],
+        architecture: architecture.to_owned(),
+        bound: Duration::from_mins(2),
+    };
+    let said = ask(&nvcc(), &asked, &AtomicBool::new(false)).unwrap();
+    assert!(said.tool.starts_with("nvcc "), "{}", said.tool);
+    said.kernels
+}
+
+/// Runs a program and gives what it prints.
+fn printed(program: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}: {text}", program.display());
+    text + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Instructions of a disassembly by name and kernel, counted in the plainest way: a word at its place.
+fn plainly(sass: &str, opcode: &str) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    let mut kernel = String::new();
+    for line in sass.lines() {
+        if let Some((_, name)) = line.split_once("Function : ") {
+            name.trim().clone_into(&mut kernel);
+            found.insert(kernel.clone(), 0);
+        }
+        let mut words = line.split_whitespace().skip(1);
+        let word = words.next().unwrap_or("");
+        let word = if word.starts_with('@') {
+            words.next().unwrap_or("")
+        } else {
+            word
+        };
+        if word.split(['.', ';']).next() == Some(opcode) {
+            *found.get_mut(&kernel).unwrap() += 1;
+        }
+    }
+    found
+}
+
+#[test]
+fn registers_and_memory_instructions_are_nvccs() {
+    let nvcc = nvcc();
+    let cuobjdump = nvcc.with_file_name("cuobjdump");
+    let folder = tempfile::tempdir().unwrap();
+    for architecture in ["sm_75", "sm_80", "sm_90", "sm_120"] {
+        for source in sources() {
+            let path = folder.path().join("k.cubin");
+            let out = path.to_string_lossy().into_owned();
+            let arch = format!("-arch={architecture}");
+            let file = source.to_string_lossy();
+            printed(&nvcc, &["-cubin", "-std=c++17", &arch, "-o", &out, &file]);
+            let usage = printed(&cuobjdump, &["-res-usage", &out]);
+            let code = printed(&cuobjdump, &["-sass", &out]);
+            let said = said(&source, architecture);
+            assert!(!said.is_empty(), "{file}");
+            let bytes = std::fs::read(&path).unwrap();
+            let resources = cubin(&bytes).unwrap();
+            for kernel in &said {
+                let what = format!("{architecture} {file} {}", kernel.mangled);
+                let (_, line) = usage
+                    .split_once(&format!("Function {}:", kernel.mangled))
+                    .unwrap();
+                let number = |mark: &str| -> u64 {
+                    let (_, rest) = line.split_once(mark).unwrap();
+                    let digits = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap();
+                    digits.parse().unwrap()
+                };
+                assert_eq!(u64::from(kernel.registers), number("REG:"), "{what}");
+                // Since sm_90 cuobjdump counts what the system keeps for itself.
+                let reserved = if matches!(architecture, "sm_90" | "sm_120") {
+                    number("SHARED:").min(1024)
+                } else {
+                    0
+                };
+                let shared = number("SHARED:") - reserved;
+                assert_eq!(kernel.static_shared_bytes, shared, "{what}");
+                assert_eq!(kernel.stack_bytes, number("STACK:"), "{what}");
+                for (class, opcode) in [
+                    (Class::Ldg, "LDG"),
+                    (Class::Stg, "STG"),
+                    (Class::Lds, "LDS"),
+                    (Class::Sts, "STS"),
+                    (Class::Bar, "BAR"),
+                    (Class::Ffma, "FFMA"),
+                ] {
+                    let counted = kernel.instructions.get(&class).copied().unwrap_or(0);
+                    let theirs = plainly(&code, opcode)[&kernel.mangled];
+                    assert_eq!(counted, theirs, "{what} {opcode}");
+                }
+                let of_file = kernel
+                    .lines
+                    .iter()
+                    .filter(|(path, ..)| {
+                        path.ends_with(source.file_name().unwrap().to_str().unwrap())
+                    })
+                    .count();
+                assert!(of_file > 1, "{what}: no lines");
+                let resource = resources
+                    .iter()
+                    .find(|resource| resource.mangled == kernel.mangled)
+                    .unwrap();
+                assert_eq!(resource.registers, Some(kernel.registers), "{what}");
+                let shared = Some(kernel.static_shared_bytes);
+                assert_eq!(resource.shared_bytes, shared, "{what}");
+                assert_eq!(resource.architecture, architecture, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ptx_has_the_kernels_and_their_memory_instructions() {
+    let nvcc = nvcc();
+    let folder = tempfile::tempdir().unwrap();
+    for source in sources() {
+        let out = folder.path().join("k.ptx");
+        let (path, file) = (out.to_string_lossy(), source.to_string_lossy());
+        let flags = ["-ptx", "-std=c++17", "-arch=sm_80", "-lineinfo", "-o"];
+        printed(&nvcc, &[&flags[..], &[&path, &file]].concat());
+        let text = std::fs::read_to_string(&out).unwrap();
+        let kernels = ptx(&text);
+        let said = said(&source, "sm_80");
+        assert_eq!(kernels.len(), said.len(), "{file}");
+        let all = |class: Class| -> u64 {
+            let counts = kernels.iter().filter_map(|k| k.instructions.get(&class));
+            counts.sum()
+        };
+        let plainly = |word: &str| text.matches(word).count() as u64;
+        assert_eq!(all(Class::Ldg), plainly("ld.global"), "{file}");
+        assert_eq!(all(Class::Stg), plainly("st.global"), "{file}");
+        assert_eq!(
+            all(Class::Bar),
+            plainly("bar.sync") + plainly("barrier.sync"),
+            "{file}"
+        );
+        for kernel in &kernels {
+            let compiled = said.iter().find(|k| k.mangled == kernel.mangled).unwrap();
+            assert_eq!(kernel.shared_bytes, Some(compiled.static_shared_bytes));
+            let (ours, theirs) = (kernel.registers.unwrap(), compiled.registers);
+            println!(
+                "{}: {ours} registers from PTX, {theirs} compiled",
+                kernel.mangled
+            );
+            // An estimate: what the assembler moves and merges is not followed.
+            let low = theirs / 3;
+            assert!((low..=theirs * 3).contains(&ours), "{ours} of {theirs}");
+        }
+    }
+}
