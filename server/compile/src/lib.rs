@@ -72,7 +72,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
         in_memory.extend(built.demoted.iter().copied());
         built = build::Builder::new(kernel, options, in_memory.clone()).run();
     }
-    let complete = !built.truncated;
+    let complete = !built.truncated && !built.cut;
     let calls = built.graph.values.iter().any(|v| v.op == graph::Op::System);
     let mut graph = built.graph;
     passes::optimise(&mut graph);

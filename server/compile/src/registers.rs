@@ -10,6 +10,9 @@ use crate::select::{Code, Instruction};
 /// 32 registers leaves an SM its most warps.
 const RELAXED: u32 = 26;
 
+/// Blocks of more instructions are not scheduled.
+const LONG: usize = 3000;
+
 /// What a block's instructions make and read, as numbers of values that lie in registers.
 struct Order {
     made: Vec<usize>,
@@ -198,7 +201,10 @@ impl Pressure<'_> {
                 }
                 change
             };
-            let chosen = if now_live < RELAXED {
+            // Very long blocks are taken as they stand.
+            let chosen = if count > LONG {
+                (0..open.len()).min_by_key(|at| open[*at])
+            } else if now_live < RELAXED {
                 open.iter()
                     .enumerate()
                     .filter(|(_, number)| since[**number] <= now)

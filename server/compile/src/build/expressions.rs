@@ -8,6 +8,9 @@ use super::{Builder, Frame, Value, machine, scalars};
 use crate::graph::{Args, End, Op, Ty, Update, V};
 use crate::recipes;
 
+/// Calls of functions kept once that are put in place.
+const MOST_APPLIED: u32 = 512;
+
 impl Builder<'_> {
     /// The scalars of an expression.
     pub(super) fn value(&mut self, expression: &Expr) -> Value {
@@ -173,9 +176,15 @@ impl Builder<'_> {
                         self.env.insert((*param, at), *v);
                     }
                 }
-                if self.depth > 24 {
-                    self.truncated = true;
-                    return self.nothing(ty);
+                self.applied += 1;
+                if self.depth > 24 || self.applied > MOST_APPLIED {
+                    // A real call, as far as is known.
+                    self.cut = true;
+                    let wanted = scalars(ty);
+                    return wanted
+                        .iter()
+                        .map(|(_, part)| self.push(Op::Other, machine(part), Args::new()))
+                        .collect();
                 }
                 self.depth += 1;
                 let value = self.function(&routine.body, routine.result, ty);

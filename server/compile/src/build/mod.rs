@@ -62,6 +62,10 @@ pub(crate) struct Builder<'k> {
     /// Those that turned out to: the kernel is built once more.
     pub(crate) demoted: FxHashSet<VarId>,
     depth: u32,
+    /// Functions kept once that were put in place.
+    applied: u32,
+    /// Something was left out.
+    pub(crate) cut: bool,
     /// Kernel is too big: the rest is left out.
     pub(crate) truncated: bool,
     /// Sums that do not wrap: signed ones.
@@ -74,7 +78,7 @@ pub(crate) struct Builder<'k> {
 }
 
 /// More instructions than this are not built.
-const MOST_VALUES: usize = 60_000;
+const MOST_VALUES: usize = 30_000;
 
 impl<'k> Builder<'k> {
     pub(crate) fn new(
@@ -98,6 +102,8 @@ impl<'k> Builder<'k> {
             in_memory,
             demoted: FxHashSet::default(),
             depth: 0,
+            applied: 0,
+            cut: false,
             truncated: false,
             signed: FxHashSet::default(),
             written: FxHashSet::default(),

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{
-    BinaryOp, Expr, ExprKind, Function, LoopKind, Stmt, StmtKind, Storage, Type, VarId,
+    BinaryOp, Expr, ExprKind, Function, LoopKind, RoutineId, Stmt, StmtKind, Storage, Type, VarId,
 };
 
 use super::Builder;
@@ -33,6 +33,8 @@ pub(crate) struct Touched {
     pub(super) aliased: bool,
     /// Operations of an iteration, roughly as LLVM counts them.
     pub(super) weight: u64,
+    /// Functions kept once that they call.
+    pub(super) called: FxHashSet<RoutineId>,
     /// Pointer variables that they write through.
     pub(super) through: FxHashSet<VarId>,
 }
@@ -413,12 +415,14 @@ impl Walk<'_, '_, '_> {
                 for part in parts {
                     self.expression(part);
                 }
-                let routine = self.builder.kernel.routine(*routine);
+                let id = *routine;
+                let routine = self.builder.kernel.routine(id);
                 self.touched.assigned.extend(routine.params.iter().copied());
                 self.touched.assigned.extend(routine.result);
                 self.functions += 1;
                 let depth = std::mem::replace(&mut self.depth, 1);
-                if self.functions < 12 {
+                // A second call does the same.
+                if self.functions < 12 && self.touched.called.insert(id) {
                     self.statements(&routine.body);
                 }
                 self.depth = depth;
