@@ -23,7 +23,7 @@ use crate::lockstep;
 use crate::routine::Routines;
 use crate::undefined::Doubt;
 use crate::value::{Array, ArrayId, Kind, Part, PartId, Value, address};
-use crate::{Request, Resources, facts};
+use crate::{Request, facts};
 
 /// The value of an integer parameter that nobody gave.
 pub(crate) const DEFAULT_ARGUMENT: i64 = 1024;
@@ -227,15 +227,6 @@ impl<'a> Executor<'a> {
     pub(crate) fn run(mut self) -> KernelFacts {
         self.execute();
         self.facts()
-    }
-
-    pub(crate) fn resources(mut self) -> Resources {
-        self.dependence.pause();
-        self.execute();
-        Resources {
-            registers_per_thread: self.registers(),
-            static_shared_bytes: self.static_shared_bytes(),
-        }
     }
 
     /// Where in the kernel a part of it stands.
@@ -958,7 +949,6 @@ impl<'a> Executor<'a> {
         assumptions.append(&mut self.guesses);
         let static_shared_bytes = self.static_shared_bytes();
         let local_bytes_per_thread = self.local_bytes();
-        let registers_per_thread = self.registers();
         let bodies = self.routines.totals(&executions);
         let flow = flow::finish(std::mem::take(&mut self.flow), &executions, &bodies);
         let latency = |link| latency_on(self.profile, link);
@@ -982,7 +972,8 @@ impl<'a> Executor<'a> {
             shared_arrays: self.shared.into_iter().map(|(_, array)| array).collect(),
             static_shared_bytes,
             local_bytes_per_thread,
-            registers_per_thread,
+            // The compiled kernel says it.
+            registers_per_thread: 0,
             max_threads_per_block: self.kernel.max_threads,
             assumptions,
             constraints,
@@ -1177,30 +1168,6 @@ impl<'a> Executor<'a> {
             .filter(|(_, array)| !array.dynamic)
             .map(|(_, array)| array.bytes)
             .sum()
-    }
-
-    /// Registers of a thread, roughly: addresses, and the variables that live through the kernel.
-    fn registers(&self) -> u32 {
-        let mut registers = 10.0;
-        for (index, var) in self.kernel.vars.iter().enumerate() {
-            // What a called function declares lives as long as the call: its registers are used again.
-            if var.site.callee != 0 {
-                continue;
-            }
-            let words = var.ty.size().div_ceil(4) as f64;
-            registers += match (&var.ty, var.storage) {
-                (Type::Pointer(..), Storage::Param(_)) => 2.0,
-                (Type::Array(..), Storage::Local) => {
-                    let array = self.arrays_by_var.get(&VarId(index as u32));
-                    let kept = array.is_some_and(|array| !self.indexed_local.contains(array));
-                    if kept { words.min(128.0) } else { 2.0 }
-                }
-                (_, Storage::Local) => words.min(8.0) * 0.75,
-                _ => 0.0,
-            };
-        }
-        let most = self.profile.max_registers_per_thread;
-        (registers as u32).clamp(16, most.max(16))
     }
 }
 

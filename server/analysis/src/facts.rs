@@ -676,7 +676,7 @@ pub struct KernelFacts {
     pub static_shared_bytes: u64,
     /// Bytes of local arrays a thread keeps in local memory.
     pub local_bytes_per_thread: u64,
-    /// Registers a thread needs, estimated from the source.
+    /// Registers of a thread. The source does not say them: 0 until whoever compiles the kernel puts them here.
     pub registers_per_thread: u32,
     /// `__launch_bounds__`: most threads per block, where stated.
     pub max_threads_per_block: Option<u64>,

@@ -60,17 +60,3 @@ pub struct Cover {
 pub fn analyze(request: &Request) -> KernelFacts {
     execute::Executor::new(request).run()
 }
-
-/// What a block of the kernel holds, without the facts: what a default grid, so many full waves, hangs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Resources {
-    /// Registers of a thread, roughly.
-    pub registers_per_thread: u32,
-    /// Bytes of shared arrays whose extents the source states.
-    pub static_shared_bytes: u64,
-}
-
-/// The resources that [`analyze`] would find, without summing over the warps of the launch.
-pub fn resources(request: &Request) -> Resources {
-    execute::Executor::new(request).resources()
-}
