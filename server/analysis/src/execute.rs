@@ -87,7 +87,7 @@ pub(crate) struct Executor<'a> {
     pub(crate) placeholders: FxHashMap<u32, Id>,
     /// The symbols of integer parameters.
     pub(crate) parameters: FxHashMap<VarId, Id>,
-    pub(crate) loop_counters: FxHashMap<(usize, i64), Id>,
+    pub(crate) loop_counters: FxHashMap<(Part, i64), Id>,
     pub(crate) lost: Vec<NotUnderstood>,
     shared: Vec<(VarId, SharedArray)>,
     pub(crate) guesses: Vec<Assumption>,

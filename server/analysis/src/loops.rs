@@ -360,8 +360,9 @@ impl Executor<'_> {
 
     /// One counter for each loop and extent, however often the loop is looked at.
     fn counter(&mut self, statement: &Stmt, extent: i64, loose: bool) -> Id {
-        let key = (std::ptr::from_ref(statement) as usize, extent);
-        if let Some(&id) = self.loop_counters.get(&key) {
+        // A copy of a function's body is known by what it is a copy of: where it lies other copies will lie.
+        let key = self.origin(statement).map(|part| (part, extent));
+        if let Some(&id) = key.as_ref().and_then(|key| self.loop_counters.get(key)) {
             return id;
         }
         let name = self.counter_name(statement);
@@ -373,7 +374,9 @@ impl Executor<'_> {
         let id = self
             .arena
             .symbol(&name, SymbolKind::Counter { extent }, range);
-        self.loop_counters.insert(key, id);
+        if let Some(key) = key {
+            self.loop_counters.insert(key, id);
+        }
         id
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct Array {
 }
 
 /// A part of the kernel by where it stands: its address in memory, and those of the calls of routines that lead there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Part {
     /// The routine's body, executed once for several calls, where the way begins; none: the kernel.
     pub(crate) body: Option<usize>,
