@@ -107,3 +107,14 @@ fn what_no_caller_decides_stays_unknown() {
         assert_eq!(launches(&file), [(None, None)], "{caller}");
     }
 }
+
+#[test]
+fn a_grid_of_names_in_parentheses_is_what_c_makes_of_it() {
+    let text = "#define TWICE(a, b) (a) + (b) * 2\n#define MINUS(a, b) -(a) * (b) + (a) * 9\n\
+                __global__ void k(float *a) { a[threadIdx.x] = 0; }\n\
+                void go(float *p) { int n = 40, b = 3; k<<<TWICE(n, b), MINUS(n, b)>>>(p); }\n";
+    assert_eq!(
+        launches(&analyse(&[("k.cu", text)])),
+        [(Some(46), Some(240))]
+    );
+}

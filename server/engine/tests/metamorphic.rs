@@ -128,6 +128,25 @@ fn kernel(outer: &str, inner: &str, body: &str) -> String {
 const OVER_I: &str = "for (int i = 0; i < 3; i++) {";
 const OVER_J: &str = "for (int j = 0; j < 4; j++) {";
 
+/// Operands and the operators between them, flat as macros leave them, each operand with signs before it.
+fn flat() -> impl Strategy<Value = Vec<(&'static str, &'static str, &'static str)>> {
+    let operator = prop::sample::select(vec!["+", "-", "*", "&", "<", "<=", "&&", "||", "=="]);
+    let prefix = prop::sample::select(vec!["", "", "", "-", "!", "(unsigned)"]);
+    let operand = prop::sample::select(vec!["x", "i", "j", "n", "2", "in[x]"]);
+    prop::collection::vec((operator, prefix, operand), 2..6)
+}
+
+/// That expression's text, each name as `name` writes it.
+fn flat_text(
+    parts: &[(&'static str, &'static str, &'static str)],
+    name: impl Fn(&str) -> String,
+) -> String {
+    let rest = parts
+        .iter()
+        .map(|(operator, prefix, operand)| format!(" {operator} {prefix}{}", name(operand)));
+    std::iter::once(name("n")).chain(rest).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -182,5 +201,17 @@ proptest! {
         if let (Some(a), Some(b)) = (figures(&looped, block, n), figures(&written, block, n)) {
             prop_assert!(close(&total(&a), &total(&b)), "{:?} {:?}\n{}", a, b, written);
         }
+    }
+
+    #[test]
+    fn a_name_in_parentheses_is_the_name(parts in flat(), block in block(), n in 1i64..40) {
+        let text = |name: &dyn Fn(&str) -> String| {
+            let at = flat_text(&parts, name);
+            kernel(OVER_I, OVER_J, &format!("int x = threadIdx.x; if ({at}) out[4096 + ({at})] = in[x];"))
+        };
+        let plain = text(&str::to_owned);
+        let bare = text(&|name| format!("({name})"));
+        let found = (figures(&plain, block, n), figures(&bare, block, n));
+        prop_assert_eq!(&found.0, &found.1, "{}", bare);
     }
 }

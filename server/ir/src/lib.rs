@@ -7,6 +7,7 @@ mod functions;
 mod kernel;
 mod launch;
 mod lower;
+mod misread;
 mod outline;
 mod place;
 mod places;

@@ -12,7 +12,7 @@ use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary
 use super::walk::{parts, text};
 use crate::lower::{Lowering, Source};
 use crate::types::Bound;
-use crate::{AddressSpace, Type};
+use crate::{AddressSpace, Type, misread};
 
 impl Host<'_> {
     /// The value of an expression; its effects happen.
@@ -25,9 +25,33 @@ impl Host<'_> {
             return Value::Unknown;
         }
         self.depth += 1;
-        let value = self.expression(node, source);
+        let operation = misread::is_operation(&node);
+        let within = std::mem::replace(&mut self.in_operation, operation);
+        let again = if operation && !within {
+            self.misread_casts(node, source)
+        } else {
+            None
+        };
+        let value = again.unwrap_or_else(|| self.expression(node, source));
+        self.in_operation = within;
         self.depth -= 1;
         value
+    }
+
+    /// An expression with casts to what are variables here, read again without them.
+    fn misread_casts(&mut self, whole: Node, source: Source) -> Option<Value> {
+        let language = self.unit.language;
+        let fragment = misread::without_casts(whole, source.parsed, language, |name| {
+            match self.binding(name) {
+                Some(bound) => matches!(bound, Bound::Value(_)),
+                None => self.place_named(name).is_some() || self.unit_constant(name).is_some(),
+            }
+        })?;
+        let again = source.again(&fragment, whole.start_byte());
+        Some(match misread::expression(&fragment) {
+            Some(value) => self.eval(value, again),
+            None => Value::Unknown,
+        })
     }
 
     fn expression(&mut self, node: Node, source: Source) -> Value {

@@ -99,6 +99,8 @@ pub(super) struct Host<'p> {
     /// Loops being walked a second time.
     pub(super) again: u32,
     pub(super) depth: u32,
+    /// Reading what an operator works on.
+    pub(super) in_operation: bool,
     work: u32,
     limit: u32,
     /// Walking from `main`: globals hold their initial values.
@@ -137,6 +139,7 @@ impl<'p> Host<'p> {
             asides: 0,
             again: 0,
             depth: 0,
+            in_operation: false,
             work: 0,
             limit: MOST_OF_ROOT,
             from_main: false,

@@ -131,6 +131,7 @@ impl Lowering<'_> {
             header: definition.header,
             at: None,
             fixed: None,
+            copied: None,
         };
         plain
             && function_declarator(function)
@@ -256,6 +257,7 @@ impl Lowering<'_> {
                 header: candidate.header,
                 at: None,
                 fixed: None,
+                copied: None,
             };
             let Some(list) = candidate
                 .node(&["template_declaration"])

@@ -606,6 +606,7 @@ impl Lowering<'_> {
             header: definition.header,
             at: None,
             fixed: None,
+            copied: None,
         };
         self.depth += 1;
         self.unevaluated += 1;

@@ -12,7 +12,7 @@ use super::{
 use crate::kernel::{BinaryOp, Builtin, Expr, ExprKind, Storage, UnaryOp};
 use crate::types::{Bound, Callable, Callee};
 use crate::unit::{Constant, Definition};
-use crate::{AddressSpace, Site, Type};
+use crate::{AddressSpace, Site, Type, misread};
 
 impl Lowering<'_> {
     pub(super) fn expr(&mut self, node: Node, source: Source) -> Expr {
@@ -27,7 +27,15 @@ impl Lowering<'_> {
             };
         }
         self.depth += 1;
-        let expression = self.expression(node, source, site);
+        let operators = misread::is_operation(&node);
+        let within = std::mem::replace(&mut self.in_operation, operators);
+        let again = if operators && !within {
+            self.misread_casts(node, source, site)
+        } else {
+            None
+        };
+        let expression = again.unwrap_or_else(|| self.expression(node, source, site));
+        self.in_operation = within;
         self.depth -= 1;
         expression
     }
@@ -137,9 +145,6 @@ impl Lowering<'_> {
                 make(ExprKind::Select(Box::new(c), Box::new(a), Box::new(b)), ty)
             }
             "cast_expression" => {
-                if let Some(again) = self.misread_cast(node, source, site) {
-                    return again;
-                }
                 let (Some(ty), Some(value)) = (field("type"), field("value")) else {
                     return self.opaque(site, "syntax error", Vec::new());
                 };
@@ -651,6 +656,7 @@ impl Lowering<'_> {
             header: definition.header,
             at: None,
             fixed: None,
+            copied: None,
         };
         let arguments = match node.child_by_field_name("arguments") {
             Some(list) => self.template_arguments(list, source),
@@ -751,114 +757,10 @@ impl Lowering<'_> {
         })
     }
 
-    /// `a < b || c > (d)` reads as the call of a template `a<b || c>`. Where `a` is a variable here, it is read
-    /// again with `a` in parentheses, which no template's name can be.
-    pub(super) fn misread_template(
-        &mut self,
-        whole: Node,
-        left: Node,
-        source: Source,
-        site: Site,
-    ) -> Option<Expr> {
-        // `x && a < b || c >= d`: the name stands last on the left.
-        let mut template = left;
-        while template.kind() == "binary_expression" {
-            template = template.child_by_field_name("right")?;
-        }
-        if template.kind() != "template_function" {
-            return None;
-        }
-        let name = text_of(template.child_by_field_name("name")?, source);
-        let value = match self.named(name) {
-            Some(Named::Var(_)) => true,
-            Some(Named::Alias(meaning)) => {
-                !matches!(meaning.ty, Type::Callable(_) | Type::Library(_))
-            }
-            Some(Named::Type(_) | Named::Pack(_)) => false,
-            None => {
-                let bound = self.current().bindings.iter().rev();
-                match bound.clone().find(|(of, _)| of == name) {
-                    Some((_, bound)) => matches!(bound, Bound::Value(_)),
-                    None => self.unit.constant(name).is_some() || self.unit.global(name).is_some(),
-                }
-            }
-        };
-        if !value || self.depth > DEEPEST / 2 {
-            return None;
-        }
-        let text = text_of(whole, source);
-        let (before, rest) = text.split_at_checked(template.start_byte() - whole.start_byte())?;
-        let rest = rest.strip_prefix(name)?;
-        let fragment = warplens_syntax::Expanded::fragment(
-            &format!("int w=({before}({name}){rest});"),
-            self.unit.language,
-        );
-        let declaration =
-            crate::unit::node_ending(&fragment, &(0..fragment.text.len()), &["declaration"])?;
-        let value = declaration
-            .child_by_field_name("declarator")?
-            .child_by_field_name("value")
-            .filter(|value| !value.has_error())?;
-        let again = Source {
-            parsed: &fragment,
-            header: false,
-            at: None,
-            fixed: Some(site),
-        };
-        Some(self.expr(value, again))
-    }
-
-    /// `(a) + (b) / c` reads as a cast to `a`, divided by `c`. Where `a` is a variable here, what binds tighter than
-    /// the sign goes to its right operand.
-    fn misread_cast(&mut self, node: Node, source: Source, site: Site) -> Option<Expr> {
-        let mut spine = Vec::new();
-        let mut cast = node;
-        while cast.kind() == "binary_expression" && spine.len() < LONGEST_SPINE {
-            spine.push(cast);
-            cast = cast.child_by_field_name("left")?;
-        }
-        if cast.kind() != "cast_expression" {
-            return None;
-        }
-        let ty = cast.child_by_field_name("type")?;
-        let name = text_of(ty, source).trim();
-        let variable = match self.named(name)? {
-            Named::Var(_) => true,
-            Named::Alias(meaning) => !matches!(meaning.ty, Type::Callable(_) | Type::Library(_)),
-            Named::Type(_) | Named::Pack(_) => false,
-        };
-        let signed = cast.child_by_field_name("value")?;
-        if !variable || !matches!(signed.kind(), "unary_expression" | "pointer_expression") {
-            return None;
-        }
-        let sign = binary_op(text_of(signed.child_by_field_name("operator")?, source))?;
-        let place = self.site(ty, source);
-        let left = self.name(name, place);
-        let mut right = self.expr(signed.child_by_field_name("argument")?, source);
-        let mut rest = Vec::new();
-        for outer in spine.into_iter().rev() {
-            let op = binary_op(text_of(outer.child_by_field_name("operator")?, source))?;
-            let other = self.expr(outer.child_by_field_name("right")?, source);
-            let place = self.site(outer, source);
-            if rest.is_empty() && strength(op) > strength(sign) {
-                right = operation(op, right, other, place);
-            } else {
-                rest.push((op, other, place));
-            }
-        }
-        let first = operation(sign, left, right, site);
-        Some(rest.into_iter().fold(first, |left, (op, right, place)| {
-            operation(op, left, right, place)
-        }))
-    }
-
     fn binary(&mut self, node: Node, source: Source, site: Site) -> Expr {
         if let Some(left) = node.child_by_field_name("left")
             && let Some(again) = self.misread_template(node, left, source, site)
         {
-            return again;
-        }
-        if let Some(again) = self.misread_cast(node, source, site) {
             return again;
         }
         let (Some(left), Some(right)) = (
@@ -1158,25 +1060,6 @@ pub(super) fn element(base: Expr, index: Expr, site: Site) -> Expr {
         kind: ExprKind::Index(Box::new(base), Box::new(index)),
         ty,
         site,
-    }
-}
-
-/// Operators between a sum's end and a cast at its start, at most.
-const LONGEST_SPINE: usize = 32;
-
-/// How tightly an operator binds.
-fn strength(op: BinaryOp) -> u8 {
-    match op {
-        BinaryOp::LogicalOr => 1,
-        BinaryOp::LogicalAnd => 2,
-        BinaryOp::Or => 3,
-        BinaryOp::Xor => 4,
-        BinaryOp::And => 5,
-        BinaryOp::Eq | BinaryOp::Ne => 6,
-        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => 7,
-        BinaryOp::Shl | BinaryOp::Shr => 8,
-        BinaryOp::Add | BinaryOp::Sub => 9,
-        _ => 10,
     }
 }
 

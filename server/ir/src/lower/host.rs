@@ -25,6 +25,7 @@ impl<'a> Source<'a> {
             header,
             at: None,
             fixed: None,
+            copied: None,
         }
     }
 

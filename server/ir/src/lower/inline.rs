@@ -71,6 +71,7 @@ impl Lowering<'_> {
             header: definition.header,
             at: None,
             fixed: None,
+            copied: None,
         };
         function.child_by_field_name("body")?;
         let params = parameter_nodes(function, source)?;
@@ -901,6 +902,7 @@ impl Lowering<'_> {
             header: definition.header,
             at: None,
             fixed: None,
+            copied: None,
         };
         let Some(params) = parameter_nodes(function, source) else {
             return false;

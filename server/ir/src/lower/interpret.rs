@@ -36,6 +36,7 @@ impl Lowering<'_> {
             header: definition.header,
             at: None,
             fixed: None,
+            copied: None,
         };
         let object = match &candidate.this {
             None => "",

@@ -50,6 +50,7 @@ pub fn lower(
         header: false,
         at: None,
         fixed: None,
+        copied: None,
     };
     lowering.bind_template(node, source, template);
     lowering.kernel(node, source, name, item)
@@ -177,6 +178,7 @@ impl Lowering<'_> {
             header: false,
             at: None,
             fixed: None,
+            copied: None,
         };
         let base = self.base_type(node.child_by_field_name("type")?, source);
         let declarator = node.child_by_field_name("declarator")?;
@@ -211,6 +213,7 @@ impl Lowering<'_> {
             header: false,
             at: None,
             fixed: None,
+            copied: None,
         };
         self.constant_node(value, source)
     }

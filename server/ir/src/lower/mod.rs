@@ -25,6 +25,8 @@ mod jumps;
 mod kernel;
 mod library;
 mod literals;
+mod misread;
+
 mod packs;
 mod pipes;
 mod pointers;
@@ -71,6 +73,21 @@ pub(crate) struct Source<'a> {
     at: Option<Call>,
     /// The one place that everything in a text of our own stands for.
     fixed: Option<Site>,
+    /// In a copy of a part of another text, which is parsed again: that text, and where the copy begins in it.
+    copied: Option<(&'a Arc<Expanded>, usize)>,
+}
+
+impl<'a> Source<'a> {
+    /// The expression that begins at that byte, parsed by itself.
+    pub(crate) fn again(self, parsed: &'a Arc<Expanded>, start: usize) -> Source<'a> {
+        let (original, at) = self.copied.unwrap_or((self.parsed, 0));
+        let start = (at + start).saturating_sub(crate::misread::BEFORE);
+        Source {
+            parsed,
+            copied: Some((original, start)),
+            ..self
+        }
+    }
 }
 
 /// The call that led into a function.
@@ -142,6 +159,8 @@ pub(crate) struct Lowering<'u> {
     undefined: Vec<String>,
     axes: [bool; 3],
     depth: u32,
+    /// Reading what an operator works on.
+    in_operation: bool,
     expressions: u32,
     /// Statements that must come before the one being read: values that a reference freezes.
     before: Vec<Stmt>,
@@ -200,6 +219,7 @@ impl<'u> Lowering<'u> {
             undefined: Vec::new(),
             axes: [false; 3],
             depth: 0,
+            in_operation: false,
             expressions: 0,
             before: Vec::new(),
             callees: Vec::new(),
@@ -247,8 +267,10 @@ impl<'u> Lowering<'u> {
         if let Some(site) = source.fixed {
             return site;
         }
+        let (text, at) = source.copied.unwrap_or((source.parsed, 0));
+        let range = node.start_byte() + at..node.end_byte() + at;
+        let place = text.place(range.clone());
         let Some(call) = source.at else {
-            let place = source.parsed.place(node.byte_range());
             return Site {
                 span: Span {
                     start: place.range.start.saturating_sub(self.base) as u32,
@@ -258,7 +280,6 @@ impl<'u> Lowering<'u> {
                 callee: 0,
             };
         };
-        let place = source.parsed.place(node.byte_range());
         let line = CalleeLine {
             path: source.header.then(|| Arc::clone(&source.parsed.path)),
             function: if source.header { 0 } else { call.function },
@@ -269,7 +290,7 @@ impl<'u> Lowering<'u> {
                 place.line.saturating_sub(call.base_line)
             },
             column: place.column,
-            text: beginning(text_of(node, source)),
+            text: beginning(text.text.get(range).unwrap_or("")),
             caller: call.site.callee,
         };
         // The function says which file.
@@ -421,6 +442,7 @@ impl Definition {
             header: self.header,
             at: Some(at),
             fixed: None,
+            copied: None,
         }
     }
 }

@@ -807,6 +807,7 @@ impl Lowering<'_> {
             header: false,
             at: None,
             fixed: None,
+            copied: None,
         };
         let ty = self.unevaluated(|lowering| lowering.base_type(ty, inner));
         if matches!(ty, Type::Unknown(_)) {

@@ -268,6 +268,7 @@ impl Lowering<'_> {
                 header: candidate.header,
                 at: None,
                 fixed: None,
+                copied: None,
             };
             let Some(template) = candidate.node(&["template_declaration"]) else {
                 continue;
@@ -305,6 +306,7 @@ impl Lowering<'_> {
             header: candidate.header,
             at: None,
             fixed: None,
+            copied: None,
         };
         let parameters = parameters(template, source);
         let (inner, name) = templated(template)?;
@@ -384,6 +386,7 @@ impl Lowering<'_> {
             header: definition.header,
             at: None,
             fixed: None,
+            copied: None,
         };
         let (inner, _) = templated(template)?;
         self.frames.push(super::Frame {

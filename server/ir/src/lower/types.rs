@@ -298,6 +298,7 @@ impl Lowering<'_> {
             header,
             at: None,
             fixed: None,
+            copied: None,
         };
         Some(read(self, source))
     }
