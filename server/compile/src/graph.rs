@@ -221,8 +221,8 @@ pub(crate) struct Loop {
     pub before: B,
     /// One past its last block: its blocks are numbered in one stretch.
     pub end: B,
-    /// Memory may change in it.
-    pub writes: bool,
+    /// The last version of memory before it: what has a later one may change in it.
+    pub version: u32,
 }
 
 /// A kernel as values.

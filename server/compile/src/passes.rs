@@ -139,7 +139,7 @@ fn invariant(graph: &mut Graph) {
             for v in code {
                 let op = graph.op(v);
                 let fixed = op.is_pure()
-                    || matches!(op, Op::Load(space, _, _, epoch) if may_leave(graph, &around, block, space, epoch));
+                    || matches!(op, Op::Load(space, _, _, version) if may_leave(graph, &around, block, space, version));
                 let outside = graph
                     .inst(v)
                     .args
@@ -157,18 +157,18 @@ fn invariant(graph: &mut Graph) {
     }
 }
 
-/// A load may leave a loop that runs it each time and changes no memory.
+/// A load may leave a loop that runs it each time and does not change what it reads.
 fn may_leave(
     graph: &Graph,
     around: &crate::graph::Loop,
     block: u32,
     space: crate::graph::Space,
-    epoch: u32,
+    version: u32,
 ) -> bool {
-    let constant = epoch == 0 || space == crate::graph::Space::Constant;
+    let constant = version == 0 || space == crate::graph::Space::Constant;
     let first = block == around.header.0
         || graph.blocks[block as usize].from.first() == Some(&around.header);
-    (constant || !around.writes) && first
+    (constant || version <= around.version) && first
 }
 
 /// A product that is added only is one with the addition.

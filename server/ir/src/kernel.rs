@@ -44,6 +44,8 @@ pub struct Var {
     pub escapes: bool,
     /// True for a pointer parameter that is `__restrict__`: what it points to is reached through it alone.
     pub restrict: bool,
+    /// True where each read and write through it happens as it is written: `volatile`.
+    pub volatile: bool,
 }
 
 /// A device function that is kept once for all its calls: an index into [`Kernel::routines`].

@@ -74,7 +74,7 @@ impl Builder<'_> {
             }
             StmtKind::Barrier => {
                 self.push(Op::Barrier, Ty::None, smallvec::smallvec![]);
-                self.epoch += 1;
+                self.synchronises();
             }
             StmtKind::Unknown(_) => {
                 self.push(Op::Other, Ty::None, smallvec::smallvec![]);
@@ -137,30 +137,45 @@ impl Builder<'_> {
         let (yes, no) = (self.block(), self.block());
         self.end(from, End::Branch(chosen, yes, no));
         let before = self.env.clone();
-        let epoch = self.epoch;
+        let versions = self.versions.clone();
+        let clock = self.clock;
+        let held = self.held.clone();
+        self.unread.clear();
         self.at = Some(yes);
         self.statements(then);
         let mut ways = Vec::new();
         if let Some(at) = self.at {
             ways.push((at, std::mem::take(&mut self.env)));
         }
+        let one = self.known_since(mark);
         self.forget(mark);
-        let after = self.epoch;
-        self.epoch = epoch;
+        let after = std::mem::replace(&mut self.versions, versions.clone());
+        self.held.clone_from(&held);
+        self.unread.clear();
         self.at = Some(no);
         self.env = before;
         self.statements(otherwise);
         if let Some(at) = self.at {
             ways.push((at, std::mem::take(&mut self.env)));
         }
+        let other = self.known_since(mark);
         self.forget(mark);
-        // Either way may have changed memory.
-        self.epoch = if after != epoch || self.epoch != epoch {
-            after.max(self.epoch) + 1
-        } else {
-            epoch
-        };
+        let both = ways.len() == 2;
+        if both {
+            self.same_on_both(from, clock, &one, &other);
+        }
+        self.versions_meet(&versions, &after);
+        self.held = held;
+        self.unread.clear();
         self.meet(ways);
+        if let (true, Some(behind)) = (both, self.at) {
+            self.beside = Some(super::versions::Beside {
+                from,
+                behind,
+                before: clock,
+                known: one.into_iter().chain(other).collect(),
+            });
+        }
     }
 
     fn give_back(&mut self, value: Option<&Expr>) {

@@ -74,7 +74,7 @@ impl Builder<'_> {
             }
             ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
                 let place = self.place(expression);
-                self.read(place, ty)
+                self.read_as(expression, place, ty)
             }
             ExprKind::Unary(op, inner) => {
                 let value = self.value(inner);
@@ -116,12 +116,12 @@ impl Builder<'_> {
                 let found = self.value(value);
                 let found = self.fit(found, &value.ty, &target.ty);
                 let place = self.place(target);
-                self.write(place, &target.ty, &found);
+                self.write_as(target, place, &found);
                 found
             }
             ExprKind::Assign(Some(op), target, value) => {
                 let place = self.place(target);
-                let before = self.read(place, &target.ty);
+                let before = self.read_as(target, place, &target.ty);
                 let by = self.value(value);
                 let common = match op {
                     BinaryOp::Shl | BinaryOp::Shr => target.ty.common(&Type::INT),
@@ -129,12 +129,12 @@ impl Builder<'_> {
                 };
                 let result = self.operation(*op, &before, &target.ty, &by, &value.ty, &common);
                 let result = self.fit(result, &common, &target.ty);
-                self.write(place, &target.ty, &result);
+                self.write_as(target, place, &result);
                 result
             }
             ExprKind::Step(by, postfix, target) => {
                 let place = self.place(target);
-                let before = self.read(place, &target.ty);
+                let before = self.read_as(target, place, &target.ty);
                 let one = Value::from_slice(&[self.constant(*by, Ty::I32)]);
                 let common = target.ty.common(&Type::INT);
                 let after = self.operation(
@@ -146,7 +146,7 @@ impl Builder<'_> {
                     &common,
                 );
                 let after = self.fit(after, &common, &target.ty);
-                self.write(place, &target.ty, &after);
+                self.write_as(target, place, &after);
                 if *postfix { before } else { after }
             }
             ExprKind::Select(condition, a, b) => self.choice(condition, a, b, ty),
@@ -648,13 +648,16 @@ impl Builder<'_> {
                     self.value(argument);
                 }
                 if let Some(Place::Memory(pointer, space)) = place {
+                    let object = self.object(pointer, space);
                     let op = if *store {
                         Op::Store(space, 4, 0)
                     } else {
-                        Op::Load(space, 4, 0, self.epoch)
+                        Op::Load(space, 4, 0, self.versions.of(object))
                     };
                     self.push(op, Ty::I32, smallvec![pointer]);
-                    self.epoch += u32::from(*store);
+                    if *store {
+                        self.changes(object);
+                    }
                 }
                 return self.nothing(ty);
             }
@@ -735,12 +738,13 @@ impl Builder<'_> {
                 match &**name {
                     "printf" | "vprintf" | "__assert_fail" | "__assertfail" | "malloc" | "free" => {
                         self.push(Op::System, Ty::None, firsts);
+                        self.synchronises();
                     }
                     "assert" => {
                         self.push(Op::System, Ty::None, Args::new());
                     }
                     fence if fence.contains("fence") => {
-                        self.epoch += 1;
+                        self.synchronises();
                         self.push(Op::Fence, Ty::None, Args::new());
                     }
                     _ => {}
@@ -782,7 +786,9 @@ impl Builder<'_> {
         } else {
             Update::Reduction
         };
-        self.epoch += 1;
+        let object = self.object(args[0], space);
+        self.changes(object);
+        self.unread.clear();
         smallvec![self.push(Op::Atomic(space, update), machine(ty), args)]
     }
 

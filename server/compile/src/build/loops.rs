@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
-use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, Type, UnaryOp, VarId};
+use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, UnaryOp, VarId};
 
 use super::touched::{Touched, Walk};
+use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
 use crate::graph::{B, End, Loop, Op, Space, V};
 
@@ -53,7 +54,7 @@ impl Builder<'_> {
             body,
         };
         let touched = self.touched(statement, parts);
-        let trips = self.trips(parts, &touched);
+        let trips = self.trips(parts);
         // With the branch back.
         let size = touched.weight + 1;
         let asked = match unroll {
@@ -103,8 +104,8 @@ impl Builder<'_> {
             return;
         }
         let plain = !touched.exits && !touched.loops;
-        let (times, copies) = match unroll {
-            Some(1) => (1, 1),
+        let (times, copies, left) = match unroll {
+            Some(1) => (1, 1, 1),
             Some(times) if times > 1 => {
                 // Without a count each iteration has its own test, and nothing is left over.
                 let times = times.min(64);
@@ -112,7 +113,7 @@ impl Builder<'_> {
                     self.kept(parts, &touched, 1, times as u32);
                     return;
                 }
-                (times, 1)
+                (times, 1, 1)
             }
             _ if plain && self.is_counted(parts, &touched) => {
                 let times = match most {
@@ -120,39 +121,95 @@ impl Builder<'_> {
                     2.. => 2,
                     _ => 1,
                 };
+                let from_constant = self.starts_at_constant(parts, &touched);
                 let further = times == RUNTIME
                     && unroll.is_none()
                     && !touched.together
+                    && !touched.forks
+                    && !touched.written_out
                     && !self.calls
-                    && !self.counts_wide(parts)
+                    && !(self.counts_wide(parts) && from_constant)
                     && self.steps_evenly(parts)
-                    && self.starts_at_zero(parts)
                     && touched.machine() * times <= ASSEMBLER_PARTIAL
                     && touched.loads * times <= ASSEMBLER_LOADS;
-                // 16, 8 and 4 iterations, and one.
-                (times, if further { 7 } else { 1 })
+                // 16, 8 and 4 iterations, and one; what is left over where the number of iterations is not plain, in
+                // fours again.
+                let left = further && !from_constant && self.counts_unsigned(parts);
+                (times, if further { 7 } else { 1 }, if left { 5 } else { 1 })
             }
-            _ => (1, 1),
+            _ => (1, 1, 1),
         };
         if times > 1 && !touched.exits {
             self.kept(parts, &touched, times, copies);
         }
-        self.kept(parts, &touched, 1, 1);
+        self.kept(parts, &touched, 1, left);
     }
 
-    /// False for a counter that starts at another constant.
-    fn starts_at_zero(&self, parts: Parts) -> bool {
+    /// True for a counter that starts at a constant.
+    fn starts_at_constant(&self, parts: Parts, touched: &Touched) -> bool {
         let mut reads = Vec::new();
         if let Some(condition) = parts.condition {
             variables(condition, &mut reads);
         }
         let starts = |id: &VarId| self.graph.int(*self.env.get(&(*id, 0))?);
-        reads.iter().filter_map(starts).all(|start| start == 0)
+        let mut counters = reads.iter().filter(|id| touched.assigned.contains(id));
+        counters.any(|id| starts(id).is_some())
+    }
+
+    /// What moves the counter: the step, or the one statement of the body that assigns what the condition reads.
+    fn step<'a>(&self, parts: Parts<'a>) -> Option<&'a Expr> {
+        if parts.step.is_some() {
+            return parts.step;
+        }
+        let mut reads = Vec::new();
+        variables(parts.condition?, &mut reads);
+        let mut found = None;
+        for statement in parts.body {
+            if let StmtKind::Expr(step) = &statement.kind
+                && let ExprKind::Step(_, _, target) | ExprKind::Assign(_, target, _) = &step.kind
+                && let ExprKind::Var(id) = target.kind
+                && reads.contains(&id)
+                && found.is_none()
+            {
+                found = Some((step, id));
+                continue;
+            }
+            let does = self.does(std::slice::from_ref(statement));
+            if does.continues || reads.iter().any(|id| does.assigned.contains(id)) {
+                return None;
+            }
+        }
+        found.map(|(step, _)| step)
+    }
+
+    /// What statements do, wherever they stand.
+    fn does(&self, statements: &[Stmt]) -> Touched {
+        let mut touched = Touched::default();
+        Walk {
+            builder: self,
+            touched: &mut touched,
+            depth: 0,
+            functions: 0,
+            varies: None,
+            changes: None,
+            addressing: false,
+        }
+        .statements(statements);
+        touched
+    }
+
+    /// True for a counter without a sign.
+    fn counts_unsigned(&self, parts: Parts) -> bool {
+        let unsigned = |side: &Expr| matches!(side.ty, Type::Int { signed: false, .. });
+        match parts.condition.map(|condition| &condition.kind) {
+            Some(ExprKind::Binary(_, a, b)) => unsigned(a) || unsigned(b),
+            _ => false,
+        }
     }
 
     /// True for a step that the source fixes.
     fn steps_evenly(&self, parts: Parts) -> bool {
-        match parts.step.map(|step| &step.kind) {
+        match self.step(parts).map(|step| &step.kind) {
             Some(ExprKind::Step(..)) => true,
             Some(ExprKind::Assign(_, _, by)) => self
                 .fold(by, &FxHashMap::default(), &FxHashSet::default())
@@ -210,7 +267,7 @@ impl Builder<'_> {
             header,
             before,
             end: header,
-            writes: touched.writes,
+            version: self.clock,
         });
         self.end(before, End::Jump(header));
         self.at = Some(header);
@@ -229,11 +286,9 @@ impl Builder<'_> {
             self.env.insert(key, phi);
             phis.push((key, phi));
         }
-        let entry_epoch = self.epoch;
-        if touched.writes {
-            self.epoch += 1;
-        }
-        let first_epoch = self.epoch;
+        let entry = self.versions.clone();
+        self.all_change(touched);
+        let first = self.versions.clone();
         let mut leave: Vec<(B, Env)> = Vec::new();
         self.frames.push(Frame::default());
         let go_on = |builder: &mut Self, leave: &mut Vec<(B, Env)>| {
@@ -283,8 +338,8 @@ impl Builder<'_> {
         self.returns_from(frame.returns);
         // The back edge.
         let mut carried = Vec::new();
-        if self.at.is_some() && touched.writes {
-            carried = self.forwarded(header, before, entry_epoch, first_epoch);
+        if self.at.is_some() && !touched.changes.is_empty() {
+            carried = self.forwarded(header, before, &entry, &first);
         }
         if let Some(at) = self.at {
             for (key, phi) in &phis {
@@ -305,18 +360,13 @@ impl Builder<'_> {
             }
         }
         self.forget(mark);
-        if touched.writes {
-            self.epoch += 1;
-        }
+        self.all_change(touched);
         self.meet(leave);
         // Behind the loop it is known as well.
         for ((space, bytes, offset), base, v) in carried {
             let ty = self.graph.ty(v);
-            let key = (
-                Op::Load(space, bytes, offset, self.epoch),
-                ty,
-                smallvec![base],
-            );
+            let version = self.versions.of(self.object(base, space));
+            let key = (Op::Load(space, bytes, offset, version), ty, smallvec![base]);
             if parts.kind == LoopKind::For
                 && self.at.is_some()
                 && self.known.insert(key.clone(), v).is_none()
@@ -327,7 +377,13 @@ impl Builder<'_> {
     }
 
     /// What an iteration stores last at a place that stays, the next one need not load: it is loaded once before.
-    fn forwarded(&mut self, header: B, before: B, entry: u32, epoch: u32) -> Vec<Carried> {
+    fn forwarded(
+        &mut self,
+        header: B,
+        before: B,
+        entry: &Versions,
+        first: &Versions,
+    ) -> Vec<Carried> {
         let end = self.graph.blocks.len() as u32;
         let mut found: Vec<(B, V, V)> = Vec::new();
         for number in header.0..end {
@@ -336,11 +392,15 @@ impl Builder<'_> {
                 let Op::Load(space, bytes, offset, at) = inst.op else {
                     continue;
                 };
-                if at != epoch || !self.is_fixed(inst.args[0], header, 0) {
+                let object = self.object(inst.args[0], space);
+                if at != first.of(object)
+                    || at == entry.of(object)
+                    || !self.is_fixed(inst.args[0], header, 0)
+                {
                     continue;
                 }
                 let key = (
-                    Op::Load(space, bytes, offset, self.epoch),
+                    Op::Load(space, bytes, offset, self.versions.of(object)),
                     inst.ty,
                     inst.args.clone(),
                 );
@@ -361,7 +421,7 @@ impl Builder<'_> {
             self.hoist(base, header, before);
             carried.push(((space, bytes, offset), base, v));
             let key = (
-                Op::Load(space, bytes, offset, entry),
+                Op::Load(space, bytes, offset, entry.of(self.object(base, space))),
                 first.ty,
                 first.args.clone(),
             );
@@ -385,6 +445,35 @@ impl Builder<'_> {
             inst.args = smallvec![first, stored];
         }
         carried
+    }
+
+    /// Memory that a loop may change holds something else from here on.
+    fn all_change(&mut self, touched: &Touched) {
+        for &object in &touched.changes {
+            self.changes(object);
+        }
+        self.unread.clear();
+    }
+
+    /// True where what is read of memory may be among what changes.
+    pub(super) fn is_changed(&self, expression: &Expr, changes: &FxHashSet<Object>) -> bool {
+        let of = |part: &Expr| self.is_changed(part, changes);
+        match &expression.kind {
+            ExprKind::Index(base, index) => {
+                let object = self.object_of(expression);
+                changes.iter().any(|changed| changed.meets(object)) || of(base) || of(index)
+            }
+            ExprKind::Deref(pointer) => {
+                let object = self.object_of(expression);
+                changes.iter().any(|changed| changed.meets(object)) || of(pointer)
+            }
+            ExprKind::Inline(..) | ExprKind::Apply(..) | ExprKind::Opaque(..) => true,
+            ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => of(a),
+            ExprKind::Binary(_, a, b) => of(a) || of(b),
+            ExprKind::Select(a, b, c) => of(a) || of(b) || of(c),
+            ExprKind::Call(_, parts) | ExprKind::List(parts) => parts.iter().any(of),
+            _ => false,
+        }
     }
 
     /// True for what a loop does not change.
@@ -430,11 +519,16 @@ impl Builder<'_> {
             depth: 0,
             functions: 0,
             varies: None,
+            changes: None,
             addressing: false,
         };
         walk.all(parts);
         // Once more: what the loop does not change is computed before it.
-        let varies = touched.assigned.clone();
+        let Touched {
+            assigned: varies,
+            changes,
+            ..
+        } = touched;
         let mut touched = Touched::default();
         Walk {
             builder: self,
@@ -442,6 +536,7 @@ impl Builder<'_> {
             depth: 0,
             functions: 0,
             varies: Some(&varies),
+            changes: Some(&changes),
             addressing: false,
         }
         .all(parts);
@@ -451,37 +546,32 @@ impl Builder<'_> {
     }
 
     /// How often a loop runs, where constants say it.
-    fn trips(&self, parts: Parts, touched: &Touched) -> Option<u64> {
-        let (condition, step) = (parts.condition?, parts.step);
-        let mut inside = FxHashSet::default();
-        let mut walk_body = Touched::default();
-        Walk {
-            builder: self,
-            touched: &mut walk_body,
-            depth: 0,
-            functions: 0,
-            varies: None,
-            addressing: false,
-        }
-        .statements(parts.body);
-        inside.extend(walk_body.assigned.iter().copied());
-        let _ = touched;
+    fn trips(&self, parts: Parts) -> Option<u64> {
+        let condition = parts.condition?;
+        let mut inside = self.does(parts.body).assigned;
         let mut numbers: FxHashMap<VarId, i64> = FxHashMap::default();
-        let Some(step) = step else {
+        let Some(step) = self.step(parts) else {
             // `while (false)`, `do … while (0)`.
             let value = self.fold(condition, &numbers, &inside)?;
             return (value == 0).then_some(u64::from(parts.kind == LoopKind::Do));
         };
-        let mut trips = 0;
-        if parts.kind == LoopKind::Do {
-            return None;
+        if parts.step.is_none()
+            && let ExprKind::Step(_, _, target) | ExprKind::Assign(_, target, _) = &step.kind
+            && let ExprKind::Var(id) = target.kind
+        {
+            inside.remove(&id);
         }
+        let last = parts.kind == LoopKind::Do;
+        let mut trips = 0;
         loop {
-            if self.fold(condition, &numbers, &inside)? == 0 {
+            if !last && self.fold(condition, &numbers, &inside)? == 0 {
                 return Some(trips);
             }
             self.apply(step, &mut numbers, &inside)?;
             trips += 1;
+            if last && self.fold(condition, &numbers, &inside)? == 0 {
+                return Some(trips);
+            }
             if trips > 4096 {
                 return None;
             }
@@ -514,8 +604,9 @@ impl Builder<'_> {
         if side.ty.size() != uncast(side).ty.size() {
             return false;
         }
-        let stays = reads.iter().all(|id| !touched.assigned.contains(id)) && !reads_memory(bound);
-        let moves = parts.step.is_some_and(|step| match &step.kind {
+        let stays = reads.iter().all(|id| !touched.assigned.contains(id))
+            && !self.is_changed(bound, &touched.changes);
+        let moves = self.step(parts).is_some_and(|step| match &step.kind {
             ExprKind::Step(_, _, target) => {
                 matches!(target.kind, ExprKind::Var(id) if id == counter)
             }
@@ -639,6 +730,7 @@ impl Builder<'_> {
                             depth: 0,
                             functions: 0,
                             varies: None,
+                            changes: None,
                             addressing: false,
                         }
                         .expression(part);

@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 use warplens_ir::{AddressSpace, Expr, ExprKind, Storage, Type, VarId};
 
-use super::{Builder, Value, machine, scalars};
+use super::{Args, Builder, Value, machine, scalars};
 use crate::graph::{Op, Space, Ty, V};
 
 /// Something that can be read and written.
@@ -136,7 +136,7 @@ impl Builder<'_> {
     }
 
     /// The array that a pointer goes into, where that is plain.
-    fn root(&self, mut v: V) -> Option<VarId> {
+    pub(super) fn root(&self, mut v: V) -> Option<VarId> {
         loop {
             let inst = self.graph.inst(v);
             match inst.op {
@@ -214,6 +214,10 @@ impl Builder<'_> {
         if let Some(&v) = self.env.get(&(id, offset)) {
             // A union's other member.
             let want = machine(ty);
+            // An address of shared memory is a word.
+            if matches!(ty, Type::Pointer(..)) && self.root(v).is_some() {
+                return v;
+            }
             if self.graph.ty(v) != want && want != Ty::None && self.graph.ty(v) != Ty::Pred {
                 if self.graph.ty(v).words() == want.words() {
                     return self.unary(Op::Bits, want, v);
@@ -244,18 +248,27 @@ impl Builder<'_> {
     }
 
     pub(super) fn load(&mut self, pointer: V, space: Space, ty: &Type) -> Value {
-        let epoch = if space == Space::Constant || self.is_read_only(pointer) {
+        let object = self.object(pointer, space);
+        let version = if space == Space::Constant || self.is_read_only(pointer) {
             0
         } else {
-            self.epoch
+            self.versions.of(object)
         };
         let (base, offset) = self.base(pointer);
         let mut out = Value::new();
         for (start, bytes, parts) in pieces(ty) {
-            let op = Op::Load(space, bytes, offset + i64::from(start), epoch);
+            let op = Op::Load(space, bytes, offset + i64::from(start), version);
             let wide = parts.len() > 1;
             let made = if wide { Ty::I32 } else { machine(&parts[0]) };
-            let loaded = self.share(op, made, smallvec![base]);
+            let args: Args = smallvec![base];
+            let loaded = if self.volatile {
+                self.push(op, made, args)
+            } else if let Some(&known) = self.known.get(&(op, made, args.clone())) {
+                known
+            } else {
+                self.hold(object, (op, made, args.clone()));
+                self.share(op, made, args)
+            };
             if !wide {
                 out.push(loaded);
                 continue;
@@ -269,34 +282,37 @@ impl Builder<'_> {
     }
 
     pub(super) fn store(&mut self, pointer: V, space: Space, ty: &Type, value: &Value) {
+        let object = self.object(pointer, space);
         let (base, offset) = self.base(pointer);
         let mut values = value.iter();
         for (start, bytes, parts) in pieces(ty) {
-            let mut args = crate::graph::Args::new();
+            let mut args = Args::new();
             args.push(base);
             for _ in &parts {
                 let Some(&v) = values.next() else { break };
                 args.push(v);
             }
-            self.push(
-                Op::Store(space, bytes, offset + i64::from(start)),
-                Ty::None,
-                args,
-            );
-        }
-        self.epoch += 1;
-        // What was written is known until memory changes again.
-        if let (&[v], [(start, bytes, _)]) = (value.as_slice(), pieces(ty).as_slice())
-            && space != Space::Local
-            && self.at.is_some()
-        {
-            let key = (
-                Op::Load(space, *bytes, offset + i64::from(*start), self.epoch),
-                self.graph.ty(v),
-                smallvec![base],
-            );
-            if bytes >= &4 && self.known.insert(key.clone(), v).is_none() {
-                self.added.push(key);
+            let op = Op::Store(space, bytes, offset + i64::from(start));
+            let single = (args.len() == 2 && parts.len() == 1).then(|| args[1]);
+            let store = self.push(op, Ty::None, args);
+            if self.volatile {
+                self.changes(object);
+                continue;
+            }
+            self.stores(object, op, base, store);
+            // What was written is known until memory changes again.
+            if let Some(v) = single
+                && space != Space::Local
+                && bytes >= 4
+                && self.at.is_some()
+            {
+                let version = self.versions.of(object);
+                let op = Op::Load(space, bytes, offset + i64::from(start), version);
+                let key = (op, self.graph.ty(v), smallvec![base]);
+                if self.known.insert(key.clone(), v).is_none() {
+                    self.added.push(key.clone());
+                }
+                self.hold_stored(object, key);
             }
         }
     }

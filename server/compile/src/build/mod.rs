@@ -9,6 +9,7 @@ mod fold;
 mod loops;
 mod memory;
 mod touched;
+mod versions;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{Kernel, Site, Storage, Type, VarId};
@@ -50,7 +51,13 @@ pub(crate) struct Builder<'k> {
     /// What was added to `known`, to take it back behind a branch.
     added: Vec<(Op, Ty, Args)>,
     /// Counts the changes of memory.
-    epoch: u32,
+    clock: u32,
+    versions: versions::Versions,
+    held: Vec<versions::Held>,
+    unread: Vec<versions::Unread>,
+    beside: Option<versions::Beside>,
+    /// The access at hand is to something `volatile`.
+    volatile: bool,
     frames: Vec<Frame>,
     /// The loop that instructions stand in.
     within: Option<u32>,
@@ -94,7 +101,12 @@ impl<'k> Builder<'k> {
             env: Env::default(),
             known: FxHashMap::default(),
             added: Vec::new(),
-            epoch: 0,
+            clock: 1,
+            versions: versions::Versions::default(),
+            held: Vec::new(),
+            unread: Vec::new(),
+            beside: None,
+            volatile: false,
             frames: Vec::new(),
             within: None,
             copies: 1,
@@ -247,7 +259,10 @@ impl<'k> Builder<'k> {
         if let Some(&v) = self.known.get(&key) {
             return v;
         }
-        let v = self.push(op, ty, key.2.clone());
+        let v = match self.from_beside(&key) {
+            Some(v) => v,
+            None => self.push(op, ty, key.2.clone()),
+        };
         if self.at.is_some() {
             self.known.insert(key.clone(), v);
             self.added.push(key);

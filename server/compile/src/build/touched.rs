@@ -1,5 +1,7 @@
 //! What the parts of a loop do, found without building them.
 
+use std::hash::{Hash, Hasher};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{
     BinaryOp, Expr, ExprKind, Function, LoopKind, RoutineId, Stmt, StmtKind, Storage, Type, VarId,
@@ -7,20 +9,26 @@ use warplens_ir::{
 
 use super::Builder;
 use super::loops::{Parts, reads_memory, variables};
+use super::versions::Object;
 
 /// What a loop's parts do.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     /// Variables that they assign.
     pub(super) assigned: FxHashSet<VarId>,
-    /// They write memory or wait for other threads.
-    pub(super) writes: bool,
+    /// Memory that they may change.
+    pub(super) changes: FxHashSet<Object>,
     /// What a warp must reach together: barriers, votes.
     pub(super) together: bool,
     /// They leave the loop before its test does.
     pub(super) exits: bool,
-    /// They hold a loop.
+    /// Some iterations end early.
+    pub(super) continues: bool,
+    /// They hold a loop, and one of a known number of iterations.
     pub(super) loops: bool,
+    pub(super) written_out: bool,
+    /// They hold a branch that is more than a choice between values: the assembler sees several blocks.
+    pub(super) forks: bool,
     /// They call what the machine has no instruction for.
     pub(super) calls: bool,
     /// Loads, stores, and operations of floating point.
@@ -29,8 +37,8 @@ pub(crate) struct Touched {
     pub(super) flops: u64,
     /// Accesses and operations that are no part of an address.
     pub(super) work: u64,
-    /// A load that some store may change.
-    pub(super) aliased: bool,
+    /// The places that they load from, by the hash of what is written.
+    pub(super) loaded: FxHashSet<u64>,
     /// Operations of an iteration, roughly as LLVM counts them.
     pub(super) weight: u64,
     /// Functions kept once that they call.
@@ -44,12 +52,13 @@ impl Touched {
     fn add(&mut self, inner: Touched, turns: u64) {
         self.assigned.extend(inner.assigned);
         self.through.extend(inner.through);
-        self.writes |= inner.writes;
+        self.changes.extend(inner.changes);
         self.together |= inner.together;
         self.exits |= inner.exits;
         self.loops |= inner.loops;
         self.calls |= inner.calls;
-        self.aliased |= inner.aliased;
+        self.forks |= inner.forks;
+        self.written_out |= inner.written_out;
         let times = |each: u64| each.saturating_mul(turns);
         self.weight = self
             .weight
@@ -76,6 +85,8 @@ pub(super) struct Walk<'a, 'b, 'k> {
     pub(super) functions: u32,
     /// What the loop assigns, where that is known.
     pub(super) varies: Option<&'b FxHashSet<VarId>>,
+    /// The memory that the loop may change, where that is known.
+    pub(super) changes: Option<&'b FxHashSet<Object>>,
     /// Within an address.
     pub(super) addressing: bool,
 }
@@ -90,6 +101,7 @@ impl Walk<'_, '_, '_> {
             depth: self.depth + 1,
             functions: self.functions,
             varies: Some(varies),
+            changes: self.changes,
             addressing: false,
         };
         look(&mut walk);
@@ -117,21 +129,25 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// A load, and whether a store may change what it reads.
+    /// A load, but for one of what the loop leaves alone.
     fn load(&mut self, place: &Expr) {
-        let kernel = self.builder.kernel;
-        let fixed = reached(place).is_some_and(|id| {
-            let var = kernel.var(id);
-            var.restrict || !matches!(var.storage, Storage::Param(_) | Storage::Global)
-        });
-        self.touched.aliased |= !fixed;
-        if let ExprKind::Index(base, index) = &place.kind
-            && fixed
-            && self.is_fixed(base)
-            && self.is_fixed(index)
+        if let Some(changes) = self.changes
+            && !changes.contains(&Object::Everything)
+            && !self.builder.is_changed(place, changes)
         {
-            // Loaded before the loop.
-            return;
+            if let ExprKind::Index(base, index) = &place.kind
+                && self.is_fixed(base)
+                && self.is_fixed(index)
+            {
+                // Loaded before the loop.
+                return;
+            }
+            // Loaded before in the iteration.
+            if let Some(shape) = shape(place)
+                && !self.touched.loaded.insert(shape)
+            {
+                return;
+            }
         }
         self.touched.loads += 1;
         self.touched.work += 1;
@@ -170,8 +186,10 @@ impl Walk<'_, '_, '_> {
                     self.touched.weight += 1;
                     self.works(1);
                     self.expression(condition);
+                    let before = self.touched.loads + self.touched.stores;
                     self.statements(then);
                     self.statements(otherwise);
+                    self.touched.forks |= self.touched.loads + self.touched.stores > before;
                 }
                 StmtKind::Loop {
                     init,
@@ -198,6 +216,7 @@ impl Walk<'_, '_, '_> {
                             depth: 0,
                             functions: 0,
                             varies: None,
+                            changes: None,
                             addressing: false,
                         };
                         walk.statements(init);
@@ -217,6 +236,8 @@ impl Walk<'_, '_, '_> {
                     }
                     if trips.is_none() {
                         self.touched.loops = true;
+                    } else {
+                        self.touched.written_out = true;
                     }
                 }
                 StmtKind::Block(inner) => self.statements(inner),
@@ -234,9 +255,9 @@ impl Walk<'_, '_, '_> {
                     }
                 }
                 StmtKind::Break => self.touched.exits |= self.depth == 0,
-                StmtKind::Continue => {}
+                StmtKind::Continue => self.touched.continues |= self.depth == 0,
                 StmtKind::Barrier => {
-                    self.touched.writes = true;
+                    self.touched.changes.insert(Object::Everything);
                     self.touched.together = true;
                     self.touched.weight += 1;
                 }
@@ -285,23 +306,25 @@ impl Walk<'_, '_, '_> {
                 self.touched.assigned.insert(*id);
                 let storage = self.builder.kernel.var(*id).storage;
                 if !matches!(storage, Storage::Local | Storage::Param(_)) {
-                    self.touched.writes = true;
+                    let object = self.builder.object_of(target);
+                    self.touched.changes.insert(object);
                 }
             }
             ExprKind::Field(base, _) | ExprKind::Cast(_, base) => self.assign(base),
             ExprKind::Index(base, index) => {
                 self.index(index);
                 if matches!(base.ty, warplens_ir::Type::Pointer(..)) {
-                    self.touched.writes = true;
+                    let object = self.builder.object_of(base);
+                    self.touched.changes.insert(object);
                     self.expression(base);
                 } else {
                     self.assign(base);
                 }
             }
             ExprKind::List(parts) => parts.iter().for_each(|part| self.assign(part)),
-            other => {
-                let _ = other;
-                self.touched.writes = true;
+            _ => {
+                let object = self.builder.object_of(target);
+                self.touched.changes.insert(object);
                 self.expression(target);
             }
         }
@@ -379,14 +402,20 @@ impl Walk<'_, '_, '_> {
                 self.touched.weight += 1;
                 self.works(1);
                 self.expression(a);
+                let before = self.touched.loads;
                 self.expression(b);
                 self.expression(c);
+                self.touched.forks |= self.touched.loads > before;
             }
             ExprKind::Call(function, parts) => {
                 match function {
                     Function::Atomic(_) | Function::Store | Function::Tile { .. } => {
                         self.touched.through.extend(parts.first().and_then(reached));
-                        self.touched.writes = true;
+                        let object = parts.first().map(|place| self.builder.object_of(place));
+                        self.touched.changes.extend(object);
+                    }
+                    Function::Ignored(name) if is_clobber(name) => {
+                        self.touched.changes.insert(Object::Everything);
                     }
                     Function::WarpExchange(_) => self.touched.together = true,
                     _ => {}
@@ -451,6 +480,7 @@ pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> (FxHas
         depth: 0,
         functions: 0,
         varies: None,
+        changes: None,
         addressing: false,
     };
     walk.statements(&kernel.body);
@@ -458,7 +488,7 @@ pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> (FxHas
 }
 
 /// The pointer variable that a place is reached through.
-fn reached(expression: &Expr) -> Option<VarId> {
+pub(super) fn reached(expression: &Expr) -> Option<VarId> {
     match &expression.kind {
         ExprKind::Var(id) => Some(*id),
         ExprKind::Index(base, _)
@@ -470,4 +500,41 @@ fn reached(expression: &Expr) -> Option<VarId> {
         ExprKind::List(parts) if parts.len() == 1 => reached(&parts[0]),
         _ => None,
     }
+}
+
+/// True for a function without a value behind which memory may hold something else.
+fn is_clobber(name: &str) -> bool {
+    name.contains("fence") || matches!(name, "printf" | "vprintf")
+}
+
+/// A hash of what is written, wherever it stands; none of what may be another value the next time.
+fn shape(expression: &Expr) -> Option<u64> {
+    let mut hasher = rustc_hash::FxHasher::default();
+    write_shape(expression, &mut hasher)?;
+    Some(hasher.finish())
+}
+
+fn write_shape(expression: &Expr, into: &mut rustc_hash::FxHasher) -> Option<()> {
+    std::mem::discriminant(&expression.kind).hash(into);
+    match &expression.kind {
+        ExprKind::Int(value) => value.hash(into),
+        ExprKind::Var(id) => id.hash(into),
+        ExprKind::Builtin(builtin) => builtin.hash(into),
+        ExprKind::Binary(op, a, b) => {
+            op.hash(into);
+            write_shape(a, into)?;
+            write_shape(b, into)?;
+        }
+        ExprKind::Index(a, b) => {
+            write_shape(a, into)?;
+            write_shape(b, into)?;
+        }
+        ExprKind::Field(a, offset) => {
+            offset.hash(into);
+            write_shape(a, into)?;
+        }
+        ExprKind::Cast(_, a) | ExprKind::Deref(a) => write_shape(a, into)?,
+        _ => return None,
+    }
+    Some(())
 }

@@ -662,8 +662,9 @@ impl Lowering<'_> {
             self.bind(&declared.name, Named::Alias(Box::new(pointer)));
             return;
         }
+        let volatile = super::classes::has_word(param, source, "volatile");
         let number = self.unevaluated > 0 && matches!(argument.kind, ExprKind::Int(_));
-        if (number || by_name && is_pure(&argument))
+        if (number || by_name && is_pure(&argument) && !volatile)
             && !Self::is_assigned(&declared.name, param, source)
         {
             let value = if argument.ty == ty || ty.element().is_some() {
@@ -677,6 +678,7 @@ impl Lowering<'_> {
         }
         let site = argument.site;
         let id = self.new_var(&declared.name, ty, Storage::Local, site);
+        self.vars[id.0 as usize].volatile = volatile;
         self.split_variable(id);
         if self.split.contains_key(&id) {
             self.assign_to(id, argument, site, out);

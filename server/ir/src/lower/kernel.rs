@@ -416,6 +416,7 @@ impl Lowering<'_> {
         let object = matches!(ty, Type::Callable(_) | Type::Library(_));
         let id = self.new_var(&name, ty.clone(), storage, site);
         self.vars[id.0 as usize].restrict = is_restrict(param, source);
+        self.vars[id.0 as usize].volatile = super::classes::has_word(param, source, "volatile");
         if object {
             let meaning = super::split::list(&ty, Vec::new(), site);
             self.bind(&name, Named::Alias(Box::new(meaning)));

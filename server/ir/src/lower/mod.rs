@@ -330,6 +330,7 @@ impl<'u> Lowering<'u> {
             extent_sites: Vec::new(),
             escapes: false,
             restrict: false,
+            volatile: false,
         });
         id
     }

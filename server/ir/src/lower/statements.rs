@@ -540,6 +540,7 @@ impl Lowering<'_> {
         let space = space_of(node, source);
         let shared = has_word(node, source, "__shared__");
         let external = has_word(node, source, "extern");
+        let volatile = has_word(node, source, "volatile");
         let constexpr = has_word(node, source, "constexpr");
         let fixed = constexpr || has_word(node, source, "const");
         let mut cursor = node.walk();
@@ -734,6 +735,7 @@ impl Lowering<'_> {
                     .insert((function, declared.name.clone()), id);
             }
             self.vars[id.0 as usize].extent_sites = declared.extents;
+            self.vars[id.0 as usize].volatile = volatile;
             if storage == Storage::Local {
                 self.split_variable(id);
             }
