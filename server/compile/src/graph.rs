@@ -221,6 +221,8 @@ pub(crate) struct Loop {
     pub before: B,
     /// One past its last block: its blocks are numbered in one stretch.
     pub end: B,
+    /// What is left over of the loop before it in the list.
+    pub left_over: bool,
     /// The last version of memory before it: what has a later one may change in it.
     pub version: u32,
 }

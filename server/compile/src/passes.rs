@@ -2,7 +2,9 @@
 
 mod straight;
 
-use crate::graph::{B, End, Graph, Op, V};
+use rustc_hash::FxHashMap;
+
+use crate::graph::{Args, B, End, Graph, Op, Ty, V};
 
 /// Everything, until it stays.
 pub(crate) fn optimise(graph: &mut Graph) {
@@ -155,6 +157,48 @@ fn invariant(graph: &mut Graph) {
             graph.blocks[block as usize].code = stays;
         }
     }
+    left_over(graph);
+}
+
+/// What stands before a loop need not be computed again before what is left over of it.
+fn left_over(graph: &mut Graph) {
+    for number in 1..graph.loops.len() {
+        if !graph.loops[number].left_over {
+            continue;
+        }
+        let inner = graph.loops[number].header;
+        let before = graph.loops[number].before;
+        let Some(main) = graph.loops[..number]
+            .iter()
+            .rev()
+            .find(|other| other.end <= inner && other.before < before)
+        else {
+            continue;
+        };
+        let known: FxHashMap<(Op, Ty, Args), V> = (graph.block(main.before).code.iter())
+            .map(|v| (graph.inst(*v), *v))
+            .filter(|(inst, _)| inst.op.is_pure() || matches!(inst.op, Op::Load(..)))
+            .map(|(inst, v)| ((inst.op, inst.ty, inst.args.clone()), v))
+            .collect();
+        for v in graph.block(before).code.clone() {
+            // In order: what it is made of may have been found before.
+            for at in 0..graph.inst(v).args.len() {
+                let arg = graph.inst(v).args[at];
+                if let (Op::Phi, &[same]) = (graph.op(arg), graph.inst(arg).args.as_slice()) {
+                    graph.values[v.0 as usize].args[at] = same;
+                }
+            }
+            let inst = graph.inst(v);
+            if let Some(&same) = known.get(&(inst.op, inst.ty, inst.args.clone()))
+                && same != v
+            {
+                let inst = &mut graph.values[v.0 as usize];
+                inst.op = Op::Phi;
+                inst.args = smallvec::smallvec![same];
+            }
+        }
+    }
+    same_phis(graph);
 }
 
 /// A load may leave a loop that runs it each time and does not change what it reads.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHasher};
 use warplens_syntax::{Expanded, Language, Node};
 
+use crate::kernel::Real;
 use crate::lower::Lowering;
 use crate::{AddressSpace, Assumption, Item, ItemKind, Type};
 
@@ -82,8 +83,8 @@ pub(crate) fn node_ending<'t>(
 pub enum Constant {
     /// An integer.
     Int(i64, Type),
-    /// Floating point: its value is not followed.
-    Data(Type),
+    /// Floating point; its value, where it is followed.
+    Data(Option<Real>, Type),
 }
 
 /// What one text declares, and behind it what was declared before.

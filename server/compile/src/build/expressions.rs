@@ -901,10 +901,6 @@ impl Builder<'_> {
             ("fmin" | "min", &[a, b]) => self.binary(Op::Min(true), made, a, b),
             ("fmax" | "max", &[a, b]) => self.binary(Op::Max(true), made, a, b),
             ("div" | "divide", &[a, b]) => self.binary(Op::Div(true), made, a, b),
-            ("pow" | "powi" | "pown", &[a, b]) if self.is_small_power(b).is_some() => {
-                let power = self.is_small_power(b).unwrap_or(2);
-                self.power(a, power, made)
-            }
             ("saturate" | "clamp", &[a]) | ("clamp", &[a, ..]) => {
                 let low = self.float(Some(0.0), made);
                 let raised = self.binary(Op::Max(true), made, a, low);
@@ -917,22 +913,6 @@ impl Builder<'_> {
                 self.share(Op::Math(number), made, args)
             }
         }
-    }
-
-    fn is_small_power(&self, v: V) -> Option<u32> {
-        let value = self
-            .graph
-            .float(v)
-            .or_else(|| self.graph.int(v).map(|value| value as f64))?;
-        (value == 2.0).then_some(2)
-    }
-
-    fn power(&mut self, a: V, power: u32, ty: Ty) -> V {
-        let mut value = a;
-        for _ in 1..power {
-            value = self.binary(Op::Mul, ty, value, a);
-        }
-        value
     }
 }
 

@@ -121,6 +121,27 @@ impl Builder<'_> {
         self.share(op, ty, smallvec![a, b])
     }
 
+    /// One operation of `double` on two `float`s whose result becomes a `float` again rounds once, as that of `float`
+    /// does: it is that.
+    fn narrowed(&mut self, v: V) -> Option<V> {
+        let inst = self.graph.inst(v);
+        if inst.ty != Ty::F64 || !matches!(inst.op, Op::Add | Op::Sub | Op::Mul | Op::Div(_)) {
+            return None;
+        }
+        let (op, a, b) = (inst.op, inst.args[0], inst.args[1]);
+        let mut narrow = |v: V| {
+            if let Some(value) = self.graph.float(v) {
+                let same = f64::from(value as f32) == value;
+                return same.then(|| self.float(Some(value), Ty::F32));
+            }
+            let inst = self.graph.inst(v);
+            let from = (inst.op == Op::Resize).then(|| inst.args[0])?;
+            (self.graph.ty(from) == Ty::F32).then_some(from)
+        };
+        let (a, b) = (narrow(a)?, narrow(b)?);
+        Some(self.binary(op, Ty::F32, a, b))
+    }
+
     /// An operation of one operand.
     pub(super) fn unary(&mut self, op: Op, ty: Ty, a: V) -> V {
         if let Some(x) = self.graph.int(a) {
@@ -155,6 +176,11 @@ impl Builder<'_> {
                 Op::ToInt(_) => return self.constant(x as i64, ty),
                 _ => {}
             }
+        }
+        if (op, ty) == (Op::Resize, Ty::F32)
+            && let Some(narrow) = self.narrowed(a)
+        {
+            return narrow;
         }
         let inst = self.graph.inst(a);
         match (op, inst.op) {

@@ -9,7 +9,7 @@ use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, Unar
 use super::touched::{Touched, Walk};
 use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
-use crate::graph::{B, End, Loop, Op, Space, V};
+use crate::graph::{B, End, Loop, Op, Space, Ty, V};
 
 /// The most operations that a loop written out may have, counted as LLVM does.
 const FULL: u64 = 440;
@@ -100,7 +100,7 @@ impl Builder<'_> {
                 _ if turns % 2 == 1 => 7,
                 _ => 6,
             };
-            self.kept(parts, &touched, times, copies);
+            self.kept(parts, &touched, (times, copies), false);
             return;
         }
         let plain = !touched.exits && !touched.loops;
@@ -110,7 +110,7 @@ impl Builder<'_> {
                 // Without a count each iteration has its own test, and nothing is left over.
                 let times = times.min(64);
                 if !self.is_counted(parts, &touched) {
-                    self.kept(parts, &touched, 1, times as u32);
+                    self.kept(parts, &touched, (1, times as u32), false);
                     return;
                 }
                 (times, 1, 1)
@@ -139,10 +139,15 @@ impl Builder<'_> {
             }
             _ => (1, 1, 1),
         };
-        if times > 1 && !touched.exits {
-            self.kept(parts, &touched, times, copies);
+        let both = times > 1 && !touched.exits;
+        if both {
+            self.kept(parts, &touched, (times, copies), true);
         }
-        self.kept(parts, &touched, 1, left);
+        let number = self.graph.loops.len();
+        self.kept(parts, &touched, (1, left), false);
+        if let Some(last) = self.graph.loops.get_mut(number) {
+            last.left_over = both;
+        }
     }
 
     /// True for a counter that starts at a constant.
@@ -253,8 +258,15 @@ impl Builder<'_> {
         }
     }
 
-    /// A loop that stays one.
-    fn kept(&mut self, parts: Parts, touched: &Touched, times: u64, copies: u32) {
+    /// A loop that stays one: so many iterations side by side, its code there so often; `followed` where a loop for what
+    /// is left over comes behind it.
+    fn kept(
+        &mut self,
+        parts: Parts,
+        touched: &Touched,
+        (times, copies): (u64, u32),
+        followed: bool,
+    ) {
         let Some(before) = self.at else { return };
         let around = self.copies;
         self.copies = around.saturating_mul(copies).min(64);
@@ -267,6 +279,7 @@ impl Builder<'_> {
             header,
             before,
             end: header,
+            left_over: false,
             version: self.clock,
         });
         self.end(before, End::Jump(header));
@@ -341,6 +354,11 @@ impl Builder<'_> {
         if self.at.is_some() && !touched.changes.is_empty() {
             carried = self.forwarded(header, before, &entry, &first);
         }
+        let mut kept_back = Vec::new();
+        if self.at.is_some() && parts.kind == LoopKind::For && leave.len() == 1 {
+            self.from_the_last(header, before, &phis, (&entry, &first));
+            kept_back = self.kept_back(header, &carried);
+        }
         if let Some(at) = self.at {
             for (key, phi) in &phis {
                 let last = self.env.get(key).copied().unwrap_or(*phi);
@@ -364,6 +382,13 @@ impl Builder<'_> {
         self.meet(leave);
         // Behind the loop it is known as well.
         for ((space, bytes, offset), base, v) in carried {
+            // What is left over of the loop loads again what the first iteration loaded, and every one stores.
+            let waits = kept_back.iter().any(|(_, _, other)| *other == v);
+            let loaded = matches!(self.graph.op(self.graph.inst(v).args[0]), Op::Load(..));
+            if followed && loaded && !waits {
+                continue;
+            }
+            self.remember(base, before);
             let ty = self.graph.ty(v);
             let version = self.versions.of(self.object(base, space));
             let key = (Op::Load(space, bytes, offset, version), ty, smallvec![base]);
@@ -373,6 +398,166 @@ impl Builder<'_> {
             {
                 self.added.push(key);
             }
+        }
+        // What no iteration stores any more is stored once.
+        for ((space, bytes, offset), base, v) in kept_back {
+            if !followed && self.at.is_some() {
+                let op = Op::Store(space, bytes, offset);
+                self.push(op, Ty::None, smallvec![base, v]);
+            }
+        }
+    }
+
+    /// A value that was moved before a loop is known behind it.
+    fn remember(&mut self, v: V, before: B) {
+        let inst = self.graph.inst(v).clone();
+        if inst.block != before || !inst.op.is_pure() || inst.op.is_operand() {
+            return;
+        }
+        for &arg in &inst.args {
+            self.remember(arg, before);
+        }
+        let key = (inst.op, inst.ty, inst.args);
+        if self.known.insert(key.clone(), v).is_none() {
+            self.added.push(key);
+        }
+    }
+
+    /// Places that stay, that no other access of the loop meets: their stores wait until the loop is over.
+    fn kept_back(&mut self, header: B, carried: &[Carried]) -> Vec<Carried> {
+        let end = self.graph.blocks.len() as u32;
+        let mut found = Vec::new();
+        for &((space, bytes, offset), base, v) in carried {
+            let object = self.object(base, space);
+            let mut stores = Vec::new();
+            let mut alone = true;
+            for number in header.0..end {
+                for &other in &self.graph.block(B(number)).code {
+                    let inst = self.graph.inst(other);
+                    match inst.op {
+                        Op::Store(s, b, o)
+                            if (s, b, o) == (space, bytes, offset) && inst.args[0] == base =>
+                        {
+                            stores.push((B(number), other));
+                        }
+                        Op::Load(space, ..) | Op::Store(space, ..) | Op::Atomic(space, _) => {
+                            alone &= !self.object(inst.args[0], space).meets(object);
+                        }
+                        Op::Barrier | Op::Fence | Op::System => {
+                            alone &= matches!(object, Object::Alone(_))
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            // One of them at least is in the last block of each iteration.
+            if alone && stores.iter().any(|(block, _)| Some(*block) == self.at) {
+                for (block, store) in stores {
+                    self.graph.blocks[block.0 as usize]
+                        .code
+                        .retain(|other| *other != store);
+                }
+                found.push(((space, bytes, offset), base, v));
+            }
+        }
+        found
+    }
+
+    /// What the iteration before loaded at the place that this one comes to need not be loaded again.
+    fn from_the_last(
+        &mut self,
+        header: B,
+        before: B,
+        phis: &[(Key, V)],
+        (entry, first): (&Versions, &Versions),
+    ) {
+        let end = self.graph.blocks.len() as u32;
+        let mut found = Vec::new();
+        for number in header.0..end {
+            let block = B(number);
+            if block != header && self.graph.block(block).from.first() != Some(&header) {
+                continue;
+            }
+            for &v in &self.graph.block(block).code {
+                let inst = self.graph.inst(v);
+                let Op::Load(space, bytes, offset, version) = inst.op else {
+                    continue;
+                };
+                let base = inst.args[0];
+                let object = self.object(base, space);
+                let Op::Address(size, signed) = self.graph.op(base) else {
+                    continue;
+                };
+                let (pointer, index) =
+                    (self.graph.inst(base).args[0], self.graph.inst(base).args[1]);
+                let Some((key, _)) = phis.iter().find(|(_, phi)| *phi == index) else {
+                    continue;
+                };
+                let Some(by) = self
+                    .env
+                    .get(key)
+                    .and_then(|last| self.moved_by(*last, index))
+                else {
+                    continue;
+                };
+                if !self.is_fixed(pointer, header, 0) || version != 0 && version != first.of(object)
+                {
+                    continue;
+                }
+                let last = if version == 0 {
+                    0
+                } else {
+                    self.versions.of(object)
+                };
+                let next = Op::Load(space, bytes, offset + by * i64::from(size), last);
+                let Some(&loaded) = self.known.get(&(next, inst.ty, inst.args.clone())) else {
+                    continue;
+                };
+                if loaded != v {
+                    found.push((block, v, loaded, (pointer, index, size, signed)));
+                }
+            }
+        }
+        let here = self.at;
+        for (block, v, loaded, (pointer, index, size, signed)) in found {
+            let Op::Load(space, bytes, offset, version) = self.graph.op(v) else {
+                continue;
+            };
+            self.hoist(pointer, header, before);
+            self.at = Some(before);
+            let start = self.graph.inst(index).args[0];
+            let at = self.moved(pointer, start, size, signed);
+            let at = self.offset(at, offset);
+            let (base, offset) = self.base(at);
+            let version = if version == 0 {
+                0
+            } else {
+                entry.of(self.object(base, space))
+            };
+            let ty = self.graph.ty(v);
+            let first = self.push(Op::Load(space, bytes, offset, version), ty, smallvec![base]);
+            self.graph.blocks[block.0 as usize]
+                .code
+                .retain(|other| *other != v);
+            self.graph.blocks[header.0 as usize].code.insert(0, v);
+            let inst = &mut self.graph.values[v.0 as usize];
+            inst.op = Op::Phi;
+            inst.block = header;
+            inst.args = smallvec![first, loaded];
+        }
+        self.at = here;
+    }
+
+    /// By how much a value is more than another one, where that is a constant.
+    fn moved_by(&self, v: V, from: V) -> Option<i64> {
+        let inst = self.graph.inst(v);
+        if inst.op != Op::Add {
+            return None;
+        }
+        match (inst.args[0] == from, inst.args[1] == from) {
+            (true, _) => self.graph.int(inst.args[1]),
+            (_, true) => self.graph.int(inst.args[0]),
+            _ => None,
         }
     }
 
@@ -747,7 +932,7 @@ impl Builder<'_> {
     }
 }
 
-fn uncast(expression: &Expr) -> &Expr {
+pub(super) fn uncast(expression: &Expr) -> &Expr {
     match &expression.kind {
         ExprKind::Cast(_, inner) => uncast(inner),
         ExprKind::List(parts) if parts.len() == 1 => uncast(&parts[0]),

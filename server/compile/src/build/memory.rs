@@ -318,7 +318,7 @@ impl Builder<'_> {
     }
 
     /// A pointer's base and its constant.
-    fn base(&self, pointer: V) -> (V, i64) {
+    pub(super) fn base(&self, pointer: V) -> (V, i64) {
         match self.graph.op(pointer) {
             Op::Offset(bytes) => (self.graph.inst(pointer).args[0], bytes),
             _ => (pointer, 0),

@@ -8,7 +8,7 @@ use warplens_ir::{
 };
 
 use super::Builder;
-use super::loops::{Parts, reads_memory, variables};
+use super::loops::{Parts, reads_memory, uncast, variables};
 use super::versions::Object;
 
 /// What a loop's parts do.
@@ -353,7 +353,7 @@ impl Walk<'_, '_, '_> {
                 }
                 let float = !expression.ty.is_int() || !a.ty.is_int();
                 let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
-                if divides && !matches!(b.kind, ExprKind::Int(_) | ExprKind::Float(_)) {
+                if divides && !is_easy_divisor(b, float) {
                     self.touched.calls |= float;
                     self.touched.weight += if float { 8 } else { 12 };
                     self.works(if float { 8 } else { 20 });
@@ -537,4 +537,14 @@ fn write_shape(expression: &Expr, into: &mut rustc_hash::FxHasher) -> Option<()>
         _ => return None,
     }
     Some(())
+}
+
+/// True for a constant by which a division is a product: any integer, a power of two among the others.
+fn is_easy_divisor(divisor: &Expr, float: bool) -> bool {
+    let value = match &uncast(divisor).kind {
+        ExprKind::Int(value) => Some(*value as f64),
+        ExprKind::Float(value) => value.as_ref().map(|value| value.value()),
+        _ => return false,
+    };
+    !float || value.is_some_and(|value| value != 0.0 && value.abs().log2().fract() == 0.0)
 }

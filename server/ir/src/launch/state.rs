@@ -464,7 +464,7 @@ impl<'p> Host<'p> {
     pub(super) fn unit_constant(&self, name: &str) -> Option<Value> {
         match self.unit.constant(name)? {
             Constant::Int(value, ty) => Some(Value::of(*value, ty)),
-            Constant::Data(_) => None,
+            Constant::Data(..) => None,
         }
     }
 

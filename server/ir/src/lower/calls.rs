@@ -709,6 +709,14 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
                     Type::Float { .. } | Type::Vector(..) => common,
                     _ => Type::FLOAT,
                 },
+                // Beside an integer the overload for `double` is taken.
+                _ if matches!(
+                    name,
+                    "pow" | "atan2" | "fmod" | "hypot" | "fdim" | "remainder"
+                ) && arguments.iter().any(|argument| argument.ty.is_int()) =>
+                {
+                    Type::DOUBLE
+                }
                 _ if common.is_float() || matches!(common, Type::Vector(..)) => common,
                 _ => Type::DOUBLE,
             };

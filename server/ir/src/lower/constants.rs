@@ -23,6 +23,37 @@ impl Lowering<'_> {
     }
 }
 
+/// The value of an expression of floating point made of numbers alone.
+pub(super) fn real(expression: &Expr) -> Option<f64> {
+    let value = match &expression.kind {
+        ExprKind::Float(value) => value.as_ref()?.value(),
+        ExprKind::Int(value) => *value as f64,
+        ExprKind::Cast(_, inner) if expression.ty.is_float() => real(inner)?,
+        ExprKind::List(parts) if parts.len() == 1 => real(&parts[0])?,
+        ExprKind::Unary(UnaryOp::Neg, inner) if expression.ty.is_float() => -real(inner)?,
+        ExprKind::Binary(op, a, b) if expression.ty.is_float() => {
+            let (a, b) = (real(a)?, real(b)?);
+            match op {
+                BinaryOp::Add => a + b,
+                BinaryOp::Sub => a - b,
+                BinaryOp::Mul => a * b,
+                BinaryOp::Div => a / b,
+                _ => return None,
+            }
+        }
+        _ => constant(expression)? as f64,
+    };
+    Some(rounded(value, &expression.ty))
+}
+
+/// A number as a type holds it.
+pub(super) fn rounded(value: f64, ty: &Type) -> f64 {
+    match ty {
+        Type::Float { bits: 32 } => f64::from(value as f32),
+        _ => value,
+    }
+}
+
 /// The value of an expression made of numbers alone.
 pub(crate) fn constant(expression: &Expr) -> Option<i64> {
     match &expression.kind {

@@ -452,7 +452,9 @@ impl Lowering<'_> {
         let make = |kind, ty| Expr { kind, ty, site };
         match self.unit.constant(name) {
             Some(Constant::Int(value, ty)) => return Some(make(ExprKind::Int(*value), ty.clone())),
-            Some(Constant::Data(ty)) => return Some(make(ExprKind::Float(None), ty.clone())),
+            Some(Constant::Data(value, ty)) => {
+                return Some(make(ExprKind::Float(*value), ty.clone()));
+            }
             None => {}
         }
         if let Some((ty, space)) = self.unit.global(name).cloned() {

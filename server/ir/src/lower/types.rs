@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warplens_syntax::Node;
 
-use super::constants::constant;
+use super::constants::{constant, real, rounded};
 use super::{Lowering, Named, Source, library, literals, parts, text_of};
 use crate::types::Bound;
 use crate::unit::{Constant, Found};
@@ -426,7 +426,13 @@ impl Lowering<'_> {
                     }
                 }
                 if constant_data && ty.is_float() && space.is_none() {
-                    found.constants.push((name, Constant::Data(ty)));
+                    let value = value.and_then(|value| {
+                        let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
+                        real(&read)
+                    });
+                    let value = value.map(|value| rounded(value, &ty).into());
+                    lowering.bind_number(&name, crate::ExprKind::Float(value), ty.clone());
+                    found.constants.push((name, Constant::Data(value, ty)));
                 } else if let Some(space) = space {
                     found.globals.push((name, (ty, space)));
                 } else if constant_data && !matches!(ty, Type::Pointer(..)) {
@@ -447,8 +453,12 @@ impl Lowering<'_> {
 
     /// A name that stands for a number from here on.
     pub(super) fn bind_constant(&mut self, name: &str, value: i64, ty: Type) {
+        self.bind_number(name, crate::ExprKind::Int(value), ty);
+    }
+
+    fn bind_number(&mut self, name: &str, kind: crate::ExprKind, ty: Type) {
         let expression = crate::Expr {
-            kind: crate::ExprKind::Int(value),
+            kind,
             ty,
             site: Site::default(),
         };
