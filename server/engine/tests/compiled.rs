@@ -152,9 +152,13 @@ fn constant_offsets_are_part_of_the_access() {
 
 #[test]
 fn a_double_literal_makes_the_arithmetic_double() {
-    let promoted = line("x = a[i] * 2.5;");
+    let promoted = line("x = a[i] * 0.1;");
     assert_eq!(count(&promoted, &[Class::Dmul]), 1);
     assert_eq!(count(&promoted, &[Class::F2f]), 2);
+    // 2.5 is the same number as a float: the product rounds once either way.
+    let exact = line("x = a[i] * 2.5;");
+    assert_eq!(count(&exact, &[Class::Fmul]), 1);
+    assert_eq!(count(&exact, &[Class::Dmul, Class::F2f]), 0);
 }
 
 #[test]
