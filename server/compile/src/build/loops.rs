@@ -19,6 +19,8 @@ const PARTIAL: u64 = 200;
 const RUNTIME: u64 = 4;
 /// The most machine instructions of a loop that the assembler unrolls whole, and of one that it unrolls further.
 const ASSEMBLER_FULL: u64 = 500;
+/// The former where no loads from device memory stand side by side.
+const ASSEMBLER_APART: u64 = 2000;
 const ASSEMBLER_PARTIAL: u64 = 58;
 /// The most loads of the latter.
 const ASSEMBLER_LOADS: u64 = 20;
@@ -81,8 +83,15 @@ impl Builder<'_> {
             while free && times * 2 <= most && trips % (times * 2) == 0 && !touched.exits {
                 times *= 2;
             }
-            let plain = free && !touched.together && !touched.calls;
-            if plain && trips.saturating_mul(touched.machine()) <= ASSEMBLER_FULL {
+            let plain = free && !touched.together && !touched.calls && !touched.forks;
+            // Many loads that nothing keeps apart would wait for each other's registers.
+            let apart = free
+                && !touched.calls
+                && !touched.forks
+                && !touched.exits
+                && (touched.together || touched.fetches == 0);
+            let all = trips.saturating_mul(touched.machine());
+            if apart && all <= ASSEMBLER_APART || plain && all <= ASSEMBLER_FULL {
                 self.written_out(parts, trips);
                 return;
             }

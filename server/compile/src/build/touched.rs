@@ -33,6 +33,8 @@ pub(crate) struct Touched {
     pub(super) calls: bool,
     /// Loads, stores, and operations of floating point.
     pub(super) loads: u64,
+    /// The loads among them from device memory.
+    pub(super) fetches: u64,
     pub(super) stores: u64,
     pub(super) flops: u64,
     /// Accesses and operations that are no part of an address.
@@ -64,6 +66,7 @@ impl Touched {
             .weight
             .saturating_add(times(inner.weight.saturating_sub(2)));
         self.loads = self.loads.saturating_add(times(inner.loads));
+        self.fetches = self.fetches.saturating_add(times(inner.fetches));
         self.stores = self.stores.saturating_add(times(inner.stores));
         self.flops = self.flops.saturating_add(times(inner.flops));
         self.work = self.work.saturating_add(times(inner.work));
@@ -150,6 +153,8 @@ impl Walk<'_, '_, '_> {
             }
         }
         self.touched.loads += 1;
+        let near = matches!(self.builder.object_of(place), Object::Shared(_));
+        self.touched.fetches += u64::from(!near);
         self.touched.work += 1;
         self.touched.weight += 1;
     }
@@ -260,6 +265,7 @@ impl Walk<'_, '_, '_> {
                     self.touched.changes.insert(Object::Everything);
                     self.touched.together = true;
                     self.touched.weight += 1;
+                    self.works(1);
                 }
                 StmtKind::Unknown(_) => self.touched.weight += 1,
             }
