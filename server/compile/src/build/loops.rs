@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
-use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, UnaryOp, VarId};
+use warplens_ir::{
+    BinaryOp, Builtin, Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, UnaryOp, VarId,
+};
 
 use super::touched::{Touched, Walk};
 use super::versions::{Object, Versions};
@@ -22,10 +24,10 @@ const ASSEMBLER_FULL: u64 = 500;
 /// The former where no loads from device memory stand side by side.
 const ASSEMBLER_APART: u64 = 2000;
 const ASSEMBLER_PARTIAL: u64 = 58;
-/// The most loads of the latter.
-const ASSEMBLER_LOADS: u64 = 20;
+/// The most loads and stores of the latter.
+const ASSEMBLER_ACCESSES: u64 = 20;
 /// The most iterations side by side that it unrolls further.
-const ASSEMBLER_TIMES: u64 = 8;
+const ASSEMBLER_TIMES: u64 = 16;
 
 /// A place of memory that a loop keeps in a register: its access, its base, the value at the loop's head.
 type Carried = ((Space, u8, i64), V, V);
@@ -100,11 +102,12 @@ impl Builder<'_> {
                 && turns >= 4
                 && times <= ASSEMBLER_TIMES
                 && touched.machine() * times <= ASSEMBLER_PARTIAL
-                && touched.loads * times <= ASSEMBLER_LOADS;
+                && touched.loads * times <= ASSEMBLER_ACCESSES;
             let copies = match turns {
                 _ if !further => 1,
                 512.. => 7,
                 256.. => 6,
+                64.. if turns % 5 == 0 && turns % 4 != 0 => 5,
                 64.. => 4,
                 _ if turns % 2 == 1 => 7,
                 _ => 6,
@@ -139,8 +142,9 @@ impl Builder<'_> {
                     && !self.calls
                     && !(self.counts_wide(parts) && from_constant)
                     && self.steps_evenly(parts)
+                    && (touched.stores == 0 || !self.starts_by_lane(parts, &touched))
                     && touched.machine() * times <= ASSEMBLER_PARTIAL
-                    && touched.loads * times <= ASSEMBLER_LOADS;
+                    && (touched.loads + touched.stores) * times <= ASSEMBLER_ACCESSES;
                 // 16, 8 and 4 iterations, and one; what is left over where the number of iterations is not plain, in
                 // fours again.
                 let left = further && !from_constant && self.counts_unsigned(parts);
@@ -210,6 +214,27 @@ impl Builder<'_> {
         }
         .statements(statements);
         touched
+    }
+
+    /// True for a counter that starts elsewhere in each thread.
+    fn starts_by_lane(&self, parts: Parts, touched: &Touched) -> bool {
+        let mut reads = Vec::new();
+        if let Some(condition) = parts.condition {
+            variables(condition, &mut reads);
+        }
+        let mut counters = reads.iter().filter(|id| touched.assigned.contains(id));
+        counters.any(|id| {
+            (self.env.get(&(*id, 0))).is_some_and(|start| self.hangs_on_thread(*start, 0))
+        })
+    }
+
+    fn hangs_on_thread(&self, v: V, depth: u32) -> bool {
+        let inst = self.graph.inst(v);
+        match inst.op {
+            Op::Builtin(Builtin::ThreadIdx(_) | Builtin::GlobalIdx(_)) => true,
+            _ if depth < 6 => (inst.args.iter()).any(|arg| self.hangs_on_thread(*arg, depth + 1)),
+            _ => false,
+        }
     }
 
     /// True for a counter without a sign.

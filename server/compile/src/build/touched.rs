@@ -194,7 +194,11 @@ impl Walk<'_, '_, '_> {
                     let before = self.touched.loads + self.touched.stores;
                     self.statements(then);
                     self.statements(otherwise);
-                    self.touched.forks |= self.touched.loads + self.touched.stores > before;
+                    if self.touched.loads + self.touched.stores > before {
+                        // Two branches and what they choose.
+                        self.touched.forks = true;
+                        self.touched.weight += 3;
+                    }
                 }
                 StmtKind::Loop {
                     init,
