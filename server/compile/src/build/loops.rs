@@ -15,6 +15,8 @@ use crate::graph::{B, End, Loop, Op, Space, Ty, V};
 
 /// The most operations that a loop written out may have, counted as LLVM does.
 const FULL: u64 = 440;
+/// The former where arrays of the thread's own become registers by it.
+const PRIVATE: u64 = 2000;
 /// The most operations of some iterations that stand side by side.
 const PARTIAL: u64 = 200;
 /// Most iterations side by side where the end of the loop is not known.
@@ -57,6 +59,13 @@ impl Builder<'_> {
             step,
             body,
         };
+        self.nesting += 1;
+        self.unrolled(statement, parts, unroll);
+        self.nesting -= 1;
+    }
+
+    /// A loop, written out as far as it is.
+    fn unrolled(&mut self, statement: &Stmt, parts: Parts, unroll: Option<u64>) {
         let touched = self.touched(statement, parts);
         let trips = self.trips(parts);
         // With the branch back.
@@ -73,9 +82,10 @@ impl Builder<'_> {
             let free = unroll.is_none() && !touched.loops;
             // The counter and its test go.
             let each = touched.weight.saturating_sub(2).max(1);
+            let full = if touched.subscripts { PRIVATE } else { FULL };
             if trips <= 1
                 || asked && trips <= 4096
-                || unroll.is_none() && trips.saturating_mul(each) <= FULL
+                || unroll.is_none() && trips.saturating_mul(each) <= full
             {
                 self.written_out(parts, trips);
                 return;
@@ -145,10 +155,14 @@ impl Builder<'_> {
                     && (touched.stores == 0 || !self.starts_by_lane(parts, &touched))
                     && touched.machine() * times <= ASSEMBLER_PARTIAL
                     && (touched.loads + touched.stores) * times <= ASSEMBLER_ACCESSES;
-                // 16, 8 and 4 iterations, and one; what is left over where the number of iterations is not plain, in
-                // fours again.
-                let left = further && !from_constant && self.counts_unsigned(parts);
-                (times, if further { 7 } else { 1 }, if left { 5 } else { 1 })
+                // 16, 8 and 4 iterations, and one; what is left over in fours again where the number of iterations is
+                // not plain, and written out within a loop.
+                let left = match further {
+                    true if !from_constant && self.counts_unsigned(parts) => 5,
+                    true if self.nesting > 1 => 3,
+                    _ => 1,
+                };
+                (times, if further { 7 } else { 1 }, left)
             }
             _ => (1, 1, 1),
         };

@@ -61,6 +61,8 @@ pub(crate) struct Builder<'k> {
     frames: Vec<Frame>,
     /// The loop that instructions stand in.
     within: Option<u32>,
+    /// Loops of the source around.
+    nesting: u32,
     /// How often the code stands in the program.
     copies: u32,
     site: Site,
@@ -109,6 +111,7 @@ impl<'k> Builder<'k> {
             volatile: false,
             frames: Vec::new(),
             within: None,
+            nesting: 0,
             copies: 1,
             site: kernel.name_site,
             in_memory,

@@ -27,6 +27,8 @@ pub(crate) struct Touched {
     /// They hold a loop, and one of a known number of iterations.
     pub(super) loops: bool,
     pub(super) written_out: bool,
+    /// They subscript an array of the thread's own with what varies.
+    pub(super) subscripts: bool,
     /// They hold a branch that is more than a choice between values: the assembler sees several blocks.
     pub(super) forks: bool,
     /// They call what the machine has no instruction for.
@@ -60,6 +62,7 @@ impl Touched {
         self.loops |= inner.loops;
         self.calls |= inner.calls;
         self.forks |= inner.forks;
+        self.subscripts |= inner.subscripts;
         self.written_out |= inner.written_out;
         let times = |each: u64| each.saturating_mul(turns);
         self.weight = self
@@ -119,6 +122,15 @@ impl Walk<'_, '_, '_> {
     }
 
     /// An index: what it computes is part of an address.
+    fn subscript(&mut self, base: &Expr, index: &Expr) {
+        let own = reached(base).is_some_and(|id| {
+            let var = self.builder.kernel.var(id);
+            var.storage == Storage::Local && matches!(var.ty, Type::Array(..))
+        });
+        self.touched.subscripts |= own && !matches!(index.kind, ExprKind::Int(_));
+        self.index(index);
+    }
+
     fn index(&mut self, index: &Expr) {
         let outer = std::mem::replace(&mut self.addressing, true);
         self.expression(index);
@@ -241,7 +253,13 @@ impl Walk<'_, '_, '_> {
                         self.all(parts);
                         self.depth -= 1;
                         std::mem::swap(&mut inner, self.touched);
-                        self.touched.add(inner, trips.unwrap_or(2).max(1));
+                        if trips.is_none() && step.is_some() && !inner.exits && !inner.loops {
+                            // It stands there in fours and once more, each with its tests.
+                            inner.weight = inner.weight.saturating_mul(5).saturating_add(25);
+                            self.touched.add(inner, 1);
+                        } else {
+                            self.touched.add(inner, trips.unwrap_or(2).max(1));
+                        }
                     }
                     if trips.is_none() {
                         self.touched.loops = true;
@@ -322,7 +340,7 @@ impl Walk<'_, '_, '_> {
             }
             ExprKind::Field(base, _) | ExprKind::Cast(_, base) => self.assign(base),
             ExprKind::Index(base, index) => {
-                self.index(index);
+                self.subscript(base, index);
                 if matches!(base.ty, warplens_ir::Type::Pointer(..)) {
                     let object = self.builder.object_of(base);
                     self.touched.changes.insert(object);
@@ -382,7 +400,7 @@ impl Walk<'_, '_, '_> {
                     self.load(expression);
                 }
                 self.index(a);
-                self.index(b);
+                self.subscript(a, b);
             }
             ExprKind::Assign(op, target, value) => {
                 let memory = !matches!(target.kind, ExprKind::Var(_));
@@ -435,7 +453,14 @@ impl Walk<'_, '_, '_> {
                         let double = matches!(expression.ty, Type::Float { bits: 64 });
                         let small = name.starts_with("__") || name.contains("exp");
                         self.touched.calls |= double || !small;
-                        if small && !double { 12 } else { 40 }
+                        // The root is one operation until late.
+                        if name.contains("sqrt") {
+                            2
+                        } else if small && !double {
+                            12
+                        } else {
+                            40
+                        }
                     }
                     _ => 1,
                 };
