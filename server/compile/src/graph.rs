@@ -1,5 +1,6 @@
 //! The optimised IR: values in single-assignment form, in blocks.
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use warplens_ir::{BinaryOp, Builtin, Site, VarId};
 
@@ -233,6 +234,8 @@ pub(crate) struct Graph {
     pub values: Vec<Inst>,
     pub blocks: Vec<Block>,
     pub loops: Vec<Loop>,
+    /// Addresses of which the source says that so many bytes divide them: those of vectors.
+    pub aligned: FxHashMap<V, u32>,
 }
 
 impl Graph {

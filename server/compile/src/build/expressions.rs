@@ -1,7 +1,9 @@
 //! Expressions as values.
 
 use smallvec::smallvec;
-use warplens_ir::{BinaryOp, Bits, Builtin, Expr, ExprKind, Function, MathClass, Type, UnaryOp};
+use warplens_ir::{
+    BinaryOp, Bits, Builtin, Expr, ExprKind, Function, LOADED, MathClass, Type, UnaryOp,
+};
 
 use super::memory::Place;
 use super::{Builder, Frame, Value, machine, scalars};
@@ -41,6 +43,20 @@ impl Builder<'_> {
             .into_iter()
             .map(|(_, part)| self.undefined(machine(&part)))
             .collect()
+    }
+
+    /// A structure that is loaded into variables for its fields, in their order.
+    fn loaded(&mut self, whole: &Expr, fields: &[Expr]) -> Value {
+        let mut scalars = self.value(whole).into_iter();
+        for field in fields {
+            let (Some(target), Some(v)) = (taken_from(field), scalars.next()) else {
+                self.value(field);
+                continue;
+            };
+            let place = self.place(target);
+            self.write(place, &target.ty, &smallvec![v]);
+        }
+        Value::new()
     }
 
     fn found(&mut self, expression: &Expr) -> Value {
@@ -163,7 +179,12 @@ impl Builder<'_> {
                 Place::Lost => smallvec![self.undefined(Ty::I64)],
             },
             ExprKind::Call(function, arguments) => self.call(function, arguments, expression),
-            ExprKind::List(parts) => self.list(parts, ty),
+            ExprKind::List(parts) => match parts.split_first() {
+                Some((whole, fields)) if fields.iter().any(|field| taken_from(field).is_some()) => {
+                    self.loaded(whole, fields)
+                }
+                _ => self.list(parts, ty),
+            },
             ExprKind::Inline(statements, result) => self.function(statements, *result, ty),
             ExprKind::Apply(routine, arguments) => {
                 let kernel = self.kernel;
@@ -913,6 +934,17 @@ impl Builder<'_> {
                 self.share(Op::Math(number), made, args)
             }
         }
+    }
+}
+
+/// A variable that takes a field of the structure loaded before it.
+fn taken_from(assignment: &Expr) -> Option<&Expr> {
+    match &assignment.kind {
+        ExprKind::Assign(None, target, value) => match &value.kind {
+            ExprKind::Opaque(reason, parts) if reason == LOADED && parts.is_empty() => Some(target),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

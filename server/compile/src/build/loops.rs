@@ -700,7 +700,11 @@ impl Builder<'_> {
                 let object = self.object_of(expression);
                 changes.iter().any(|changed| changed.meets(object)) || of(pointer)
             }
-            ExprKind::Inline(..) | ExprKind::Apply(..) | ExprKind::Opaque(..) => true,
+            ExprKind::Inline(statements, _) => {
+                let does = self.does(statements);
+                does.loads > 0 || !does.changes.is_empty()
+            }
+            ExprKind::Apply(..) | ExprKind::Opaque(..) => true,
             ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => of(a),
             ExprKind::Binary(_, a, b) => of(a) || of(b),
             ExprKind::Select(a, b, c) => of(a) || of(b) || of(c),
@@ -1010,6 +1014,13 @@ pub(super) fn variables(expression: &Expr, out: &mut Vec<VarId>) {
         | ExprKind::List(parts)
         | ExprKind::Opaque(_, parts)
         | ExprKind::Apply(_, parts) => parts.iter().for_each(|part| variables(part, out)),
+        ExprKind::Inline(statements, _) => {
+            for statement in statements {
+                if let StmtKind::Declare(_, Some(value)) | StmtKind::Expr(value) = &statement.kind {
+                    variables(value, out);
+                }
+            }
+        }
         _ => {}
     }
 }

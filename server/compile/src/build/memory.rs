@@ -30,6 +30,7 @@ impl Builder<'_> {
                     }
                     (Place::Own(id, _), None) => self.demote(id),
                     (Place::Memory(pointer, space), _) => {
+                        self.align(pointer, &base.ty);
                         Place::Memory(self.moved(pointer, at, size, true), space)
                     }
                     (Place::Lost, _) => Place::Lost,
@@ -63,6 +64,7 @@ impl Builder<'_> {
             ExprKind::Field(base, offset) => match self.place(base) {
                 Place::Own(id, at) => Place::Own(id, at + *offset as u32),
                 Place::Memory(pointer, space) => {
+                    self.align(pointer, &base.ty);
                     Place::Memory(self.offset(pointer, *offset as i64), space)
                 }
                 Place::Lost => Place::Lost,
@@ -76,6 +78,15 @@ impl Builder<'_> {
                 self.value(expression);
                 Place::Lost
             }
+        }
+    }
+
+    /// Remembers that a vector lies there.
+    fn align(&mut self, pointer: V, ty: &Type) {
+        let bytes = ty.align().min(16) as u32;
+        let (base, offset) = self.base(pointer);
+        if bytes > 4 && offset % i64::from(bytes) == 0 {
+            self.graph.aligned.insert(base, bytes);
         }
     }
 
