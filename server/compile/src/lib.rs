@@ -6,6 +6,7 @@
 pub mod assembly;
 mod build;
 mod class;
+mod frequency;
 mod graph;
 mod passes;
 mod recipes;
@@ -14,10 +15,12 @@ mod select;
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashSet;
-use warplens_ir::{Kernel, Site};
+use frequency::Share;
+use rustc_hash::{FxHashMap, FxHashSet};
+use warplens_ir::{Controls, Kernel, Site};
 
 pub use class::Class;
+pub use frequency::{Code, Executions, Frequency, Ways};
 
 /// How a kernel is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -43,6 +46,9 @@ pub struct Compiled {
     pub instructions: BTreeMap<Class, u64>,
     /// The same for each place of the source.
     pub places: Vec<(Site, Class, u32)>,
+    /// What is executed, and how often.
+    pub code: Vec<Code>,
+    frequencies: Vec<Share>,
     /// False where the kernel is too big to be followed to its end.
     pub complete: bool,
 }
@@ -51,6 +57,13 @@ impl Compiled {
     /// All instructions.
     pub fn total(&self) -> u64 {
         self.instructions.values().sum()
+    }
+
+    fn stands(&mut self, instruction: &select::Instruction, copies: u32) {
+        let count = instruction.count * copies;
+        *self.instructions.entry(instruction.class).or_default() += u64::from(count);
+        self.places
+            .push((instruction.site, instruction.class, count));
     }
 }
 
@@ -62,15 +75,19 @@ const CALLING: u32 = 24;
 
 /// Compiles a kernel.
 pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
+    let controls = Controls::of(kernel);
+    let build = |in_memory: &FxHashSet<_>| {
+        build::Builder::new(kernel, options, &controls, in_memory.clone()).run()
+    };
     let mut in_memory = FxHashSet::default();
-    let mut built = build::Builder::new(kernel, options, in_memory.clone()).run();
+    let mut built = build(&in_memory);
     // Arrays that turn out to lie in memory: once more, knowing it.
     for _ in 0..4 {
         if built.demoted.is_empty() {
             break;
         }
         in_memory.extend(built.demoted.iter().copied());
-        built = build::Builder::new(kernel, options, in_memory.clone()).run();
+        built = build(&in_memory);
     }
     let complete = !built.truncated && !built.cut;
     let calls = built.graph.values.iter().any(|v| v.op == graph::Op::System);
@@ -86,12 +103,28 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
     for var in &in_memory {
         compiled.local_bytes += kernel.var(*var).ty.size().next_multiple_of(4);
     }
-    for (instruction, copies) in code.all(&graph) {
-        let count = instruction.count * copies;
-        *compiled.instructions.entry(instruction.class).or_default() += u64::from(count);
-        compiled
-            .places
-            .push((instruction.site, instruction.class, count));
+    let mut executed: FxHashMap<(Frequency, Site, Class), usize> = FxHashMap::default();
+    for (instruction, copies, block) in code.all(&graph) {
+        let (class, site) = (instruction.class, instruction.site);
+        compiled.stands(instruction, copies);
+        let again = block.and_then(|block| block.again);
+        let here = block.map_or(Frequency::ONCE, |block| block.frequency);
+        for frequency in std::iter::once(here).chain(again) {
+            let at = *executed.entry((frequency, site, class)).or_insert_with(|| {
+                compiled.code.push(Code {
+                    site,
+                    class,
+                    count: 0,
+                    frequency,
+                });
+                compiled.code.len() - 1
+            });
+            compiled.code[at].count += instruction.count;
+        }
     }
+    for instruction in &code.aside {
+        compiled.stands(instruction, 1);
+    }
+    compiled.frequencies = graph.frequencies.list;
     compiled
 }

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use warplens_ir::{Builtin, Kernel, Site, Storage};
 
-use crate::graph::{B, End, Graph, Op, Space, Ty, Update, V};
+use crate::graph::{B, Block, End, Graph, Op, Space, Ty, Update, V};
 use crate::recipes::{self, Recipe};
 use crate::{Class, Options};
 
@@ -29,19 +29,24 @@ pub(crate) struct Instruction {
 #[derive(Debug)]
 pub(crate) struct Code {
     pub blocks: Vec<Vec<Instruction>>,
-    /// What stands once: constants, slow paths that calls share.
+    /// What stands and is executed once: constants.
     pub once: Vec<Instruction>,
+    /// Slow paths that calls share: they stand once, and hardly any call goes there.
+    pub aside: Vec<Instruction>,
     /// Values that other instructions do on the way.
     pub fused: Vec<bool>,
 }
 
 impl Code {
-    /// Every instruction with how often it stands in the program.
-    pub fn all<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = (&'a Instruction, u32)> {
+    /// Every instruction with how often it stands in the program, and its block where it has one.
+    pub fn all<'a>(
+        &'a self,
+        graph: &'a Graph,
+    ) -> impl Iterator<Item = (&'a Instruction, u32, Option<&'a Block>)> {
         let blocks = self.blocks.iter().zip(&graph.blocks);
         blocks
-            .flat_map(|(code, block)| code.iter().map(|instruction| (instruction, block.copies)))
-            .chain(self.once.iter().map(|instruction| (instruction, 1)))
+            .flat_map(|(code, block)| code.iter().map(move |i| (i, block.copies, Some(block))))
+            .chain(self.once.iter().map(|i| (i, 1, None)))
     }
 }
 
@@ -55,6 +60,7 @@ struct Selector<'a> {
     fused: Vec<bool>,
     code: Vec<Instruction>,
     once: Vec<Instruction>,
+    aside: Vec<Instruction>,
     recipes: FxHashSet<u16>,
     made: FxHashSet<i64>,
     wide: FxHashSet<u64>,
@@ -90,6 +96,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
         addressing,
         code: Vec::new(),
         once: Vec::new(),
+        aside: Vec::new(),
         recipes: FxHashSet::default(),
         made: FxHashSet::default(),
         wide: FxHashSet::default(),
@@ -110,6 +117,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
     Code {
         blocks,
         once: selector.once,
+        aside: selector.aside,
         fused: selector.fused,
     }
 }
@@ -360,8 +368,15 @@ impl Selector<'_> {
             let _ = first;
         }
         if self.recipes.insert(number) {
+            // What branches is no constant.
+            let shared = recipe.once.iter().any(|(class, _)| *class == Class::Bra);
+            let once = if shared {
+                &mut self.aside
+            } else {
+                &mut self.once
+            };
             for &(class, count) in &recipe.once {
-                self.once.push(Instruction {
+                once.push(Instruction {
                     class,
                     count,
                     site,

@@ -4,10 +4,11 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
-use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, Type, UnaryOp, VarId};
+use warplens_ir::{BinaryOp, Control, Expr, ExprKind, LoopKind, Stmt, Type, UnaryOp, VarId};
 
 use super::touched::{Touched, Walk};
 use super::{Builder, Env, Frame, Key};
+use crate::frequency::Share;
 use crate::graph::{B, End, Loop, Op, Space, V};
 
 /// The most operations that a loop written out may have, counted as LLVM does.
@@ -31,6 +32,7 @@ type Carried = ((Space, u8, i64), V, V);
 #[derive(Clone, Copy)]
 pub(super) struct Parts<'a> {
     pub(super) kind: LoopKind,
+    pub(super) control: Option<Control>,
     pub(super) condition: Option<&'a Expr>,
     pub(super) step: Option<&'a Expr>,
     pub(super) body: &'a [Stmt],
@@ -48,6 +50,7 @@ impl Builder<'_> {
     ) {
         let parts = Parts {
             kind,
+            control: self.controls.of_loop(statement),
             condition,
             step,
             body,
@@ -136,6 +139,7 @@ impl Builder<'_> {
         };
         if times > 1 && !touched.exits {
             self.kept(parts, &touched, times, copies);
+            self.left_over = times;
         }
         self.kept(parts, &touched, 1, 1);
     }
@@ -172,6 +176,7 @@ impl Builder<'_> {
     /// Every iteration, one behind the other.
     fn written_out(&mut self, parts: Parts, trips: u64) {
         let mut breaks = Vec::new();
+        let frequency = self.frequency;
         for _ in 0..trips {
             if self.at.is_none() || self.truncated {
                 break;
@@ -186,6 +191,7 @@ impl Builder<'_> {
                 self.value(step);
             }
         }
+        self.frequency = frequency;
         self.join(breaks);
     }
 
@@ -198,8 +204,14 @@ impl Builder<'_> {
 
     /// A loop that stays one.
     fn kept(&mut self, parts: Parts, touched: &Touched, times: u64, copies: u32) {
+        let left_over = std::mem::take(&mut self.left_over);
         let Some(before) = self.at else { return };
         let around = self.copies;
+        let frequency = self.frequency;
+        self.frequency = self.graph.frequencies.add(match left_over {
+            0 => Share::Turns(frequency, parts.control, times),
+            _ => Share::LeftOver(frequency, parts.control, left_over),
+        });
         self.copies = around.saturating_mul(copies).min(64);
         let mark = self.mark();
         let outer = self.within;
@@ -259,6 +271,7 @@ impl Builder<'_> {
             // Tested at the end of an iteration, and once before the first.
             if leave.len() == 1 {
                 self.graph.blocks[header.0 as usize].copies += around;
+                self.graph.blocks[header.0 as usize].again = Some(frequency);
             }
         }
         for turn in 0..times {
@@ -295,6 +308,7 @@ impl Builder<'_> {
         }
         self.within = outer;
         self.copies = around;
+        self.frequency = frequency;
         self.graph.loops[number as usize].end = B(self.graph.blocks.len() as u32);
         // Blocks that only lead out stand behind the loop.
         for (block, _) in &leave {
@@ -302,6 +316,7 @@ impl Builder<'_> {
             if stands.code.is_empty() && stands.end == End::Open {
                 stands.within = outer;
                 stands.copies = around;
+                stands.frequency = frequency;
             }
         }
         self.forget(mark);

@@ -11,9 +11,10 @@ mod memory;
 mod touched;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use warplens_ir::{Kernel, Site, Storage, Type, VarId};
+use warplens_ir::{Controls, Kernel, Site, Storage, Type, VarId};
 
 use crate::Options;
+use crate::frequency::Frequency;
 use crate::graph::{Args, B, Block, End, Graph, Inst, Op, Ty, V};
 
 /// A part of a variable: its first byte.
@@ -42,6 +43,7 @@ struct Frame {
 pub(crate) struct Builder<'k> {
     kernel: &'k Kernel,
     options: &'k Options,
+    controls: &'k Controls,
     pub(crate) graph: Graph,
     /// Where instructions go; nowhere where no thread comes.
     at: Option<B>,
@@ -56,6 +58,10 @@ pub(crate) struct Builder<'k> {
     within: Option<u32>,
     /// How often the code stands in the program.
     copies: u32,
+    /// How often the code is executed.
+    frequency: Frequency,
+    /// The loop that comes next runs the iterations that one of so many side by side left over.
+    left_over: u64,
     site: Site,
     /// Arrays and variables of a thread that lie in memory.
     pub(crate) in_memory: FxHashSet<VarId>,
@@ -84,11 +90,13 @@ impl<'k> Builder<'k> {
     pub(crate) fn new(
         kernel: &'k Kernel,
         options: &'k Options,
+        controls: &'k Controls,
         in_memory: FxHashSet<VarId>,
     ) -> Builder<'k> {
         let mut builder = Builder {
             kernel,
             options,
+            controls,
             graph: Graph::default(),
             at: None,
             env: Env::default(),
@@ -98,6 +106,8 @@ impl<'k> Builder<'k> {
             frames: Vec::new(),
             within: None,
             copies: 1,
+            frequency: Frequency::ONCE,
+            left_over: 0,
             site: kernel.name_site,
             in_memory,
             demoted: FxHashSet::default(),
@@ -148,6 +158,8 @@ impl<'k> Builder<'k> {
             code: Vec::new(),
             end: End::Open,
             copies: self.copies,
+            frequency: self.frequency,
+            again: None,
             within: self.within,
             from: smallvec::SmallVec::new(),
         });
