@@ -5,8 +5,11 @@
 //! frequent as the loop was; where some stand side by side, the loop has so many fewer turns and others are left over.
 //! Numbers come from whoever counted warps at the kernel's controls ([`Ways`]).
 
+use rustc_hash::FxHashMap;
 use warplens_ir::{Control, Site};
 
+use crate::graph::Graph;
+use crate::select::{self, Instruction, needs_move};
 use crate::{Class, Compiled};
 
 /// How often: an index into [`Compiled::frequencies`].
@@ -119,6 +122,56 @@ pub struct Code {
     pub count: u32,
     /// How often.
     pub frequency: Frequency,
+}
+
+/// The code of a kernel with how often it is executed; slow paths that calls share are not.
+pub(crate) fn executed(graph: &Graph, code: &select::Code) -> Vec<Code> {
+    let mut gathered = Gathered::default();
+    for (number, (instructions, block)) in code.blocks.iter().zip(&graph.blocks).enumerate() {
+        for (at, instruction) in instructions.iter().enumerate() {
+            if let Some(&phi) = code.moves.get(&(number, at)) {
+                // A constant is moved where control comes from.
+                let args = &graph.inst(phi).args;
+                for (&arg, from) in args.iter().zip(&block.from) {
+                    if needs_move(graph, arg) {
+                        gathered.add(instruction, 1, graph.block(*from).frequency);
+                    }
+                }
+                continue;
+            }
+            gathered.add(instruction, instruction.count, block.frequency);
+            if let Some(again) = block.again {
+                gathered.add(instruction, instruction.count, again);
+            }
+        }
+    }
+    for instruction in &code.once {
+        gathered.add(instruction, instruction.count, Frequency::ONCE);
+    }
+    gathered.code
+}
+
+#[derive(Default)]
+struct Gathered {
+    code: Vec<Code>,
+    known: FxHashMap<(Frequency, Site, Class), usize>,
+}
+
+impl Gathered {
+    fn add(&mut self, instruction: &Instruction, count: u32, frequency: Frequency) {
+        let (site, class) = (instruction.site, instruction.class);
+        let key = (frequency, site, class);
+        let at = *self.known.entry(key).or_insert_with(|| {
+            self.code.push(Code {
+                site,
+                class,
+                count: 0,
+                frequency,
+            });
+            self.code.len() - 1
+        });
+        self.code[at].count += count;
+    }
 }
 
 impl Compiled {

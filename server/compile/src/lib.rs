@@ -16,7 +16,7 @@ mod select;
 use std::collections::BTreeMap;
 
 use frequency::Share;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use warplens_ir::{Controls, Kernel, Site};
 
 pub use class::Class;
@@ -58,13 +58,6 @@ impl Compiled {
     pub fn total(&self) -> u64 {
         self.instructions.values().sum()
     }
-
-    fn stands(&mut self, instruction: &select::Instruction, copies: u32) {
-        let count = instruction.count * copies;
-        *self.instructions.entry(instruction.class).or_default() += u64::from(count);
-        self.places
-            .push((instruction.site, instruction.class, count));
-    }
 }
 
 /// Registers that every thread has besides: the stack's address, what the halves of pairs leave unused.
@@ -103,28 +96,14 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
     for var in &in_memory {
         compiled.local_bytes += kernel.var(*var).ty.size().next_multiple_of(4);
     }
-    let mut executed: FxHashMap<(Frequency, Site, Class), usize> = FxHashMap::default();
-    for (instruction, copies, block) in code.all(&graph) {
-        let (class, site) = (instruction.class, instruction.site);
-        compiled.stands(instruction, copies);
-        let again = block.and_then(|block| block.again);
-        let here = block.map_or(Frequency::ONCE, |block| block.frequency);
-        for frequency in std::iter::once(here).chain(again) {
-            let at = *executed.entry((frequency, site, class)).or_insert_with(|| {
-                compiled.code.push(Code {
-                    site,
-                    class,
-                    count: 0,
-                    frequency,
-                });
-                compiled.code.len() - 1
-            });
-            compiled.code[at].count += instruction.count;
-        }
+    for (instruction, copies) in code.all(&graph) {
+        let count = instruction.count * copies;
+        *compiled.instructions.entry(instruction.class).or_default() += u64::from(count);
+        compiled
+            .places
+            .push((instruction.site, instruction.class, count));
     }
-    for instruction in &code.aside {
-        compiled.stands(instruction, 1);
-    }
+    compiled.code = frequency::executed(&graph, &code);
     compiled.frequencies = graph.frequencies.list;
     compiled
 }

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use warplens_ir::{Builtin, Kernel, Site, Storage};
 
-use crate::graph::{B, Block, End, Graph, Op, Space, Ty, Update, V};
+use crate::graph::{B, End, Graph, Op, Space, Ty, Update, V};
 use crate::recipes::{self, Recipe};
 use crate::{Class, Options};
 
@@ -35,18 +35,17 @@ pub(crate) struct Code {
     pub aside: Vec<Instruction>,
     /// Values that other instructions do on the way.
     pub fused: Vec<bool>,
+    /// Moves of constants for a phi: by block and place there, the phi. They are executed on the ways to it.
+    pub moves: FxHashMap<(usize, usize), V>,
 }
 
 impl Code {
-    /// Every instruction with how often it stands in the program, and its block where it has one.
-    pub fn all<'a>(
-        &'a self,
-        graph: &'a Graph,
-    ) -> impl Iterator<Item = (&'a Instruction, u32, Option<&'a Block>)> {
+    /// Every instruction with how often it stands in the program.
+    pub fn all<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = (&'a Instruction, u32)> {
         let blocks = self.blocks.iter().zip(&graph.blocks);
         blocks
-            .flat_map(|(code, block)| code.iter().map(move |i| (i, block.copies, Some(block))))
-            .chain(self.once.iter().map(|i| (i, 1, None)))
+            .flat_map(|(code, block)| code.iter().map(|instruction| (instruction, block.copies)))
+            .chain(self.once.iter().chain(&self.aside).map(|i| (i, 1)))
     }
 }
 
@@ -61,6 +60,7 @@ struct Selector<'a> {
     code: Vec<Instruction>,
     once: Vec<Instruction>,
     aside: Vec<Instruction>,
+    moves: Vec<(usize, V)>,
     recipes: FxHashSet<u16>,
     made: FxHashSet<i64>,
     wide: FxHashSet<u64>,
@@ -97,6 +97,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
         code: Vec::new(),
         once: Vec::new(),
         aside: Vec::new(),
+        moves: Vec::new(),
         recipes: FxHashSet::default(),
         made: FxHashSet::default(),
         wide: FxHashSet::default(),
@@ -106,10 +107,13 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
     selector.fuse();
     selector.vectorise();
     let mut blocks = Vec::with_capacity(graph.blocks.len());
+    let mut moves = FxHashMap::default();
     for block in &graph.blocks {
         for &v in &block.code {
             selector.instruction(v);
         }
+        let number = blocks.len();
+        moves.extend(selector.moves.drain(..).map(|(at, v)| ((number, at), v)));
         blocks.push(std::mem::take(&mut selector.code));
     }
     selector.branches(&mut blocks);
@@ -119,7 +123,13 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
         once: selector.once,
         aside: selector.aside,
         fused: selector.fused,
+        moves,
     }
+}
+
+/// True for what a phi takes that lies in no register.
+pub(crate) fn needs_move(graph: &Graph, v: V) -> bool {
+    graph.op(v).is_operand() && graph.op(v) != Op::Undefined
 }
 
 impl Selector<'_> {
@@ -584,9 +594,10 @@ impl Selector<'_> {
                 let constants = inst
                     .args
                     .iter()
-                    .filter(|arg| graph.op(**arg).is_operand() && graph.op(**arg) != Op::Undefined)
+                    .filter(|arg| needs_move(graph, **arg))
                     .count();
                 if constants > 0 {
+                    self.moves.push((self.code.len(), v));
                     self.also(v, Class::Mov, constants as u32);
                 }
             }

@@ -256,6 +256,7 @@ pub(crate) fn branch(line: u32) -> Branch {
         taken_threads: Some(16.0 * 32_768.0),
         evaluations: Some(32_768.0),
         trips: None,
+        turns: Vec::new(),
         certainty: Certainty::Exact,
         why: None,
         constraints: Vec::new(),

@@ -206,6 +206,10 @@ impl Builder<'_> {
     fn kept(&mut self, parts: Parts, touched: &Touched, times: u64, copies: u32) {
         let left_over = std::mem::take(&mut self.left_over);
         let Some(before) = self.at else { return };
+        let enters = parts.condition.is_some_and(|condition| {
+            let first = self.fold(condition, &FxHashMap::default(), &FxHashSet::default());
+            first.is_some_and(|first| first != 0)
+        });
         let around = self.copies;
         let frequency = self.frequency;
         self.frequency = self.graph.frequencies.add(match left_over {
@@ -271,7 +275,16 @@ impl Builder<'_> {
             // Tested at the end of an iteration, and once before the first.
             if leave.len() == 1 {
                 self.graph.blocks[header.0 as usize].copies += around;
-                self.graph.blocks[header.0 as usize].again = Some(frequency);
+                // That it runs at all may be known.
+                if !enters {
+                    self.graph.blocks[header.0 as usize].again = Some(frequency);
+                }
+                // The assembler keeps one test of four.
+                if copies > 1 && (enters || self.is_counted(parts, touched)) {
+                    let turns = Share::Turns(frequency, parts.control, times * 4);
+                    let turns = self.graph.frequencies.add(turns);
+                    self.graph.blocks[header.0 as usize].frequency = turns;
+                }
             }
         }
         for turn in 0..times {
