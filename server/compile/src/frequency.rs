@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 use warplens_ir::{Control, Site};
 
-use crate::graph::Graph;
+use crate::graph::{Graph, Op, V};
 use crate::select::{self, Instruction, needs_move};
 use crate::{Class, Compiled};
 
@@ -120,6 +120,8 @@ pub struct Code {
     pub class: Class,
     /// How many are executed each time.
     pub count: u32,
+    /// Loads and stores of the source that they do: a wide load of shared memory does several. 0 for other classes.
+    pub accesses: u32,
     /// How often.
     pub frequency: Frequency,
 }
@@ -134,21 +136,33 @@ pub(crate) fn executed(graph: &Graph, code: &select::Code) -> Vec<Code> {
                 let args = &graph.inst(phi).args;
                 for (&arg, from) in args.iter().zip(&block.from) {
                     if needs_move(graph, arg) {
-                        gathered.add(instruction, 1, graph.block(*from).frequency);
+                        gathered.add(instruction, 1, 0, graph.block(*from).frequency);
                     }
                 }
                 continue;
             }
-            gathered.add(instruction, instruction.count, block.frequency);
-            if let Some(again) = block.again {
-                gathered.add(instruction, instruction.count, again);
+            let accesses = accesses(graph, instruction);
+            for frequency in std::iter::once(block.frequency).chain(block.again) {
+                gathered.add(instruction, instruction.count, accesses, frequency);
             }
         }
     }
     for instruction in &code.once {
-        gathered.add(instruction, instruction.count, Frequency::ONCE);
+        gathered.add(instruction, instruction.count, 0, Frequency::ONCE);
     }
     gathered.code
+}
+
+fn accesses(graph: &Graph, instruction: &Instruction) -> u32 {
+    match instruction.class {
+        Class::Ldg | Class::Lds | Class::Ldl | Class::Ldc => {
+            let is_load = |v: &&V| matches!(graph.op(**v), Op::Load(..));
+            let loads = instruction.values.iter().filter(is_load).count() as u32;
+            instruction.count * loads.max(1)
+        }
+        Class::Stg | Class::Sts | Class::Stl => instruction.count,
+        _ => 0,
+    }
 }
 
 #[derive(Default)]
@@ -158,7 +172,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, instruction: &Instruction, count: u32, frequency: Frequency) {
+    fn add(&mut self, instruction: &Instruction, count: u32, accesses: u32, frequency: Frequency) {
         let (site, class) = (instruction.site, instruction.class);
         let key = (frequency, site, class);
         let at = *self.known.entry(key).or_insert_with(|| {
@@ -166,11 +180,13 @@ impl Gathered {
                 site,
                 class,
                 count: 0,
+                accesses: 0,
                 frequency,
             });
             self.code.len() - 1
         });
         self.code[at].count += count;
+        self.code[at].accesses += accesses;
     }
 }
 

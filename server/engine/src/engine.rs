@@ -1089,7 +1089,7 @@ impl Engine {
         let running = Running::new(&compiled, &facts);
         let executed = running.as_ref().map(Running::executed);
         if let Some(running) = running {
-            running.weigh(&mut facts.flow);
+            running.weigh(&mut facts.flow, &facts.accesses);
         }
         facts.registers_per_thread = registers;
         facts.local_bytes_per_thread = compiled.local_bytes;
@@ -1127,7 +1127,7 @@ impl Engine {
             };
             let mut facts = facts_for(changed);
             if let Some(running) = Running::new(&compiled, &facts) {
-                running.weigh(&mut facts.flow);
+                running.weigh(&mut facts.flow, &facts.accesses);
             }
             if let Some(bytes) = said_shared {
                 facts.static_shared_bytes = bytes;
