@@ -43,7 +43,7 @@ impl<'a> Running<'a> {
             Cell::new(launch.block_source.is_assumption() || launch.grid_source.is_assumption());
         let executions = compiled.executions(&|control| {
             let way = facts.ways.get(control.0 as usize)?.as_ref()?;
-            assumed.set(assumed.get() | !way.exact);
+            assumed.set(assumed.get() || !way.exact);
             Some(Ways {
                 reached: way.reached,
                 taken: way.taken,

@@ -113,3 +113,35 @@ fn accesses_are_executed_as_often_as_they_are_requested() {
         assert_eq!(have, want / warps, "barriers of {kernel}");
     }
 }
+
+/// Sums in an array whose subscripts are known lie in registers, as one in a variable does.
+#[test]
+fn an_array_in_registers_moves_no_memory() {
+    let moved = |declared: &str, sum: &str| {
+        let text = format!(
+            "// warplens: grid=256 block=256\n\
+             __global__ void k(float *__restrict__ o, const float *__restrict__ a) {{\n\
+             int i = blockIdx.x * 256 + threadIdx.x;\n{declared}\n\
+             for (int j = 0; j < 8; ++j) {sum} += a[i + j * 65536];\no[i] = {sum};\n}}\n"
+        );
+        let analysis = analysed(&text, "k");
+        let estimates = analysis.estimates();
+        let auto = estimates.iter().find(|(model, _)| model.name() == "auto");
+        auto.expect("always there").1.detail["l2_bytes"]
+    };
+    let variable = moved("float s = 0.0f;", "s");
+    assert_eq!(moved("float s[2] = {0.0f, 0.0f};", "s[1]"), variable);
+    // Eight loads and a store of 4 bytes by each of 65536 threads.
+    assert_eq!(variable, 9.0 * 4.0 * 65536.0);
+}
+
+#[test]
+fn what_is_assumed_is_said() {
+    let given = "// warplens: grid=4 block=64 n=192\n";
+    let kernel = "__global__ void k(float *o, int n) {\n\
+                  int i = blockIdx.x * 64 + threadIdx.x;\nif (i < n) o[i] = 1.0f;\n}\n";
+    let known = analysed(&format!("{given}{kernel}"), "k");
+    assert!(!known.executed.as_ref().expect("followed").assumed);
+    let assumed = analysed(kernel, "k");
+    assert!(assumed.executed.as_ref().expect("followed").assumed);
+}
