@@ -13,6 +13,12 @@ use crate::value::PartId;
 /// Cases looked at for one loop's trip counts, at most: they seldom repeat.
 const LOOP_BUDGET: u32 = 2048;
 
+/// Numbers of iterations that are listed for one loop, at most.
+const MOST_TURNS_LISTED: usize = 16;
+
+/// Warps that come by, that take it with some lane, that split.
+type Sides = (f64, f64, f64);
+
 /// Who says how probable a condition is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum From {
@@ -62,6 +68,7 @@ pub(crate) fn counted(branch: &mut Branch, ways: Ways) {
     branch.taken_threads = (!counts_ways(branch.kind)).then_some(ways.taken_threads);
     if branch.kind == BranchKind::Loop {
         branch.trips = Some(share(ways.iterations).unwrap_or(0.0));
+        branch.turns.clear();
     }
     let agreed = ways.agreement != Agreement::Several;
     branch.uniformity = if ways.split > 0.0 {
@@ -119,6 +126,7 @@ impl Measure<'_> {
                     0.0
                 }
             }),
+            turns: Vec::new(),
             certainty: Certainty::Unknown,
             why: draft.why.clone().or_else(|| context.why.clone()),
             constraints: Vec::new(),
@@ -165,7 +173,12 @@ impl Measure<'_> {
             return branch;
         }
         let (sum, same, complete) = if counts_ways(draft.kind) {
-            self.trips(condition, context)
+            let (sum, turns, same, complete) = self.trips(condition, context);
+            // Of a loop that may be left before, these are not the iterations.
+            if draft.kind == BranchKind::Loop && draft.why.is_none() && complete {
+                branch.turns = turns;
+            }
+            (sum, same, complete)
         } else {
             let (sum, threads, same, complete) = self.sides(condition, context);
             // Of a routine's body it is not followed which threads come there.
@@ -289,7 +302,7 @@ impl Measure<'_> {
 
     /// Warps that reach a loop, that run it with some lane, whose lanes differ in trips; whether all trips
     /// of the launch are one number.
-    fn trips(&self, trips: Id, context: &Context) -> ((f64, f64, f64), bool, bool) {
+    fn trips(&self, trips: Id, context: &Context) -> (Sides, Vec<(u64, f64)>, bool, bool) {
         let guards = context.guards();
         let roots = [(trips, 0)];
         let query = Query {
@@ -302,6 +315,8 @@ impl Measure<'_> {
         let (mut all, mut some, mut split) = (0.0, 0.0, 0.0);
         let mut one: Option<i64> = None;
         let mut same = true;
+        let mut turns: Vec<(u64, f64)> = Vec::new();
+        let mut many = false;
         let complete = self
             .budget
             .visit(self.domain, &*self.arena, &query, &mut |case| {
@@ -317,8 +332,18 @@ impl Measure<'_> {
                 all += case.weight;
                 some += if most > 0 { case.weight } else { 0.0 };
                 split += if least == most { 0.0 } else { case.weight };
+                // The warp goes on until its last lane is done.
+                let most = most.max(0) as u64;
+                match turns.iter().position(|(of, _)| *of == most) {
+                    Some(at) => turns[at].1 += case.weight,
+                    None if turns.len() < MOST_TURNS_LISTED => turns.push((most, case.weight)),
+                    None => many = true,
+                }
             });
-        ((all, some, split), same, complete)
+        if many {
+            turns.clear();
+        }
+        ((all, some, split), turns, same, complete)
     }
 
     /// One value at each evaluation in the whole launch: it hangs on loop counters and fixed values alone.

@@ -483,6 +483,12 @@ impl Executor<'_> {
             // The second operand is evaluated only where the first does not decide.
             let outer = self.context;
             self.enter(x, op == IrOp::LogicalAnd, usize::MAX, false);
+            let second = self.context;
+            let contexts = match op {
+                IrOp::LogicalAnd => (outer, second, None),
+                _ => (outer, outer, Some(second)),
+            };
+            self.parted(left, usize::MAX, contexts);
             let mut b = self.eval(right);
             self.context = outer;
             let second = self.as_int(&b);
@@ -826,8 +832,10 @@ impl Executor<'_> {
         self.enter(truth, true, branch, false);
         let x = self.eval(a);
         let taken = self.static_operations - before;
+        let on_taken = self.context;
         self.context = outer;
         self.enter(truth, false, branch, false);
+        self.parted(condition, branch, (outer, on_taken, Some(self.context)));
         let mut y = self.eval(b);
         self.context = outer;
         self.set_operations(branch, taken, self.static_operations - before - taken);

@@ -23,6 +23,7 @@ use crate::lockstep;
 use crate::routine::Routines;
 use crate::undefined::Doubt;
 use crate::value::{Array, ArrayId, Kind, Part, PartId, Value, address};
+use crate::ways::WayDraft;
 use crate::{Request, facts};
 
 /// The value of an integer parameter that nobody gave.
@@ -75,6 +76,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) doubted: Option<Doubt>,
     pub(crate) accesses: Vec<AccessDraft>,
     pub(crate) branches: Vec<BranchDraft>,
+    /// Where control parted.
+    pub(crate) ways: Vec<WayDraft>,
     pub(crate) barriers: Vec<BarrierDraft>,
     pub(crate) counts: FxHashMap<(usize, OpClass), f64>,
     pub(crate) static_operations: u32,
@@ -200,6 +203,7 @@ impl<'a> Executor<'a> {
             doubted: None,
             accesses: Vec::new(),
             branches: Vec::new(),
+            ways: Vec::new(),
             barriers: Vec::new(),
             counts: FxHashMap::default(),
             static_operations: 0,
@@ -645,6 +649,7 @@ impl<'a> Executor<'a> {
         self.enter(truth, false, branch, false);
         self.dependence.region(line);
         let other = self.context;
+        self.parted(condition, branch, (outer, taken, Some(other)));
         let other_exits = self.block_of(otherwise);
         let other_flow = std::mem::replace(&mut self.flow, saved);
         self.context = outer;
@@ -951,6 +956,7 @@ impl<'a> Executor<'a> {
         let local_bytes_per_thread = self.local_bytes();
         let bodies = self.routines.totals(&executions);
         let flow = flow::finish(std::mem::take(&mut self.flow), &executions, &bodies);
+        let ways = self.finished_ways(&executions, &branches, assumed);
         let latency = |link| latency_on(self.profile, link);
         let (dependence, first_uses) =
             self.dependence
@@ -968,6 +974,7 @@ impl<'a> Executor<'a> {
             branches,
             counts,
             flow,
+            ways,
             dependence,
             shared_arrays: self.shared.into_iter().map(|(_, array)| array).collect(),
             static_shared_bytes,

@@ -382,6 +382,21 @@ pub struct BarrierHazard {
     pub when: String,
 }
 
+/// How warps go on where control parts, over the launch.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Way {
+    /// Warps that come there.
+    pub reached: f64,
+    /// Those of which some lane takes it; of a loop, the iterations of warps.
+    pub taken: f64,
+    /// Those of which some lane does not; of a loop nothing.
+    pub other: f64,
+    /// Loops: iterations of a warp, and how many warps have so many, where that was followed.
+    pub turns: Vec<(u64, f64)>,
+    /// Nothing was assumed that these figures hang on.
+    pub exact: bool,
+}
+
 /// One branch or loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Branch {
@@ -403,6 +418,9 @@ pub struct Branch {
     pub evaluations: Option<f64>,
     /// Loops: iterations of a warp that enters, averaged.
     pub trips: Option<f64>,
+    /// The same warp by warp: so many iterations, and how many warps have them. Empty where they are of many
+    /// numbers, or that was not followed.
+    pub turns: Vec<(u64, f64)>,
     /// How sure.
     pub certainty: Certainty,
     /// Why not exact.
@@ -668,6 +686,9 @@ pub struct KernelFacts {
     pub counts: Vec<Count>,
     /// The average warp's work.
     pub flow: Vec<Node>,
+    /// How warps go on at each [`warplens_ir::Control`] of the kernel, by its number; `None` where the analysis
+    /// did not come.
+    pub ways: Vec<Option<Way>>,
     /// Which operations wait for which.
     pub dependence: Dependence,
     /// Shared arrays.

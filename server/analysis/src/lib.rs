@@ -20,6 +20,7 @@ mod loops;
 mod routine;
 mod undefined;
 mod value;
+mod ways;
 
 use warplens_hardware::Profile;
 use warplens_ir::Kernel;

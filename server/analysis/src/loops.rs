@@ -224,6 +224,7 @@ impl Executor<'_> {
         }
         let body_flow = std::mem::replace(&mut self.flow, saved);
         self.context = outer;
+        self.parted(statement, branch, (outer, inner, None));
         if let Some(draft) = self.branches.get_mut(branch) {
             draft.inner = Some(inner);
             draft.taken_operations = self.static_operations - start;

@@ -368,6 +368,7 @@ impl Executor<'_> {
         self.accesses.truncate(accesses);
         self.branches.truncate(branches);
         self.contexts.truncate(contexts);
+        self.ways.retain(|way| way.outer < contexts);
         if self.steps != u32::MAX {
             self.lost.truncate(lost);
         }

@@ -4,6 +4,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use warplens_ir::{BinaryOp, Builtin, Site, VarId};
 
+use crate::frequency::{Frequencies, Frequency};
+
 /// A value: an index into [`Graph::values`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct V(pub u32);
@@ -207,6 +209,10 @@ pub(crate) struct Block {
     pub end: End,
     /// How often its code stands in the program.
     pub copies: u32,
+    /// How often it is executed.
+    pub frequency: Frequency,
+    /// The test of a loop is executed once more, before the first iteration: so often.
+    pub again: Option<Frequency>,
     /// The innermost loop that it stands in: an index into [`Graph::loops`].
     pub within: Option<u32>,
     /// Blocks that lead here; the arguments of a phi have this order.
@@ -236,6 +242,7 @@ pub(crate) struct Graph {
     pub loops: Vec<Loop>,
     /// Addresses of which the source says that so many bytes divide them: those of vectors.
     pub aligned: FxHashMap<V, u32>,
+    pub frequencies: Frequencies,
 }
 
 impl Graph {

@@ -6,6 +6,7 @@
 pub mod assembly;
 mod build;
 mod class;
+mod frequency;
 mod graph;
 mod passes;
 mod recipes;
@@ -14,10 +15,12 @@ mod select;
 
 use std::collections::BTreeMap;
 
+use frequency::Share;
 use rustc_hash::FxHashSet;
-use warplens_ir::{Kernel, Site};
+use warplens_ir::{Controls, Kernel, Site};
 
 pub use class::Class;
+pub use frequency::{Code, Executions, Frequency, Ways};
 
 /// How a kernel is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -43,6 +46,9 @@ pub struct Compiled {
     pub instructions: BTreeMap<Class, u64>,
     /// The same for each place of the source.
     pub places: Vec<(Site, Class, u32)>,
+    /// What is executed, and how often.
+    pub code: Vec<Code>,
+    frequencies: Vec<Share>,
     /// False where the kernel is too big to be followed to its end.
     pub complete: bool,
 }
@@ -62,15 +68,19 @@ const CALLING: u32 = 24;
 
 /// Compiles a kernel.
 pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
+    let controls = Controls::of(kernel);
+    let build = |in_memory: &FxHashSet<_>| {
+        build::Builder::new(kernel, options, &controls, in_memory.clone()).run()
+    };
     let mut in_memory = FxHashSet::default();
-    let mut built = build::Builder::new(kernel, options, in_memory.clone()).run();
+    let mut built = build(&in_memory);
     // Arrays that turn out to lie in memory: once more, knowing it.
     for _ in 0..4 {
         if built.demoted.is_empty() {
             break;
         }
         in_memory.extend(built.demoted.iter().copied());
-        built = build::Builder::new(kernel, options, in_memory.clone()).run();
+        built = build(&in_memory);
     }
     let complete = !built.truncated && !built.cut;
     let calls = built.graph.values.iter().any(|v| v.op == graph::Op::System);
@@ -93,5 +103,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
             .places
             .push((instruction.site, instruction.class, count));
     }
+    compiled.code = frequency::executed(&graph, &code);
+    compiled.frequencies = graph.frequencies.list;
     compiled
 }

@@ -29,10 +29,14 @@ pub(crate) struct Instruction {
 #[derive(Debug)]
 pub(crate) struct Code {
     pub blocks: Vec<Vec<Instruction>>,
-    /// What stands once: constants, slow paths that calls share.
+    /// What stands and is executed once: constants.
     pub once: Vec<Instruction>,
+    /// Slow paths that calls share: they stand once, and hardly any call goes there.
+    pub aside: Vec<Instruction>,
     /// Values that other instructions do on the way.
     pub fused: Vec<bool>,
+    /// Moves of constants for a phi: by block and place there, the phi. They are executed on the ways to it.
+    pub moves: FxHashMap<(usize, usize), V>,
 }
 
 impl Code {
@@ -41,7 +45,7 @@ impl Code {
         let blocks = self.blocks.iter().zip(&graph.blocks);
         blocks
             .flat_map(|(code, block)| code.iter().map(|instruction| (instruction, block.copies)))
-            .chain(self.once.iter().map(|instruction| (instruction, 1)))
+            .chain(self.once.iter().chain(&self.aside).map(|i| (i, 1)))
     }
 }
 
@@ -55,6 +59,8 @@ struct Selector<'a> {
     fused: Vec<bool>,
     code: Vec<Instruction>,
     once: Vec<Instruction>,
+    aside: Vec<Instruction>,
+    moves: Vec<(usize, V)>,
     recipes: FxHashSet<u16>,
     made: FxHashSet<i64>,
     wide: FxHashSet<u64>,
@@ -90,6 +96,8 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
         addressing,
         code: Vec::new(),
         once: Vec::new(),
+        aside: Vec::new(),
+        moves: Vec::new(),
         recipes: FxHashSet::default(),
         made: FxHashSet::default(),
         wide: FxHashSet::default(),
@@ -99,10 +107,13 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
     selector.fuse();
     selector.vectorise();
     let mut blocks = Vec::with_capacity(graph.blocks.len());
+    let mut moves = FxHashMap::default();
     for block in &graph.blocks {
         for &v in &block.code {
             selector.instruction(v);
         }
+        let number = blocks.len();
+        moves.extend(selector.moves.drain(..).map(|(at, v)| ((number, at), v)));
         blocks.push(std::mem::take(&mut selector.code));
     }
     selector.branches(&mut blocks);
@@ -110,8 +121,15 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
     Code {
         blocks,
         once: selector.once,
+        aside: selector.aside,
         fused: selector.fused,
+        moves,
     }
+}
+
+/// True for what a phi takes that lies in no register.
+pub(crate) fn needs_move(graph: &Graph, v: V) -> bool {
+    graph.op(v).is_operand() && graph.op(v) != Op::Undefined
 }
 
 impl Selector<'_> {
@@ -360,8 +378,15 @@ impl Selector<'_> {
             let _ = first;
         }
         if self.recipes.insert(number) {
+            // What branches is no constant.
+            let shared = recipe.once.iter().any(|(class, _)| *class == Class::Bra);
+            let once = if shared {
+                &mut self.aside
+            } else {
+                &mut self.once
+            };
             for &(class, count) in &recipe.once {
-                self.once.push(Instruction {
+                once.push(Instruction {
                     class,
                     count,
                     site,
@@ -569,9 +594,10 @@ impl Selector<'_> {
                 let constants = inst
                     .args
                     .iter()
-                    .filter(|arg| graph.op(**arg).is_operand() && graph.op(**arg) != Op::Undefined)
+                    .filter(|arg| needs_move(graph, **arg))
                     .count();
                 if constants > 0 {
+                    self.moves.push((self.code.len(), v));
                     self.also(v, Class::Mov, constants as u32);
                 }
             }

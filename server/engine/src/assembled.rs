@@ -216,6 +216,7 @@ fn result(
         } else {
             by_name(&kernel.instructions)
         },
+        warp_instructions: None,
         estimates: models
             .iter()
             .map(|model| (model.name().to_owned(), no_estimate()))

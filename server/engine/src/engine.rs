@@ -26,6 +26,7 @@ use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, di
 use crate::compilers::{CompilerWord, Words};
 use crate::counting::Counting;
 use crate::estimates::Estimates;
+use crate::executed::Running;
 use crate::hosts::Kinds;
 use crate::launch::{self, Given, Resolved};
 use crate::options::{BuildOptions, kernel_names};
@@ -1085,6 +1086,11 @@ impl Engine {
             })
         };
         let mut facts = facts_for(launch);
+        let running = Running::new(&compiled, &facts);
+        let executed = running.as_ref().map(Running::executed);
+        if let Some(running) = running {
+            running.weigh(&mut facts.flow, &facts.accesses);
+        }
         facts.registers_per_thread = registers;
         facts.local_bytes_per_thread = compiled.local_bytes;
         if let Some(bytes) = said_shared {
@@ -1120,6 +1126,9 @@ impl Engine {
                 ..launch
             };
             let mut facts = facts_for(changed);
+            if let Some(running) = Running::new(&compiled, &facts) {
+                running.weigh(&mut facts.flow, &facts.accesses);
+            }
             if let Some(bytes) = said_shared {
                 facts.static_shared_bytes = bytes;
             }
@@ -1159,6 +1168,7 @@ impl Engine {
             undefined: kernel.undefined.clone(),
             fingerprint: lowered.fingerprint,
             compiled,
+            executed,
             facts,
         }
     }

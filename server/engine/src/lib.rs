@@ -9,6 +9,7 @@ mod compilers;
 mod counting;
 mod engine;
 mod estimates;
+mod executed;
 mod fixes;
 mod hosts;
 mod launch;
@@ -38,6 +39,7 @@ use warplens_toolchain::Said;
 
 pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
+pub use executed::Executed;
 pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
 
 /// Values given from outside the file for this session or this command.
@@ -142,6 +144,8 @@ pub struct KernelAnalysis {
     pub(crate) fingerprint: u64,
     /// What the machine executes.
     pub compiled: Arc<warplens_compile::Compiled>,
+    /// What its warps execute, where that could be followed.
+    pub executed: Option<Executed>,
 }
 
 /// A kernel's analysis and where the kernel stands now.

@@ -13,7 +13,8 @@ use warplens_syntax::Document;
 
 use crate::settings::{Settings, unknown_gpu};
 use crate::{
-    Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Spoken, Variants, wire,
+    Cancel, Engine, Executed, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Spoken,
+    Variants, wire,
 };
 
 /// Letters of source that a loss quotes.
@@ -356,6 +357,7 @@ fn result(
             })
             .collect(),
         instructions: by_name(&analysis.compiled.instructions),
+        warp_instructions: analysis.executed.as_ref().map(warp_instructions),
         estimates: analysis
             .estimates()
             .iter()
@@ -517,6 +519,23 @@ pub(crate) fn by_name(instructions: &BTreeMap<Class, u64>) -> BTreeMap<String, f
     let total: u64 = instructions.values().sum();
     found.insert("total".to_owned(), total as f64);
     found
+}
+
+fn warp_instructions(executed: &Executed) -> wire::WarpInstructions {
+    let mut classes: BTreeMap<String, f64> = executed
+        .classes
+        .iter()
+        .map(|(class, count)| (class.name().to_owned(), *count))
+        .collect();
+    classes.insert("total".to_owned(), executed.total());
+    wire::WarpInstructions {
+        classes,
+        certainty: if executed.assumed {
+            "assumed"
+        } else {
+            "estimated"
+        },
+    }
 }
 
 fn compiler(said: &Spoken) -> wire::Compiler {

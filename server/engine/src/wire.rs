@@ -56,6 +56,8 @@ pub struct KernelResult {
     /// Static instructions of the compiled kernel by class: as predicted, or as the compiler made them where
     /// `registers_source` is `compiler`. Empty where not known.
     pub instructions: BTreeMap<String, f64>,
+    /// Instructions that the warps of the launch execute; `null` where the compiled kernel could not be followed.
+    pub warp_instructions: Option<WarpInstructions>,
     /// By model name.
     pub estimates: BTreeMap<String, Estimate>,
     /// Cycles by source line; shares add up to 1.
@@ -64,6 +66,15 @@ pub struct KernelResult {
     pub what_if: Vec<WhatIf>,
     /// Statements that were not understood; the figures leave them out.
     pub not_understood: Vec<Loss>,
+}
+
+/// Executed instructions, each counted once for a warp.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct WarpInstructions {
+    /// By class, and `total`, over the launch.
+    pub classes: BTreeMap<String, f64>,
+    /// `estimated`, as the compiled kernel is; `assumed` where how often code runs hangs on something assumed besides.
+    pub certainty: &'static str,
 }
 
 /// One of the launches that were found of a kernel.

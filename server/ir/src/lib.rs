@@ -3,6 +3,7 @@
 //! Lowering never fails: what is not understood becomes an opaque statement or value with a reason, and the
 //! rest goes on.
 
+mod controls;
 mod functions;
 mod kernel;
 mod launch;
@@ -16,6 +17,7 @@ mod types;
 mod unit;
 mod walk;
 
+pub use controls::{Control, Controls};
 pub use functions::{Bits, Function, MathClass, known as known_function};
 pub use kernel::{
     AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel, LOADED,

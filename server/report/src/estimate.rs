@@ -725,6 +725,7 @@ pub(crate) mod tests {
             branches: Vec::new(),
             counts: Vec::new(),
             instructions: std::collections::BTreeMap::new(),
+            warp_instructions: None,
             estimates: [
                 ("auto".to_owned(), estimate(Some(123_456.0))),
                 ("wfg".to_owned(), estimate(None)),

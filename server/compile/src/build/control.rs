@@ -1,10 +1,11 @@
 //! Statements.
 
-use warplens_ir::{Expr, Stmt, StmtKind, Type};
+use warplens_ir::{Control, Expr, Stmt, StmtKind, Type};
 
 use super::memory::Place;
 use super::{Builder, scalars};
-use crate::graph::{End, Op, Ty};
+use crate::frequency::{Frequency, Share};
+use crate::graph::{B, End, Op, Ty};
 
 impl Builder<'_> {
     pub(super) fn statements(&mut self, statements: &[Stmt]) {
@@ -46,7 +47,9 @@ impl Builder<'_> {
             StmtKind::Switch(_, inner) => {
                 // The branches that stand for it hold their own conditions.
                 self.frames.push(super::Frame::default());
+                let frequency = self.frequency;
                 self.statements(inner);
+                self.frequency = frequency;
                 let frame = self.frames.pop().expect("pushed above");
                 // `continue` means the loop around it.
                 if let Some(around) = self.frames.last_mut() {
@@ -83,7 +86,7 @@ impl Builder<'_> {
     }
 
     /// Where ways from within meet what falls through.
-    pub(super) fn join(&mut self, mut ways: Vec<(crate::graph::B, super::Env)>) {
+    pub(super) fn join(&mut self, mut ways: Vec<(B, super::Env)>) {
         if ways.is_empty() {
             return;
         }
@@ -135,6 +138,9 @@ impl Builder<'_> {
         let Some(from) = self.at else { return };
         let mark = self.mark();
         let (yes, no) = (self.block(), self.block());
+        let control = self.controls.of_condition(condition);
+        let around = self.frequency;
+        let sides = self.sides(control, yes, no);
         self.end(from, End::Branch(chosen, yes, no));
         let before = self.env.clone();
         let versions = self.versions.clone();
@@ -142,10 +148,13 @@ impl Builder<'_> {
         let held = self.held.clone();
         self.unread.clear();
         self.at = Some(yes);
+        self.frequency = sides[0];
         self.statements(then);
         let mut ways = Vec::new();
+        let mut left = [None; 2];
         if let Some(at) = self.at {
             ways.push((at, std::mem::take(&mut self.env)));
+            left[0] = Some(self.frequency);
         }
         let one = self.known_since(mark);
         self.forget(mark);
@@ -154,9 +163,11 @@ impl Builder<'_> {
         self.unread.clear();
         self.at = Some(no);
         self.env = before;
+        self.frequency = sides[1];
         self.statements(otherwise);
         if let Some(at) = self.at {
             ways.push((at, std::mem::take(&mut self.env)));
+            left[1] = Some(self.frequency);
         }
         let other = self.known_since(mark);
         self.forget(mark);
@@ -167,6 +178,14 @@ impl Builder<'_> {
         self.versions_meet(&versions, &after);
         self.held = held;
         self.unread.clear();
+        self.frequency = match left {
+            [Some(a), Some(b)] if [a, b] != sides => {
+                let either = Share::Either(around, a, b);
+                self.graph.frequencies.add(either)
+            }
+            [Some(only), None] | [None, Some(only)] => only,
+            _ => around,
+        };
         self.meet(ways);
         if let (true, Some(behind)) = (both, self.at) {
             self.beside = Some(super::versions::Beside {
@@ -176,6 +195,16 @@ impl Builder<'_> {
                 known: one.into_iter().chain(other).collect(),
             });
         }
+    }
+
+    /// How often each side of a branch is gone to from here.
+    pub(super) fn sides(&mut self, control: Option<Control>, yes: B, no: B) -> [Frequency; 2] {
+        [(yes, true), (no, false)].map(|(block, taken)| {
+            let side = Share::Side(self.frequency, control, taken);
+            let side = self.graph.frequencies.add(side);
+            self.graph.blocks[block.0 as usize].frequency = side;
+            side
+        })
     }
 
     fn give_back(&mut self, value: Option<&Expr>) {

@@ -296,7 +296,9 @@ impl Builder<'_> {
             ..Frame::default()
         });
         let mark = self.mark();
+        let frequency = self.frequency;
         self.statements(statements);
+        self.frequency = frequency;
         let frame = self.frames.pop().expect("pushed above");
         if !frame.returns.is_empty() {
             let mut ways = frame.returns;
@@ -343,6 +345,10 @@ impl Builder<'_> {
                 let mark = self.mark();
                 let inner = self.block();
                 let short = self.block();
+                let around = self.frequency;
+                let control = self.controls.of_condition(a);
+                let (yes, no) = if and { (inner, short) } else { (short, inner) };
+                let sides = self.sides(control, yes, no);
                 if and {
                     self.end(from, End::Branch(first, inner, short));
                 } else {
@@ -350,7 +356,9 @@ impl Builder<'_> {
                 }
                 let before = self.env.clone();
                 self.at = Some(inner);
+                self.frequency = sides[usize::from(!and)];
                 let second = self.condition(b);
+                self.frequency = around;
                 let key = (warplens_ir::VarId(u32::MAX), self.frames.len() as u32);
                 let decided = self.constant(i64::from(!and), Ty::Pred);
                 let mut ways = Vec::new();
@@ -426,6 +434,9 @@ impl Builder<'_> {
         };
         let mark = self.mark();
         let (yes, no) = (self.block(), self.block());
+        let around = self.frequency;
+        let control = self.controls.of_condition(condition);
+        let sides = self.sides(control, yes, no);
         self.end(from, End::Branch(chosen, yes, no));
         let before = self.env.clone();
         let depth = self.frames.len() as u32 * 64;
@@ -433,6 +444,7 @@ impl Builder<'_> {
         let mut width = 0;
         for (block, side, env) in [(yes, a, self.env.clone()), (no, b, before)] {
             self.at = Some(block);
+            self.frequency = sides[usize::from(block == no)];
             self.env = env;
             let value = self.value(side);
             let value = self.fit(value, &side.ty, ty);
@@ -446,6 +458,7 @@ impl Builder<'_> {
             }
             self.forget(mark);
         }
+        self.frequency = around;
         self.meet(ways);
         (0..width as u32)
             .map(|number| {

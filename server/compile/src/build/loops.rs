@@ -5,12 +5,13 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
 use warplens_ir::{
-    BinaryOp, Builtin, Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, UnaryOp, VarId,
+    BinaryOp, Builtin, Control, Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, UnaryOp, VarId,
 };
 
 use super::touched::{Touched, Walk};
 use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
+use crate::frequency::Share;
 use crate::graph::{B, End, Loop, Op, Space, Ty, V};
 
 /// The most operations that a loop written out may have, counted as LLVM does.
@@ -38,6 +39,7 @@ type Carried = ((Space, u8, i64), V, V);
 #[derive(Clone, Copy)]
 pub(super) struct Parts<'a> {
     pub(super) kind: LoopKind,
+    pub(super) control: Option<Control>,
     pub(super) condition: Option<&'a Expr>,
     pub(super) step: Option<&'a Expr>,
     pub(super) body: &'a [Stmt],
@@ -55,6 +57,7 @@ impl Builder<'_> {
     ) {
         let parts = Parts {
             kind,
+            control: self.controls.of_loop(statement),
             condition,
             step,
             body,
@@ -169,6 +172,7 @@ impl Builder<'_> {
         let both = times > 1 && !touched.exits;
         if both {
             self.kept(parts, &touched, (times, copies), true);
+            self.left_over = times;
         }
         let number = self.graph.loops.len();
         self.kept(parts, &touched, (1, left), false);
@@ -282,6 +286,7 @@ impl Builder<'_> {
     /// Every iteration, one behind the other.
     fn written_out(&mut self, parts: Parts, trips: u64) {
         let mut breaks = Vec::new();
+        let frequency = self.frequency;
         for _ in 0..trips {
             if self.at.is_none() || self.truncated {
                 break;
@@ -296,6 +301,7 @@ impl Builder<'_> {
                 self.value(step);
             }
         }
+        self.frequency = frequency;
         self.join(breaks);
     }
 
@@ -315,8 +321,18 @@ impl Builder<'_> {
         (times, copies): (u64, u32),
         followed: bool,
     ) {
+        let left_over = std::mem::take(&mut self.left_over);
         let Some(before) = self.at else { return };
+        let enters = parts.condition.is_some_and(|condition| {
+            let first = self.fold(condition, &FxHashMap::default(), &FxHashSet::default());
+            first.is_some_and(|first| first != 0)
+        });
         let around = self.copies;
+        let frequency = self.frequency;
+        self.frequency = self.graph.frequencies.add(match left_over {
+            0 => Share::Turns(frequency, parts.control, times),
+            _ => Share::LeftOver(frequency, parts.control, left_over),
+        });
         self.copies = around.saturating_mul(copies).min(64);
         let mark = self.mark();
         let outer = self.within;
@@ -375,6 +391,16 @@ impl Builder<'_> {
             // Tested at the end of an iteration, and once before the first.
             if leave.len() == 1 {
                 self.graph.blocks[header.0 as usize].copies += around;
+                // That it runs at all may be known.
+                if !enters {
+                    self.graph.blocks[header.0 as usize].again = Some(frequency);
+                }
+                // The assembler keeps one test of four.
+                if copies > 1 && (enters || self.is_counted(parts, touched)) {
+                    let turns = Share::Turns(frequency, parts.control, times * 4);
+                    let turns = self.graph.frequencies.add(turns);
+                    self.graph.blocks[header.0 as usize].frequency = turns;
+                }
             }
         }
         for turn in 0..times {
@@ -416,6 +442,7 @@ impl Builder<'_> {
         }
         self.within = outer;
         self.copies = around;
+        self.frequency = frequency;
         self.graph.loops[number as usize].end = B(self.graph.blocks.len() as u32);
         // Blocks that only lead out stand behind the loop.
         for (block, _) in &leave {
@@ -423,6 +450,7 @@ impl Builder<'_> {
             if stands.code.is_empty() && stands.end == End::Open {
                 stands.within = outer;
                 stands.copies = around;
+                stands.frequency = frequency;
             }
         }
         self.forget(mark);

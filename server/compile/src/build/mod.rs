@@ -12,9 +12,10 @@ mod touched;
 mod versions;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use warplens_ir::{Kernel, Site, Storage, Type, VarId};
+use warplens_ir::{Controls, Kernel, Site, Storage, Type, VarId};
 
 use crate::Options;
+use crate::frequency::Frequency;
 use crate::graph::{Args, B, Block, End, Graph, Inst, Op, Ty, V};
 
 /// A part of a variable: its first byte.
@@ -43,6 +44,7 @@ struct Frame {
 pub(crate) struct Builder<'k> {
     kernel: &'k Kernel,
     options: &'k Options,
+    controls: &'k Controls,
     pub(crate) graph: Graph,
     /// Where instructions go; nowhere where no thread comes.
     at: Option<B>,
@@ -65,6 +67,10 @@ pub(crate) struct Builder<'k> {
     nesting: u32,
     /// How often the code stands in the program.
     copies: u32,
+    /// How often the code is executed.
+    frequency: Frequency,
+    /// The loop that comes next runs the iterations that one of so many side by side left over.
+    left_over: u64,
     site: Site,
     /// Arrays and variables of a thread that lie in memory.
     pub(crate) in_memory: FxHashSet<VarId>,
@@ -93,11 +99,13 @@ impl<'k> Builder<'k> {
     pub(crate) fn new(
         kernel: &'k Kernel,
         options: &'k Options,
+        controls: &'k Controls,
         in_memory: FxHashSet<VarId>,
     ) -> Builder<'k> {
         let mut builder = Builder {
             kernel,
             options,
+            controls,
             graph: Graph::default(),
             at: None,
             env: Env::default(),
@@ -113,6 +121,8 @@ impl<'k> Builder<'k> {
             within: None,
             nesting: 0,
             copies: 1,
+            frequency: Frequency::ONCE,
+            left_over: 0,
             site: kernel.name_site,
             in_memory,
             demoted: FxHashSet::default(),
@@ -163,6 +173,8 @@ impl<'k> Builder<'k> {
             code: Vec::new(),
             end: End::Open,
             copies: self.copies,
+            frequency: self.frequency,
+            again: None,
             within: self.within,
             from: smallvec::SmallVec::new(),
         });

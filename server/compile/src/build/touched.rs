@@ -221,6 +221,7 @@ impl Walk<'_, '_, '_> {
                 } => {
                     let parts = Parts {
                         kind: LoopKind::For,
+                        control: None,
                         condition: condition.as_ref(),
                         step: step.as_ref(),
                         body,

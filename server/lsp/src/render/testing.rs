@@ -50,6 +50,7 @@ pub fn branch(split: Option<f64>) -> Branch {
         taken_threads: None,
         evaluations: Some(32.0),
         trips: None,
+        turns: Vec::new(),
         certainty: Certainty::Exact,
         why: None,
         constraints: Vec::new(),

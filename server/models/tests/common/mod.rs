@@ -98,6 +98,7 @@ impl Kernel {
                 branches: Vec::new(),
                 counts: Vec::new(),
                 flow: Vec::new(),
+                ways: Vec::new(),
                 dependence: Dependence::default(),
                 shared_arrays: Vec::new(),
                 static_shared_bytes: 0,

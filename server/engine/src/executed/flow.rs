@@ -1,0 +1,254 @@
+//! The models' view of a kernel with what was compiled in place of what the source says.
+
+use rustc_hash::FxHashMap;
+use warplens_analysis::facts::{Access, Mix, Node, Op, Space};
+use warplens_compile::Class;
+
+use super::Running;
+
+impl Running<'_> {
+    /// Puts the instructions of the compiled kernel in place of the source's operations. The flow keeps its shape: what
+    /// a line became goes to the stretches of that line as its operations did, and what stands on no such line to all.
+    pub(crate) fn weigh(&self, flow: &mut Vec<Node>, accesses: &[Access]) {
+        self.weigh_accesses(flow, accesses);
+        let mut lines: FxHashMap<u32, Line> = FxHashMap::default();
+        let mut operations = 0.0;
+        each_stretch(flow, 1.0, &mut |mix, _, line, visits| {
+            let total = mix.total() * visits;
+            lines.entry(line).or_default().operations += total;
+            operations += total;
+        });
+        if operations <= 0.0 {
+            return;
+        }
+        let mut anywhere = Mix::default();
+        for code in &self.compiled.code {
+            let count = f64::from(code.count) * self.executions.of(code.frequency);
+            let to = match lines.get_mut(&code.site.line) {
+                Some(line) if line.operations > 0.0 => &mut line.compiled,
+                _ => &mut anywhere,
+            };
+            if let Some(pipe) = pipe(to, code.class) {
+                *pipe += count;
+            }
+        }
+        each_stretch(flow, 1.0, &mut |mix, chain, line, _| {
+            let before = mix.total();
+            let mut now = Mix::default();
+            if let Some(line) = lines.get(&line)
+                && line.operations > 0.0
+            {
+                now.add(&line.compiled, before / line.operations);
+            }
+            now.add(&anywhere, before / operations);
+            *chain = chain.min(now.total());
+            *mix = now;
+        });
+    }
+
+    /// Takes away what the compiled kernel does not access: values that stay in registers, and those that were loaded
+    /// before.
+    fn weigh_accesses(&self, flow: &mut Vec<Node>, accesses: &[Access]) {
+        let mut lines: FxHashMap<Kind, Asked> = FxHashMap::default();
+        each_access(flow, 1.0, &mut |access, visits| {
+            if let Some(kind) = accesses.get(access).and_then(kind) {
+                lines.entry(kind).or_default().source += visits;
+            }
+        });
+        let mut elsewhere: FxHashMap<(Space, Op), f64> = FxHashMap::default();
+        for code in self.compiled.code.iter().filter(|code| code.accesses > 0) {
+            let Some((space, op)) = accessed(code.class) else {
+                continue;
+            };
+            let count = f64::from(code.accesses) * self.executions.of(code.frequency);
+            match lines.get_mut(&(code.site.line, space, op)) {
+                Some(line) => line.compiled += count,
+                None => *elsewhere.entry((space, op)).or_default() += count,
+            }
+        }
+        // What the compiler noted at a line of its own belongs to some of those that have too few.
+        for ((space, op), count) in elsewhere {
+            let short = |kind: &Kind| (kind.1, kind.2) == (space, op);
+            let room: f64 = lines
+                .iter()
+                .filter(|(kind, _)| short(kind))
+                .map(|(_, asked)| asked.room())
+                .sum();
+            let filled = if room > 0.0 {
+                (count / room).min(1.0)
+            } else {
+                0.0
+            };
+            for (_, asked) in lines.iter_mut().filter(|(kind, _)| short(kind)) {
+                asked.compiled += asked.room() * filled;
+            }
+        }
+        let part = |access: usize| {
+            let kind = accesses.get(access).and_then(kind);
+            kind.and_then(|kind| lines.get(&kind))
+                .map_or(1.0, |asked| asked.part())
+        };
+        thin(flow, &part);
+    }
+}
+
+/// Accesses of one kind on one line.
+type Kind = (u32, Space, Op);
+
+/// What some accesses are in the source and in the compiled kernel, by one warp.
+#[derive(Debug, Default, Clone, Copy)]
+struct Asked {
+    source: f64,
+    compiled: f64,
+}
+
+impl Asked {
+    /// The part of the source's that is executed.
+    fn part(self) -> f64 {
+        if self.source > 0.0 {
+            (self.compiled / self.source).min(1.0)
+        } else {
+            1.0
+        }
+    }
+
+    fn room(self) -> f64 {
+        (self.source - self.compiled).max(0.0)
+    }
+}
+
+fn kind(access: &Access) -> Option<Kind> {
+    let followed = matches!(access.op, Op::Load | Op::Store) && access.space != Space::Texture;
+    followed.then_some((access.site.line, access.space, access.op))
+}
+
+fn accessed(class: Class) -> Option<(Space, Op)> {
+    Some(match class {
+        Class::Ldg => (Space::Global, Op::Load),
+        Class::Stg => (Space::Global, Op::Store),
+        Class::Lds => (Space::Shared, Op::Load),
+        Class::Sts => (Space::Shared, Op::Store),
+        Class::Ldl => (Space::Local, Op::Load),
+        Class::Stl => (Space::Local, Op::Store),
+        Class::Ldc => (Space::Constant, Op::Load),
+        _ => return None,
+    })
+}
+
+fn each_access(nodes: &[Node], visits: f64, visit: &mut dyn FnMut(usize, f64)) {
+    for node in nodes {
+        match node {
+            Node::Access { access, .. } => visit(*access, visits),
+            Node::Loop { trips, body, .. } => each_access(body, visits * trips, visit),
+            Node::Branch {
+                taken,
+                other,
+                then,
+                otherwise,
+                ..
+            } => {
+                each_access(then, visits * taken, visit);
+                each_access(otherwise, visits * other, visit);
+            }
+            Node::Compute { .. } | Node::Barrier { .. } => {}
+        }
+    }
+}
+
+/// Leaves of every access the part that is executed: a branch that so many of the warps take.
+fn thin(nodes: &mut Vec<Node>, part: &dyn Fn(usize) -> f64) {
+    nodes.retain(|node| !matches!(node, Node::Access { access, .. } if part(*access) <= 0.0));
+    for node in nodes {
+        match node {
+            Node::Access { access, .. } => {
+                let taken = part(*access);
+                if taken < 1.0 - 1e-9 {
+                    *node = Node::Branch {
+                        taken,
+                        other: 1.0 - taken,
+                        then: vec![node.clone()],
+                        otherwise: Vec::new(),
+                        line: 0,
+                    };
+                }
+            }
+            Node::Loop { body, .. } => thin(body, part),
+            Node::Branch {
+                then, otherwise, ..
+            } => {
+                thin(then, part);
+                thin(otherwise, part);
+            }
+            Node::Compute { .. } | Node::Barrier { .. } => {}
+        }
+    }
+}
+
+/// What a line has and what it became, by one warp.
+#[derive(Debug, Default)]
+struct Line {
+    operations: f64,
+    compiled: Mix,
+}
+
+/// Visits the stretches of computation with how often one warp comes there.
+fn each_stretch(
+    nodes: &mut [Node],
+    visits: f64,
+    visit: &mut dyn FnMut(&mut Mix, &mut f64, u32, f64),
+) {
+    for node in nodes {
+        match node {
+            Node::Compute {
+                mix, chain, line, ..
+            } => visit(mix, chain, *line, visits),
+            Node::Loop { trips, body, .. } => each_stretch(body, visits * *trips, visit),
+            Node::Branch {
+                taken,
+                other,
+                then,
+                otherwise,
+                ..
+            } => {
+                each_stretch(then, visits * *taken, visit);
+                each_stretch(otherwise, visits * *other, visit);
+            }
+            Node::Access { .. } | Node::Barrier { .. } => {}
+        }
+    }
+}
+
+/// The pipe that a class issues to; `None` for memory and barriers.
+fn pipe(mix: &mut Mix, class: Class) -> Option<&mut f64> {
+    Some(match class {
+        Class::Ffma | Class::Fadd | Class::Fmul => &mut mix.fp32,
+        Class::Dfma | Class::Dadd | Class::Dmul => &mut mix.fp64,
+        Class::Hfma2 | Class::Hmma => &mut mix.fp16,
+        Class::Mufu => &mut mix.sfu,
+        Class::I2f | Class::F2i | Class::F2f => &mut mix.conversion,
+        Class::Bra => &mut mix.branch,
+        Class::Imad
+        | Class::Iadd3
+        | Class::Lea
+        | Class::Lop3
+        | Class::Shf
+        | Class::Isetp
+        | Class::Fsetp
+        | Class::Sel
+        | Class::Shfl
+        | Class::Vote
+        | Class::Mov
+        | Class::Other => &mut mix.int,
+        Class::Ldg
+        | Class::Stg
+        | Class::Lds
+        | Class::Sts
+        | Class::Ldl
+        | Class::Stl
+        | Class::Ldc
+        | Class::Atom
+        | Class::Red
+        | Class::Bar
+        | Class::Tex => return None,
+    })
+}
