@@ -89,8 +89,8 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
     let calls = built.graph.values.iter().any(|v| v.op == graph::Op::System);
     let mut graph = built.graph;
     passes::optimise(&mut graph);
-    let code = select::select(&graph, kernel, options);
-    let allocation = registers::allocate(&graph, &code, options, CALLING);
+    let code = select::select(&graph, kernel, *options);
+    let allocation = registers::allocate(&graph, &code, *options, CALLING);
     let fewest = if calls { CALLING } else { FEWEST };
     let mut compiled = Compiled {
         registers: allocation.registers.max(fewest),

@@ -72,7 +72,7 @@ struct Pressure<'a> {
 }
 
 /// The registers of a kernel, of which a thread gets at least `fewest` where it needs that many.
-pub(crate) fn allocate(graph: &Graph, code: &Code, options: &Options, fewest: u32) -> Allocation {
+pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32) -> Allocation {
     let most = options.max_registers.max(fewest);
     let mut pressure = Pressure {
         graph,

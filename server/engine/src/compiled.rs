@@ -45,13 +45,13 @@ pub(crate) struct Compilations(Mutex<Vec<(Options, Arc<Compiled>)>>);
 
 impl Compilations {
     /// With these options.
-    pub(crate) fn of(&self, kernel: &Kernel, options: &Options) -> Arc<Compiled> {
+    pub(crate) fn of(&self, kernel: &Kernel, options: Options) -> Arc<Compiled> {
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, compiled)) = made.iter().find(|(known, _)| known == options) {
+        if let Some((_, compiled)) = made.iter().find(|(known, _)| *known == options) {
             return Arc::clone(compiled);
         }
-        let compiled = Arc::new(compile(kernel, options));
-        made.push((*options, Arc::clone(&compiled)));
+        let compiled = Arc::new(compile(kernel, &options));
+        made.push((options, Arc::clone(&compiled)));
         compiled
     }
 }

@@ -1021,7 +1021,7 @@ impl Engine {
             return Some(analysis);
         }
         let made = catch_unwind(AssertUnwindSafe(|| {
-            let compiled = lowered.compiled.of(&lowered.kernel, &options);
+            let compiled = lowered.compiled.of(&lowered.kernel, options);
             self.kernel(lowered, compiled, given, profile, settings, overrides, word)
         }));
         made.ok()

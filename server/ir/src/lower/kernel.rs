@@ -303,10 +303,8 @@ impl Lowering<'_> {
         head: &Range<usize>,
         source: Source,
     ) -> [Option<u64>; MOST] {
-        let words = source.parsed.words.iter();
-        let last = words
-            .filter(|word| head.contains(&word.range.start) && word.name == name)
-            .next_back();
+        let mut words = source.parsed.words.iter();
+        let last = words.rfind(|word| head.contains(&word.range.start) && word.name == name);
         let arguments = last.map_or_else(Vec::new, |word| arguments(&word.argument));
         std::array::from_fn(|number| {
             let value = self.constant_text(arguments.get(number)?)?;

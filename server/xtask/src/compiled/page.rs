@@ -147,7 +147,7 @@ fn lines(rows: &[Row]) -> Vec<[String; 4]> {
     ];
     let spilling = || rows.iter().filter(|row| row.measured.spills > 0);
     let said = || rows.iter().filter(|row| row.predicted.spills > 0);
-    let both = |row: &Row| row.measured.spills > 0 && row.predicted.spills > 0;
+    let both = |row: &&Row| row.measured.spills > 0 && row.predicted.spills > 0;
     for (what, share) in [
         ("kernels that spill, found", Share::of(spilling(), both)),
         ("kernels said to spill that do", Share::of(said(), both)),
