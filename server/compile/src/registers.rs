@@ -299,34 +299,36 @@ impl<'a> Pressure<'a> {
             height[number] = rest.unwrap_or(0) + latency(&code[number]);
         }
         // Uses that are still to come in the block.
-        let mut uses: FxHashMap<usize, u32> = FxHashMap::default();
+        let mut uses = vec![0u32; self.words.len()];
         for order in orders {
             for &v in &order.read {
-                *uses.entry(v).or_default() += 1;
+                uses[v] += 1;
             }
         }
         let mut live = entered.clone();
         let mut now_live: u32 = members(&live).map(words).sum();
         let mut most = now_live;
         let mut since = vec![0u32; count];
-        let mut since_made: FxHashMap<usize, usize> = FxHashMap::default();
+        // When each was made, from 1.
+        let mut made_at = vec![0u32; self.words.len()];
+        let mut made = 0;
         let mut open: Vec<usize> = (0..count).filter(|number| waits[*number] == 0).collect();
         let mut now = 0u32;
         while !open.is_empty() {
-            let growth = |number: usize, live: &[u64], uses: &FxHashMap<usize, u32>| -> i64 {
-                let order = &orders[number];
+            let growth = |number: usize, live: &[u64], uses: &[u32]| -> i64 {
+                let operands = &orders[number];
                 let mut change = 0i64;
-                for &v in &order.made {
+                for &v in &operands.made {
                     if !is(live, v) {
                         change += i64::from(words(v));
                     }
                 }
-                for (at, &v) in order.read.iter().enumerate() {
-                    if order.read[..at].contains(&v) {
+                for (at, &v) in operands.read.iter().enumerate() {
+                    if operands.read[..at].contains(&v) {
                         continue;
                     }
-                    let mine = order.read.iter().filter(|other| **other == v).count() as u32;
-                    if uses.get(&v) == Some(&mine) && !is(leaves, v) {
+                    let mine = operands.read.iter().filter(|other| **other == v).count() as u32;
+                    if uses[v] == mine && !is(leaves, v) {
                         change -= i64::from(words(v));
                     }
                 }
@@ -336,7 +338,7 @@ impl<'a> Pressure<'a> {
                 // Of several what goes on with the newest: what was begun is finished first.
                 let newest = |number: usize| {
                     let read = orders[number].read.iter();
-                    read.filter_map(|v| since_made.get(v)).max().copied()
+                    read.map(|v| made_at[*v]).max()
                 };
                 let least = open.iter().enumerate().min_by_key(|(_, number)| {
                     (
@@ -377,18 +379,18 @@ impl<'a> Pressure<'a> {
                 continue;
             };
             let number = open.swap_remove(at);
-            let order = &orders[number];
-            most = most.max(now_live + order.extra);
-            for &v in &order.read {
-                let left = uses.get_mut(&v).expect("counted above");
-                *left -= 1;
-                if *left == 0 && !is(leaves, v) && is(&live, v) {
+            let operands = &orders[number];
+            most = most.max(now_live + operands.extra);
+            for &v in &operands.read {
+                uses[v] -= 1;
+                if uses[v] == 0 && !is(leaves, v) && is(&live, v) {
                     live[v / 64] &= !(1 << (v % 64));
                     now_live -= words(v);
                 }
             }
-            for &v in &order.made {
-                since_made.insert(v, since_made.len());
+            for &v in &operands.made {
+                made += 1;
+                made_at[v] = made;
                 if !is(&live, v) {
                     live[v / 64] |= 1 << (v % 64);
                     now_live += words(v);
@@ -396,8 +398,8 @@ impl<'a> Pressure<'a> {
             }
             most = most.max(now_live);
             // What nobody reads is gone at once.
-            for &v in &order.made {
-                if !is(leaves, v) && uses.get(&v).copied().unwrap_or(0) == 0 {
+            for &v in &operands.made {
+                if !is(leaves, v) && uses[v] == 0 {
                     live[v / 64] &= !(1 << (v % 64));
                     now_live -= words(v);
                 }

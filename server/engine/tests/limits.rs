@@ -34,9 +34,13 @@ fn estimated(text: &str, flags: &str) -> wire::KernelResult {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("k.cu");
     fs::write(&path, text).expect("written");
-    let entry =
-        format!(r#"[{{"directory": ".", "file": {path:?}, "command": "nvcc {flags} -c k.cu"}}]"#);
-    fs::write(folder.path().join("compile_commands.json"), entry).expect("written");
+    let entry = serde_json::json!([{
+        "directory": folder.path(),
+        "file": "k.cu",
+        "command": format!("nvcc {flags} -c k.cu"),
+    }]);
+    let commands = folder.path().join("compile_commands.json");
+    fs::write(commands, entry.to_string()).expect("written");
     let project = Project::new(Arc::new(DiskFiles::new()), Vec::new());
     let engine = Engine::with_project(Profiles::builtin(), project);
     let found = engine.estimate(
