@@ -15,7 +15,8 @@ const WIDEST: u32 = 4;
 /// A value of constants, parameters and coordinates that so many instructions make is sooner made anew than kept.
 const CHEAP: u32 = 8;
 
-/// Words that making values anew takes at most.
+/// Words that making values anew takes at most: what stencils and factorisations of growing size need above what they
+/// must keep.
 const REMAKING: u32 = 9;
 
 /// Blocks of more instructions are not scheduled.
