@@ -23,14 +23,24 @@ pub use class::Class;
 pub use frequency::{Code, Executions, Frequency, Ways};
 
 /// How a kernel is compiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Options {
     /// `-use_fast_math`.
     pub fast_math: bool,
-    /// `-maxrregcount`.
-    pub max_registers: Option<u32>,
-    /// Most threads of a block, where `__launch_bounds__` says it.
-    pub max_threads: Option<u64>,
+    /// Most registers of a thread: what `-maxrregcount`, `__launch_bounds__` or the GPU allow.
+    pub max_registers: u32,
+    /// Whether that bound says how many warps an SM is to hold, so that fewer registers gain nothing.
+    pub occupancy_given: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            fast_math: false,
+            max_registers: MOST_REGISTERS,
+            occupancy_given: false,
+        }
+    }
 }
 
 /// A compiled kernel.
@@ -60,10 +70,13 @@ impl Compiled {
     }
 }
 
-/// Registers that every thread has besides: the stack's address, what the halves of pairs leave unused.
-const FRAME: u32 = 5;
+/// The most registers that an instruction can name.
+pub const MOST_REGISTERS: u32 = 255;
 
-/// Registers that the convention of calls needs.
+/// A kernel is not given fewer registers.
+const FEWEST: u32 = 8;
+
+/// Registers that the convention of calls needs; no bound goes below.
 const CALLING: u32 = 24;
 
 /// Compiles a kernel.
@@ -86,15 +99,25 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
     let calls = built.graph.values.iter().any(|v| v.op == graph::Op::System);
     let mut graph = built.graph;
     passes::optimise(&mut graph);
-    let code = select::select(&graph, kernel, options);
-    let pressure = registers::pressure(&graph, &code);
+    let code = select::select(&graph, kernel, *options);
+    let allocation = registers::allocate(&graph, &code, *options, CALLING);
+    let fewest = if calls { CALLING } else { FEWEST };
     let mut compiled = Compiled {
-        registers: (pressure + FRAME).clamp(if calls { CALLING } else { 8 }, 255),
+        registers: allocation.registers.max(fewest),
+        spill_bytes: u64::from(allocation.spilled) * 4,
         complete,
         ..Compiled::default()
     };
     for var in &in_memory {
         compiled.local_bytes += kernel.var(*var).ty.size().next_multiple_of(4);
+    }
+    // Each word that found no register is written where it is made and read where it is used.
+    for class in [Class::Stl, Class::Ldl] {
+        if allocation.spilled > 0 {
+            *compiled.instructions.entry(class).or_default() += u64::from(allocation.spilled);
+            let place = (kernel.name_site, class, allocation.spilled);
+            compiled.places.push(place);
+        }
     }
     for (instruction, copies) in code.all(&graph) {
         let count = instruction.count * copies;

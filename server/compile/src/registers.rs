@@ -2,22 +2,64 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::Class;
 use crate::graph::{B, Graph, Op, V};
 use crate::select::{Code, Instruction};
+use crate::{Class, Options};
 
-/// As long as so many words live, waiting is avoided; beyond, the order that needs the fewest is taken. A thread of
-/// 32 registers leaves an SM its most warps.
-const RELAXED: u32 = 26;
+/// Registers that every thread has besides: the stack's address, what the halves of pairs leave unused.
+const FRAME: u32 = 5;
+
+/// The most words that an instruction makes.
+const WIDEST: u32 = 4;
+
+/// A value of constants, parameters and coordinates that so many instructions make is sooner made anew than kept.
+const CHEAP: u32 = 8;
+
+/// Words that making values anew takes at most: what stencils and factorisations of growing size need above what they
+/// must keep.
+const REMAKING: u32 = 9;
 
 /// Blocks of more instructions are not scheduled.
 const LONG: usize = 3000;
 
-/// What a block's instructions make and read, as numbers of values that lie in registers.
-struct Order {
+/// What an instruction makes and reads, as numbers of values that lie in registers.
+struct Operands {
     made: Vec<usize>,
     read: Vec<usize>,
     extra: u32,
+}
+
+/// How a block's instructions are issued.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    /// What others wait for longest first, and while all wait whatever is ready, as long as no more words live.
+    Latency(u32),
+    /// What leaves the fewest words alive.
+    Fewest,
+    /// As the compiler's front end leaves them.
+    AsWritten,
+}
+
+/// A block to be scheduled.
+struct Block<'a> {
+    code: &'a [Instruction],
+    orders: Vec<Operands>,
+    /// The instructions that wait for each.
+    behind: Vec<Vec<usize>>,
+    /// What lives at its start.
+    entered: Vec<u64>,
+    /// What lives at its end.
+    leaves: Vec<u64>,
+    /// Words of what it reads that could be made anew for each use.
+    remade: u32,
+}
+
+/// What a kernel's values got.
+pub(crate) struct Allocation {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Words that did not find one.
+    pub spilled: u32,
 }
 
 struct Pressure<'a> {
@@ -26,20 +68,70 @@ struct Pressure<'a> {
     number: FxHashMap<V, usize>,
     /// Registers of each value.
     words: Vec<u32>,
+    /// Values that are sooner made anew than kept for long.
+    cheap: Vec<u64>,
 }
 
-/// Words that live at the same time, at most.
-pub(crate) fn pressure(graph: &Graph, code: &Code) -> u32 {
+/// The registers of a kernel, of which a thread gets at least `fewest` where it needs that many.
+pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32) -> Allocation {
+    let most = options.max_registers.max(fewest);
     let mut pressure = Pressure {
         graph,
         code,
         number: FxHashMap::default(),
         words: Vec::new(),
+        cheap: Vec::new(),
     };
-    pressure.most()
+    let blocks = pressure.blocks();
+    let mut least = None;
+    // Fewer registers let in more warps: as few are taken as nothing is lost by. Where it is said how many warps
+    // there are to be, all that this leaves are used.
+    let fewer = steps().filter(|step| !options.occupancy_given && *step < most);
+    for step in fewer.chain([most]) {
+        let room = step.saturating_sub(FRAME);
+        if least.is_none_or(|least| least <= room) {
+            let words = pressure.most(&blocks, |block| pressure.issue(block, Order::Latency(room)));
+            if words <= room {
+                return Allocation::of(words + FRAME);
+            }
+        }
+        let least =
+            *least.get_or_insert_with(|| pressure.most(&blocks, |block| pressure.fewest(block)));
+        if least <= room {
+            return Allocation::of(step);
+        }
+    }
+    Allocation {
+        registers: most,
+        spilled: least
+            .unwrap_or(0)
+            .saturating_sub(most.saturating_sub(FRAME)),
+    }
 }
 
-impl Pressure<'_> {
+/// Registers of a thread with which an SM holds another number of warps, from the most warps on.
+fn steps() -> impl Iterator<Item = u32> {
+    // Of a lane, in a quarter of the SM; the unit in which they are handed out.
+    const OF_PART: u32 = 512;
+    const UNIT: u32 = 8;
+    let mut steps: Vec<u32> = (2..=16)
+        .rev()
+        .map(|warps| OF_PART / warps / UNIT * UNIT)
+        .collect();
+    steps.dedup();
+    steps.into_iter()
+}
+
+impl Allocation {
+    fn of(registers: u32) -> Allocation {
+        Allocation {
+            registers,
+            spilled: 0,
+        }
+    }
+}
+
+impl<'a> Pressure<'a> {
     fn number(&mut self, v: V) -> usize {
         let words = &mut self.words;
         let graph = self.graph;
@@ -49,14 +141,26 @@ impl Pressure<'_> {
         })
     }
 
-    fn most(&mut self) -> u32 {
+    /// The most of a figure of the blocks.
+    fn most(&self, blocks: &[Block<'_>], of: impl Fn(&Block<'_>) -> u32) -> u32 {
+        blocks.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// The fewest words that an order of a block's instructions is found for.
+    fn fewest(&self, block: &Block<'_>) -> u32 {
+        let orders = [Order::Fewest, Order::AsWritten];
+        let words = orders.map(|order| self.issue(block, order));
+        words[0].min(words[1]) + block.remade.min(REMAKING)
+    }
+
+    fn blocks(&mut self) -> Vec<Block<'a>> {
         let (graph, code) = (self.graph, self.code);
         let blocks = graph.blocks.len();
-        let mut orders: Vec<Vec<Order>> = Vec::with_capacity(blocks);
+        let mut orders: Vec<Vec<Operands>> = Vec::with_capacity(blocks);
         for instructions in &code.blocks {
             let order = instructions
                 .iter()
-                .map(|instruction| Order {
+                .map(|instruction| Operands {
                     made: instruction.values.iter().map(|v| self.number(*v)).collect(),
                     read: instruction.uses.iter().map(|v| self.number(*v)).collect(),
                     extra: instruction.extra,
@@ -84,26 +188,43 @@ impl Pressure<'_> {
             }
         }
         let (live_in, live_out) = self.live(&orders, &made, &given);
-        let mut most = 0;
-        for block in 0..blocks {
+        self.cheap = vec![0u64; self.words.len().div_ceil(64)];
+        for (value, number) in &self.number {
+            if cost(graph, *value, CHEAP).is_some() {
+                self.cheap[number / 64] |= 1 << (number % 64);
+            }
+        }
+        let mut found = Vec::with_capacity(blocks);
+        for (block, (orders, leaves)) in orders.into_iter().zip(live_out).enumerate() {
             let mut entered = live_in[block].clone();
             for &v in &made[block] {
                 entered[v / 64] |= 1 << (v % 64);
             }
-            most = most.max(self.issue(
-                &code.blocks[block],
-                &orders[block],
+            let code = &code.blocks[block];
+            let mut read: Vec<usize> = orders.iter().flat_map(|o| &o.read).copied().collect();
+            read.sort_unstable();
+            read.dedup();
+            let remade = read
+                .into_iter()
+                .filter(|v| self.cheap[v / 64] >> (v % 64) & 1 == 1)
+                .map(|v| self.words[v])
+                .sum::<u32>();
+            found.push(Block {
+                behind: dependences(code, &orders),
+                code,
+                orders,
                 entered,
-                &live_out[block],
-            ));
+                leaves,
+                remade,
+            });
         }
-        most
+        found
     }
 
     /// What lives at each block's start and end.
     fn live(
         &self,
-        orders: &[Vec<Order>],
+        orders: &[Vec<Operands>],
         made: &[Vec<usize>],
         given: &[Vec<usize>],
     ) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
@@ -147,17 +268,28 @@ impl Pressure<'_> {
 
     /// Issues a block's instructions: what others wait for longest comes first, and while all wait whatever is
     /// ready; where registers get short, what frees some. Gives the most words that live at a time.
-    fn issue(
-        &self,
-        code: &[Instruction],
-        orders: &[Order],
-        entered: Vec<u64>,
-        leaves: &[u64],
-    ) -> u32 {
+    fn issue(&self, block: &Block<'_>, order: Order) -> u32 {
+        let Block {
+            code,
+            orders,
+            behind,
+            entered,
+            leaves,
+            ..
+        } = block;
         let count = code.len();
-        let behind = dependences(code, orders);
+        let is = |bits: &[u64], v: usize| bits[v / 64] >> (v % 64) & 1 == 1;
+        // While there are registers enough, nothing is made twice.
+        let thrifty = !matches!(order, Order::Latency(_));
+        let words = |v: usize| {
+            if thrifty && is(&self.cheap, v) {
+                0
+            } else {
+                self.words[v]
+            }
+        };
         let mut waits = vec![0usize; count];
-        for others in &behind {
+        for others in behind {
             for &other in others {
                 waits[other] += 1;
             }
@@ -168,85 +300,109 @@ impl Pressure<'_> {
             height[number] = rest.unwrap_or(0) + latency(&code[number]);
         }
         // Uses that are still to come in the block.
-        let mut uses: FxHashMap<usize, u32> = FxHashMap::default();
+        let mut uses = vec![0u32; self.words.len()];
         for order in orders {
             for &v in &order.read {
-                *uses.entry(v).or_default() += 1;
+                uses[v] += 1;
             }
         }
-        let mut live = entered;
-        let mut now_live = sum(&live, &self.words);
+        let mut live = entered.clone();
+        let mut now_live: u32 = members(&live).map(words).sum();
         let mut most = now_live;
         let mut since = vec![0u32; count];
+        // When each was made, from 1.
+        let mut made_at = vec![0u32; self.words.len()];
+        let mut made = 0;
         let mut open: Vec<usize> = (0..count).filter(|number| waits[*number] == 0).collect();
         let mut now = 0u32;
-        let is = |bits: &[u64], v: usize| bits[v / 64] >> (v % 64) & 1 == 1;
         while !open.is_empty() {
-            let growth = |number: usize, live: &[u64], uses: &FxHashMap<usize, u32>| -> i64 {
-                let order = &orders[number];
+            let growth = |number: usize, live: &[u64], uses: &[u32]| -> i64 {
+                let operands = &orders[number];
                 let mut change = 0i64;
-                for &v in &order.made {
+                for &v in &operands.made {
                     if !is(live, v) {
-                        change += i64::from(self.words[v]);
+                        change += i64::from(words(v));
                     }
                 }
-                for (at, &v) in order.read.iter().enumerate() {
-                    if order.read[..at].contains(&v) {
+                for (at, &v) in operands.read.iter().enumerate() {
+                    if operands.read[..at].contains(&v) {
                         continue;
                     }
-                    let mine = order.read.iter().filter(|other| **other == v).count() as u32;
-                    if uses.get(&v) == Some(&mine) && !is(leaves, v) {
-                        change -= i64::from(self.words[v]);
+                    let mine = operands.read.iter().filter(|other| **other == v).count() as u32;
+                    if uses[v] == mine && !is(leaves, v) {
+                        change -= i64::from(words(v));
                     }
                 }
                 change
             };
-            // Very long blocks are taken as they stand.
-            let chosen = if count > LONG {
-                (0..open.len()).min_by_key(|at| open[*at])
-            } else if now_live < RELAXED {
-                open.iter()
-                    .enumerate()
-                    .filter(|(_, number)| since[**number] <= now)
-                    .max_by_key(|(_, number)| (height[**number], std::cmp::Reverse(**number)))
-                    .map(|(at, _)| at)
-            } else {
-                open.iter()
-                    .enumerate()
-                    .min_by_key(|(_, number)| (growth(**number, &live, &uses), **number))
-                    .map(|(at, _)| at)
+            let fewest = || {
+                // Of several what goes on with the newest: what was begun is finished first.
+                let newest = |number: usize| {
+                    let read = orders[number].read.iter();
+                    read.map(|v| made_at[*v]).max()
+                };
+                let least = open.iter().enumerate().min_by_key(|(_, number)| {
+                    (
+                        growth(**number, &live, &uses),
+                        std::cmp::Reverse(newest(**number)),
+                        **number,
+                    )
+                });
+                least.map(|(at, _)| at)
+            };
+            let chosen = match order {
+                // Very long blocks are taken as they stand.
+                _ if count > LONG => (0..open.len()).min_by_key(|at| open[*at]),
+                Order::AsWritten => (0..open.len()).min_by_key(|at| open[*at]),
+                Order::Fewest => fewest(),
+                Order::Latency(room) => {
+                    let fits = |number: usize| {
+                        now_live + WIDEST <= room
+                            || i64::from(now_live) + growth(number, &live, &uses) <= i64::from(room)
+                    };
+                    if open.iter().any(|number| fits(*number)) {
+                        let ready = open
+                            .iter()
+                            .enumerate()
+                            .filter(|(_, number)| since[**number] <= now && fits(**number));
+                        let first = ready.max_by_key(|(_, number)| {
+                            (height[**number], std::cmp::Reverse(**number))
+                        });
+                        first.map(|(at, _)| at)
+                    } else {
+                        fewest()
+                    }
+                }
             };
             let Some(at) = chosen else {
-                now = open
-                    .iter()
-                    .map(|number| since[*number])
-                    .min()
-                    .unwrap_or(now);
+                let later = open.iter().map(|number| since[*number]);
+                now = later.filter(|since| *since > now).min().unwrap_or(now + 1);
                 continue;
             };
             let number = open.swap_remove(at);
-            let order = &orders[number];
-            most = most.max(now_live + order.extra);
-            for &v in &order.read {
-                let left = uses.get_mut(&v).expect("counted above");
-                *left -= 1;
-                if *left == 0 && !is(leaves, v) && is(&live, v) {
+            let operands = &orders[number];
+            most = most.max(now_live + operands.extra);
+            for &v in &operands.read {
+                uses[v] -= 1;
+                if uses[v] == 0 && !is(leaves, v) && is(&live, v) {
                     live[v / 64] &= !(1 << (v % 64));
-                    now_live -= self.words[v];
+                    now_live -= words(v);
                 }
             }
-            for &v in &order.made {
+            for &v in &operands.made {
+                made += 1;
+                made_at[v] = made;
                 if !is(&live, v) {
                     live[v / 64] |= 1 << (v % 64);
-                    now_live += self.words[v];
+                    now_live += words(v);
                 }
             }
             most = most.max(now_live);
             // What nobody reads is gone at once.
-            for &v in &order.made {
-                if !is(leaves, v) && uses.get(&v).copied().unwrap_or(0) == 0 {
+            for &v in &operands.made {
+                if !is(leaves, v) && uses[v] == 0 {
                     live[v / 64] &= !(1 << (v % 64));
-                    now_live -= self.words[v];
+                    now_live -= words(v);
                 }
             }
             now = now.max(since[number]) + code[number].count.max(1);
@@ -262,16 +418,50 @@ impl Pressure<'_> {
     }
 }
 
-fn sum(live: &[u64], words: &[u32]) -> u32 {
-    let mut total = 0;
-    for (chunk, bits) in live.iter().enumerate() {
-        let mut bits = *bits;
-        while bits != 0 {
-            total += words[chunk * 64 + bits.trailing_zeros() as usize];
-            bits &= bits - 1;
-        }
+/// Instructions that make an integer of constants, parameters and coordinates alone; `None` where there is more to
+/// it, or more than `most`.
+fn cost(graph: &Graph, v: V, most: u32) -> Option<u32> {
+    let inst = graph.inst(v);
+    if inst.op.is_operand() {
+        return Some(0);
     }
-    total
+    let mut all = match inst.op {
+        Op::Base(_) | Op::Truncate | Op::Extend(_) | Op::Bits => 0,
+        Op::Builtin(_)
+        | Op::Add
+        | Op::Sub
+        | Op::Mul
+        | Op::Shl
+        | Op::Shr(_)
+        | Op::And
+        | Op::Or
+        | Op::Xor
+        | Op::Neg
+        | Op::Not
+        | Op::Offset(_)
+        | Op::Address(..)
+            if !inst.ty.is_float() =>
+        {
+            1
+        }
+        _ => return None,
+    };
+    for &arg in &inst.args {
+        all += cost(graph, arg, most.checked_sub(all)?)?;
+    }
+    (all <= most).then_some(all)
+}
+
+/// The numbers in a set.
+fn members(set: &[u64]) -> impl Iterator<Item = usize> {
+    set.iter().enumerate().flat_map(|(chunk, bits)| {
+        let mut bits = *bits;
+        std::iter::from_fn(move || {
+            let at = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+            bits &= bits - 1;
+            Some(chunk * 64 + at)
+        })
+    })
 }
 
 /// The registers that a phi reads for a value.
@@ -290,7 +480,7 @@ fn operands(graph: &Graph, code: &Code, v: V, out: &mut Vec<V>) {
 }
 
 /// Which instructions must follow which: values, the order of memory, barriers.
-fn dependences(code: &[Instruction], orders: &[Order]) -> Vec<Vec<usize>> {
+fn dependences(code: &[Instruction], orders: &[Operands]) -> Vec<Vec<usize>> {
     let count = code.len();
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); count];
     let mut made: FxHashMap<usize, usize> = FxHashMap::default();

@@ -52,7 +52,7 @@ impl Code {
 struct Selector<'a> {
     graph: &'a Graph,
     kernel: &'a Kernel,
-    options: &'a Options,
+    options: Options,
     uses: Vec<u32>,
     /// Of those the ones that scale it to an address.
     addressing: Vec<u32>,
@@ -70,7 +70,7 @@ struct Selector<'a> {
     pieces: FxHashMap<V, SmallVec<[V; 2]>>,
 }
 
-pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code {
+pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
     let mut uses = vec![0u32; graph.values.len()];
     let mut addressing = uses.clone();
     for block in &graph.blocks {

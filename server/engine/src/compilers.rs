@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
-use warplens_compile::Class;
 use warplens_syntax::Document;
+use warplens_toolchain::{Said, SaidKernel};
 
 use crate::settings::Settings;
 use crate::{Cancel, Engine, Overrides, PlacedKernel, Variants};
@@ -21,26 +21,10 @@ const MOST_FILES: usize = 256;
 /// What a compiler said of one kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct CompilerWord {
-    /// The compiler, as it is shown: `nvcc`.
+    /// The compiler, as it is shown: `nvcc 13.0`.
     pub tool: String,
-    /// The kernel's plain name.
-    pub name: String,
-    /// Template arguments of this instance; empty ones could not be read.
-    pub template_arguments: Vec<String>,
-    /// Registers of a thread.
-    pub registers: u32,
-    /// Static shared memory of a block in bytes.
-    pub static_shared_bytes: u64,
-    /// Local memory of a thread in bytes.
-    pub stack_bytes: u64,
-    /// Bytes that spilling stores.
-    pub spill_store_bytes: u64,
-    /// Bytes that spilling loads.
-    pub spill_load_bytes: u64,
-    /// Instructions by class.
-    pub instructions: BTreeMap<Class, u64>,
-    /// The same by source line: file, 1-based line.
-    pub lines: Vec<(Arc<str>, u32, BTreeMap<Class, u64>)>,
+    /// What it said.
+    pub kernel: SaidKernel,
 }
 
 /// A kernel's word, as it is joined with the kernel's text of the moment.
@@ -114,7 +98,7 @@ impl Engine {
         path: &Path,
         settings: &Settings,
         overrides: &Overrides,
-        said: Vec<CompilerWord>,
+        said: Said,
         cancel: &Cancel,
     ) -> Option<usize> {
         let all = Overrides {
@@ -122,7 +106,16 @@ impl Engine {
             ..overrides.clone()
         };
         let file = self.analyze(document, path, settings, &all, cancel)?;
-        let words: Vec<Arc<CompilerWord>> = said.into_iter().map(Arc::new).collect();
+        let tool = said.tool;
+        let word = |kernel: SaidKernel| CompilerWord {
+            tool: tool.clone(),
+            kernel,
+        };
+        let words: Vec<Arc<CompilerWord>> = said
+            .kernels
+            .into_iter()
+            .map(|kernel| Arc::new(word(kernel)))
+            .collect();
         let mut heard: Vec<Heard> = Vec::new();
         let mut used = vec![false; words.len()];
         for placed in &file.kernels {
@@ -168,14 +161,14 @@ fn word_of(
     template_args: &[(String, String)],
 ) -> Option<usize> {
     let about: Vec<usize> = (0..words.len())
-        .filter(|at| words[*at].name == kernel)
+        .filter(|at| words[*at].kernel.name == kernel)
         .collect();
     if let [only] = about[..] {
         return Some(only);
     }
     // Instances of a template: the one with the arguments in force.
     let fits = |word: &CompilerWord| {
-        let said = &word.template_arguments;
+        let said = &word.kernel.template_arguments;
         said.len() == template_args.len()
             && said.iter().zip(template_args).all(|(said, (_, wanted))| {
                 said.is_empty() || without_space(said) == without_space(wanted)
@@ -193,7 +186,7 @@ fn without_space(argument: &str) -> String {
 /// The instructions of the kernel's own lines, by the numbers of the lines: they hold when the kernel moves.
 fn numbered(word: &CompilerWord, placed: &PlacedKernel, path: &Path) -> Vec<(u32, u64)> {
     let mut by_line: FxHashMap<u32, u64> = FxHashMap::default();
-    for (file, line, counts) in &word.lines {
+    for (file, line, counts) in &word.kernel.lines {
         // Compilers spell a path as they were given it, or as the system does: the name is what they share.
         if Path::new(&**file).file_name() == path.file_name() {
             *by_line.entry(*line).or_default() += counts.values().sum::<u64>();
@@ -216,9 +209,12 @@ mod tests {
     fn instances_are_told_apart_by_their_template_arguments() {
         let word = |name: &str, arguments: &[&str]| {
             Arc::new(CompilerWord {
-                name: name.to_owned(),
-                template_arguments: arguments.iter().map(|one| (*one).to_owned()).collect(),
-                ..CompilerWord::default()
+                tool: String::new(),
+                kernel: SaidKernel {
+                    name: name.to_owned(),
+                    template_arguments: arguments.iter().map(|one| (*one).to_owned()).collect(),
+                    ..SaidKernel::default()
+                },
             })
         };
         let words = [

@@ -6,12 +6,12 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_analysis::facts::Launch;
 use warplens_analysis::{Request, analyze};
-use warplens_compile::{Compiled, Options as CompilerOptions, compile};
+use warplens_compile::Compiled;
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_ir::{
     Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, Storage,
@@ -19,10 +19,11 @@ use warplens_ir::{
     may_launch, outline,
 };
 use warplens_models::{Factor, Input, ModelId};
-use warplens_project::SourceFile;
+use warplens_project::{Command, SourceFile};
 use warplens_rules::{Place, Removal};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
+use crate::compiled::{self, Compilations};
 use crate::compilers::{CompilerWord, Words};
 use crate::counting::Counting;
 use crate::estimates::Estimates;
@@ -30,7 +31,7 @@ use crate::executed::Running;
 use crate::hosts::Kinds;
 use crate::launch::{self, Given, Resolved};
 use crate::options::{BuildOptions, kernel_names};
-use crate::said::{self, Figures};
+use crate::said;
 use crate::settings::{BankBytes, Settings};
 use crate::suppress;
 use crate::translation::{Project, flatten, is_header};
@@ -86,7 +87,7 @@ pub(crate) struct Lowered {
     /// A hash of the kernel apart from where it stands: what its analysis is kept under.
     fingerprint: u64,
     /// What the machine executes, once somebody asked.
-    compiled: OnceLock<Arc<Compiled>>,
+    compiled: Compilations,
 }
 
 impl Lowered {
@@ -94,16 +95,8 @@ impl Lowered {
         Lowered {
             fingerprint: kernel.fingerprint(),
             kernel,
-            compiled: OnceLock::new(),
+            compiled: Compilations::default(),
         }
-    }
-
-    /// The kernel as a compiler leaves it.
-    pub(crate) fn compiled(&self) -> Arc<Compiled> {
-        let made = self
-            .compiled
-            .get_or_init(|| Arc::new(compile(&self.kernel, &CompilerOptions::default())));
-        Arc::clone(made)
     }
 }
 
@@ -781,6 +774,7 @@ impl Engine {
             .directives
             .iter()
             .any(|d| d.kind == DirectiveKind::IgnoreFile);
+        let command = self.project.command(path);
         let mut kernels: Vec<PlacedKernel> = Vec::new();
         let mut findings = Vec::new();
         let mut found = 0;
@@ -865,8 +859,10 @@ impl Engine {
                     let said = said.filter(|_| !overrides.estimated_only);
                     let word = said.as_ref().filter(|said| said.current);
                     let word = word.map(|said| &*said.word);
-                    let analysis =
-                        self.analysis(&lowered, &given, &profile, settings, overrides, word);
+                    let command = command.as_deref();
+                    let analysis = self.analysis(
+                        &lowered, &given, &profile, command, settings, overrides, word,
+                    );
                     let Some(analysis) = analysis else {
                         problems.push(lost(name));
                         continue;
@@ -1000,15 +996,18 @@ impl Engine {
     }
 
     /// A kernel's analysis; `None` where it failed.
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
     fn analysis(
         &self,
         lowered: &Arc<Lowered>,
         given: &Given,
         profile: &Arc<Profile>,
+        command: Option<&Command>,
         settings: &Settings,
         overrides: &Overrides,
         word: Option<&CompilerWord>,
     ) -> Option<Arc<KernelAnalysis>> {
+        let options = compiled::options(&lowered.kernel, command, profile);
         let analysis_key = hash(&[
             &lowered.fingerprint,
             given,
@@ -1016,22 +1015,26 @@ impl Engine {
             &profile.bank_rule,
             &OverrideKey(overrides),
             &settings.model,
+            &options,
             &word,
         ]);
         if let Some(analysis) = self.analyses.get(analysis_key) {
             return Some(analysis);
         }
         let made = catch_unwind(AssertUnwindSafe(|| {
-            self.kernel(lowered, given, profile, settings, overrides, word)
+            let compiled = lowered.compiled.of(&lowered.kernel, options);
+            self.kernel(lowered, compiled, given, profile, settings, overrides, word)
         }));
         made.ok()
             .map(|analysis| self.analyses.put(analysis_key, analysis))
     }
 
     /// One kernel under one launch on one GPU.
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
     fn kernel(
         &self,
         lowered: &Arc<Lowered>,
+        mut compiled: Arc<Compiled>,
         given: &Given,
         profile: &Arc<Profile>,
         settings: &Settings,
@@ -1056,13 +1059,12 @@ impl Engine {
             .said
             .get(&profile.architecture)
             .and_then(|said| said::of_kernel(kernel, said));
-        let said: Option<Figures> = asked.map(Figures::from).or(word.map(Figures::from));
-        let mut compiled = lowered.compiled();
-        if let Some(said) = &said {
-            compiled = Arc::new(said.in_place_of(&compiled));
+        let said = asked.or(word.map(|word| &word.kernel));
+        if let Some(said) = said {
+            compiled = Arc::new(said::in_place_of(&compiled, said));
         }
         let registers = compiled.registers;
-        let said_shared = said.as_ref().map(|said| said.static_shared_bytes);
+        let said_shared = said.map(|said| said.static_shared_bytes);
         let shared = said_shared.unwrap_or_else(|| static_shared_bytes(kernel));
         // The default grid is so many full waves: it needs the residency.
         let resolved = given.launch(kernel, profile, &|launch| {

@@ -5,6 +5,7 @@
 
 mod assembled;
 mod beside;
+mod compiled;
 mod compilers;
 mod counting;
 mod engine;

@@ -296,7 +296,7 @@ fn result(
             registers_source: analysis.registers_source,
             static_shared_bytes: facts.static_shared_bytes,
             local_bytes_per_thread: facts.local_bytes_per_thread,
-            spill_bytes: (analysis.registers_source == "compiler")
+            spill_bytes: (analysis.registers_source != "user")
                 .then_some(analysis.compiled.spill_bytes),
             compiler: placed.compiler.as_ref().map(compiler),
         },
@@ -543,12 +543,13 @@ fn compiler(said: &Spoken) -> wire::Compiler {
     wire::Compiler {
         tool: word.tool.clone(),
         current: said.current,
-        registers_per_thread: word.registers,
-        static_shared_bytes: word.static_shared_bytes,
-        stack_bytes: word.stack_bytes,
-        spill_store_bytes: word.spill_store_bytes,
-        spill_load_bytes: word.spill_load_bytes,
+        registers_per_thread: word.kernel.registers,
+        static_shared_bytes: word.kernel.static_shared_bytes,
+        stack_bytes: word.kernel.stack_bytes,
+        spill_store_bytes: word.kernel.spill_store_bytes,
+        spill_load_bytes: word.kernel.spill_load_bytes,
         instructions: word
+            .kernel
             .instructions
             .iter()
             .map(|(class, count)| (class.name().to_owned(), *count))

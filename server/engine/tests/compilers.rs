@@ -5,9 +5,10 @@ use std::path::Path;
 
 use warplens_compile::Class;
 use warplens_engine::settings::Settings;
-use warplens_engine::{Cancel, CompilerWord, Engine, FileAnalysis, Overrides, wire};
+use warplens_engine::{Cancel, Engine, FileAnalysis, Overrides, wire};
 use warplens_hardware::Profiles;
 use warplens_syntax::{Document, Language};
+use warplens_toolchain::{Said, SaidKernel};
 
 const TWO: &str = "__global__ void twice(float *out) {\n    \
                    out[threadIdx.x] *= 2.0f;\n}\n\
@@ -18,10 +19,9 @@ fn path() -> &'static Path {
     Path::new("/code/two.cu")
 }
 
-fn said(name: &str, line: u32) -> CompilerWord {
+fn said(name: &str, line: u32) -> SaidKernel {
     let counts = BTreeMap::from([(Class::Ldg, 1), (Class::Fmul, 13)]);
-    CompilerWord {
-        tool: "nvcc 12.4".to_owned(),
+    SaidKernel {
         name: name.to_owned(),
         registers: 141,
         static_shared_bytes: 256,
@@ -30,7 +30,7 @@ fn said(name: &str, line: u32) -> CompilerWord {
         spill_load_bytes: 12,
         instructions: counts.clone(),
         lines: vec![("/elsewhere/two.cu".into(), line, counts)],
-        ..CompilerWord::default()
+        ..SaidKernel::default()
     }
 }
 
@@ -40,7 +40,10 @@ fn heard(engine: &Engine, settings: &Settings) -> Option<usize> {
         path(),
         settings,
         &Overrides::default(),
-        vec![said("twice", 2), said("half", 5), said("other", 9)],
+        Said {
+            kernels: vec![said("twice", 2), said("half", 5), said("other", 9)],
+            tool: "nvcc 12.4".to_owned(),
+        },
         &Cancel::default(),
     )
 }
@@ -101,7 +104,7 @@ fn a_word_replaces_estimates_until_its_kernel_is_edited() {
     assert_ne!(half.analysis.facts.registers_per_thread, 141);
     assert!(half.compiled_lines().is_empty());
     let stale = half.compiler.as_ref().expect("the last word");
-    assert!(!stale.current && stale.word.registers == 141);
+    assert!(!stale.current && stale.word.kernel.registers == 141);
 
     // Taken back: it is what was compiled.
     let back = analysed(&engine, TWO, &Overrides::default());

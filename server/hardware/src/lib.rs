@@ -19,7 +19,7 @@ pub use error::ProfileError;
 pub use global::global_unit_bytes_for;
 pub use global::{Access, GlobalRequest, address_period, global_request, global_unit_bytes};
 pub use launch::launch_problem;
-pub use occupancy::{Limiter, Limits, Occupancy, occupancy};
+pub use occupancy::{Limiter, Limits, Occupancy, occupancy, registers_for_blocks};
 pub use profile::{Figure, KeySpec, Profile, Vendor};
 pub use profiles::Profiles;
 pub use rules::{BankRule, GlobalRule, KernelArguments, RegisterScope, Rule, RuleSpec};

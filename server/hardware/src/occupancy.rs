@@ -231,6 +231,18 @@ fn impossible(p: &Profile, demand: Demand, limits: &Limits) -> Option<(Limiter, 
     (blocks == 0).then(|| (Limiter::Grid, "a grid without blocks".to_owned()))
 }
 
+/// The most registers that a thread can have where an SM must hold so many blocks; `None` where none are few
+/// enough.
+pub fn registers_for_blocks(p: &Profile, threads_per_block: u64, blocks: u32) -> Option<u32> {
+    let demand = Demand {
+        threads: threads_per_block,
+        registers: 0,
+        shared: 0,
+        blocks: 0,
+    };
+    most_registers(p, demand, blocks)
+}
+
 /// The most registers a thread can have so that `blocks` fit.
 fn most_registers(p: &Profile, demand: Demand, blocks: u32) -> Option<u32> {
     let warps = warps_of_block(p, demand.threads);

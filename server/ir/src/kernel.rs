@@ -266,6 +266,10 @@ pub struct Kernel {
     pub body: Vec<Stmt>,
     /// `__launch_bounds__`: most threads per block.
     pub max_threads: Option<u64>,
+    /// `__launch_bounds__`: blocks that an SM must be able to hold.
+    pub min_blocks: Option<u64>,
+    /// `__maxnreg__`: most registers of a thread.
+    pub max_registers: Option<u64>,
     /// `reqd_work_group_size`.
     pub required_block: Option<[u64; 3]>,
     /// Template parameters bound: name and value as text.

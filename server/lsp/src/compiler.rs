@@ -4,8 +4,6 @@
 //! for it. The newest save comes first: one of the same document ends the compilation, one of another sends it
 //! back behind. Only the user's own settings name the program; see `configuration`.
 
-mod arguments;
-
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use warplens_engine::{Cancel, CompilerWord};
+use warplens_engine::Cancel;
 use warplens_syntax::Language;
-use warplens_toolchain::{Asked, Said, SaidKernel};
+use warplens_toolchain::Asked;
 
 use crate::Ask;
 use crate::configuration::UserCompiler;
@@ -243,7 +241,7 @@ fn compile(session: &Weak<Session>, compiler: &Compiler, job: &Job, cancelled: &
         &analysed.path,
         &analysed.effective.settings,
         &analysed.effective.overrides,
-        words(said),
+        said,
         &Cancel::default(),
     );
     if heard == Some(0) {
@@ -263,15 +261,14 @@ fn asked(session: &Session, job: &Job) -> Option<Asked> {
     if analysed.document.language() == Language::OpenCl || !is_on_disk(analysed) {
         return None;
     }
-    let command = session.engine().project().command(&analysed.path);
-    let arguments = command.map_or_else(Vec::new, |command| {
-        arguments::of(&command, &job.compiler.path)
-    });
+    let settings = &analysed.effective.settings;
+    let asked = session
+        .engine()
+        .asked(&analysed.path, settings, job.compiler.bound);
     Some(Asked {
-        file: analysed.path.clone(),
-        arguments,
+        // As it was when the document was analysed.
         architecture: analysed.file.profile.architecture.clone(),
-        bound: job.compiler.bound,
+        ..asked
     })
 }
 
@@ -285,24 +282,6 @@ fn is_on_disk(analysed: &Analysed) -> bool {
                 same.is_some()
             }) && rest.is_empty()
         })
-}
-
-fn words(said: Said) -> Vec<CompilerWord> {
-    let tool = said.tool;
-    let kernels = said.kernels.into_iter();
-    let word = |kernel: SaidKernel| CompilerWord {
-        tool: tool.clone(),
-        name: kernel.name,
-        template_arguments: kernel.template_arguments,
-        registers: kernel.registers,
-        static_shared_bytes: kernel.static_shared_bytes,
-        stack_bytes: kernel.stack_bytes,
-        spill_store_bytes: kernel.spill_store_bytes,
-        spill_load_bytes: kernel.spill_load_bytes,
-        instructions: kernel.instructions,
-        lines: kernel.lines,
-    };
-    kernels.map(word).collect()
 }
 
 impl Session {

@@ -303,6 +303,10 @@ const TABLE: &[(&str, &str)] = &[
         "cuda D:DEV=1 registers:80 </w/a.cu",
     ),
     (
+        "clang++ -x cuda -fcuda-approx-transcendentals a.cu",
+        "cuda fast </w/a.cu",
+    ),
+    (
         "clang++ -ffast-math -fno-fast-math -x cuda a.cu",
         "cuda </w/a.cu",
     ),

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use warplens_engine::wire::{
-    Access, Breakdown, Estimate, EstimateDocument, KernelResult, Resources,
-};
+use warplens_engine::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult};
 
 use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, time};
+use crate::resources::{registers, spilled};
 use crate::style::{Paint, Style, printable, truncate, wrap};
 use crate::table::{Align, Cell, Table};
 
@@ -19,22 +18,6 @@ pub const MOST_LOSSES: usize = 10;
 const MOST_HEADERS: usize = 10;
 /// Columns of a full bar.
 const BAR: usize = 32;
-
-/// `24 registers a thread (estimated)`, or whose word it is: `(nvcc)`.
-pub fn registers(resources: &Resources) -> String {
-    let source = match &resources.compiler {
-        Some(said) if said.current && resources.registers_source == "compiler" => said.tool.clone(),
-        Some(said) if !said.current => format!(
-            "{}; {} by {} before the last edit",
-            resources.registers_source, said.registers_per_thread, said.tool
-        ),
-        _ => resources.registers_source.to_owned(),
-    };
-    format!(
-        "{} registers a thread ({source})",
-        resources.registers_per_thread
-    )
-}
 
 /// The whole document as pages, a blank line between two of them, then the file's findings.
 pub fn page(document: &EstimateDocument, style: Style) -> String {
@@ -266,8 +249,8 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
             bytes(resources.local_bytes_per_thread)
         );
     }
-    if let Some(spilled) = resources.spill_bytes.filter(|spilled| *spilled > 0) {
-        let _ = write!(text, ", {} spilled", bytes(spilled));
+    if let Some(spilled) = spilled(resources) {
+        let _ = write!(text, ", {spilled}");
     }
     label(out, style, "resources", &text);
     // Of source they are for scripts: what they cost is said by the models.
@@ -812,44 +795,6 @@ pub(crate) mod tests {
         );
         assert!(page.contains("n = 1024"), "{page}");
         assert!(page.contains("n % 32 == 0"), "{page}");
-    }
-
-    #[test]
-    fn registers_say_whose_word_they_are() {
-        let mut resources = Resources {
-            registers_per_thread: 38,
-            registers_source: "estimated",
-            static_shared_bytes: 0,
-            local_bytes_per_thread: 0,
-            spill_bytes: None,
-            compiler: None,
-        };
-        assert_eq!(registers(&resources), "38 registers a thread (estimated)");
-        let said = warplens_engine::wire::Compiler {
-            tool: "nvcc".to_owned(),
-            current: false,
-            registers_per_thread: 40,
-            static_shared_bytes: 0,
-            stack_bytes: 0,
-            spill_store_bytes: 0,
-            spill_load_bytes: 0,
-            instructions: std::collections::BTreeMap::new(),
-        };
-        resources.compiler = Some(said.clone());
-        assert_eq!(
-            registers(&resources),
-            "38 registers a thread (estimated; 40 by nvcc before the last edit)"
-        );
-        resources.compiler = Some(warplens_engine::wire::Compiler {
-            current: true,
-            ..said
-        });
-        resources.registers_source = "compiler";
-        resources.registers_per_thread = 40;
-        assert_eq!(registers(&resources), "40 registers a thread (nvcc)");
-        // What the user says stands before what the compiler says.
-        resources.registers_source = "user";
-        assert_eq!(registers(&resources), "40 registers a thread (user)");
     }
 
     /// So many statements of the kernel's file, and one of a header.

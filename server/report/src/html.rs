@@ -8,9 +8,10 @@ use warplens_engine::wire::{Diagnostic, Estimate, EstimateDocument, KernelResult
 
 use crate::estimate::{
     access_table, branch_table, first_estimate, loss_table, maybe_time, missing_headers,
-    model_table, parts, registers, variant, words,
+    model_table, parts, variant, words,
 };
 use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup};
+use crate::resources::registers;
 use crate::style::{Paint, printable};
 use crate::table::{Align, Cell, Table};
 

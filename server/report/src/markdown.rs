@@ -6,9 +6,10 @@ use warplens_engine::wire::KernelResult;
 
 use crate::estimate::{
     MOST_LOSSES, access_table, branch_table, cost, first_estimate, line_name, model_table, parts,
-    registers, share, words,
+    share, words,
 };
 use crate::figure::{bytes, counted, extents, losses, number, percent, speedup, time};
+use crate::resources::{registers, spilled};
 use crate::style::truncate;
 use crate::table::{Align, Table};
 
@@ -129,6 +130,8 @@ fn head(result: &KernelResult) -> String {
             );
         }
         let _ = writeln!(out, ".\n");
+    } else if let Some(spilled) = spilled(&result.resources) {
+        let _ = writeln!(out, "{}, {spilled}.\n", registers(&result.resources));
     }
     if let Some(title) = losses(result.not_understood.len()) {
         let _ = writeln!(out, "### {title}\n");

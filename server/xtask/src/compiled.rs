@@ -5,6 +5,7 @@ mod names;
 mod page;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
@@ -49,6 +50,9 @@ pub struct Compiled {
     /// The profile to predict for: one of that architecture
     #[arg(long, value_name = "ID", default_value = "a100-sxm4-40gb")]
     gpu: String,
+    /// Compile for so many registers a thread at most: what spills, and what is said to
+    #[arg(long = "maxrregcount", value_name = "N", conflicts_with = "csv")]
+    max_registers: Option<u32>,
     /// Search a folder for `#include "…"` (repeatable)
     #[arg(short = 'I', value_name = "DIR")]
     include: Vec<PathBuf>,
@@ -163,6 +167,13 @@ impl Compiled {
             {
                 options.push(format!("-I{}", include.display()));
             }
+            let read = match self.max_registers {
+                Some(most) => {
+                    options.push(format!("-maxrregcount={most}"));
+                    bounded(&path, most, &scratch.file(&number.to_string()))?
+                }
+                None => path.clone(),
+            };
             let binary = scratch.file(&format!("{number}.cubin"));
             let kernels = compiler.kernels(&path, &options, &binary, LIMIT)?;
             let _ = std::fs::remove_file(&binary);
@@ -175,7 +186,12 @@ impl Compiled {
             let predictions = if kernels.is_empty() {
                 Vec::new()
             } else {
-                self.predict(bin, &path)?
+                let includes = options.iter().filter(|option| option.starts_with("-I"));
+                let includes: Vec<&str> = match self.max_registers {
+                    Some(_) => includes.map(String::as_str).collect(),
+                    None => Vec::new(),
+                };
+                self.predict(bin, &read, &includes)?
             };
             let mut compared = lock(&compared);
             compared.files += 1;
@@ -187,7 +203,11 @@ impl Compiled {
             .rows
             .sort_by(|a, b| (&a.file, &a.kernel).cmp(&(&b.file, &b.kernel)));
         let source = format!("nvcc {version} for {}", self.arch);
-        Ok((titles.join(", "), source, compared))
+        let mut title = titles.join(", ");
+        if let Some(most) = self.max_registers {
+            let _ = write!(title, " with -maxrregcount {most}");
+        }
+        Ok((title, source, compared))
     }
 
     /// The same with what a table says, for its kernels that are no templates and that are understood in full.
@@ -218,7 +238,7 @@ impl Compiled {
         }
         let compared = Mutex::new(Compared::default());
         each(files.into_iter(), |(path, rows)| {
-            let predictions = self.predict(bin, &root.join(&path))?;
+            let predictions = self.predict(bin, &root.join(&path), &[])?;
             let mut compared = lock(&compared);
             compared.files += 1;
             for row in &rows {
@@ -253,12 +273,18 @@ impl Compiled {
     }
 
     /// What is predicted of a file's kernels.
-    fn predict(&self, bin: &Path, path: &Path) -> anyhow::Result<Vec<Prediction>> {
+    fn predict(
+        &self,
+        bin: &Path,
+        path: &Path,
+        options: &[&str],
+    ) -> anyhow::Result<Vec<Prediction>> {
         let mut estimate = Command::new(bin);
         estimate.args(["estimate", "--format", "json", "--gpu", &self.gpu]);
         for include in &self.include {
             estimate.arg("-I").arg(include);
         }
+        estimate.args(options);
         let told = process::captured(estimate.arg(path), LIMIT)?;
         let Ok(document) = serde_json::from_str::<Value>(&told.out) else {
             eprintln!("{}: no prediction: {}", path.display(), told.errors.trim());
@@ -267,6 +293,21 @@ impl Compiled {
         let results = document["results"].as_array().into_iter().flatten();
         Ok(results.map(prediction).collect())
     }
+}
+
+/// A copy of a file in a folder of its own, beside a compile command that bounds the registers.
+fn bounded(path: &Path, most: u32, folder: &Path) -> anyhow::Result<PathBuf> {
+    std::fs::create_dir_all(folder)?;
+    let name = path.file_name().unwrap_or_default();
+    let copy = folder.join(name);
+    std::fs::copy(path, &copy)?;
+    let commands = serde_json::json!([{
+        "directory": folder,
+        "file": name.to_string_lossy(),
+        "arguments": ["nvcc", format!("-maxrregcount={most}"), "-c", name.to_string_lossy()],
+    }]);
+    std::fs::write(folder.join("compile_commands.json"), commands.to_string())?;
+    Ok(copy)
 }
 
 fn prediction(result: &Value) -> Prediction {

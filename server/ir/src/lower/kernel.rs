@@ -1,5 +1,6 @@
 //! A kernel: its head, and what binds its template parameters.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use warplens_syntax::{Expanded, Node};
@@ -249,21 +250,8 @@ impl Lowering<'_> {
         let body = self.block(body_node, source);
         self.mark_escapes(&body);
         let head = item.range.start..body_node.start_byte();
-        let mut max_threads = None;
-        let bounds: Vec<String> = source
-            .parsed
-            .words
-            .iter()
-            .filter(|word| head.contains(&word.range.start) && word.name == "launch_bounds")
-            .map(|word| word.argument.clone())
-            .collect();
-        for argument in bounds {
-            max_threads = argument
-                .split(',')
-                .next()
-                .and_then(|first| self.constant_text(first))
-                .and_then(|value| u64::try_from(value).ok());
-        }
+        let [max_threads, min_blocks] = self.attribute("launch_bounds", &head, source);
+        let [max_registers] = self.attribute("maxnreg", &head, source);
         for problem in &source.parsed.problems {
             if item.source.contains(&problem.range.start) {
                 let (line, _) = source.parsed.position(problem.range.start);
@@ -292,6 +280,8 @@ impl Lowering<'_> {
             params,
             body,
             max_threads,
+            min_blocks,
+            max_registers,
             required_block,
             template_args: self.template_args,
             routines: self.routines,
@@ -304,6 +294,22 @@ impl Lowering<'_> {
         let text = source.parsed.source.get(item.source.clone()).unwrap_or("");
         Places::number(&mut kernel, text, self.callees);
         Some(kernel)
+    }
+
+    /// The first arguments of an attribute in a kernel's head that is none of the grammar's: `__launch_bounds__`.
+    fn attribute<const MOST: usize>(
+        &mut self,
+        name: &str,
+        head: &Range<usize>,
+        source: Source,
+    ) -> [Option<u64>; MOST] {
+        let mut words = source.parsed.words.iter();
+        let last = words.rfind(|word| head.contains(&word.range.start) && word.name == name);
+        let arguments = last.map_or_else(Vec::new, |word| arguments(&word.argument));
+        std::array::from_fn(|number| {
+            let value = self.constant_text(arguments.get(number)?)?;
+            u64::try_from(value).ok().filter(|value| *value > 0)
+        })
     }
 
     /// Marks the variables whose address goes where it is not followed.
@@ -332,7 +338,7 @@ impl Lowering<'_> {
     }
 
     /// `reqd_work_group_size(x, y, z)` in the head of a kernel.
-    fn required_block(&mut self, head: std::ops::Range<usize>, source: Source) -> Option<[u64; 3]> {
+    fn required_block(&mut self, head: Range<usize>, source: Source) -> Option<[u64; 3]> {
         let text = source.parsed.text.get(head.clone()).unwrap_or("");
         let words: Vec<String> = source
             .parsed
@@ -424,6 +430,25 @@ impl Lowering<'_> {
             let _ = id;
         }
     }
+}
+
+/// The arguments of a call as texts: commas in parentheses part none.
+fn arguments(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut depth, mut start) = (0u32, 0);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                found.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(&text[start..]);
+    found
 }
 
 /// True for a parameter that the source calls `restrict`, in whichever spelling.

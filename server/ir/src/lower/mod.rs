@@ -30,6 +30,7 @@ mod misread;
 mod packs;
 mod pipes;
 mod pointers;
+mod pragmas;
 mod recursion;
 mod routines;
 mod split;

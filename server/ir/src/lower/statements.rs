@@ -9,7 +9,9 @@ use super::constants::constant;
 use super::expressions::{element, operation};
 use super::split::{address_of, deref, list};
 use super::types::space_of;
-use super::{Lowering, MOST_EXPRESSIONS, Named, Result, Source, child_of_kind, parts, text_of};
+use super::{
+    Lowering, MOST_EXPRESSIONS, Named, Result, Source, child_of_kind, parts, pragmas, text_of,
+};
 use crate::kernel::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
 use crate::{AddressSpace, Site, Type};
 
@@ -20,6 +22,8 @@ impl Lowering<'_> {
             let mut out = Vec::new();
             if node.kind() == "compound_statement" {
                 lowering.statements(&parts(node), source, &mut out);
+            } else if pragmas::is_cut_off(node) {
+                lowering.plain_statements(&pragmas::following(node), source, &mut out);
             } else {
                 lowering.statement(node, source, &mut out);
             }
@@ -37,13 +41,22 @@ impl Lowering<'_> {
 
     pub(super) fn plain_statements(&mut self, nodes: &[Node], source: Source, out: &mut Vec<Stmt>) {
         let mut unroll = None;
-        for &node in nodes {
+        let mut rest = nodes.iter();
+        while let Some(&node) = rest.next() {
             if node.kind() == "preproc_call" {
                 unroll = self.unroll(node, source).or(unroll);
                 continue;
             }
             let before = out.len();
             self.statement(node, source, out);
+            // What follows was its body.
+            let mut last = node;
+            while pragmas::lacks_body(last) {
+                match rest.find(|node| node.kind() != "preproc_call") {
+                    Some(body) => last = *body,
+                    None => break,
+                }
+            }
             if let Some(factor) = unroll.take() {
                 for statement in &mut out[before..] {
                     if let StmtKind::Loop { unroll, .. } = &mut statement.kind {
@@ -56,27 +69,6 @@ impl Lowering<'_> {
                 break;
             }
         }
-    }
-
-    /// `#pragma unroll [N]`: 0 is as often as the loop runs.
-    fn unroll(&mut self, node: Node, source: Source) -> Option<u64> {
-        let text = text_of(node, source);
-        let text = text.strip_prefix('#')?.trim_start();
-        let text = text.strip_prefix("pragma")?.trim_start();
-        let text = text.strip_prefix("GCC").unwrap_or(text).trim_start();
-        if text.starts_with("nounroll") {
-            return Some(1);
-        }
-        let argument = text.strip_prefix("unroll")?.trim();
-        if argument.is_empty() {
-            return Some(0);
-        }
-        let argument = argument.trim_matches(['(', ')']).trim();
-        let value = argument.parse().ok().or_else(|| {
-            self.constant_text(argument)
-                .and_then(|value| u64::try_from(value).ok())
-        });
-        Some(value.unwrap_or(0))
     }
 
     pub(super) fn statement(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {

@@ -74,16 +74,16 @@ fn registers(said: &Spoken, source: &str) -> Option<String> {
     // The name without the version.
     let tool = word.tool.split(' ').next().unwrap_or(&word.tool);
     match (said.current, source) {
-        (true, "compiler") if word.spill_store_bytes > 0 => Some(format!(
+        (true, "compiler") if word.kernel.spill_store_bytes > 0 => Some(format!(
             "{} registers, {} B spilled ({tool})",
-            word.registers, word.spill_store_bytes
+            word.kernel.registers, word.kernel.spill_store_bytes
         )),
-        (true, "compiler") => Some(format!("{} registers ({tool})", word.registers)),
+        (true, "compiler") => Some(format!("{} registers ({tool})", word.kernel.registers)),
         // The user's own figure stands instead.
         (true, _) => None,
         (false, _) => Some(format!(
             "{} registers ({tool}, before the last edit)",
-            word.registers
+            word.kernel.registers
         )),
     }
 }

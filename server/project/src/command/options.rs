@@ -292,6 +292,12 @@ impl Reader {
             "use_fast_math" | "cl-fast-relaxed-math" => self.device_fast_math = true,
             "ffast-math" if device => self.set_fast_math(true),
             "fno-fast-math" if device => self.set_fast_math(false),
+            "fcuda-approx-transcendentals" | "fgpu-approx-transcendentals" => {
+                self.device_fast_math = true;
+            }
+            "fno-cuda-approx-transcendentals" | "fno-gpu-approx-transcendentals" => {
+                self.device_fast_math = false;
+            }
             "Ofast" if device => {
                 self.fast_by_level |= !self.fast_math;
                 self.fast_math = true;

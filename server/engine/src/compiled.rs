@@ -1,0 +1,57 @@
+//! How a kernel is compiled: under which limits, and what came of it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use warplens_compile::{Compiled, MOST_REGISTERS, Options, compile};
+use warplens_hardware::{Profile, registers_for_blocks};
+use warplens_ir::Kernel;
+use warplens_project::Command;
+use warplens_syntax::Language;
+
+/// The options with which a kernel is compiled: its compile command's, and what it says of itself.
+pub(crate) fn options(kernel: &Kernel, command: Option<&Command>, profile: &Profile) -> Options {
+    // As for ptxas, a kernel that bounds itself has no use for the command's bound.
+    let (most, occupancy_given) = if let Some(most) = kernel.max_registers {
+        (u32::try_from(most).ok(), true)
+    } else if let Some(threads) = kernel.max_threads.or_else(|| required_threads(kernel)) {
+        // HIP's second number counts warps.
+        let of_blocks = kernel.language == Language::Cuda;
+        let blocks = kernel.min_blocks.filter(|_| of_blocks);
+        let blocks = blocks.and_then(|blocks| u32::try_from(blocks).ok());
+        let most = registers_for_blocks(profile, threads, blocks.unwrap_or(1));
+        (most, blocks.is_some())
+    } else {
+        let most = command.and_then(|command| command.max_registers);
+        (most, most.is_some())
+    };
+    Options {
+        fast_math: command.is_some_and(|command| command.fast_math),
+        max_registers: most
+            .unwrap_or(MOST_REGISTERS)
+            .min(profile.max_registers_per_thread)
+            .min(MOST_REGISTERS),
+        occupancy_given,
+    }
+}
+
+fn required_threads(kernel: &Kernel) -> Option<u64> {
+    let [x, y, z] = kernel.required_block?;
+    x.checked_mul(y)?.checked_mul(z)
+}
+
+/// A kernel as compilers leave it, by the options with which they were asked.
+#[derive(Debug, Default)]
+pub(crate) struct Compilations(Mutex<Vec<(Options, Arc<Compiled>)>>);
+
+impl Compilations {
+    /// With these options.
+    pub(crate) fn of(&self, kernel: &Kernel, options: Options) -> Arc<Compiled> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, compiled)) = made.iter().find(|(known, _)| *known == options) {
+            return Arc::clone(compiled);
+        }
+        let compiled = Arc::new(compile(kernel, &options));
+        made.push((options, Arc::clone(&compiled)));
+        compiled
+    }
+}

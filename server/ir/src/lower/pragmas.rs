@@ -1,0 +1,84 @@
+//! Pragmas among statements.
+//!
+//! Between a loop's head and a body without braces a pragma cuts the body off: for the grammar the loop ends there,
+//! and its body follows as a statement of its own.
+
+use warplens_syntax::Node;
+
+use super::{Lowering, Source, parts, text_of};
+
+impl Lowering<'_> {
+    /// `#pragma unroll [N]`: 0 is as often as the loop runs.
+    pub(super) fn unroll(&mut self, node: Node, source: Source) -> Option<u64> {
+        let text = text_of(node, source);
+        let text = text.strip_prefix('#')?.trim_start();
+        let text = text.strip_prefix("pragma")?.trim_start();
+        let text = text.strip_prefix("GCC").unwrap_or(text).trim_start();
+        if text.starts_with("nounroll") {
+            return Some(1);
+        }
+        let argument = text.strip_prefix("unroll")?.trim();
+        if argument.is_empty() {
+            return Some(0);
+        }
+        let argument = argument.trim_matches(['(', ')']).trim();
+        let value = argument.parse().ok().or_else(|| {
+            self.constant_text(argument)
+                .and_then(|value| u64::try_from(value).ok())
+        });
+        Some(value.unwrap_or(0))
+    }
+}
+
+/// True of the body of a loop or a branch that a pragma cut off.
+pub(super) fn is_cut_off(body: Node) -> bool {
+    body.byte_range().is_empty() && pragmas_and_body(body).is_some()
+}
+
+/// The pragmas behind a body that was cut off, and the statement that it is.
+pub(super) fn following(body: Node<'_>) -> Vec<Node<'_>> {
+    pragmas_and_body(body).unwrap_or_default()
+}
+
+/// True of a statement that ends with the head of a loop or of a branch whose body was cut off.
+pub(super) fn lacks_body(statement: Node) -> bool {
+    let mut last = statement;
+    loop {
+        let field = |name: &str| last.child_by_field_name(name);
+        let inner = match last.kind() {
+            "for_statement" | "while_statement" | "for_range_loop" => field("body"),
+            "if_statement" => field("alternative").or_else(|| field("consequence")),
+            "else_clause" => parts(last).pop(),
+            _ => return is_cut_off(last),
+        };
+        match inner {
+            Some(inner) => last = inner,
+            None => return false,
+        }
+    }
+}
+
+fn pragmas_and_body(body: Node<'_>) -> Option<Vec<Node<'_>>> {
+    let mut at = body;
+    while at.next_named_sibling().is_none() {
+        at = at.parent()?;
+        // What stands around a block follows the block.
+        if at.kind() == "compound_statement" {
+            return None;
+        }
+    }
+    let mut found = Vec::new();
+    while let Some(next) = at.next_named_sibling() {
+        at = next;
+        match at.kind() {
+            "comment" => {}
+            "preproc_call" => found.push(at),
+            _ if found.is_empty() => return None,
+            _ => {
+                found.push(at);
+                return Some(found);
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,94 @@
+//! Registers and what did not fit into them, in words.
+
+use warplens_engine::wire::Resources;
+
+use crate::figure::bytes;
+
+/// `24 registers a thread (estimated)`, or whose word it is: `(nvcc)`.
+pub fn registers(resources: &Resources) -> String {
+    let source = match &resources.compiler {
+        Some(said) if said.current && resources.registers_source == "compiler" => said.tool.clone(),
+        Some(said) if !said.current => format!(
+            "{}; {} by {} before the last edit",
+            resources.registers_source, said.registers_per_thread, said.tool
+        ),
+        _ => resources.registers_source.to_owned(),
+    };
+    format!(
+        "{} registers a thread ({source})",
+        resources.registers_per_thread
+    )
+}
+
+/// `64 B spilled`, with `some` where no compiler said it; nothing where nothing is.
+pub fn spilled(resources: &Resources) -> Option<String> {
+    let spilled = bytes(resources.spill_bytes.filter(|spilled| *spilled > 0)?);
+    let some = if resources.registers_source == "estimated" {
+        "some "
+    } else {
+        ""
+    };
+    Some(format!("{some}{spilled} spilled"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_say_whose_word_they_are() {
+        let mut resources = Resources {
+            registers_per_thread: 38,
+            registers_source: "estimated",
+            static_shared_bytes: 0,
+            local_bytes_per_thread: 0,
+            spill_bytes: None,
+            compiler: None,
+        };
+        assert_eq!(registers(&resources), "38 registers a thread (estimated)");
+        let said = warplens_engine::wire::Compiler {
+            tool: "nvcc".to_owned(),
+            current: false,
+            registers_per_thread: 40,
+            static_shared_bytes: 0,
+            stack_bytes: 0,
+            spill_store_bytes: 0,
+            spill_load_bytes: 0,
+            instructions: std::collections::BTreeMap::new(),
+        };
+        resources.compiler = Some(said.clone());
+        assert_eq!(
+            registers(&resources),
+            "38 registers a thread (estimated; 40 by nvcc before the last edit)"
+        );
+        resources.compiler = Some(warplens_engine::wire::Compiler {
+            current: true,
+            ..said
+        });
+        resources.registers_source = "compiler";
+        resources.registers_per_thread = 40;
+        assert_eq!(registers(&resources), "40 registers a thread (nvcc)");
+        // What the user says stands before what the compiler says.
+        resources.registers_source = "user";
+        assert_eq!(registers(&resources), "40 registers a thread (user)");
+    }
+
+    #[test]
+    fn what_is_spilled_is_said_with_its_certainty() {
+        let mut resources = Resources {
+            registers_per_thread: 32,
+            registers_source: "estimated",
+            static_shared_bytes: 0,
+            local_bytes_per_thread: 0,
+            spill_bytes: Some(0),
+            compiler: None,
+        };
+        assert_eq!(spilled(&resources), None);
+        resources.spill_bytes = Some(64);
+        assert_eq!(spilled(&resources).as_deref(), Some("some 64 B spilled"));
+        resources.registers_source = "compiler";
+        assert_eq!(spilled(&resources).as_deref(), Some("64 B spilled"));
+        resources.spill_bytes = None;
+        assert_eq!(spilled(&resources), None);
+    }
+}
