@@ -11,6 +11,7 @@ mod passes;
 mod recipes;
 mod registers;
 mod select;
+mod target;
 
 use std::collections::BTreeMap;
 
@@ -18,10 +19,13 @@ use rustc_hash::FxHashSet;
 use warplens_ir::{Kernel, Site};
 
 pub use class::Class;
+pub use target::Target;
 
 /// How a kernel is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Options {
+    /// The architecture.
+    pub target: Target,
     /// `-use_fast_math`.
     pub fast_math: bool,
     /// `-maxrregcount`.

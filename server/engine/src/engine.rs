@@ -6,12 +6,12 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_analysis::facts::Launch;
 use warplens_analysis::{Request, analyze};
-use warplens_compile::{Compiled, Options as CompilerOptions, compile};
+use warplens_compile::{Compiled, Options as CompilerOptions, Target, compile};
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_ir::{
     Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, Storage,
@@ -84,8 +84,8 @@ pub(crate) struct Lowered {
     pub(crate) kernel: Kernel,
     /// A hash of the kernel apart from where it stands: what its analysis is kept under.
     fingerprint: u64,
-    /// What the machine executes, once somebody asked.
-    compiled: OnceLock<Arc<Compiled>>,
+    /// What machines execute, for those that somebody asked about.
+    compiled: Mutex<FxHashMap<CompilerOptions, Arc<Compiled>>>,
 }
 
 impl Lowered {
@@ -93,16 +93,23 @@ impl Lowered {
         Lowered {
             fingerprint: kernel.fingerprint(),
             kernel,
-            compiled: OnceLock::new(),
+            compiled: Mutex::default(),
         }
     }
 
-    /// The kernel as a compiler leaves it.
-    pub(crate) fn compiled(&self) -> Arc<Compiled> {
-        let made = self
-            .compiled
-            .get_or_init(|| Arc::new(compile(&self.kernel, &CompilerOptions::default())));
-        Arc::clone(made)
+    /// The kernel as a compiler leaves it for that GPU.
+    pub(crate) fn compiled(&self, profile: &Profile) -> Arc<Compiled> {
+        let options = CompilerOptions {
+            target: Target::of(profile.compute_capability),
+            ..CompilerOptions::default()
+        };
+        let kept = || self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = kept().get(&options) {
+            return Arc::clone(made);
+        }
+        // Not under the lock: other GPUs need not wait.
+        let made = Arc::new(compile(&self.kernel, &options));
+        Arc::clone(kept().entry(options).or_insert(made))
     }
 }
 
@@ -1056,7 +1063,7 @@ impl Engine {
             .get(&profile.architecture)
             .and_then(|said| said::of_kernel(kernel, said));
         let said: Option<Figures> = asked.map(Figures::from).or(word.map(Figures::from));
-        let mut compiled = lowered.compiled();
+        let mut compiled = lowered.compiled(profile);
         if let Some(said) = &said {
             compiled = Arc::new(said.in_place_of(&compiled));
         }
