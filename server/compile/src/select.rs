@@ -72,8 +72,9 @@ struct Selector<'a> {
     uses: Vec<u32>,
     /// Of those the ones that scale it to an address.
     addressing: Vec<u32>,
-    /// And the ones that are the address of an access.
+    /// The ones that are the address of a load or a store, and those of an atomic operation.
     accessing: Vec<u32>,
+    updating: Vec<u32>,
     fused: Vec<bool>,
     code: Vec<Instruction>,
     once: Vec<Instruction>,
@@ -90,6 +91,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
     let mut uses = vec![0u32; graph.values.len()];
     let mut addressing = uses.clone();
     let mut accessing = uses.clone();
+    let mut updating = uses.clone();
     for block in &graph.blocks {
         for &v in &block.code {
             let inst = graph.inst(v);
@@ -100,6 +102,9 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
                 }
                 if number == 0 && matches!(inst.op, Op::Load(..) | Op::Store(..)) {
                     accessing[arg.0 as usize] += 1;
+                }
+                if number == 0 && matches!(inst.op, Op::Atomic(..)) {
+                    updating[arg.0 as usize] += 1;
                 }
             }
         }
@@ -117,6 +122,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: &Options) -> Code 
         uses,
         addressing,
         accessing,
+        updating,
         code: Vec::new(),
         once: Vec::new(),
         recipes: FxHashSet::default(),
@@ -216,7 +222,8 @@ impl Selector<'_> {
                     Op::Neg | Op::Abs if inst.ty.is_float() => {
                         self.fused[v.0 as usize] = true;
                     }
-                    Op::Offset(_) if self.uses[v.0 as usize] == 0 => {
+                    // An atomic operation takes a constant beside its address, as loads and stores do.
+                    Op::Offset(_) if self.uses[v.0 as usize] == self.updating[v.0 as usize] => {
                         self.fused[v.0 as usize] = true;
                     }
                     Op::Load(..) if self.is_fixed_constant(v) => {
@@ -556,9 +563,11 @@ impl Selector<'_> {
                     Space::Local => Class::Stl,
                     _ => Class::Stg,
                 };
+                self.stored_constants(v);
                 self.emit(v, class, 1);
             }
             Op::Atomic(space, update) => {
+                self.stored_constants(v);
                 let used = self.uses[v.0 as usize] > 0;
                 if space == Space::Shared && update == Update::FloatAdd {
                     // Compare and swap until nobody came between.
@@ -578,7 +587,7 @@ impl Selector<'_> {
             Op::Vote => self.emit(v, Class::Vote, 1),
             Op::Barrier => self.emit(v, Class::Bar, 1),
             Op::Texture => self.emit(v, Class::Tex, 1),
-            Op::Tensor => self.emit(v, Class::Hmma, 1),
+            Op::Tensor => self.emit(v, Class::Hmma, self.machine.products),
             Op::System => {
                 // Its arguments go through local memory.
                 let given = inst.args.len() as u32;
@@ -606,6 +615,24 @@ impl Selector<'_> {
             | Op::Piece(_)
             | Op::Truncate
             | Op::Bits => {}
+        }
+    }
+
+    /// Constants that are written to memory need registers; 0 has one.
+    fn stored_constants(&mut self, v: V) {
+        let graph = self.graph;
+        let inst = graph.inst(v);
+        for &arg in inst.args.iter().skip(1) {
+            let bits = match graph.op(arg) {
+                // Counting in shared memory is an operation of its own.
+                Op::Int(1) if inst.op == Op::Atomic(Space::Shared, Update::Reduction) => 0,
+                Op::Int(value) => value,
+                Op::Float(bits) => bits as i64,
+                _ => 0,
+            };
+            if bits != 0 {
+                self.constant(v, bits, graph.ty(arg).words());
+            }
         }
     }
 

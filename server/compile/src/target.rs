@@ -20,6 +20,8 @@ pub(crate) struct Machine {
     pub descriptor: bool,
     /// Accesses of shared memory scale their subscript: `[R0.X4]`.
     pub scales_subscripts: bool,
+    /// Instructions for a warp's matrix product of 16 · 16 · 16 in half precision.
+    pub products: u32,
     /// What the address of shared memory costs a kernel: since clusters, a block's shared memory is a window in theirs.
     pub window: &'static [(Class, u32)],
     /// The same for each further array.
@@ -33,6 +35,7 @@ const BEFORE_CLUSTERS: Machine = Machine {
     loads_parameters: false,
     descriptor: true,
     scales_subscripts: true,
+    products: 2,
     window: &[],
     further_array: &[],
 };
@@ -44,6 +47,7 @@ const WITH_CLUSTERS: Machine = Machine {
     loads_parameters: true,
     descriptor: true,
     scales_subscripts: false,
+    products: 2,
     window: &[(Class::Other, 1), (Class::Mov, 1), (Class::Lea, 1)],
     further_array: &[(Class::Iadd3, 1), (Class::Lea, 1)],
 };
@@ -54,6 +58,7 @@ pub(crate) const MEASURED: [Machine; 7] = [
         name: "sm_75",
         capability: (7, 5),
         descriptor: false,
+        products: 4,
         ..BEFORE_CLUSTERS
     },
     Machine {

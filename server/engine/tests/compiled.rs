@@ -202,6 +202,51 @@ __global__ void back(float *a) {
     assert_eq!(of("h100-sxm5"), (6, 25));
 }
 
+/// Constants beside an address are part of atomic operations, and what is added lies in a register. All instructions, as nvcc
+/// of release 13 writes them for `sm_80` and `sm_90`.
+#[test]
+fn atomic_operations_take_a_constant_beside_their_address() {
+    let text = "
+__global__ void k(int *a, float *f, int v) {
+  int i = threadIdx.x;
+  atomicAdd(a + i, v); atomicMax(a + i + 1, v); atomicAdd(f + i, 1.5f);
+}
+";
+    for (gpu, total) in [("a100-sxm4-40gb", 12), ("h100-sxm5", 13)] {
+        let compiled = compiled_for(gpu, text, "k");
+        assert_eq!(count(&compiled, &[Class::Red]), 3);
+        assert_eq!(
+            compiled.total(),
+            total,
+            "{gpu}: {:?}",
+            compiled.instructions
+        );
+    }
+}
+
+/// Measured with fragments of 16 · 16 · 16 and `half`: `HMMA.1688` four times on `sm_75`, `HMMA.16816` twice since.
+#[test]
+fn a_matrix_product_is_as_many_instructions_as_the_machine_needs() {
+    let text = "
+#include <mma.h>
+using namespace nvcuda;
+__global__ void k(float *o, const half *a, const half *b) {
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fb;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> fc;
+  wmma::fill_fragment(fc, 0.0f);
+  wmma::load_matrix_sync(fa, a, 16);
+  wmma::load_matrix_sync(fb, b, 16);
+  wmma::mma_sync(fc, fa, fb, fc);
+  wmma::store_matrix_sync(o, fc, 16, wmma::mem_row_major);
+}
+";
+    for (gpu, products) in [("rtx-2080-ti", 4), ("a100-sxm4-40gb", 2), ("h100-sxm5", 2)] {
+        let compiled = compiled_for(gpu, text, "k");
+        assert_eq!(count(&compiled, &[Class::Hmma]), products, "{gpu}");
+    }
+}
+
 /// What a function becomes is the architecture's own: constants of 64 bits are operands before `sm_90` and moved since. All
 /// instructions, as nvcc of release 13 writes them for `sm_75`, `sm_80` and `sm_90`.
 #[test]
