@@ -670,14 +670,27 @@ impl Selector<'_> {
                     ..Instruction::new(class, count, site)
                 });
             };
-            let ends = |b: B| graph.block(b).end == End::Exit && graph.block(b).from.len() == 1;
-            if ends(yes) && size(blocks, yes) == 0 || ends(no) && size(blocks, no) == 0 {
+            // Where others meet at the end as well, each ends by itself.
+            let header = headers.contains(&B(number as u32));
+            let ends = |mut b: B| {
+                while let End::Jump(to) = graph.block(b).end
+                    && !header
+                    && to > b
+                    && size(blocks, b) == 0
+                {
+                    b = to;
+                }
+                graph.block(b).end == End::Exit
+                    && size(blocks, b) == 0
+                    && (!header || graph.block(b).from.len() == 1)
+            };
+            if ends(yes) || ends(no) {
                 // The thread ends under a predicate.
                 add(blocks, Class::Other, 1);
                 continue;
             }
             let (a, b) = (size(blocks, yes), size(blocks, no));
-            if headers.contains(&B(number as u32)) {
+            if header {
                 add(blocks, Class::Bra, 1);
             } else {
                 let both = a > 0 && b > 0;

@@ -202,6 +202,26 @@ __global__ void back(float *a) {
     assert_eq!(of("h100-sxm5"), (6, 25));
 }
 
+/// A thread outside ends under a predicate: no branch. All instructions, as nvcc of release 13 writes them for `sm_80` and
+/// `sm_90`.
+#[test]
+fn a_guard_around_the_whole_kernel_ends_threads() {
+    for (gpu, all) in TARGETS {
+        let of = all
+            .iter()
+            .find(|of| of.kernel == "vector_add")
+            .expect("listed");
+        let compiled = made(gpu, of);
+        assert_eq!(count(&compiled, &[Class::Bra]), 0, "{gpu}");
+        assert_eq!(
+            compiled.total(),
+            of.total,
+            "{gpu}: {:?}",
+            compiled.instructions
+        );
+    }
+}
+
 /// Constants beside an address are part of atomic operations, and what is added lies in a register. All instructions, as nvcc
 /// of release 13 writes them for `sm_80` and `sm_90`.
 #[test]
