@@ -12,6 +12,7 @@ mod passes;
 mod recipes;
 mod registers;
 mod select;
+mod target;
 
 use std::collections::BTreeMap;
 
@@ -21,10 +22,13 @@ use warplens_ir::{Controls, Kernel, Site};
 
 pub use class::Class;
 pub use frequency::{Code, Executions, Frequency, Ways};
+pub use target::Target;
 
 /// How a kernel is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Options {
+    /// The architecture.
+    pub target: Target,
     /// `-use_fast_math`.
     pub fast_math: bool,
     /// Most registers of a thread: what `-maxrregcount`, `__launch_bounds__` or the GPU allow.
@@ -36,6 +40,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
+            target: Target::default(),
             fast_math: false,
             max_registers: MOST_REGISTERS,
             occupancy_given: false,

@@ -1,17 +1,19 @@
 //! What the functions of the mathematical library and divisions become, as measured with the compiler.
 //!
-//! `recipes/*.tsv` hold them by architecture; `cargo xtask recipes` makes them from micro-kernels.
+//! `recipes/*.tsv` hold them by architecture, those of `sm_80` in full and of each other one what is different there;
+//! `cargo xtask recipes` makes them from micro-kernels.
 
 use std::sync::OnceLock;
 
-use crate::Class;
 use crate::graph::Ty;
+use crate::target::MEASURED;
+use crate::{Class, Target};
 
 /// Instructions by class.
 pub(crate) type Counts = Vec<(Class, u32)>;
 
 /// What a function becomes.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Recipe {
     name: String,
     ty: String,
@@ -24,11 +26,38 @@ pub(crate) struct Recipe {
     pub registers: u32,
 }
 
-/// All recipes; the first stands for what is not among them.
-pub(crate) fn table() -> &'static [Recipe] {
-    static TABLE: OnceLock<Vec<Recipe>> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        let mut all = vec![Recipe {
+/// What each architecture has a file of: its recipes, and those under `-use_fast_math`.
+macro_rules! files {
+    ($($name:literal)*) => {
+        &[$((
+            $name,
+            include_str!(concat!("../recipes/", $name, ".tsv")),
+            include_str!(concat!("../recipes/", $name, "_fast.tsv")),
+        )),*]
+    };
+}
+
+/// The architecture whose files are complete.
+const WHOLE: &str = "sm_80";
+
+const FILES: &[(&str, &str, &str)] =
+    files!["sm_75" "sm_80" "sm_86" "sm_89" "sm_90" "sm_100" "sm_120"];
+
+/// The recipe of that number on an architecture.
+pub(crate) fn recipe(target: Target, number: u16) -> &'static Recipe {
+    &tables()[target.index()][usize::from(number)]
+}
+
+/// The recipes of the architecture that has all: what has a number has it on every other one.
+fn table() -> &'static [Recipe] {
+    &tables()[Target::default().index()]
+}
+
+/// All recipes by architecture; the first of each stands for what is not among them.
+fn tables() -> &'static [Vec<Recipe>] {
+    static TABLES: OnceLock<Vec<Vec<Recipe>>> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let mut whole = vec![Recipe {
             in_place: vec![
                 (Class::Ffma, 8),
                 (Class::Fmul, 2),
@@ -38,10 +67,36 @@ pub(crate) fn table() -> &'static [Recipe] {
             registers: 4,
             ..Recipe::default()
         }];
-        read(include_str!("../recipes/sm_80.tsv"), false, &mut all);
-        read(include_str!("../recipes/sm_80_fast.tsv"), true, &mut all);
-        all
+        whole.extend(of_architecture(WHOLE));
+        MEASURED
+            .iter()
+            .map(|code| {
+                let mut all = whole.clone();
+                for other in of_architecture(code.name) {
+                    let same = |recipe: &&mut Recipe| recipe.key() == other.key();
+                    if let Some(recipe) = all.iter_mut().find(same) {
+                        *recipe = other;
+                    }
+                }
+                all
+            })
+            .collect()
     })
+}
+
+fn of_architecture(name: &str) -> Vec<Recipe> {
+    let mut all = Vec::new();
+    if let Some((_, plain, fast)) = FILES.iter().find(|(of, ..)| *of == name) {
+        read(plain, false, &mut all);
+        read(fast, true, &mut all);
+    }
+    all
+}
+
+impl Recipe {
+    fn key(&self) -> (&str, &str, bool) {
+        (&self.name, &self.ty, self.fast)
+    }
 }
 
 fn read(text: &str, fast: bool, out: &mut Vec<Recipe>) {
@@ -182,9 +237,10 @@ mod tests {
 
     #[test]
     fn every_recipe_is_read_in_full() {
-        let text = include_str!("../recipes/sm_80.tsv");
-        let fast = include_str!("../recipes/sm_80_fast.tsv");
-        for line in text.lines().chain(fast.lines()) {
+        let lines = FILES
+            .iter()
+            .flat_map(|(_, plain, fast)| plain.lines().chain(fast.lines()));
+        for line in lines {
             let fields: Vec<&str> = line.split('\t').collect();
             if line.starts_with('#') {
                 continue;
@@ -193,6 +249,20 @@ mod tests {
             for part in fields[2..4].iter().flat_map(|field| field.split(',')) {
                 let class = part.split(':').next().unwrap_or_default();
                 assert!(part == "-" || Class::named(class).is_some(), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_architecture_has_its_files_and_no_function_that_the_whole_one_lacks() {
+        let names: Vec<&str> = FILES.iter().map(|(name, ..)| *name).collect();
+        assert_eq!(names, MEASURED.map(|code| code.name));
+        for (code, all) in MEASURED.iter().zip(tables()) {
+            assert_eq!(all.len(), table().len());
+            for other in of_architecture(code.name) {
+                let found = all.iter().find(|recipe| recipe.key() == other.key());
+                let found = found.unwrap_or_else(|| panic!("{} {}", code.name, other.name));
+                assert_eq!(found.in_place, other.in_place, "{}", code.name);
             }
         }
     }

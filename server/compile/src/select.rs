@@ -3,13 +3,17 @@
 //! One instruction often does what several values say: a product and a sum, a shift and a sum, three sums; signs and
 //! absolute values of floating point cost nothing; constants are part of the instruction that uses them.
 
+mod bank;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use warplens_ir::{Builtin, Kernel, Site, Storage};
+use warplens_ir::{Builtin, Kernel, Site, Storage, VarId};
 
 use crate::graph::{B, End, Graph, Op, Space, Ty, Update, V};
 use crate::recipes::{self, Recipe};
+use crate::target::Machine;
 use crate::{Class, Options};
+use bank::Bank;
 
 /// A machine instruction, or several alike.
 #[derive(Debug, Clone)]
@@ -23,6 +27,20 @@ pub(crate) struct Instruction {
     pub uses: SmallVec<[V; 4]>,
     /// Registers that it needs besides.
     pub extra: u32,
+}
+
+impl Instruction {
+    /// One that makes and reads no register.
+    fn new(class: Class, count: u32, site: Site) -> Instruction {
+        Instruction {
+            class,
+            count,
+            site,
+            values: SmallVec::new(),
+            uses: SmallVec::new(),
+            extra: 0,
+        }
+    }
 }
 
 /// The code of each block.
@@ -53,9 +71,14 @@ struct Selector<'a> {
     graph: &'a Graph,
     kernel: &'a Kernel,
     options: Options,
+    machine: &'static Machine,
+    bank: Bank,
     uses: Vec<u32>,
     /// Of those the ones that scale it to an address.
     addressing: Vec<u32>,
+    /// The ones that are the address of a load or a store, and those of an atomic operation.
+    accessing: Vec<u32>,
+    updating: Vec<u32>,
     fused: Vec<bool>,
     code: Vec<Instruction>,
     once: Vec<Instruction>,
@@ -73,6 +96,8 @@ struct Selector<'a> {
 pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
     let mut uses = vec![0u32; graph.values.len()];
     let mut addressing = uses.clone();
+    let mut accessing = uses.clone();
+    let mut updating = uses.clone();
     for block in &graph.blocks {
         for &v in &block.code {
             let inst = graph.inst(v);
@@ -80,6 +105,12 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
                 uses[arg.0 as usize] += 1;
                 if number == 1 && matches!(inst.op, Op::Address(..)) {
                     addressing[arg.0 as usize] += 1;
+                }
+                if number == 0 && matches!(inst.op, Op::Load(..) | Op::Store(..)) {
+                    accessing[arg.0 as usize] += 1;
+                }
+                if number == 0 && matches!(inst.op, Op::Atomic(..)) {
+                    updating[arg.0 as usize] += 1;
                 }
             }
         }
@@ -91,9 +122,13 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
         graph,
         kernel,
         options,
+        machine: options.target.machine(),
+        bank: Bank::of(kernel),
         fused: vec![false; graph.values.len()],
         uses,
         addressing,
+        accessing,
+        updating,
         code: Vec::new(),
         once: Vec::new(),
         aside: Vec::new(),
@@ -115,6 +150,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
         let number = blocks.len();
         moves.extend(selector.moves.drain(..).map(|(at, v)| ((number, at), v)));
         blocks.push(std::mem::take(&mut selector.code));
+        selector.bank.next_block();
     }
     selector.branches(&mut blocks);
     selector.frame(&blocks);
@@ -182,6 +218,9 @@ impl Selector<'_> {
                             }
                         }
                     }
+                    (Op::Address(4 | 8 | 16, _), Ty::I32) if self.scales(v) => {
+                        self.fused[v.0 as usize] = true;
+                    }
                     (Op::Address(_, true), Ty::I64) => {
                         let index = inst.args[1];
                         if graph.op(index) == Op::Extend(true) {
@@ -201,7 +240,11 @@ impl Selector<'_> {
                     Op::Neg | Op::Abs if inst.ty.is_float() => {
                         self.fused[v.0 as usize] = true;
                     }
-                    Op::Offset(_) if self.uses[v.0 as usize] == 0 => {
+                    // An atomic operation takes a constant beside its address, as loads and stores do.
+                    Op::Offset(_) if self.uses[v.0 as usize] == self.updating[v.0 as usize] => {
+                        self.fused[v.0 as usize] = true;
+                    }
+                    Op::Load(..) if self.is_fixed_constant(v) => {
                         self.fused[v.0 as usize] = true;
                     }
                     Op::Truncate | Op::Piece(_) | Op::Bits => self.fused[v.0 as usize] = true,
@@ -213,6 +256,18 @@ impl Selector<'_> {
                 }
             }
         }
+    }
+
+    /// True for an address of shared memory that its accesses make themselves, of a subscript and a constant.
+    fn scales(&self, v: V) -> bool {
+        let graph = self.graph;
+        let mut base = graph.inst(v).args[0];
+        while let Op::Offset(_) = graph.op(base) {
+            base = graph.inst(base).args[0];
+        }
+        self.machine.scales_subscripts
+            && matches!(graph.op(base), Op::Base(_))
+            && self.uses[v.0 as usize] == self.accessing[v.0 as usize]
     }
 
     /// Loads of neighbouring words of shared memory are one where the first is aligned.
@@ -334,48 +389,38 @@ impl Selector<'_> {
     fn emit(&mut self, v: V, class: Class, count: u32) {
         let mut uses = SmallVec::new();
         self.registers(v, &mut uses);
-        let inst = self.graph.inst(v);
+        self.load_operands(v, &mut uses);
+        let site = self.graph.inst(v).site;
         self.code.push(Instruction {
-            class,
-            count,
-            site: inst.site,
             values: self.parts(v),
             uses,
-            extra: 0,
+            ..Instruction::new(class, count, site)
         });
     }
 
     /// More of the same value.
     fn also(&mut self, v: V, class: Class, count: u32) {
         let site = self.graph.inst(v).site;
-        self.code.push(Instruction {
-            class,
-            count,
-            site,
-            values: SmallVec::new(),
-            uses: SmallVec::new(),
-            extra: 0,
-        });
+        self.code.push(Instruction::new(class, count, site));
     }
 
     fn recipe(&mut self, v: V, number: u16) {
-        let recipe: &Recipe = &recipes::table()[number as usize];
+        let recipe: &Recipe = recipes::recipe(self.options.target, number);
         let site = self.graph.inst(v).site;
-        for &(class, count) in &recipe.in_place {
-            self.also(v, class, count);
-        }
-        // Its value is there at its end.
-        let first = self.code.len() - recipe.in_place.len();
         if recipe.in_place.is_empty() {
             self.emit(v, Class::Other, 1);
         } else {
             let mut uses = SmallVec::new();
             self.registers(v, &mut uses);
+            self.load_operands(v, &mut uses);
+            for &(class, count) in &recipe.in_place {
+                self.also(v, class, count);
+            }
+            // Its value is there at its end.
             let last = self.code.last_mut().expect("the recipe's last");
             last.values = SmallVec::from_slice(&[v]);
             last.uses = uses;
             last.extra = recipe.registers.saturating_sub(2);
-            let _ = first;
         }
         if self.recipes.insert(number) {
             // What branches is no constant.
@@ -386,14 +431,7 @@ impl Selector<'_> {
                 &mut self.once
             };
             for &(class, count) in &recipe.once {
-                once.push(Instruction {
-                    class,
-                    count,
-                    site,
-                    values: SmallVec::new(),
-                    uses: SmallVec::new(),
-                    extra: 0,
-                });
+                once.push(Instruction::new(class, count, site));
             }
         }
     }
@@ -402,14 +440,7 @@ impl Selector<'_> {
     fn constant(&mut self, v: V, key: i64, count: u32) {
         if self.made.insert(key) {
             let site = self.graph.inst(v).site;
-            self.once.push(Instruction {
-                class: Class::Mov,
-                count,
-                site,
-                values: SmallVec::new(),
-                uses: SmallVec::new(),
-                extra: 0,
-            });
+            self.once.push(Instruction::new(Class::Mov, count, site));
         }
     }
 
@@ -532,7 +563,8 @@ impl Selector<'_> {
                     self.emit(v, Class::Lea, 2);
                 } else {
                     self.emit(v, Class::Imad, 1);
-                    if graph.op(inst.args[0]).is_operand() {
+                    // Where the pointer is an operand from the constant bank, the size cannot be one.
+                    if graph.op(inst.args[0]).is_operand() && !self.machine.loads_parameters {
                         self.constant(v, i64::from(size), 1);
                     }
                 }
@@ -541,17 +573,14 @@ impl Selector<'_> {
                 let class = match space {
                     Space::Shared => Class::Lds,
                     Space::Local => Class::Ldl,
-                    Space::Constant => {
-                        // A fixed place of the constant bank is an operand.
-                        if matches!(graph.op(inst.args[0]), Op::Base(_)) {
-                            self.emit(v, Class::Mov, 0);
-                            return;
-                        }
-                        Class::Ldc
-                    }
+                    Space::Constant => Class::Ldc,
                     Space::Global => Class::Ldg,
                 };
-                self.emit(v, class, 1);
+                // Parts of a vector at a fixed place are operands.
+                let operand = space == Space::Constant
+                    && matches!(graph.op(inst.args[0]), Op::Base(_))
+                    && !self.machine.loads_parameters;
+                self.emit(v, class, u32::from(!operand));
             }
             Op::Store(space, ..) => {
                 let class = match space {
@@ -559,9 +588,11 @@ impl Selector<'_> {
                     Space::Local => Class::Stl,
                     _ => Class::Stg,
                 };
+                self.stored_constants(v);
                 self.emit(v, class, 1);
             }
             Op::Atomic(space, update) => {
+                self.stored_constants(v);
                 let used = self.uses[v.0 as usize] > 0;
                 if space == Space::Shared && update == Update::FloatAdd {
                     // Compare and swap until nobody came between.
@@ -581,7 +612,7 @@ impl Selector<'_> {
             Op::Vote => self.emit(v, Class::Vote, 1),
             Op::Barrier => self.emit(v, Class::Bar, 1),
             Op::Texture => self.emit(v, Class::Tex, 1),
-            Op::Tensor => self.emit(v, Class::Hmma, 1),
+            Op::Tensor => self.emit(v, Class::Hmma, self.machine.products),
             Op::System => {
                 // Its arguments go through local memory.
                 let given = inst.args.len() as u32;
@@ -613,6 +644,24 @@ impl Selector<'_> {
         }
     }
 
+    /// Constants that are written to memory need registers; 0 has one.
+    fn stored_constants(&mut self, v: V) {
+        let graph = self.graph;
+        let inst = graph.inst(v);
+        for &arg in inst.args.iter().skip(1) {
+            let bits = match graph.op(arg) {
+                // Counting in shared memory is an operation of its own.
+                Op::Int(1) if inst.op == Op::Atomic(Space::Shared, Update::Reduction) => 0,
+                Op::Int(value) => value,
+                Op::Float(bits) => bits as i64,
+                _ => 0,
+            };
+            if bits != 0 {
+                self.constant(v, bits, graph.ty(arg).words());
+            }
+        }
+    }
+
     /// Constants of 64 bits whose lower half is not 0 need registers.
     fn wide_constants(&mut self, v: V) {
         for &arg in &self.graph.inst(v).args {
@@ -621,14 +670,7 @@ impl Selector<'_> {
                 && self.wide.insert(bits)
             {
                 let site = self.graph.inst(v).site;
-                self.once.push(Instruction {
-                    class: Class::Mov,
-                    count: 2,
-                    site,
-                    values: SmallVec::new(),
-                    uses: SmallVec::new(),
-                    extra: 0,
-                });
+                self.once.push(Instruction::new(Class::Mov, 2, site));
             }
         }
     }
@@ -650,22 +692,31 @@ impl Selector<'_> {
             self.operand(condition, &mut needs);
             let add = |blocks: &mut [Vec<Instruction>], class: Class, count: u32| {
                 blocks[number].push(Instruction {
-                    class,
-                    count,
-                    site,
-                    values: SmallVec::new(),
                     uses: needs.clone(),
-                    extra: 0,
+                    ..Instruction::new(class, count, site)
                 });
             };
-            let ends = |b: B| graph.block(b).end == End::Exit && graph.block(b).from.len() == 1;
-            if ends(yes) && size(blocks, yes) == 0 || ends(no) && size(blocks, no) == 0 {
+            // Where others meet at the end as well, each ends by itself.
+            let header = headers.contains(&B(number as u32));
+            let ends = |mut b: B| {
+                while let End::Jump(to) = graph.block(b).end
+                    && !header
+                    && to > b
+                    && size(blocks, b) == 0
+                {
+                    b = to;
+                }
+                graph.block(b).end == End::Exit
+                    && size(blocks, b) == 0
+                    && (!header || graph.block(b).from.len() == 1)
+            };
+            if ends(yes) || ends(no) {
                 // The thread ends under a predicate.
                 add(blocks, Class::Other, 1);
                 continue;
             }
             let (a, b) = (size(blocks, yes), size(blocks, no));
-            if headers.contains(&B(number as u32)) {
+            if header {
                 add(blocks, Class::Bra, 1);
             } else {
                 let both = a > 0 && b > 0;
@@ -683,17 +734,43 @@ impl Selector<'_> {
             .flatten()
             .any(|i| matches!(i.class, Class::Ldg | Class::Stg | Class::Atom | Class::Red));
         let mut add = |class: Class, count: u32| {
-            self.once.push(Instruction {
-                class,
-                count,
-                site,
-                values: SmallVec::new(),
-                uses: SmallVec::new(),
-                extra: 0,
-            });
+            self.once.push(Instruction::new(class, count, site));
         };
-        add(Class::Mov, 1);
-        add(Class::Other, 1 + u32::from(global));
-        let _ = Storage::Local;
+        // The stack's address, the end.
+        add(
+            if self.machine.loads_parameters {
+                Class::Ldc
+            } else {
+                Class::Mov
+            },
+            1,
+        );
+        add(Class::Other, 1);
+        if global && self.machine.descriptor {
+            add(Class::Ldc, 1);
+        }
+        let arrays: FxHashSet<VarId> = self
+            .graph
+            .values
+            .iter()
+            .filter_map(|inst| match inst.op {
+                Op::Base(id) => Some(id),
+                _ => None,
+            })
+            .filter(|id| {
+                let storage = self.kernel.var(*id).storage;
+                matches!(storage, Storage::Shared | Storage::DynamicShared)
+            })
+            .collect();
+        for number in 0..arrays.len() {
+            let costs = if number == 0 {
+                self.machine.window
+            } else {
+                self.machine.further_array
+            };
+            for &(class, count) in costs {
+                self.once.push(Instruction::new(class, count, site));
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use warplens_compile::{Compiled, MOST_REGISTERS, Options, compile};
+use warplens_compile::{Compiled, MOST_REGISTERS, Options, Target, compile};
 use warplens_hardware::{Profile, registers_for_blocks};
 use warplens_ir::Kernel;
 use warplens_project::Command;
@@ -25,6 +25,7 @@ pub(crate) fn options(kernel: &Kernel, command: Option<&Command>, profile: &Prof
         (most, most.is_some())
     };
     Options {
+        target: Target::of(profile.compute_capability),
         fast_math: command.is_some_and(|command| command.fast_math),
         max_registers: most
             .unwrap_or(MOST_REGISTERS)

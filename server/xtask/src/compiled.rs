@@ -1,7 +1,6 @@
 //! `cargo xtask compiled`: the predicted instructions and registers held against what nvcc makes of the same sources.
 
 mod figures;
-mod names;
 mod page;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
+use warplens_compile::assembly::Name;
 
 use crate::machine_code::{Compiler, Function, Scratch};
 use crate::{corpus, process, repository};
@@ -350,9 +350,9 @@ fn match_kernels(
     predictions: &[Prediction],
     compared: &mut Compared,
 ) {
-    let compiled: Vec<(names::Name, &Function)> = kernels
+    let compiled: Vec<(Name, &Function)> = kernels
         .iter()
-        .map(|(symbol, function)| (names::Name::of(symbol), function))
+        .map(|(symbol, function)| (Name::of_mangled(symbol), function))
         .collect();
     for (name, function) in &compiled {
         let candidates = distinct(
@@ -372,15 +372,13 @@ fn match_kernels(
         } else {
             // The instance whose arguments are the prediction's, where no other has the same in another order.
             let same = |a: &[String], b: &[String]| sorted(a) == sorted(b);
-            let arguments = name.arguments.as_deref().unwrap_or_default();
+            let arguments = &name.template_arguments;
             let fitting: Vec<_> = candidates
                 .iter()
                 .filter(|found| same(&found.arguments, arguments))
                 .collect();
             let alike = others
-                .filter(|(other, _)| {
-                    same(other.arguments.as_deref().unwrap_or_default(), arguments)
-                })
+                .filter(|(other, _)| same(&other.template_arguments, arguments))
                 .count();
             match fitting[..] {
                 [found] if alike == 1 && !arguments.is_empty() => Some(*found),
@@ -390,12 +388,20 @@ fn match_kernels(
         match found {
             Some(found) => compared.rows.push(Row {
                 file: file.to_owned(),
-                kernel: name.shown(),
+                kernel: instance(name),
                 measured: Counts::of_function(function),
                 predicted: found.counts,
             }),
             None => compared.left_out += 1,
         }
+    }
+}
+
+/// A kernel with its template arguments, as it is shown.
+fn instance(name: &Name) -> String {
+    match &name.template_arguments[..] {
+        [] => name.plain.clone(),
+        all => format!("{}<{}>", name.plain, all.join(", ")),
     }
 }
 
@@ -537,6 +543,6 @@ mod tests {
         assert_eq!(compare(&["_Z5otherPf"], &two), (Vec::new(), 1, 0));
         // One of each is one pair, whatever the arguments are called.
         let (rows, ..) = compare(&["_Z1kI3OneEvT_"], &[prediction("k", &["One"], 9)]);
-        assert_eq!(rows, [("k<…>".to_owned(), 9)]);
+        assert_eq!(rows, [("k<One>".to_owned(), 9)]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a real compiler made of a kernel, read from the text of its tools: instructions, registers, spills.
+//! What a real compiler made of a kernel: it is run, and the text of its tools read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,72 +6,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use warplens_compile::Class;
+use warplens_compile::assembly::{ptxas_verbose, sass};
 
 use crate::{process, repository};
-
-/// One machine instruction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Instruction {
-    /// Its name with what is behind the dots: `LDG.E.CONSTANT`.
-    pub opcode: String,
-    pub operands: String,
-}
-
-impl Instruction {
-    /// Its name: `LDG`.
-    pub fn name(&self) -> &str {
-        self.opcode.split('.').next().unwrap_or_default()
-    }
-
-    /// Its class, named as `warplens_compile::Class` names them. The class says what is done: a compiler moves and adds
-    /// also on the pipes that multiply, as these are free, and what is free is no property of a function.
-    pub fn class(&self) -> &'static str {
-        let has = |part: &str| self.opcode.split('.').skip(1).any(|found| found == part);
-        match self.name() {
-            "IMAD" if has("MOV") => "mov",
-            "IMAD" if has("IADD") => "iadd3",
-            "IMAD" if has("SHL") => "shf",
-            "HFMA2" if self.operands.contains("-RZ, RZ,") => "mov",
-            "HADD2" if has("F32") => "f2f",
-            "MOV" => "mov",
-            "MUFU" => "mufu",
-            "FFMA" => "ffma",
-            "FADD" => "fadd",
-            "FMUL" => "fmul",
-            "DFMA" => "dfma",
-            "DADD" => "dadd",
-            "DMUL" => "dmul",
-            "HFMA2" | "HADD2" | "HMUL2" => "hfma2",
-            "HMMA" => "hmma",
-            "IMAD" => "imad",
-            "IADD3" => "iadd3",
-            "LEA" => "lea",
-            "LOP3" => "lop3",
-            "SHF" => "shf",
-            "ISETP" => "isetp",
-            "FSETP" => "fsetp",
-            "SEL" | "FSEL" => "sel",
-            "I2F" | "I2FP" => "i2f",
-            "F2I" | "F2IP" => "f2i",
-            "F2F" | "F2FP" => "f2f",
-            "BRA" => "bra",
-            "LDG" => "ldg",
-            "STG" => "stg",
-            "LDS" => "lds",
-            "STS" => "sts",
-            "LDL" => "ldl",
-            "STL" => "stl",
-            "LDC" => "ldc",
-            "ATOM" | "ATOMG" | "ATOMS" => "atom",
-            "RED" => "red",
-            "BAR" => "bar",
-            "SHFL" => "shfl",
-            "VOTE" => "vote",
-            "TEX" | "TLD" | "TLD4" => "tex",
-            _ => "other",
-        }
-    }
-}
 
 /// A compiled kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,94 +17,27 @@ pub struct Function {
     pub registers: u64,
     /// Bytes that did not find a register, stores and loads.
     pub spills: u64,
-    pub instructions: Vec<Instruction>,
+    /// Instructions by class.
+    pub instructions: BTreeMap<Class, u64>,
 }
 
-/// The instructions of each function in what `cuobjdump -sass` prints, without what fills up the end: `NOP` and the
-/// branch to itself.
-pub fn instructions(text: &str) -> BTreeMap<String, Vec<Instruction>> {
-    let mut found: BTreeMap<String, Vec<Instruction>> = BTreeMap::new();
-    let mut current: Option<&mut Vec<Instruction>> = None;
-    for line in text.lines() {
-        let line = line.trim();
-        if let Some(name) = line.strip_prefix("Function : ") {
-            current = Some(found.entry(name.trim().to_owned()).or_default());
-            continue;
-        }
-        let Some(current) = current.as_deref_mut() else {
-            continue;
-        };
-        // `/*0010*/  @!P0 BRA 0x150 ;  /* the bits */`; the line behind it has bits only.
-        let Some((address, rest)) = line
-            .strip_prefix("/*")
-            .and_then(|rest| rest.split_once("*/"))
-        else {
-            continue;
-        };
-        let (Ok(address), Some((words, _))) =
-            (u64::from_str_radix(address, 16), rest.split_once(';'))
-        else {
-            continue;
-        };
-        let mut words = words.trim();
-        if words.starts_with('@') {
-            words = words
-                .split_once(char::is_whitespace)
-                .map_or("", |(_, rest)| rest.trim_start());
-        }
-        let (opcode, operands) = words
-            .split_once(char::is_whitespace)
-            .map_or((words, ""), |(opcode, operands)| (opcode, operands.trim()));
-        let itself = opcode == "BRA" && operands == format!("{address:#x}");
-        if opcode.is_empty() || opcode == "NOP" || itself {
-            continue;
-        }
-        current.push(Instruction {
-            opcode: opcode.to_owned(),
-            operands: operands.to_owned(),
-        });
-    }
-    found
-}
-
-/// The registers of each function in what `cuobjdump -res-usage` prints.
-pub fn registers(text: &str) -> BTreeMap<String, u64> {
-    let mut found = BTreeMap::new();
-    let mut function = None;
-    for line in text.lines() {
-        let line = line.trim();
-        if let Some(name) = line.strip_prefix("Function ") {
-            function = Some(name.trim_end_matches(':').to_owned());
-        } else if let Some(count) = line
-            .split_whitespace()
-            .find_map(|word| word.strip_prefix("REG:"))
-            && let Some(function) = function.take()
-            && let Ok(count) = count.parse()
-        {
-            found.insert(function, count);
-        }
-    }
-    found
-}
-
-/// The bytes that each function spills, stores and loads, in what `ptxas -v` prints.
-pub fn spills(text: &str) -> BTreeMap<String, u64> {
-    let mut found = BTreeMap::new();
-    let mut function = None;
-    for line in text.lines() {
-        if let Some((_, name)) = line.split_once("Function properties for ") {
-            function = Some(name.trim().to_owned());
-        } else if line.contains("bytes spill stores")
-            && let Some(function) = function.take()
-        {
-            let bytes = line
-                .split(", ")
-                .filter(|part| part.contains("spill"))
-                .filter_map(|part| part.split_whitespace().next()?.parse::<u64>().ok());
-            found.insert(function, bytes.sum());
-        }
-    }
-    found
+/// The kernels in what `ptxas -v` and `cuobjdump -sass` print.
+pub fn functions(verbose: &str, disassembly: &str) -> BTreeMap<String, Function> {
+    let mut code: BTreeMap<String, BTreeMap<Class, u64>> = sass(disassembly)
+        .into_iter()
+        .map(|kernel| (kernel.mangled, kernel.instructions))
+        .collect();
+    ptxas_verbose(verbose)
+        .into_iter()
+        .filter_map(|usage| {
+            let function = Function {
+                registers: u64::from(usage.registers),
+                spills: usage.spill_store_bytes + usage.spill_load_bytes,
+                instructions: code.remove(&usage.mangled)?,
+            };
+            Some((usage.mangled, function))
+        })
+        .collect()
 }
 
 /// An nvcc with the disassembler beside it.
@@ -233,30 +104,12 @@ impl Compiler {
         if !compiled.success {
             return Ok(Err(compiled.errors));
         }
-        let tool = |option: &str| -> anyhow::Result<String> {
-            let mut dump = Command::new(self.nvcc.with_file_name("cuobjdump"));
-            let told = process::captured(dump.arg(option).arg(scratch), limit)?;
-            if !told.success {
-                bail!("cuobjdump {option} failed: {}", told.errors.trim());
-            }
-            // Some versions say it as errors.
-            Ok(told.out + &told.errors)
-        };
-        let registers = registers(&tool("-res-usage")?);
-        let spills = spills(&compiled.errors);
-        let code = instructions(&tool("-sass")?);
-        let found = code
-            .into_iter()
-            .filter_map(|(name, instructions)| {
-                let function = Function {
-                    registers: *registers.get(&name)?,
-                    spills: spills.get(&name).copied().unwrap_or(0),
-                    instructions,
-                };
-                Some((name, function))
-            })
-            .collect();
-        Ok(Ok(found))
+        let mut dump = Command::new(self.nvcc.with_file_name("cuobjdump"));
+        let told = process::captured(dump.arg("-sass").arg(scratch), limit)?;
+        if !told.success {
+            bail!("cuobjdump -sass failed: {}", told.errors.trim());
+        }
+        Ok(Ok(functions(&compiled.errors, &told.out)))
     }
 }
 
@@ -326,48 +179,29 @@ mod tests {
 "#;
 
     #[test]
-    fn instructions_are_read_without_what_fills_up_the_end() {
-        let found = instructions(CODE);
-        let code = &found["_Z14reduce_shufflePKfPfm"];
-        let classes: Vec<_> = code.iter().map(Instruction::class).collect();
-        assert_eq!(
-            classes,
-            ["mov", "mov", "mov", "imad", "bra", "ldg", "other"]
-        );
-        assert_eq!(code[4].operands, "0x150");
-        assert_eq!(
-            (code[5].name(), code[5].opcode.as_str()),
-            ("LDG", "LDG.E.CONSTANT")
-        );
-    }
-
-    #[test]
-    fn registers_are_read_by_function() {
-        let text = "
-Resource usage:
- Common:
-  GLOBAL:0
- Function _Z14reduce_shufflePKfPfm:
-  REG:14 STACK:0 SHARED:32 LOCAL:0 CONSTANT[0]:376 TEXTURE:0 SURFACE:0 SAMPLER:0
- Function scan:
-  REG:9 STACK:0 SHARED:1024 LOCAL:0 CONSTANT[0]:372 TEXTURE:0 SURFACE:0 SAMPLER:0
-";
-        let found = registers(text);
-        assert_eq!(found["_Z14reduce_shufflePKfPfm"], 14);
-        assert_eq!((found["scan"], found.len()), (9, 2));
-    }
-
-    #[test]
-    fn spills_are_read_by_function() {
-        let text = "ptxas info    : 0 bytes gmem
-ptxas info    : Compiling entry function 'wide' for 'sm_80'
-ptxas info    : Function properties for wide
+    fn a_kernel_has_its_code_its_registers_and_its_spills() {
+        let verbose =
+            "ptxas info    : Compiling entry function '_Z14reduce_shufflePKfPfm' for 'sm_80'
+ptxas info    : Function properties for _Z14reduce_shufflePKfPfm
     48 bytes stack frame, 8 bytes spill stores, 16 bytes spill loads
-ptxas info    : Used 32 registers, 352 bytes cmem[0]
-ptxas info    : Function properties for narrow
+ptxas info    : Used 14 registers, 352 bytes cmem[0]
+ptxas info    : Compiling entry function 'without_code' for 'sm_80'
+ptxas info    : Function properties for without_code
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 8 registers, 352 bytes cmem[0]
 ";
-        let found = spills(text);
-        assert_eq!((found["wide"], found["narrow"]), (24, 0));
+        let found = functions(verbose, CODE);
+        assert_eq!(found.len(), 1);
+        let kernel = &found["_Z14reduce_shufflePKfPfm"];
+        assert_eq!((kernel.registers, kernel.spills), (14, 24));
+        // Without what fills up the end.
+        let classes = [
+            (Class::Ldg, 1),
+            (Class::Bra, 1),
+            (Class::Imad, 1),
+            (Class::Mov, 3),
+            (Class::Other, 1),
+        ];
+        assert_eq!(kernel.instructions, BTreeMap::from(classes));
     }
 }

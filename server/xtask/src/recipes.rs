@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use warplens_compile::Class;
 
 use crate::machine_code::{Compiler, Function, Scratch};
 use crate::repository;
@@ -17,15 +18,21 @@ use crate::repository;
 /// Compiles micro-kernels that call a function once, twice and three times, and the same kernels without it. What
 /// each further call adds is what the function costs in place; what is left of the first stands once in a kernel:
 /// slow paths that all calls share, constants. Registers come from one more kernel with one call.
-/// Written once plain and once with `-use_fast_math`. Needs no GPU.
+/// Written once plain and once with `-use_fast_math`; of targets other than `sm_80` only what is different there, with
+/// the registers of `sm_80`. Needs no GPU.
 #[derive(Debug, Args)]
 pub struct Recipes {
     /// The nvcc; without it $NVCC, the PATH's, or the one that tests/kernels/compile.sh installed
     #[arg(long, value_name = "PATH")]
     nvcc: Option<PathBuf>,
-    /// The target
-    #[arg(long, value_name = "ARCH", default_value = "sm_80")]
-    arch: String,
+    /// The targets besides `sm_80`, which is always measured
+    #[arg(
+        long,
+        value_name = "ARCH",
+        value_delimiter = ',',
+        default_value = "sm_75,sm_86,sm_89,sm_90,sm_100,sm_120"
+    )]
+    arch: Vec<String>,
     /// The folder that gets the files
     #[arg(long, value_name = "DIR", default_value = "server/compile/recipes")]
     out: PathBuf,
@@ -33,6 +40,9 @@ pub struct Recipes {
 
 /// One file of micro-kernels may take so long.
 const LIMIT: Duration = Duration::from_mins(5);
+
+/// The target whose file has everything.
+const WHOLE: &str = "sm_80";
 
 /// Functions in a file: what a compiler that fails loses.
 const TOGETHER: usize = 60;
@@ -100,20 +110,20 @@ struct Kind {
     /// Its name in the file.
     name: &'static str,
     /// The instructions of an addition, which puts operands and results together.
-    addition: (&'static str, i64),
+    addition: (Class, i64),
 }
 
-const F32: Kind = kind("float", "f32", "fadd", 1);
-const F64: Kind = kind("double", "f64", "dadd", 1);
-const F16: Kind = kind("__half", "f16", "hfma2", 1);
+const F32: Kind = kind("float", "f32", Class::Fadd, 1);
+const F64: Kind = kind("double", "f64", Class::Dadd, 1);
+const F16: Kind = kind("__half", "f16", Class::Hfma2, 1);
 const INTEGERS: [Kind; 4] = [
-    kind("int", "i32", "iadd3", 1),
-    kind("unsigned", "u32", "iadd3", 1),
-    kind("long long", "i64", "iadd3", 2),
-    kind("unsigned long long", "u64", "iadd3", 2),
+    kind("int", "i32", Class::Iadd3, 1),
+    kind("unsigned", "u32", Class::Iadd3, 1),
+    kind("long long", "i64", Class::Iadd3, 2),
+    kind("unsigned long long", "u64", Class::Iadd3, 2),
 ];
 
-const fn kind(c: &'static str, name: &'static str, class: &'static str, count: i64) -> Kind {
+const fn kind(c: &'static str, name: &'static str, class: Class, count: i64) -> Kind {
     Kind {
         c,
         name,
@@ -136,7 +146,7 @@ struct Probe {
 }
 
 /// Counts of instructions by class.
-type Counts = BTreeMap<&'static str, i64>;
+type Counts = BTreeMap<Class, i64>;
 
 /// What a function becomes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -149,39 +159,72 @@ struct Recipe {
 impl Recipes {
     /// Runs it.
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let compiler = Compiler::of(self.nvcc.as_deref(), &self.arch)?;
-        let version = compiler.version()?;
         let folder = repository::root().join(&self.out);
         std::fs::create_dir_all(&folder)?;
+        let probes = probes();
         for (suffix, options) in [("", ""), ("_fast", "-use_fast_math")] {
-            let mut text = format!(
-                "# What the functions of the mathematical library and divisions become; `cargo xtask recipes` writes it.\n\
-                 # Measured: nvcc {version} -arch={}{}{options}; kernels with one call, with two and with three.\n\
-                 # function\ttype\tin place\tonce a kernel\tregisters\n",
-                self.arch,
-                if options.is_empty() { "" } else { " " },
-            );
-            let options: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
-            for probes in probes().chunks(TOGETHER) {
-                for (probe, recipe) in probes.iter().zip(measure(&compiler, probes, &options)?) {
-                    writeln!(
-                        text,
-                        "{}\t{}\t{}\t{}\t{}",
-                        probe.name,
-                        probe.kind.name,
-                        listed(&recipe.in_place),
-                        listed(&recipe.once),
-                        recipe.registers
-                    )?;
+            let mut whole = None;
+            let others = self.arch.iter().filter(|arch| *arch != WHOLE);
+            for arch in std::iter::once(WHOLE).chain(others.map(String::as_str)) {
+                let compiler = Compiler::of(self.nvcc.as_deref(), arch)?;
+                let options: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
+                let mut made = Vec::new();
+                for some in probes.chunks(TOGETHER) {
+                    made.extend(measure(&compiler, some, &options)?);
                 }
+                // A kernel that loads its parameters has registers to spare for a small function, which would seem to
+                // need none: registers are those where parameters are operands.
+                for (recipe, whole) in made.iter_mut().zip(whole.iter().flatten()) {
+                    let whole: &Recipe = whole;
+                    recipe.registers = whole.registers;
+                }
+                let text = table(&compiler, &options, &probes, &made, whole.as_deref())?;
+                let path = folder.join(format!("{arch}{suffix}.tsv"));
+                std::fs::write(&path, text)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                println!("wrote {}", path.display());
+                whole.get_or_insert(made);
             }
-            let path = folder.join(format!("{}{suffix}.tsv", self.arch));
-            std::fs::write(&path, text)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            println!("wrote {}", path.display());
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A target's file: what was measured, or of it what differs from `whole`.
+fn table(
+    compiler: &Compiler,
+    options: &[String],
+    probes: &[Probe],
+    made: &[Recipe],
+    whole: Option<&[Recipe]>,
+) -> anyhow::Result<String> {
+    let mut text = format!(
+        "# What the functions of the mathematical library and divisions become; `cargo xtask recipes` writes it.\n\
+         # Measured: nvcc {} {}; kernels with one call, with two and with three.\n",
+        compiler.version()?,
+        [&[format!("-arch={}", compiler.arch)], options]
+            .concat()
+            .join(" "),
+    );
+    if whole.is_some() {
+        writeln!(text, "# What is not here is as in {WHOLE}.")?;
+    }
+    text.push_str("# function\ttype\tin place\tonce a kernel\tregisters\n");
+    for (number, (probe, recipe)) in probes.iter().zip(made).enumerate() {
+        if whole.is_some_and(|whole| whole[number] == *recipe) {
+            continue;
+        }
+        writeln!(
+            text,
+            "{}\t{}\t{}\t{}\t{}",
+            probe.name,
+            probe.kind.name,
+            listed(&recipe.in_place),
+            listed(&recipe.once),
+            recipe.registers
+        )?;
+    }
+    Ok(text)
 }
 
 /// All that is measured, in the order of the file.
@@ -403,11 +446,11 @@ fn recipe(probe: &Probe, kernels: &[(&Function, &Function)]) -> Recipe {
         .iter()
         .map(|(with, without)| {
             let mut counts = Counts::new();
-            for instruction in &with.instructions {
-                *counts.entry(instruction.class()).or_default() += 1;
+            for (class, count) in &with.instructions {
+                *counts.entry(*class).or_default() += *count as i64;
             }
-            for instruction in &without.instructions {
-                *counts.entry(instruction.class()).or_default() -= 1;
+            for (class, count) in &without.instructions {
+                *counts.entry(*class).or_default() -= *count as i64;
             }
             counts
         })
@@ -420,7 +463,7 @@ fn recipe(probe: &Probe, kernels: &[(&Function, &Function)]) -> Recipe {
     let mut in_place = Counts::new();
     let mut once = Counts::new();
     for class in first.keys().chain(last.keys()).copied().chain([class]) {
-        let at = |counts: &Counts| counts.get(class).copied().unwrap_or(0);
+        let at = |counts: &Counts| counts.get(&class).copied().unwrap_or(0);
         // Rounded to the next, half a call up.
         let each = (2 * (at(last) - at(first)) + more).div_euclid(2 * more);
         in_place.insert(class, each);
@@ -437,11 +480,20 @@ fn recipe(probe: &Probe, kernels: &[(&Function, &Function)]) -> Recipe {
 }
 
 /// Kinds of instructions that stand for each other: which of them a compiler takes hangs on what stands beside.
-const EXCHANGED: [&[&str]; 2] = [
+const EXCHANGED: [&[Class]; 2] = [
     &[
-        "mov", "iadd3", "imad", "lea", "lop3", "shf", "sel", "other", "isetp",
+        Class::Mov,
+        Class::Iadd3,
+        Class::Imad,
+        Class::Lea,
+        Class::Lop3,
+        Class::Shf,
+        Class::Sel,
+        Class::Other,
+        Class::Isetp,
+        Class::Ldc,
     ],
-    &["ffma", "fadd", "fmul"],
+    &[Class::Ffma, Class::Fadd, Class::Fmul],
 ];
 
 /// Takes what is negative from what it was exchanged with, so that the sum stays.
@@ -471,27 +523,28 @@ fn listed(counts: &Counts) -> String {
     if counts.is_empty() {
         return "-".to_owned();
     }
-    let parts: Vec<String> = counts
+    let mut parts: Vec<String> = counts
         .iter()
         .map(|(class, count)| format!("{class}:{count}"))
         .collect();
+    parts.sort_unstable();
     parts.join(",")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine_code::Instruction;
 
     fn function(registers: u64, opcodes: &str) -> Function {
-        let instruction = |opcode: &str| Instruction {
-            opcode: opcode.to_owned(),
-            operands: String::new(),
-        };
+        let mut instructions = BTreeMap::new();
+        for opcode in opcodes.split_whitespace() {
+            let class = Class::of_machine(opcode, "", "").expect("no padding");
+            *instructions.entry(class).or_default() += 1;
+        }
         Function {
             registers,
             spills: 0,
-            instructions: opcodes.split_whitespace().map(instruction).collect(),
+            instructions,
         }
     }
 
@@ -531,7 +584,12 @@ mod tests {
 
     #[test]
     fn an_exchange_of_instructions_keeps_their_number() {
-        let mut counts = Counts::from([("lea", 2), ("imad", -1), ("ffma", -1), ("shf", 1)]);
+        let mut counts = Counts::from([
+            (Class::Lea, 2),
+            (Class::Imad, -1),
+            (Class::Ffma, -1),
+            (Class::Shf, 1),
+        ]);
         settle(&mut counts);
         assert_eq!(listed(&counts), "lea:1,shf:1");
     }

@@ -34,6 +34,8 @@ impl Class {
             "MUFU" => Class::Mufu,
             // Compilers make constants with it: -0 · 0 + c.
             "HFMA2" if of_zeros(operands) => Class::Mov,
+            // Half precision made single: 0 + x.
+            "HADD2" if modifiers.split('.').any(|part| part == "F32") => Class::F2f,
             "HFMA2" | "HADD2" | "HMUL2" | "HSET2" | "HSETP2" | "HMNMX2" | "HADD2_32" | "HMUL"
             | "HADD" | "HFMA" => Class::Hfma2,
             "HMMA" | "IMMA" | "DMMA" | "BMMA" | "QMMA" | "OMMA" | "HGMMA" | "IGMMA" | "BGMMA"

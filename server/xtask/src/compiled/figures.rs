@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 use serde_json::Value;
+use warplens_compile::Class;
 
 use crate::machine_code::Function;
 
@@ -13,7 +14,7 @@ pub struct Counts {
     pub registers: u64,
     /// Bytes.
     pub spills: u64,
-    /// `LDG`, `STG`, `LDS`, `STS`, `BAR`; generic loads and stores are among the first two.
+    /// By class: `LDG`, `STG`, `LDS`, `STS`, `BAR`.
     pub memory: [u64; 5],
     pub fp32: u64,
     pub fp64: u64,
@@ -23,23 +24,23 @@ pub struct Counts {
 /// The names of `Counts::memory`.
 pub const MEMORY: [&str; 5] = ["LDG", "STG", "LDS", "STS", "BAR"];
 
-/// Instructions that are counted together, by their names.
-const LOADS: [&[&str]; 5] = [&["LDG", "LD"], &["STG", "ST"], &["LDS"], &["STS"], &["BAR"]];
-const FP32: &[&str] = &["FFMA", "FADD", "FMUL"];
-const FP64: &[&str] = &["DFMA", "DADD", "DMUL"];
+/// The columns of a table that are of one class, where that is not the class's own name.
+const COLUMNS: [(Class, &[&str]); 4] = [
+    (Class::Ldg, &["LDG", "LD", "LDGSTS"]),
+    (Class::Stg, &["STG", "ST"]),
+    (Class::Lds, &["LDS", "LDSM"]),
+    (Class::Sts, &["STS"]),
+];
 
 impl Counts {
     /// Those of a compiled kernel.
     pub fn of_function(function: &Function) -> Counts {
-        let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
-        for instruction in &function.instructions {
-            *by_name.entry(instruction.name()).or_default() += 1;
-        }
+        let count = |class: Class| function.instructions.get(&class).copied().unwrap_or(0);
         Counts {
             registers: function.registers,
             spills: function.spills,
-            total: function.instructions.len() as u64,
-            ..Counts::by_name(|name| by_name.get(name).copied().unwrap_or(0))
+            total: function.instructions.values().sum(),
+            ..Counts::by_class(count)
         }
     }
 
@@ -51,7 +52,14 @@ impl Counts {
             registers: needed("regs")?,
             spills: number("spill_st").unwrap_or(0) + number("spill_ld").unwrap_or(0),
             total: needed("sass_n")?,
-            ..Counts::by_name(|name| number(name).unwrap_or(0))
+            ..Counts::by_class(|class| {
+                let own = class.name().to_uppercase();
+                let columns = COLUMNS.iter().find(|(of, _)| *of == class);
+                match columns {
+                    Some((_, columns)) => columns.iter().filter_map(|name| number(name)).sum(),
+                    None => number(&own).unwrap_or(0),
+                }
+            })
         })
     }
 
@@ -65,16 +73,21 @@ impl Counts {
             registers: count(&resources["registers_per_thread"]),
             spills: count(&resources["spill_bytes"]),
             total: count(&instructions["total"]),
-            ..Counts::by_name(|name| count(&instructions[name.to_lowercase().as_str()]))
+            ..Counts::by_class(|class| count(&instructions[class.name()]))
         }
     }
 
-    fn by_name(count: impl Fn(&str) -> u64) -> Counts {
-        let sum = |names: &[&str]| names.iter().map(|name| count(name)).sum();
+    fn by_class(count: impl Fn(Class) -> u64) -> Counts {
         Counts {
-            memory: LOADS.map(sum),
-            fp32: sum(FP32),
-            fp64: sum(FP64),
+            memory: [Class::Ldg, Class::Stg, Class::Lds, Class::Sts, Class::Bar].map(&count),
+            fp32: [Class::Ffma, Class::Fadd, Class::Fmul]
+                .map(&count)
+                .iter()
+                .sum(),
+            fp64: [Class::Dfma, Class::Dadd, Class::Dmul]
+                .map(&count)
+                .iter()
+                .sum(),
             ..Counts::default()
         }
     }
@@ -179,19 +192,21 @@ pub fn steps(a: u64, b: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine_code::Instruction;
 
     #[test]
-    fn a_compiled_kernel_is_counted_by_the_names_of_its_instructions() {
-        let instruction = |opcode: &str| Instruction {
-            opcode: opcode.to_owned(),
-            operands: String::new(),
-        };
-        let opcodes = "S2R IMAD.WIDE LDG.E.CONSTANT LD.E FFMA FADD.FTZ DFMA STG.E BAR.SYNC.DEFER_BLOCKING EXIT";
+    fn a_compiled_kernel_is_counted_by_classes() {
         let counts = Counts::of_function(&Function {
             registers: 12,
             spills: 8,
-            instructions: opcodes.split(' ').map(instruction).collect(),
+            instructions: BTreeMap::from([
+                (Class::Ldg, 2),
+                (Class::Stg, 1),
+                (Class::Bar, 1),
+                (Class::Ffma, 1),
+                (Class::Fadd, 1),
+                (Class::Dfma, 1),
+                (Class::Other, 3),
+            ]),
         });
         assert_eq!((counts.registers, counts.spills, counts.total), (12, 8, 10));
         assert_eq!(counts.memory, [2, 1, 0, 0, 1]);
