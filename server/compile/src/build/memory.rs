@@ -214,7 +214,13 @@ impl Builder<'_> {
         if let Some(&v) = self.env.get(&(id, offset)) {
             // A union's other member.
             let want = machine(ty);
-            if self.graph.ty(v) != want && want != Ty::None && self.graph.ty(v) != Ty::Pred {
+            // A pointer into shared memory is as wide as an address there.
+            let pointer = matches!(ty, Type::Pointer(..));
+            if self.graph.ty(v) != want
+                && want != Ty::None
+                && self.graph.ty(v) != Ty::Pred
+                && !pointer
+            {
                 if self.graph.ty(v).words() == want.words() {
                     return self.unary(Op::Bits, want, v);
                 }
