@@ -2,16 +2,17 @@
 
 mod straight;
 
+use crate::Backend;
 use crate::graph::{B, End, Graph, Op, V};
 
 /// Everything, until it stays.
-pub(crate) fn optimise(graph: &mut Graph) {
+pub(crate) fn optimise(graph: &mut Graph, backend: Backend) {
     same_phis(graph);
     dead(graph);
     invariant(graph);
     contract(graph);
     dead(graph);
-    straight::predicate(graph);
+    straight::predicate(graph, backend);
     straight::merge(graph);
 }
 

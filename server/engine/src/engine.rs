@@ -6,13 +6,13 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_analysis::facts::Launch;
 use warplens_analysis::{Request, analyze};
-use warplens_compile::{Compiled, Options as CompilerOptions, compile};
-use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
+use warplens_compile::{Backend, Compiled, Options as CompilerOptions, compile};
+use warplens_hardware::{KernelArguments, Profile, Profiles, Vendor, occupancy};
 use warplens_ir::{
     Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, Storage,
     TemplateArguments, Unit, builds, launch_sites, launch_sites_through, lower, may_build,
@@ -84,8 +84,8 @@ pub(crate) struct Lowered {
     pub(crate) kernel: Kernel,
     /// A hash of the kernel apart from where it stands: what its analysis is kept under.
     fingerprint: u64,
-    /// What the machine executes, once somebody asked.
-    compiled: OnceLock<Arc<Compiled>>,
+    /// What the machine executes, by how it is compiled, once somebody asked.
+    compiled: Mutex<FxHashMap<CompilerOptions, Arc<Compiled>>>,
 }
 
 impl Lowered {
@@ -93,16 +93,30 @@ impl Lowered {
         Lowered {
             fingerprint: kernel.fingerprint(),
             kernel,
-            compiled: OnceLock::new(),
+            compiled: Mutex::default(),
         }
     }
 
-    /// The kernel as a compiler leaves it.
-    pub(crate) fn compiled(&self) -> Arc<Compiled> {
-        let made = self
-            .compiled
-            .get_or_init(|| Arc::new(compile(&self.kernel, &CompilerOptions::default())));
-        Arc::clone(made)
+    /// The kernel as a compiler for a GPU leaves it.
+    pub(crate) fn compiled(&self, profile: &Profile) -> Arc<Compiled> {
+        let options = CompilerOptions {
+            backend: match profile.vendor {
+                Vendor::Amd => Backend::Amdgpu,
+                Vendor::Nvidia | Vendor::Intel => Backend::Nvidia,
+            },
+            ..CompilerOptions::default()
+        };
+        let known = |kept: &Mutex<FxHashMap<CompilerOptions, Arc<Compiled>>>| {
+            let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.get(&options).map(Arc::clone)
+        };
+        if let Some(known) = known(&self.compiled) {
+            return known;
+        }
+        // Two may make it at the same time: it is the same.
+        let made = Arc::new(compile(&self.kernel, &options));
+        let mut kept = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(kept.entry(options).or_insert(made))
     }
 }
 
@@ -1056,12 +1070,15 @@ impl Engine {
             .get(&profile.architecture)
             .and_then(|said| said::of_kernel(kernel, said));
         let said: Option<Figures> = asked.map(Figures::from).or(word.map(Figures::from));
-        let mut compiled = lowered.compiled();
+        let mut compiled = lowered.compiled(profile);
         if let Some(said) = &said {
             compiled = Arc::new(said.in_place_of(&compiled));
         }
         let registers = compiled.registers;
-        let said_shared = said.as_ref().map(|said| said.static_shared_bytes);
+        let said_shared = match &said {
+            Some(said) => Some(said.static_shared_bytes),
+            None => compiled.shared_bytes,
+        };
         let shared = said_shared.unwrap_or_else(|| static_shared_bytes(kernel));
         // The default grid is so many full waves: it needs the residency.
         let resolved = given.launch(kernel, profile, &|launch| {

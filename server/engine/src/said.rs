@@ -135,6 +135,9 @@ impl Figures<'_> {
     pub(crate) fn in_place_of(&self, predicted: &Compiled) -> Compiled {
         let mut compiled = predicted.clone();
         compiled.registers = self.registers;
+        // Of these it said nothing.
+        compiled.scalar_registers = None;
+        compiled.shared_bytes = None;
         compiled.local_bytes = self.stack_bytes;
         compiled.spill_bytes = self.spill_bytes;
         if !self.instructions.is_empty() {

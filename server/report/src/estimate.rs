@@ -20,7 +20,7 @@ const MOST_HEADERS: usize = 10;
 /// Columns of a full bar.
 const BAR: usize = 32;
 
-/// `24 registers a thread (estimated)`, or whose word it is: `(nvcc)`.
+/// `24 registers a thread (estimated)`, on AMD `24 VGPRs a lane, 18 SGPRs a wave (estimated)`, or whose word it is: `(nvcc)`.
 pub fn registers(resources: &Resources) -> String {
     let source = match &resources.compiler {
         Some(said) if said.current && resources.registers_source == "compiler" => said.tool.clone(),
@@ -30,10 +30,11 @@ pub fn registers(resources: &Resources) -> String {
         ),
         _ => resources.registers_source.to_owned(),
     };
-    format!(
-        "{} registers a thread ({source})",
-        resources.registers_per_thread
-    )
+    let registers = resources.registers_per_thread;
+    match resources.sgprs_per_wave {
+        Some(shared) => format!("{registers} VGPRs a lane, {shared} SGPRs a wave ({source})"),
+        None => format!("{registers} registers a thread ({source})"),
+    }
 }
 
 /// The whole document as pages, a blank line between two of them, then the file's findings.
@@ -704,6 +705,7 @@ pub(crate) mod tests {
             constraints: vec!["n % 32 == 0".to_owned()],
             resources: Resources {
                 registers_per_thread: 24,
+                sgprs_per_wave: None,
                 registers_source: "estimated",
                 static_shared_bytes: 4096,
                 local_bytes_per_thread: 0,
@@ -817,6 +819,7 @@ pub(crate) mod tests {
     fn registers_say_whose_word_they_are() {
         let mut resources = Resources {
             registers_per_thread: 38,
+            sgprs_per_wave: None,
             registers_source: "estimated",
             static_shared_bytes: 0,
             local_bytes_per_thread: 0,
@@ -849,6 +852,11 @@ pub(crate) mod tests {
         // What the user says stands before what the compiler says.
         resources.registers_source = "user";
         assert_eq!(registers(&resources), "40 registers a thread (user)");
+        resources.sgprs_per_wave = Some(18);
+        assert_eq!(
+            registers(&resources),
+            "40 VGPRs a lane, 18 SGPRs a wave (user)"
+        );
     }
 
     /// So many statements of the kernel's file, and one of a header.

@@ -8,10 +8,11 @@ use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, Type, UnaryOp, VarId
 
 use super::touched::{Touched, Walk};
 use super::{Builder, Env, Frame, Key};
+use crate::Backend;
 use crate::graph::{B, End, Loop, Op, Space, V};
 
 /// The most operations that a loop written out may have, counted as LLVM does.
-const FULL: u64 = 440;
+pub(super) const FULL: u64 = 440;
 /// The most operations of some iterations that stand side by side.
 const PARTIAL: u64 = 200;
 /// Most iterations side by side where the end of the loop is not known.
@@ -54,6 +55,10 @@ impl Builder<'_> {
         };
         let touched = self.touched(statement, parts);
         let trips = self.trips(parts, &touched);
+        if self.options.backend == Backend::Amdgpu {
+            self.looping_on_amdgpu(parts, &touched, trips, unroll);
+            return;
+        }
         // With the branch back.
         let size = touched.weight + 1;
         let asked = match unroll {
@@ -170,7 +175,7 @@ impl Builder<'_> {
     }
 
     /// Every iteration, one behind the other.
-    fn written_out(&mut self, parts: Parts, trips: u64) {
+    pub(super) fn written_out(&mut self, parts: Parts, trips: u64) {
         let mut breaks = Vec::new();
         for _ in 0..trips {
             if self.at.is_none() || self.truncated {
@@ -197,7 +202,7 @@ impl Builder<'_> {
     }
 
     /// A loop that stays one.
-    fn kept(&mut self, parts: Parts, touched: &Touched, times: u64, copies: u32) {
+    pub(super) fn kept(&mut self, parts: Parts, touched: &Touched, times: u64, copies: u32) {
         let Some(before) = self.at else { return };
         let around = self.copies;
         self.copies = around.saturating_mul(copies).min(64);
@@ -489,7 +494,7 @@ impl Builder<'_> {
     }
 
     /// A counter that moves by a constant to a bound that stays.
-    fn is_counted(&self, parts: Parts, touched: &Touched) -> bool {
+    pub(super) fn is_counted(&self, parts: Parts, touched: &Touched) -> bool {
         let Some(ExprKind::Binary(op, a, b)) = parts.condition.map(|condition| &condition.kind)
         else {
             return false;

@@ -37,6 +37,8 @@ pub(crate) struct Touched {
     pub(super) called: FxHashSet<RoutineId>,
     /// Pointer variables that they write through.
     pub(super) through: FxHashSet<VarId>,
+    /// Arrays that they subscript with what varies in the loop.
+    pub(super) subscripted: FxHashSet<VarId>,
 }
 
 impl Touched {
@@ -44,6 +46,7 @@ impl Touched {
     fn add(&mut self, inner: Touched, turns: u64) {
         self.assigned.extend(inner.assigned);
         self.through.extend(inner.through);
+        self.subscripted.extend(inner.subscripted);
         self.writes |= inner.writes;
         self.together |= inner.together;
         self.exits |= inner.exits;
@@ -100,6 +103,12 @@ impl Walk<'_, '_, '_> {
         self.statements(parts.body);
         for part in parts.condition.into_iter().chain(parts.step) {
             self.expression(part);
+        }
+    }
+
+    fn subscript(&mut self, base: &Expr, index: &Expr) {
+        if !self.is_fixed(index) {
+            self.touched.subscripted.extend(reached(base));
         }
     }
 
@@ -290,6 +299,7 @@ impl Walk<'_, '_, '_> {
             }
             ExprKind::Field(base, _) | ExprKind::Cast(_, base) => self.assign(base),
             ExprKind::Index(base, index) => {
+                self.subscript(base, index);
                 self.index(index);
                 if matches!(base.ty, warplens_ir::Type::Pointer(..)) {
                     self.touched.writes = true;
@@ -344,6 +354,7 @@ impl Walk<'_, '_, '_> {
                 self.expression(b);
             }
             ExprKind::Index(a, b) => {
+                self.subscript(a, b);
                 self.touched.weight += self.address(a, b);
                 if !matches!(expression.ty, Type::Array(..)) {
                     self.load(expression);
