@@ -3,6 +3,7 @@
 //! The source says what is meant; compilers fold, hoist, unroll and fuse. [`compile`] does to a kernel's IR what
 //! they do, closely enough to count by.
 
+mod amd;
 pub mod assembly;
 mod build;
 mod class;
@@ -24,6 +25,16 @@ pub use class::Class;
 pub use frequency::{Code, Executions, Frequency, Ways};
 pub use target::Target;
 
+/// The part of a compiler that makes machine code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Backend {
+    /// nvcc's: each lane has registers of its own.
+    #[default]
+    Nvidia,
+    /// LLVM's AMDGPU: registers of a lane (VGPRs), and registers that a wave's lanes share (SGPRs).
+    Amdgpu,
+}
+
 /// How a kernel is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -31,6 +42,8 @@ pub struct Options {
     pub target: Target,
     /// `-use_fast_math`.
     pub fast_math: bool,
+    /// What makes the machine code.
+    pub backend: Backend,
     /// Most registers of a thread: what `-maxrregcount`, `__launch_bounds__` or the GPU allow.
     pub max_registers: u32,
     /// Whether that bound says how many warps an SM is to hold, so that fewer registers gain nothing.
@@ -42,6 +55,7 @@ impl Default for Options {
         Options {
             target: Target::default(),
             fast_math: false,
+            backend: Backend::default(),
             max_registers: MOST_REGISTERS,
             occupancy_given: false,
         }
@@ -51,8 +65,12 @@ impl Default for Options {
 /// A compiled kernel.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Compiled {
-    /// Registers of a thread.
+    /// Registers of a thread; on AMD its VGPRs.
     pub registers: u32,
+    /// Registers that a wave's lanes share, where there are some (SGPRs).
+    pub scalar_registers: Option<u32>,
+    /// Bytes of static shared memory of a block, where the compiler lays it out otherwise than it is declared.
+    pub shared_bytes: Option<u64>,
     /// Bytes of local memory of a thread: arrays that are subscripted with what the compiler does not know.
     pub local_bytes: u64,
     /// Bytes that did not find a register.
@@ -103,9 +121,13 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
     let complete = !built.truncated && !built.cut;
     let calls = built.graph.values.iter().any(|v| v.op == graph::Op::System);
     let mut graph = built.graph;
-    passes::optimise(&mut graph);
+    passes::optimise(&mut graph, options.backend);
     let code = select::select(&graph, kernel, *options);
-    let allocation = registers::allocate(&graph, &code, *options, CALLING);
+    let allocation = match options.backend {
+        Backend::Nvidia => registers::allocate(&graph, &code, *options, CALLING),
+        // Registers of two kinds are counted below; none is known to spill.
+        Backend::Amdgpu => registers::Allocation::default(),
+    };
     let fewest = if calls { CALLING } else { FEWEST };
     let mut compiled = Compiled {
         registers: allocation.registers.max(fewest),
@@ -113,6 +135,13 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
         complete,
         ..Compiled::default()
     };
+    if options.backend == Backend::Amdgpu {
+        let registers = amd::registers(&graph, kernel);
+        compiled.registers = registers.vector;
+        compiled.scalar_registers = Some(registers.scalar);
+        // Of what is not followed to its end it is not known what reads.
+        compiled.shared_bytes = complete.then(|| amd::lds_bytes(&graph, kernel));
+    }
     for var in &in_memory {
         compiled.local_bytes += kernel.var(*var).ty.size().next_multiple_of(4);
     }

@@ -4,16 +4,17 @@ mod straight;
 
 use rustc_hash::FxHashMap;
 
+use crate::Backend;
 use crate::graph::{Args, B, End, Graph, Op, Ty, V};
 
 /// Everything, until it stays.
-pub(crate) fn optimise(graph: &mut Graph) {
+pub(crate) fn optimise(graph: &mut Graph, backend: Backend) {
     same_phis(graph);
     dead(graph);
     invariant(graph);
     contract(graph);
     dead(graph);
-    straight::predicate(graph);
+    straight::predicate(graph, backend);
     straight::merge(graph);
 }
 

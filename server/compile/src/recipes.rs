@@ -123,6 +123,12 @@ fn read(text: &str, fast: bool, out: &mut Vec<Recipe>) {
     }
 }
 
+/// The function of a recipe, and whether it is the fast one.
+pub(crate) fn named(number: u16) -> (&'static str, bool) {
+    let recipe = &table()[number as usize];
+    (&recipe.name, recipe.fast)
+}
+
 /// A function's recipe: its plain name, its type, and the name as written.
 pub(crate) fn index(plain: &str, ty: Ty, written: &str, fast: bool) -> u16 {
     let ty = match ty {

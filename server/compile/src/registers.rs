@@ -55,6 +55,7 @@ struct Block<'a> {
 }
 
 /// What a kernel's values got.
+#[derive(Default)]
 pub(crate) struct Allocation {
     /// Registers of a thread.
     pub registers: u32,

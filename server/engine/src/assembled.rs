@@ -190,6 +190,7 @@ fn result(
         constraints: Vec::new(),
         resources: wire::Resources {
             registers_per_thread: registers,
+            sgprs_per_wave: None,
             registers_source: match (overrides.registers, kernel.allotted) {
                 (Some(_), _) => "user",
                 (None, true) => "compiler",

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use warplens_compile::{Compiled, MOST_REGISTERS, Options, Target, compile};
-use warplens_hardware::{Profile, registers_for_blocks};
+use warplens_compile::{Backend, Compiled, MOST_REGISTERS, Options, Target, compile};
+use warplens_hardware::{Profile, Vendor, registers_for_blocks};
 use warplens_ir::Kernel;
 use warplens_project::Command;
 use warplens_syntax::Language;
@@ -26,6 +26,10 @@ pub(crate) fn options(kernel: &Kernel, command: Option<&Command>, profile: &Prof
     };
     Options {
         target: Target::of(profile.compute_capability),
+        backend: match profile.vendor {
+            Vendor::Amd => Backend::Amdgpu,
+            Vendor::Nvidia | Vendor::Intel => Backend::Nvidia,
+        },
         fast_math: command.is_some_and(|command| command.fast_math),
         max_registers: most
             .unwrap_or(MOST_REGISTERS)

@@ -1064,7 +1064,10 @@ impl Engine {
             compiled = Arc::new(said::in_place_of(&compiled, said));
         }
         let registers = compiled.registers;
-        let said_shared = said.map(|said| said.static_shared_bytes);
+        let said_shared = match said {
+            Some(said) => Some(said.static_shared_bytes),
+            None => compiled.shared_bytes,
+        };
         let shared = said_shared.unwrap_or_else(|| static_shared_bytes(kernel));
         // The default grid is so many full waves: it needs the residency.
         let resolved = given.launch(kernel, profile, &|launch| {

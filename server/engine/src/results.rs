@@ -293,6 +293,7 @@ fn result(
         constraints: facts.constraints.clone(),
         resources: wire::Resources {
             registers_per_thread: facts.registers_per_thread,
+            sgprs_per_wave: analysis.compiled.scalar_registers,
             registers_source: analysis.registers_source,
             static_shared_bytes: facts.static_shared_bytes,
             local_bytes_per_thread: facts.local_bytes_per_thread,

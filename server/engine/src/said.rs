@@ -133,6 +133,9 @@ fn spelled(argument: &str) -> String {
 pub(crate) fn in_place_of(predicted: &Compiled, said: &SaidKernel) -> Compiled {
     let mut compiled = predicted.clone();
     compiled.registers = said.registers;
+    // Of these it said nothing.
+    compiled.scalar_registers = None;
+    compiled.shared_bytes = None;
     compiled.local_bytes = said.stack_bytes;
     compiled.spill_bytes = said.spill_store_bytes;
     if !said.instructions.is_empty() {

@@ -119,8 +119,10 @@ pub struct Assumption {
 /// Registers and memory of a thread or block.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Resources {
-    /// Registers.
+    /// Registers; on AMD the VGPRs.
     pub registers_per_thread: u32,
+    /// Registers that the lanes of a wave share (SGPRs); null where there are none, and where nobody said.
+    pub sgprs_per_wave: Option<u32>,
     /// `estimated`, `compiler` or `user`.
     #[schemars(extend("enum" = ["estimated", "compiler", "user"]))]
     pub registers_source: &'static str,

@@ -203,14 +203,15 @@ fn impossible(p: &Profile, demand: Demand, limits: &Limits) -> Option<(Limiter, 
     }
     if registers > p.max_registers_per_thread {
         let most = p.max_registers_per_thread;
-        let why = format!("{registers} registers a thread; {name} has at most {most}");
+        let words = p.register_words();
+        let why = format!("{registers} {words}; {name} has at most {most}");
         return Some((Limiter::Registers, why));
     }
     if limits.registers == Some(0) {
         let most = most_registers(p, demand, 1);
         let cure = most.map_or_else(
             || "use smaller blocks".to_owned(),
-            |most| format!("at most {most} registers a thread fit that block"),
+            |most| format!("at most {most} {} fit that block", p.register_words()),
         );
         let why = format!(
             "{threads} threads of {registers} registers need more than the {} of an SM; {cure}",
@@ -292,8 +293,10 @@ fn fewer_resources(p: &Profile, demand: Demand, limits: &Limits, blocks: u32) ->
     if limits.registers.is_some_and(|limit| limit < target) {
         lighter.registers = most_registers(p, demand, target)?;
         steps.push(format!(
-            "{} registers a thread (now {})",
-            lighter.registers, demand.registers
+            "{} {} (now {})",
+            lighter.registers,
+            p.register_words(),
+            demand.registers
         ));
     }
     if limits.shared.is_some_and(|limit| limit < target) {

@@ -240,6 +240,14 @@ impl Profile {
         RULES
     }
 
+    /// What a thread's registers are called.
+    pub fn register_words(&self) -> &'static str {
+        match self.vendor {
+            Vendor::Amd => "VGPRs a lane",
+            Vendor::Nvidia | Vendor::Intel => "registers a thread",
+        }
+    }
+
     /// Most threads of a block in x, y and z.
     pub fn max_block(&self) -> [u64; 3] {
         [self.max_block_x, self.max_block_y, self.max_block_z].map(u64::from)

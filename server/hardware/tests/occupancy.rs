@@ -287,7 +287,8 @@ fn taking_the_step_delivers_what_it_promises() {
                     if step.contains("use blocks of ") {
                         let threads = number_after(&step, "use blocks of ");
                         let promised = number_after(&step, " for ");
-                        let shared = (shared * threads.div_ceil(32)).div_ceil(u64::from(
+                        let warp = u64::from(profile.warp_size);
+                        let shared = (shared * threads.div_ceil(warp)).div_ceil(u64::from(
                             now.active_warps_per_sm / now.active_blocks_per_sm,
                         ));
                         let after = occupancy(&profile, threads, registers, shared, MANY);
@@ -297,7 +298,7 @@ fn taking_the_step_delivers_what_it_promises() {
                         continue;
                     }
                     let (mut registers, mut shared) = (registers, shared);
-                    if step.contains("registers a thread") {
+                    if step.contains("registers a thread") || step.contains("VGPRs a lane") {
                         registers = number_after(&step, "use at most ") as u32;
                         seen[1] += 1;
                     }

@@ -687,6 +687,7 @@ pub(crate) mod tests {
             constraints: vec!["n % 32 == 0".to_owned()],
             resources: Resources {
                 registers_per_thread: 24,
+                sgprs_per_wave: None,
                 registers_source: "estimated",
                 static_shared_bytes: 4096,
                 local_bytes_per_thread: 0,

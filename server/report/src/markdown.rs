@@ -118,10 +118,14 @@ fn head(result: &KernelResult) -> String {
             .as_ref()
             .map_or_else(String::new, |step| format!(" {step}."))
     );
-    // An estimate of the registers is a step on the way; a compiler's word is news.
-    if let Some(said) = &result.resources.compiler {
+    // An estimate of the registers is a step on the way; a compiler's word is news, as are registers of two kinds.
+    let said = result.resources.compiler.as_ref();
+    if said.is_some() || result.resources.sgprs_per_wave.is_some() {
         let _ = write!(out, "{}", registers(&result.resources));
-        if said.current && said.spill_store_bytes + said.spill_load_bytes > 0 {
+        if let Some(said) = said
+            && said.current
+            && said.spill_store_bytes + said.spill_load_bytes > 0
+        {
             let _ = write!(
                 out,
                 ", {} stored and {} loaded for spilling",

@@ -4,7 +4,8 @@ use warplens_engine::wire::Resources;
 
 use crate::figure::bytes;
 
-/// `24 registers a thread (estimated)`, or whose word it is: `(nvcc)`.
+/// `24 registers a thread (estimated)`, on AMD `24 VGPRs a lane, 18 SGPRs a wave (estimated)`, or whose word it is:
+/// `(nvcc)`.
 pub fn registers(resources: &Resources) -> String {
     let source = match &resources.compiler {
         Some(said) if said.current && resources.registers_source == "compiler" => said.tool.clone(),
@@ -14,10 +15,11 @@ pub fn registers(resources: &Resources) -> String {
         ),
         _ => resources.registers_source.to_owned(),
     };
-    format!(
-        "{} registers a thread ({source})",
-        resources.registers_per_thread
-    )
+    let registers = resources.registers_per_thread;
+    match resources.sgprs_per_wave {
+        Some(shared) => format!("{registers} VGPRs a lane, {shared} SGPRs a wave ({source})"),
+        None => format!("{registers} registers a thread ({source})"),
+    }
 }
 
 /// `64 B spilled`, with `some` where no compiler said it; nothing where nothing is.
@@ -39,6 +41,7 @@ mod tests {
     fn registers_say_whose_word_they_are() {
         let mut resources = Resources {
             registers_per_thread: 38,
+            sgprs_per_wave: None,
             registers_source: "estimated",
             static_shared_bytes: 0,
             local_bytes_per_thread: 0,
@@ -71,12 +74,18 @@ mod tests {
         // What the user says stands before what the compiler says.
         resources.registers_source = "user";
         assert_eq!(registers(&resources), "40 registers a thread (user)");
+        resources.sgprs_per_wave = Some(18);
+        assert_eq!(
+            registers(&resources),
+            "40 VGPRs a lane, 18 SGPRs a wave (user)"
+        );
     }
 
     #[test]
     fn what_is_spilled_is_said_with_its_certainty() {
         let mut resources = Resources {
             registers_per_thread: 32,
+            sgprs_per_wave: None,
             registers_source: "estimated",
             static_shared_bytes: 0,
             local_bytes_per_thread: 0,

@@ -5,6 +5,7 @@
 // A task talks on standard output; that is its purpose.
 #![allow(clippy::print_stdout)]
 
+mod amd;
 mod compiled;
 mod corpus;
 mod count;
@@ -38,6 +39,7 @@ enum Task {
     Measure(measure::Measure),
     Recipes(recipes::Recipes),
     Compiled(compiled::Compiled),
+    Amd(amd::Amd),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Task::Measure(measure) => measure.run(),
         Task::Recipes(recipes) => recipes.run(),
         Task::Compiled(compiled) => compiled.run(),
+        Task::Amd(amd) => amd.run(),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -5,17 +5,19 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
 use warplens_ir::{
-    BinaryOp, Builtin, Control, Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, UnaryOp, VarId,
+    BinaryOp, Builtin, Control, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, Type, UnaryOp,
+    VarId,
 };
 
 use super::touched::{Touched, Walk};
 use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
+use crate::Backend;
 use crate::frequency::Share;
 use crate::graph::{B, End, Loop, Op, Space, Ty, V};
 
 /// The most operations that a loop written out may have, counted as LLVM does.
-const FULL: u64 = 440;
+pub(super) const FULL: u64 = 440;
 /// The former where arrays of the thread's own become registers by it.
 const PRIVATE: u64 = 2000;
 /// The most operations of some iterations that stand side by side.
@@ -71,6 +73,10 @@ impl Builder<'_> {
     fn unrolled(&mut self, statement: &Stmt, parts: Parts, unroll: Option<u64>) {
         let touched = self.touched(statement, parts);
         let trips = self.trips(parts);
+        if self.options.backend == Backend::Amdgpu {
+            self.looping_on_amdgpu(parts, &touched, trips, unroll);
+            return;
+        }
         // With the branch back.
         let size = touched.weight + 1;
         let asked = match unroll {
@@ -85,7 +91,11 @@ impl Builder<'_> {
             let free = unroll.is_none() && !touched.loops;
             // The counter and its test go.
             let each = touched.weight.saturating_sub(2).max(1);
-            let full = if touched.subscripts { PRIVATE } else { FULL };
+            let full = if self.subscripts_own(&touched) {
+                PRIVATE
+            } else {
+                FULL
+            };
             if trips <= 1
                 || asked && trips <= 4096
                 || unroll.is_none() && trips.saturating_mul(each) <= full
@@ -179,6 +189,14 @@ impl Builder<'_> {
         if let Some(last) = self.graph.loops.get_mut(number) {
             last.left_over = both;
         }
+    }
+
+    /// True where a thread's own array is subscripted with what varies.
+    fn subscripts_own(&self, touched: &Touched) -> bool {
+        touched.subscripted.iter().any(|id| {
+            let var = self.kernel.var(*id);
+            var.storage == Storage::Local && matches!(var.ty, Type::Array(..))
+        })
     }
 
     /// True for a counter that starts at a constant.
@@ -284,7 +302,7 @@ impl Builder<'_> {
     }
 
     /// Every iteration, one behind the other.
-    fn written_out(&mut self, parts: Parts, trips: u64) {
+    pub(super) fn written_out(&mut self, parts: Parts, trips: u64) {
         let mut breaks = Vec::new();
         let frequency = self.frequency;
         for _ in 0..trips {
@@ -314,7 +332,7 @@ impl Builder<'_> {
 
     /// A loop that stays one: so many iterations side by side, its code there so often; `followed` where a loop for what
     /// is left over comes behind it.
-    fn kept(
+    pub(super) fn kept(
         &mut self,
         parts: Parts,
         touched: &Touched,
@@ -844,7 +862,7 @@ impl Builder<'_> {
     }
 
     /// A counter that moves by a constant to a bound that stays.
-    fn is_counted(&self, parts: Parts, touched: &Touched) -> bool {
+    pub(super) fn is_counted(&self, parts: Parts, touched: &Touched) -> bool {
         let Some(ExprKind::Binary(op, a, b)) = parts.condition.map(|condition| &condition.kind)
         else {
             return false;

@@ -3,6 +3,7 @@
 //! Statements are executed in order with every variable as a value. Constants fold, equal values are one, loops of
 //! few iterations are written out, functions in place of their calls cost nothing by themselves.
 
+mod amdgpu;
 mod control;
 mod expressions;
 mod fold;

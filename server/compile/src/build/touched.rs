@@ -27,8 +27,6 @@ pub(crate) struct Touched {
     /// They hold a loop, and one of a known number of iterations.
     pub(super) loops: bool,
     pub(super) written_out: bool,
-    /// They subscript an array of the thread's own with what varies.
-    pub(super) subscripts: bool,
     /// They hold a branch that is more than a choice between values: the assembler sees several blocks.
     pub(super) forks: bool,
     /// They call what the machine has no instruction for.
@@ -49,6 +47,8 @@ pub(crate) struct Touched {
     pub(super) called: FxHashSet<RoutineId>,
     /// Pointer variables that they write through.
     pub(super) through: FxHashSet<VarId>,
+    /// Arrays that they subscript with what varies in the loop.
+    pub(super) subscripted: FxHashSet<VarId>,
 }
 
 impl Touched {
@@ -57,12 +57,12 @@ impl Touched {
         self.assigned.extend(inner.assigned);
         self.through.extend(inner.through);
         self.changes.extend(inner.changes);
+        self.subscripted.extend(inner.subscripted);
         self.together |= inner.together;
         self.exits |= inner.exits;
         self.loops |= inner.loops;
         self.calls |= inner.calls;
         self.forks |= inner.forks;
-        self.subscripts |= inner.subscripts;
         self.written_out |= inner.written_out;
         let times = |each: u64| each.saturating_mul(turns);
         self.weight = self
@@ -123,11 +123,9 @@ impl Walk<'_, '_, '_> {
 
     /// An index: what it computes is part of an address.
     fn subscript(&mut self, base: &Expr, index: &Expr) {
-        let own = reached(base).is_some_and(|id| {
-            let var = self.builder.kernel.var(id);
-            var.storage == Storage::Local && matches!(var.ty, Type::Array(..))
-        });
-        self.touched.subscripts |= own && !matches!(index.kind, ExprKind::Int(_));
+        if !self.is_fixed(index) {
+            self.touched.subscripted.extend(reached(base));
+        }
         self.index(index);
     }
 
@@ -396,6 +394,7 @@ impl Walk<'_, '_, '_> {
                 self.expression(b);
             }
             ExprKind::Index(a, b) => {
+                self.subscript(a, b);
                 self.touched.weight += self.address(a, b);
                 if !matches!(expression.ty, Type::Array(..)) {
                     self.load(expression);

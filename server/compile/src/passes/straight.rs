@@ -2,18 +2,19 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::Backend;
 use crate::graph::{B, End, Graph, Op, Space};
 
 /// A branch of at most so many operations is executed under a predicate.
 const PREDICATED: usize = 8;
 
 /// Puts short branches where their condition stands: what they leave is chosen.
-pub(super) fn predicate(graph: &mut Graph) {
+pub(super) fn predicate(graph: &mut Graph, backend: Backend) {
     let headers: FxHashSet<B> = graph.loops.iter().map(|l| l.header).collect();
     for number in (0..graph.blocks.len()).rev() {
         let block = B(number as u32);
         while let End::Branch(condition, yes, no) = graph.block(block).end {
-            let (Some(a), Some(b)) = (side(graph, yes), side(graph, no)) else {
+            let (Some(a), Some(b)) = (side(graph, yes, backend), side(graph, no, backend)) else {
                 break;
             };
             let copies = graph.block(block).copies;
@@ -51,7 +52,7 @@ pub(super) fn predicate(graph: &mut Graph) {
 }
 
 /// Where a side leads and how much it does; none where it must stay a branch.
-fn side(graph: &Graph, way: B) -> Option<(B, usize)> {
+fn side(graph: &Graph, way: B, backend: Backend) -> Option<(B, usize)> {
     let block = graph.block(way);
     let End::Jump(to) = block.end else {
         return None;
@@ -72,6 +73,8 @@ fn side(graph: &Graph, way: B) -> Option<(B, usize)> {
             | Op::Div(_)
             | Op::Rem(_)
             | Op::Phi => return None,
+            // Lanes are masked there, by branches.
+            Op::Load(..) | Op::Store(..) if backend == Backend::Amdgpu => return None,
             Op::Load(Space::Global, ..) | Op::Store(Space::Global, ..) => size += 2,
             op if op.is_operand() => {}
             _ => size += 1,

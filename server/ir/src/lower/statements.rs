@@ -562,9 +562,13 @@ impl Lowering<'_> {
                 _ => Some(inner),
             };
             let site = self.site(name_node.unwrap_or(declarator), source);
-            // A local array in OpenCL; a pointer to local memory is not one.
-            let local_array =
-                space == Some(AddressSpace::Shared) && !matches!(ty, Type::Pointer(..));
+            // A local array in OpenCL; a pointer to local memory is not one, but `T *__local p` lies there.
+            let local_array = match ty {
+                Type::Pointer(..) => {
+                    super::types::pointer_space(inner, source) == Some(AddressSpace::Shared)
+                }
+                _ => space == Some(AddressSpace::Shared),
+            };
             let storage = if (shared || local_array) && external {
                 Storage::DynamicShared
             } else if shared || local_array {

@@ -482,3 +482,22 @@ pub(super) fn space_of(node: Node, source: Source) -> Option<AddressSpace> {
     }
     None
 }
+
+/// The address space that a pointer lies in itself: `T *__local p`.
+pub(super) fn pointer_space(declarator: Node, source: Source) -> Option<AddressSpace> {
+    let mut found = None;
+    let mut node = Some(declarator);
+    while let Some(at) = node {
+        if at.kind() == "pointer_declarator" {
+            let mut cursor = at.walk();
+            found = space_of(at, source).or_else(|| {
+                at.children(&mut cursor)
+                    .find_map(|child| space_of(child, source))
+            });
+        }
+        node = at
+            .child_by_field_name("declarator")
+            .filter(|inner| matches!(inner.kind(), "pointer_declarator" | "init_declarator"));
+    }
+    found
+}

@@ -1,0 +1,100 @@
+//! Loops as LLVM's AMDGPU back end has them unrolled: seldom where their end is not known, far where that takes arrays
+//! out of memory.
+
+use warplens_ir::{Storage, Type};
+
+use super::Builder;
+use super::loops::{FULL, Parts};
+use super::touched::Touched;
+
+/// The most operations of a loop written out, in hundredths of the usual, where it subscripts a work-item's own array,
+/// and where it subscripts the LDS.
+const PRIVATE: u64 = 900;
+const SHARED: u64 = 333;
+/// The most operations of some iterations that stand side by side.
+const PARTIAL: u64 = 150;
+/// Most iterations side by side of a loop over the LDS whose end is not known.
+const RUNTIME: u64 = 8;
+/// Loops around a loop, with itself, from which on the LDS does not count.
+const DEEP: u32 = 2;
+/// The most bytes of a work-item's array that may become registers.
+const ARRAY: u64 = 1024;
+
+impl Builder<'_> {
+    pub(super) fn looping_on_amdgpu(
+        &mut self,
+        parts: Parts,
+        touched: &Touched,
+        trips: Option<u64>,
+        unroll: Option<u64>,
+    ) {
+        let shared = self.loops_around() < DEEP
+            && touched
+                .subscripted
+                .iter()
+                .any(|id| self.kernel.var(*id).storage == Storage::Shared);
+        let private = touched.subscripted.iter().any(|id| {
+            let var = self.kernel.var(*id);
+            var.storage == Storage::Local
+                && matches!(var.ty, Type::Array(..))
+                && var.ty.size() <= ARRAY
+        });
+        let most = match (private, shared) {
+            (true, _) => FULL * PRIVATE / 100,
+            (false, true) => FULL * SHARED / 100,
+            (false, false) => FULL,
+        };
+        let each = touched.weight.saturating_sub(2).max(1);
+        let side_by_side = (PARTIAL - 2) / each;
+        if let Some(trips) = trips {
+            let asked = match unroll {
+                Some(0) => trips <= 4096,
+                Some(times) => times >= trips && times > 1,
+                None => trips.saturating_mul(each) <= most,
+            };
+            if trips <= 1 || asked && unroll != Some(1) {
+                self.written_out(parts, trips);
+                return;
+            }
+            let times = match unroll {
+                Some(times) if times > 0 => times,
+                _ if touched.exits => 1,
+                _ => (1..=side_by_side.min(trips))
+                    .rev()
+                    .find(|times| trips % times == 0)
+                    .unwrap_or(1),
+            };
+            self.kept(parts, touched, (times.min(64), 1), false);
+            return;
+        }
+        let counted = !touched.exits && self.is_counted(parts, touched);
+        let times = match unroll {
+            Some(times) if times > 1 && counted => times.min(64),
+            None if shared && counted && !touched.together && !touched.loops => {
+                let mut times = RUNTIME;
+                while times > 1 && times > side_by_side {
+                    times /= 2;
+                }
+                times
+            }
+            _ => 1,
+        };
+        if times > 1 {
+            self.kept(parts, touched, (times, 1), true);
+            self.left_over = times;
+        }
+        self.kept(parts, touched, (1, 1), false);
+    }
+
+    /// How many loops the code stands in.
+    fn loops_around(&self) -> u32 {
+        let mut count = 0;
+        let mut within = self.within;
+        while let Some(number) = within {
+            count += 1;
+            let before = self.graph.loops[number as usize].before;
+            within = self.graph.block(before).within;
+        }
+        count
+    }
+}
