@@ -121,7 +121,7 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// An index: what it computes is part of an address.
+    /// An index, and which array it goes into.
     fn subscript(&mut self, base: &Expr, index: &Expr) {
         if !self.is_fixed(index) {
             self.touched.subscripted.extend(reached(base));
@@ -129,6 +129,7 @@ impl Walk<'_, '_, '_> {
         self.index(index);
     }
 
+    /// What it computes is part of an address.
     fn index(&mut self, index: &Expr) {
         let outer = std::mem::replace(&mut self.addressing, true);
         self.expression(index);
@@ -394,7 +395,6 @@ impl Walk<'_, '_, '_> {
                 self.expression(b);
             }
             ExprKind::Index(a, b) => {
-                self.subscript(a, b);
                 self.touched.weight += self.address(a, b);
                 if !matches!(expression.ty, Type::Array(..)) {
                     self.load(expression);
