@@ -96,6 +96,10 @@ impl Compiled {
 /// The most registers that an instruction can name.
 pub const MOST_REGISTERS: u32 = 255;
 
+/// Registers of a kernel with a loop that the assembler unrolls further than is built here: its loads go before what
+/// uses them as far as an SM's most warps allow.
+const AHEAD: u32 = 30;
+
 /// A kernel is not given fewer registers.
 const FEWEST: u32 = 8;
 
@@ -128,7 +132,10 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
         // Registers of two kinds are counted below; none is known to spill.
         Backend::Amdgpu => registers::Allocation::default(),
     };
-    let fewest = if calls { CALLING } else { FEWEST };
+    let mut fewest = if calls { CALLING } else { FEWEST };
+    if passes::loads_far_ahead(&graph) {
+        fewest = fewest.max(AHEAD.min(options.max_registers));
+    }
     let mut compiled = Compiled {
         registers: allocation.registers.max(fewest),
         spill_bytes: u64::from(allocation.spilled) * 4,

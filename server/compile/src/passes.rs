@@ -5,7 +5,7 @@ mod straight;
 use rustc_hash::FxHashMap;
 
 use crate::Backend;
-use crate::graph::{Args, B, End, Graph, Op, Ty, V};
+use crate::graph::{Args, B, End, Graph, Op, Space, Ty, V};
 
 /// Everything, until it stays.
 pub(crate) fn optimise(graph: &mut Graph, backend: Backend) {
@@ -202,15 +202,21 @@ fn left_over(graph: &mut Graph) {
     same_phis(graph);
 }
 
+/// True where a loop that the assembler unrolls further loads from device memory.
+pub(crate) fn loads_far_ahead(graph: &Graph) -> bool {
+    let far = |v: &V| matches!(graph.op(*v), Op::Load(Space::Global, ..));
+    (graph.blocks.iter()).any(|block| block.copies >= 4 && block.code.iter().any(far))
+}
+
 /// A load may leave a loop that runs it each time and does not change what it reads.
 fn may_leave(
     graph: &Graph,
     around: &crate::graph::Loop,
     block: u32,
-    space: crate::graph::Space,
+    space: Space,
     version: u32,
 ) -> bool {
-    let constant = version == 0 || space == crate::graph::Space::Constant;
+    let constant = version == 0 || space == Space::Constant;
     let first = block == around.header.0
         || graph.blocks[block as usize].from.first() == Some(&around.header);
     (constant || version <= around.version) && first

@@ -270,15 +270,22 @@ impl Selector<'_> {
             && self.uses[v.0 as usize] == self.accessing[v.0 as usize]
     }
 
-    /// Loads of neighbouring words of shared memory are one where the first is aligned.
+    /// Loads of neighbouring words are one where the first is aligned: by its subscript in shared memory, by the
+    /// source's vectors in device memory.
     fn vectorise(&mut self) {
         let graph = self.graph;
         for block in &graph.blocks {
             let mut groups: FxHashMap<(V, u32), Vec<(i64, V)>> = FxHashMap::default();
             let mut order = Vec::new();
             for &v in &block.code {
-                if let Op::Load(Space::Shared, 4, offset, epoch) = graph.op(v) {
-                    let key = (graph.inst(v).args[0], epoch);
+                if let Op::Load(space @ (Space::Shared | Space::Global), 4, offset, version) =
+                    graph.op(v)
+                {
+                    let base = graph.inst(v).args[0];
+                    if space == Space::Global && !graph.aligned.contains_key(&base) {
+                        continue;
+                    }
+                    let key = (base, version);
                     let group = groups.entry(key).or_default();
                     if group.is_empty() {
                         order.push(key);
@@ -289,7 +296,10 @@ impl Selector<'_> {
             for key in order {
                 let group = groups.get_mut(&key).expect("put there above");
                 group.sort_unstable_by_key(|(offset, _)| *offset);
-                let aligned = self.alignment(key.0, 0);
+                let aligned = match graph.aligned.get(&key.0) {
+                    Some(&bytes) => i64::from(bytes),
+                    None => self.alignment(key.0, 0),
+                };
                 let mut at = 0;
                 while at < group.len() {
                     let start = group[at].0;
@@ -498,6 +508,9 @@ impl Selector<'_> {
                 };
                 self.emit(v, class, words);
             }
+            // Its own instruction where no operation takes the sign.
+            Op::Neg | Op::Abs if inst.ty == Ty::F32 => self.emit(v, Class::Fadd, 1),
+            Op::Neg | Op::Abs if inst.ty == Ty::F64 => self.emit(v, Class::Dadd, 1),
             Op::Neg => self.emit(v, Class::Iadd3, words),
             Op::Mul => self.emit(v, Class::Imad, if wide { 4 } else { 1 }),
             Op::MulHigh => self.emit(v, Class::Imad, 1),
