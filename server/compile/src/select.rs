@@ -79,6 +79,8 @@ struct Selector<'a> {
     /// The ones that are the address of a load or a store, and those of an atomic operation.
     accessing: Vec<u32>,
     updating: Vec<u32>,
+    /// Of those the ones that take its sign with it.
+    signing: Vec<u32>,
     fused: Vec<bool>,
     code: Vec<Instruction>,
     once: Vec<Instruction>,
@@ -93,11 +95,33 @@ struct Selector<'a> {
     pieces: FxHashMap<V, SmallVec<[V; 2]>>,
 }
 
+/// True for operations whose operands may be negated or made positive on the way.
+fn takes_signs(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Add
+            | Op::Sub
+            | Op::Mul
+            | Op::Fma
+            | Op::Compare(..)
+            | Op::Min(_)
+            | Op::Max(_)
+            | Op::Math(_)
+            | Op::Div(_)
+            | Op::Resize
+            | Op::ToInt(_)
+            | Op::Neg
+            | Op::Abs
+            | Op::Select
+    )
+}
+
 pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
     let mut uses = vec![0u32; graph.values.len()];
     let mut addressing = uses.clone();
     let mut accessing = uses.clone();
     let mut updating = uses.clone();
+    let mut signing = uses.clone();
     for block in &graph.blocks {
         for &v in &block.code {
             let inst = graph.inst(v);
@@ -111,6 +135,9 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
                 }
                 if number == 0 && matches!(inst.op, Op::Atomic(..)) {
                     updating[arg.0 as usize] += 1;
+                }
+                if takes_signs(inst.op) {
+                    signing[arg.0 as usize] += 1;
                 }
             }
         }
@@ -129,6 +156,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
         addressing,
         accessing,
         updating,
+        signing,
         code: Vec::new(),
         once: Vec::new(),
         aside: Vec::new(),
@@ -238,7 +266,8 @@ impl Selector<'_> {
                 }
                 match inst.op {
                     Op::Neg | Op::Abs if inst.ty.is_float() => {
-                        self.fused[v.0 as usize] = true;
+                        let all = self.uses[v.0 as usize];
+                        self.fused[v.0 as usize] = all == self.signing[v.0 as usize];
                     }
                     // An atomic operation takes a constant beside its address, as loads and stores do.
                     Op::Offset(_) if self.uses[v.0 as usize] == self.updating[v.0 as usize] => {
