@@ -1,14 +1,11 @@
 //! Expressions as values.
 
 use smallvec::smallvec;
-use warplens_ir::{
-    BinaryOp, Bits, Builtin, Expr, ExprKind, Function, LOADED, MathClass, Type, UnaryOp,
-};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Function, LOADED, Type, UnaryOp};
 
 use super::memory::Place;
 use super::{Builder, Frame, Value, machine, scalars};
-use crate::graph::{Args, End, Op, Ty, Update, V};
-use crate::recipes;
+use crate::graph::{Args, End, Op, Ty, V};
 
 /// Calls of functions kept once that are put in place.
 const MOST_APPLIED: u32 = 512;
@@ -37,7 +34,7 @@ impl Builder<'_> {
         }
     }
 
-    fn nothing(&mut self, ty: &Type) -> Value {
+    pub(super) fn nothing(&mut self, ty: &Type) -> Value {
         let parts = scalars(ty);
         parts
             .into_iter()
@@ -505,7 +502,7 @@ impl Builder<'_> {
         }
     }
 
-    fn convert(&mut self, v: V, from: &Type, to: &Type) -> V {
+    pub(super) fn convert(&mut self, v: V, from: &Type, to: &Type) -> V {
         if from == to {
             return v;
         }
@@ -652,302 +649,6 @@ impl Builder<'_> {
             }
         }
     }
-
-    // ---- functions -----------------------------------------------------------------------------
-
-    fn call(&mut self, function: &Function, arguments: &[Expr], whole: &Expr) -> Value {
-        let ty = &whole.ty;
-        match function {
-            Function::Load => {
-                let Some(pointer) = arguments.first() else {
-                    return self.nothing(ty);
-                };
-                let place = self.pointed_at(pointer);
-                return self.read(place, ty);
-            }
-            Function::Store => {
-                if let [pointer, value, ..] = arguments {
-                    let to = pointer.ty.element().cloned().unwrap_or(Type::INT);
-                    let found = self.value(value);
-                    let found = self.fit(found, &value.ty, &to);
-                    let place = self.pointed_at(pointer);
-                    self.write(place, &to, &found);
-                }
-                return Value::new();
-            }
-            Function::Atomic(name) => return self.atomic(name, arguments, ty),
-            Function::Tile { store } => {
-                let place = arguments.first().map(|pointer| self.pointed_at(pointer));
-                for argument in arguments.iter().skip(1) {
-                    self.value(argument);
-                }
-                if let Some(Place::Memory(pointer, space)) = place {
-                    let object = self.object(pointer, space);
-                    let op = if *store {
-                        Op::Store(space, 4, 0)
-                    } else {
-                        Op::Load(space, 4, 0, self.versions.of(object))
-                    };
-                    self.push(op, Ty::I32, smallvec![pointer]);
-                    if *store {
-                        self.changes(object);
-                    }
-                }
-                return self.nothing(ty);
-            }
-            _ => {}
-        }
-        let mut values: Vec<Value> = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            values.push(self.value(argument));
-        }
-        let firsts: Args = values
-            .iter()
-            .filter_map(|value| value.first().copied())
-            .collect();
-        match function {
-            Function::Min | Function::Max if arguments.len() == 2 => {
-                let least = *function == Function::Min;
-                let to = element(ty);
-                let made = machine(&to);
-                let signed = is_signed(&to);
-                let op = if least {
-                    Op::Min(signed)
-                } else {
-                    Op::Max(signed)
-                };
-                let a = self.fit(values[0].clone(), &arguments[0].ty, ty);
-                let b = self.fit(values[1].clone(), &arguments[1].ty, ty);
-                a.iter()
-                    .zip(&b)
-                    .map(|(&a, &b)| self.binary(op, made, a, b))
-                    .collect()
-            }
-            Function::Abs => {
-                let made = machine(&element(ty));
-                values
-                    .swap_remove(0)
-                    .into_iter()
-                    .map(|v| self.unary(Op::Abs, made, v))
-                    .collect()
-            }
-            Function::Mul24 if firsts.len() == 2 => {
-                smallvec![self.binary(Op::Mul, machine(ty), firsts[0], firsts[1])]
-            }
-            Function::Bits(bits) => self.bits(*bits, &firsts, arguments, ty),
-            Function::Math(class, name) => self.math(*class, name, &values, arguments, ty),
-            Function::WarpExchange(name) => {
-                let vote = !(name.contains("shfl") || name.contains("permute"));
-                let op = if vote { Op::Vote } else { Op::Shuffle };
-                if vote {
-                    return smallvec![self.push(op, machine(ty), firsts)];
-                }
-                let skip = usize::from(name.ends_with("_sync") && arguments.len() > 1);
-                let moved = values.get(skip).cloned().unwrap_or_default();
-                moved
-                    .into_iter()
-                    .map(|v| {
-                        let mut args: Args = smallvec![v];
-                        args.extend(firsts.get(skip + 1).copied());
-                        let made = self.graph.ty(v);
-                        self.push(op, made, args)
-                    })
-                    .collect()
-            }
-            Function::Texture { store } => {
-                let loaded = self.push(Op::Texture, Ty::I32, firsts);
-                if *store {
-                    return Value::new();
-                }
-                let parts = scalars(ty);
-                parts
-                    .iter()
-                    .enumerate()
-                    .map(|(number, (_, part))| {
-                        self.push(Op::Piece(number as u8), machine(part), smallvec![loaded])
-                    })
-                    .collect()
-            }
-            Function::Ignored(name) => {
-                match &**name {
-                    "printf" | "vprintf" | "__assert_fail" | "__assertfail" | "malloc" | "free" => {
-                        self.push(Op::System, Ty::None, firsts);
-                        self.synchronises();
-                    }
-                    "assert" => {
-                        self.push(Op::System, Ty::None, Args::new());
-                    }
-                    fence if fence.contains("fence") => {
-                        self.synchronises();
-                        self.push(Op::Fence, Ty::None, Args::new());
-                    }
-                    _ => {}
-                }
-                Value::new()
-            }
-            _ => {
-                let parts = scalars(ty);
-                parts
-                    .iter()
-                    .map(|(_, part)| self.push(Op::Other, machine(part), firsts.clone()))
-                    .collect()
-            }
-        }
-    }
-
-    fn atomic(&mut self, name: &str, arguments: &[Expr], ty: &Type) -> Value {
-        let Some(pointer) = arguments.first() else {
-            return self.nothing(ty);
-        };
-        let mut args = Args::new();
-        let space = match self.pointed_at(pointer) {
-            Place::Memory(at, space) => {
-                args.push(at);
-                space
-            }
-            place => return self.read(place, ty),
-        };
-        for argument in &arguments[1..] {
-            let value = self.value(argument);
-            let value = self.fit(value, &argument.ty, ty);
-            args.extend(value.first().copied());
-        }
-        let lower = name.to_ascii_lowercase();
-        let update = if lower.contains("cas") || lower.contains("exch") || lower.contains("xchg") {
-            Update::Swap
-        } else if ty.is_float() {
-            Update::FloatAdd
-        } else {
-            Update::Reduction
-        };
-        let object = self.object(args[0], space);
-        self.changes(object);
-        self.unread.clear();
-        smallvec![self.push(Op::Atomic(space, update), machine(ty), args)]
-    }
-
-    fn bits(&mut self, bits: Bits, args: &Args, arguments: &[Expr], ty: &Type) -> Value {
-        let made = machine(ty);
-        let Some(&first) = args.first() else {
-            return self.nothing(ty);
-        };
-        let signed = is_signed(&arguments[0].ty);
-        smallvec![match (bits, args.as_slice()) {
-            (Bits::Population, _) => self.share(Op::Popc, made, smallvec![first]),
-            (Bits::LeadingZeros | Bits::TrailingZeros | Bits::FirstSet, _) => {
-                self.share(Op::FindBit, made, smallvec![first])
-            }
-            (Bits::Reverse, _) => self.share(Op::Reverse, made, smallvec![first]),
-            (Bits::MultiplyHigh, [a, b]) => self.share(Op::MulHigh, made, smallvec![*a, *b]),
-            (Bits::MultiplyAdd24, [a, b, c]) => {
-                let product = self.binary(Op::Mul, made, *a, *b);
-                self.binary(Op::Add, made, product, *c)
-            }
-            (Bits::Clamp, [value, least, most]) => {
-                let raised = self.binary(Op::Max(signed), made, *value, *least);
-                self.binary(Op::Min(signed), made, raised, *most)
-            }
-            _ => first,
-        }]
-    }
-
-    fn math(
-        &mut self,
-        class: MathClass,
-        name: &str,
-        values: &[Value],
-        arguments: &[Expr],
-        ty: &Type,
-    ) -> Value {
-        let element_ty = element(ty);
-        let made = machine(&element_ty);
-        let lanes = scalars(ty).len();
-        if class == MathClass::Tensor {
-            let args = values.iter().filter_map(|v| v.first().copied()).collect();
-            self.push(Op::Tensor, Ty::F32, args);
-            return self.nothing(ty);
-        }
-        let mut out = Value::new();
-        for lane in 0..lanes.max(1) {
-            let mut args = Args::new();
-            for (value, argument) in values.iter().zip(arguments) {
-                let Some(&v) = value.get(lane).or(value.first()) else {
-                    continue;
-                };
-                let from = element(&argument.ty);
-                // Arithmetic works in the type of its result.
-                let floats = matches!(class, MathClass::Float(_) | MathClass::Special);
-                args.push(
-                    if floats && made.is_float() && !matches!(from, Type::Pointer(..)) {
-                        self.convert(v, &from, &element_ty)
-                    } else {
-                        v
-                    },
-                );
-            }
-            let v = self.one_function(class, name, args, arguments, &element_ty);
-            out.push(v);
-            if lanes == 0 {
-                return Value::new();
-            }
-        }
-        out
-    }
-
-    fn one_function(
-        &mut self,
-        class: MathClass,
-        name: &str,
-        args: Args,
-        arguments: &[Expr],
-        ty: &Type,
-    ) -> V {
-        let made = machine(ty);
-        if class == MathClass::Convert {
-            let (Some(&v), Some(from)) = (args.first(), arguments.first()) else {
-                return self.push(Op::Other, made, args);
-            };
-            let from = element(&from.ty);
-            if name.contains("_as_") || name.starts_with("as_") {
-                return if self.graph.ty(v) == made {
-                    v
-                } else {
-                    self.unary(Op::Bits, made, v)
-                };
-            }
-            return self.convert(v, &from, ty);
-        }
-        let plain = recipes::plain(name);
-        match (plain.as_str(), args.as_slice()) {
-            ("fma" | "mad", &[a, b, c]) => {
-                if made.is_float() {
-                    self.share(Op::Fma, made, smallvec![a, b, c])
-                } else {
-                    let product = self.binary(Op::Mul, made, a, b);
-                    self.binary(Op::Add, made, product, c)
-                }
-            }
-            ("fabs" | "abs", &[a]) => self.unary(Op::Abs, made, a),
-            ("neg", &[a]) => self.unary(Op::Neg, made, a),
-            ("add", &[a, b]) => self.binary(Op::Add, made, a, b),
-            ("sub", &[a, b]) => self.binary(Op::Sub, made, a, b),
-            ("mul", &[a, b]) => self.binary(Op::Mul, made, a, b),
-            ("fmin" | "min", &[a, b]) => self.binary(Op::Min(true), made, a, b),
-            ("fmax" | "max", &[a, b]) => self.binary(Op::Max(true), made, a, b),
-            ("div" | "divide", &[a, b]) => self.binary(Op::Div(true), made, a, b),
-            ("saturate" | "clamp", &[a]) | ("clamp", &[a, ..]) => {
-                let low = self.float(Some(0.0), made);
-                let raised = self.binary(Op::Max(true), made, a, low);
-                let high = self.float(Some(1.0), made);
-                self.binary(Op::Min(true), made, raised, high)
-            }
-            _ if matches!(class, MathClass::Int(_)) => self.push(Op::Other, made, args),
-            _ => {
-                let number = recipes::index(&plain, made, name, self.options.fast_math);
-                self.share(Op::Math(number), made, args)
-            }
-        }
-    }
 }
 
 /// A variable that takes a field of the structure loaded before it.
@@ -1001,7 +702,7 @@ pub(super) fn element(ty: &Type) -> Type {
     }
 }
 
-fn is_signed(ty: &Type) -> bool {
+pub(super) fn is_signed(ty: &Type) -> bool {
     // Smaller integers become `int`.
     matches!(ty, Type::Int { signed, bits } if *signed || *bits < 32)
 }

@@ -5,8 +5,11 @@
 
 mod amdgpu;
 mod control;
+mod counting;
 mod expressions;
 mod fold;
+mod functions;
+mod kept;
 mod loops;
 mod memory;
 mod touched;
@@ -275,7 +278,7 @@ impl<'k> Builder<'k> {
         if let Some(&v) = self.known.get(&key) {
             return v;
         }
-        let v = match self.from_beside(&key) {
+        let v = match self.beside(&key) {
             Some(v) => v,
             None => self.push(op, ty, key.2.clone()),
         };

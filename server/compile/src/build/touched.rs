@@ -8,7 +8,8 @@ use warplens_ir::{
 };
 
 use super::Builder;
-use super::loops::{Parts, reads_memory, uncast, variables};
+use super::counting::{reads_memory, uncast, variables};
+use super::loops::Parts;
 use super::versions::Object;
 
 /// What a loop's parts do.

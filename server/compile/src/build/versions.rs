@@ -125,9 +125,8 @@ impl Builder<'_> {
         let var = self.kernel.var(id);
         let pointer = matches!(var.ty, Type::Pointer(..));
         if let (Storage::Local | Storage::Param(_), true) = (var.storage, pointer) {
-            let held = match self.env.get(&(id, 0)) {
-                Some(&v) => v,
-                None => return Object::Everything,
+            let Some(&held) = self.env.get(&(id, 0)) else {
+                return Object::Everything;
             };
             let space = match var.ty {
                 Type::Pointer(_, AddressSpace::Shared) => Space::Shared,
@@ -294,7 +293,7 @@ impl Builder<'_> {
     }
 
     /// What a way of the branch before has computed is there behind both where it is needed again: it moves up.
-    pub(super) fn from_beside(&mut self, key: &(Op, Ty, Args)) -> Option<V> {
+    pub(super) fn beside(&mut self, key: &(Op, Ty, Args)) -> Option<V> {
         let beside = self.beside.as_ref()?;
         if self.at != Some(beside.behind) {
             self.beside = None;

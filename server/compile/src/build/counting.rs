@@ -1,0 +1,350 @@
+//! How a loop counts: what moves its counter, from where to where, and how often where constants say it.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, LoopKind, StmtKind, Type, UnaryOp, VarId};
+
+use super::Builder;
+use super::loops::Parts;
+use super::touched::{Touched, Walk};
+use crate::graph::{Op, V};
+
+impl Builder<'_> {
+    /// What moves the counter: the step, or the one statement of the body that assigns what the condition reads.
+    pub(super) fn step<'a>(&self, parts: Parts<'a>) -> Option<&'a Expr> {
+        if parts.step.is_some() {
+            return parts.step;
+        }
+        let mut reads = Vec::new();
+        variables(parts.condition?, &mut reads);
+        let mut found = None;
+        for statement in parts.body {
+            if let StmtKind::Expr(step) = &statement.kind
+                && let ExprKind::Step(_, _, target) | ExprKind::Assign(_, target, _) = &step.kind
+                && let ExprKind::Var(id) = target.kind
+                && reads.contains(&id)
+                && found.is_none()
+            {
+                found = Some((step, id));
+                continue;
+            }
+            let does = self.does(std::slice::from_ref(statement));
+            if does.continues || reads.iter().any(|id| does.assigned.contains(id)) {
+                return None;
+            }
+        }
+        found.map(|(step, _)| step)
+    }
+
+    /// True for a counter that starts at a constant.
+    pub(super) fn starts_at_constant(&self, parts: Parts, touched: &Touched) -> bool {
+        let mut reads = Vec::new();
+        if let Some(condition) = parts.condition {
+            variables(condition, &mut reads);
+        }
+        let starts = |id: &VarId| self.graph.int(*self.env.get(&(*id, 0))?);
+        let mut counters = reads.iter().filter(|id| touched.assigned.contains(id));
+        counters.any(|id| starts(id).is_some())
+    }
+
+    /// True for a counter that starts elsewhere in each thread.
+    pub(super) fn starts_by_lane(&self, parts: Parts, touched: &Touched) -> bool {
+        let mut reads = Vec::new();
+        if let Some(condition) = parts.condition {
+            variables(condition, &mut reads);
+        }
+        let mut counters = reads.iter().filter(|id| touched.assigned.contains(id));
+        counters.any(|id| {
+            (self.env.get(&(*id, 0))).is_some_and(|start| self.hangs_on_thread(*start, 0))
+        })
+    }
+
+    fn hangs_on_thread(&self, v: V, depth: u32) -> bool {
+        let inst = self.graph.inst(v);
+        match inst.op {
+            Op::Builtin(Builtin::ThreadIdx(_) | Builtin::GlobalIdx(_)) => true,
+            _ if depth < 6 => (inst.args.iter()).any(|arg| self.hangs_on_thread(*arg, depth + 1)),
+            _ => false,
+        }
+    }
+
+    /// True for a counter without a sign.
+    pub(super) fn counts_unsigned(&self, parts: Parts) -> bool {
+        let unsigned = |side: &Expr| matches!(side.ty, Type::Int { signed: false, .. });
+        match parts.condition.map(|condition| &condition.kind) {
+            Some(ExprKind::Binary(_, a, b)) => unsigned(a) || unsigned(b),
+            _ => false,
+        }
+    }
+
+    /// True for a step that the source fixes.
+    pub(super) fn steps_evenly(&self, parts: Parts) -> bool {
+        match self.step(parts).map(|step| &step.kind) {
+            Some(ExprKind::Step(..)) => true,
+            Some(ExprKind::Assign(_, _, by)) => self
+                .fold(by, &FxHashMap::default(), &FxHashSet::default())
+                .is_some(),
+            _ => false,
+        }
+    }
+
+    /// True for a counter of 64 bits.
+    pub(super) fn counts_wide(&self, parts: Parts) -> bool {
+        match parts.condition.map(|condition| &condition.kind) {
+            Some(ExprKind::Binary(_, a, b)) => a.ty.size().max(b.ty.size()) > 4,
+            _ => false,
+        }
+    }
+
+    /// How often a loop runs, where constants say it.
+    pub(super) fn trips(&self, parts: Parts) -> Option<u64> {
+        let condition = parts.condition?;
+        let mut inside = self.does(parts.body).assigned;
+        let mut numbers: FxHashMap<VarId, i64> = FxHashMap::default();
+        let Some(step) = self.step(parts) else {
+            // `while (false)`, `do … while (0)`.
+            let value = self.fold(condition, &numbers, &inside)?;
+            return (value == 0).then_some(u64::from(parts.kind == LoopKind::Do));
+        };
+        if parts.step.is_none()
+            && let ExprKind::Step(_, _, target) | ExprKind::Assign(_, target, _) = &step.kind
+            && let ExprKind::Var(id) = target.kind
+        {
+            inside.remove(&id);
+        }
+        let last = parts.kind == LoopKind::Do;
+        let mut trips = 0;
+        loop {
+            if !last && self.fold(condition, &numbers, &inside)? == 0 {
+                return Some(trips);
+            }
+            self.apply(step, &mut numbers, &inside)?;
+            trips += 1;
+            if last && self.fold(condition, &numbers, &inside)? == 0 {
+                return Some(trips);
+            }
+            if trips > 4096 {
+                return None;
+            }
+        }
+    }
+
+    /// A counter that moves by a constant to a bound that stays.
+    pub(super) fn is_counted(&self, parts: Parts, touched: &Touched) -> bool {
+        let Some(ExprKind::Binary(op, a, b)) = parts.condition.map(|condition| &condition.kind)
+        else {
+            return false;
+        };
+        let ordered = matches!(
+            op,
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Ne
+        );
+        let counter = |side: &Expr| match &uncast(side).kind {
+            ExprKind::Var(id) => touched.assigned.contains(id).then_some(*id),
+            _ => None,
+        };
+        let (counter, bound, counter_on_left) = match (counter(a), counter(b)) {
+            (Some(id), None) => (id, b, true),
+            (None, Some(id)) => (id, a, false),
+            _ => return false,
+        };
+        let mut reads = Vec::new();
+        variables(bound, &mut reads);
+        // A counter that is widened for the test may wrap before.
+        let side = if counter_on_left { a } else { b };
+        if side.ty.size() != uncast(side).ty.size() {
+            return false;
+        }
+        let stays = reads.iter().all(|id| !touched.assigned.contains(id))
+            && !self.is_changed(bound, &touched.changes);
+        let moves = self.step(parts).is_some_and(|step| match &step.kind {
+            ExprKind::Step(_, _, target) => {
+                matches!(target.kind, ExprKind::Var(id) if id == counter)
+            }
+            ExprKind::Assign(Some(BinaryOp::Add | BinaryOp::Sub), target, by) => {
+                let mut reads = Vec::new();
+                variables(by, &mut reads);
+                let signed = matches!(
+                    uncast(by).ty,
+                    Type::Int {
+                        signed: true,
+                        bits: 32
+                    }
+                );
+                matches!(target.kind, ExprKind::Var(id) if id == counter)
+                    && (signed || matches!(uncast(by).kind, ExprKind::Int(_)))
+                    && reads.iter().all(|id| !touched.assigned.contains(id))
+            }
+            _ => false,
+        });
+        ordered && stays && moves
+    }
+
+    /// An expression's number under the numbers of the counters.
+    pub(super) fn fold(
+        &self,
+        expression: &Expr,
+        numbers: &FxHashMap<VarId, i64>,
+        inside: &FxHashSet<VarId>,
+    ) -> Option<i64> {
+        let of = |part: &Expr| self.fold(part, numbers, inside);
+        Some(match &expression.kind {
+            ExprKind::Int(value) => *value,
+            ExprKind::Var(id) => {
+                if inside.contains(id) {
+                    return None;
+                }
+                match numbers.get(id) {
+                    Some(value) => *value,
+                    None => self.graph.int(*self.env.get(&(*id, 0))?)?,
+                }
+            }
+            ExprKind::Cast(_, inner) if expression.ty.is_int() && inner.ty.is_int() => of(inner)?,
+            ExprKind::List(parts) if parts.len() == 1 => of(&parts[0])?,
+            ExprKind::Unary(UnaryOp::Neg, a) if expression.ty.is_int() => of(a)?.checked_neg()?,
+            ExprKind::Unary(UnaryOp::Not, a) if a.ty.is_int() => i64::from(of(a)? == 0),
+            ExprKind::Binary(BinaryOp::LogicalAnd, a, b) => i64::from(of(a)? != 0 && of(b)? != 0),
+            ExprKind::Binary(BinaryOp::LogicalOr, a, b) => i64::from(of(a)? != 0 || of(b)? != 0),
+            ExprKind::Binary(op, a, b) if a.ty.is_int() && b.ty.is_int() => {
+                let (x, y) = (of(a)?, of(b)?);
+                match op {
+                    BinaryOp::Add => x.checked_add(y)?,
+                    BinaryOp::Sub => x.checked_sub(y)?,
+                    BinaryOp::Mul => x.checked_mul(y)?,
+                    BinaryOp::Div => x.checked_div(y)?,
+                    BinaryOp::Rem => x.checked_rem(y)?,
+                    BinaryOp::Shl => x.checked_shl(u32::try_from(y).ok()?)?,
+                    BinaryOp::Shr => x.checked_shr(u32::try_from(y).ok()?)?,
+                    BinaryOp::And => x & y,
+                    BinaryOp::Or => x | y,
+                    BinaryOp::Xor => x ^ y,
+                    BinaryOp::Lt => i64::from(x < y),
+                    BinaryOp::Le => i64::from(x <= y),
+                    BinaryOp::Gt => i64::from(x > y),
+                    BinaryOp::Ge => i64::from(x >= y),
+                    BinaryOp::Eq => i64::from(x == y),
+                    BinaryOp::Ne => i64::from(x != y),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// What a loop's step does to the numbers.
+    pub(super) fn apply(
+        &self,
+        step: &Expr,
+        numbers: &mut FxHashMap<VarId, i64>,
+        inside: &FxHashSet<VarId>,
+    ) -> Option<()> {
+        let target = |target: &Expr| match target.kind {
+            ExprKind::Var(id) if target.ty.is_int() && !inside.contains(&id) => Some(id),
+            _ => None,
+        };
+        match &step.kind {
+            ExprKind::Step(by, _, place) => {
+                let id = target(place)?;
+                let value = self.fold(place, numbers, inside)?;
+                numbers.insert(id, value.checked_add(*by)?);
+            }
+            ExprKind::Assign(None, place, value) => {
+                let id = target(place)?;
+                let value = self.fold(value, numbers, inside)?;
+                numbers.insert(id, value);
+            }
+            ExprKind::Assign(Some(op), place, by) => {
+                let id = target(place)?;
+                let (x, y) = (
+                    self.fold(place, numbers, inside)?,
+                    self.fold(by, numbers, inside)?,
+                );
+                let value = match op {
+                    BinaryOp::Add => x.checked_add(y)?,
+                    BinaryOp::Sub => x.checked_sub(y)?,
+                    BinaryOp::Mul => x.checked_mul(y)?,
+                    BinaryOp::Div => x.checked_div(y)?,
+                    BinaryOp::Shl => x.checked_shl(u32::try_from(y).ok()?)?,
+                    BinaryOp::Shr => x.checked_shr(u32::try_from(y).ok()?)?,
+                    _ => return None,
+                };
+                numbers.insert(id, value);
+            }
+            ExprKind::List(parts) => {
+                for part in parts {
+                    // Other variables may move in ways that do not matter.
+                    if self.apply(part, numbers, inside).is_none() {
+                        let mut moved = Touched::default();
+                        Walk {
+                            builder: self,
+                            touched: &mut moved,
+                            depth: 0,
+                            functions: 0,
+                            varies: None,
+                            changes: None,
+                            addressing: false,
+                        }
+                        .expression(part);
+                        if moved.assigned.iter().any(|id| numbers.contains_key(id)) {
+                            return None;
+                        }
+                    }
+                }
+            }
+            ExprKind::Cast(_, inner) => self.apply(inner, numbers, inside)?,
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+pub(super) fn uncast(expression: &Expr) -> &Expr {
+    match &expression.kind {
+        ExprKind::Cast(_, inner) => uncast(inner),
+        ExprKind::List(parts) if parts.len() == 1 => uncast(&parts[0]),
+        _ => expression,
+    }
+}
+
+pub(super) fn variables(expression: &Expr, out: &mut Vec<VarId>) {
+    match &expression.kind {
+        ExprKind::Var(id) => out.push(*id),
+        ExprKind::Unary(_, a)
+        | ExprKind::Cast(_, a)
+        | ExprKind::Deref(a)
+        | ExprKind::Field(a, _)
+        | ExprKind::AddressOf(a)
+        | ExprKind::Step(_, _, a) => variables(a, out),
+        ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) | ExprKind::Assign(_, a, b) => {
+            variables(a, out);
+            variables(b, out);
+        }
+        ExprKind::Select(a, b, c) => {
+            variables(a, out);
+            variables(b, out);
+            variables(c, out);
+        }
+        ExprKind::Call(_, parts)
+        | ExprKind::List(parts)
+        | ExprKind::Opaque(_, parts)
+        | ExprKind::Apply(_, parts) => parts.iter().for_each(|part| variables(part, out)),
+        ExprKind::Inline(statements, _) => {
+            for statement in statements {
+                if let StmtKind::Declare(_, Some(value)) | StmtKind::Expr(value) = &statement.kind {
+                    variables(value, out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn reads_memory(expression: &Expr) -> bool {
+    match &expression.kind {
+        ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Inline(..) | ExprKind::Apply(..) => {
+            true
+        }
+        ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => reads_memory(a),
+        ExprKind::Binary(_, a, b) => reads_memory(a) || reads_memory(b),
+        _ => false,
+    }
+}

@@ -1,0 +1,480 @@
+//! A loop that stays one, and what its iterations hand on to each other.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::smallvec;
+use warplens_ir::LoopKind;
+
+use super::loops::Parts;
+use super::touched::Touched;
+use super::versions::{Object, Versions};
+use super::{Builder, Env, Frame, Key};
+use crate::frequency::Share;
+use crate::graph::{B, End, Loop, Op, Space, Ty, V};
+
+/// A place of memory that a loop keeps in a register: its access, its base, the value at the loop's head.
+type Carried = ((Space, u8, i64), V, V);
+
+impl Builder<'_> {
+    /// Every iteration, one behind the other.
+    pub(super) fn written_out(&mut self, parts: Parts, trips: u64) {
+        let mut breaks = Vec::new();
+        let frequency = self.frequency;
+        for _ in 0..trips {
+            if self.at.is_none() || self.truncated {
+                break;
+            }
+            self.frames.push(Frame::default());
+            self.statements(parts.body);
+            let frame = self.frames.pop().expect("pushed above");
+            breaks.extend(frame.breaks);
+            self.returns_from(frame.returns);
+            self.join(frame.continues);
+            if let Some(step) = parts.step {
+                self.value(step);
+            }
+        }
+        self.frequency = frequency;
+        self.join(breaks);
+    }
+
+    /// Returns within a loop belong to the function around it.
+    fn returns_from(&mut self, returns: Vec<(B, Env)>) {
+        if let Some(function) = self.frames.iter_mut().rev().find(|frame| frame.function) {
+            function.returns.extend(returns);
+        }
+    }
+
+    /// A loop that stays one: so many iterations side by side, its code there so often; `followed` where a loop for what
+    /// is left over comes behind it.
+    pub(super) fn kept(
+        &mut self,
+        parts: Parts,
+        touched: &Touched,
+        (times, copies): (u64, u32),
+        followed: bool,
+    ) {
+        let left_over = std::mem::take(&mut self.left_over);
+        let Some(before) = self.at else { return };
+        let enters = parts.condition.is_some_and(|condition| {
+            let first = self.fold(condition, &FxHashMap::default(), &FxHashSet::default());
+            first.is_some_and(|first| first != 0)
+        });
+        let around = self.copies;
+        let frequency = self.frequency;
+        self.frequency = self.graph.frequencies.add(match left_over {
+            0 => Share::Turns(frequency, parts.control, times),
+            _ => Share::LeftOver(frequency, parts.control, left_over),
+        });
+        self.copies = around.saturating_mul(copies).min(64);
+        let mark = self.mark();
+        let outer = self.within;
+        let number = self.graph.loops.len() as u32;
+        self.within = Some(number);
+        let header = self.block();
+        self.graph.loops.push(Loop {
+            header,
+            before,
+            end: header,
+            left_over: false,
+            version: self.clock,
+        });
+        self.end(before, End::Jump(header));
+        self.at = Some(header);
+        let mut phis: Vec<(Key, V)> = Vec::new();
+        let mut keys: Vec<Key> = self
+            .env
+            .keys()
+            .filter(|(id, _)| touched.assigned.contains(id))
+            .copied()
+            .collect();
+        keys.sort_unstable();
+        for key in keys {
+            let first = self.env[&key];
+            let ty = self.graph.ty(first);
+            let phi = self.push(Op::Phi, ty, smallvec![first]);
+            self.env.insert(key, phi);
+            phis.push((key, phi));
+        }
+        let entry = self.versions.clone();
+        self.all_change(touched);
+        let first = self.versions.clone();
+        let mut leave: Vec<(B, Env)> = Vec::new();
+        self.frames.push(Frame::default());
+        let go_on = |builder: &mut Self, leave: &mut Vec<(B, Env)>| {
+            let Some(condition) = parts.condition else {
+                return;
+            };
+            let chosen = builder.condition(condition);
+            let Some(at) = builder.at else { return };
+            if let Some(value) = builder.graph.int(chosen) {
+                if value == 0 {
+                    leave.push((at, std::mem::take(&mut builder.env)));
+                    builder.at = None;
+                }
+                return;
+            }
+            let (on, out) = (builder.block(), builder.block());
+            builder.end(at, End::Branch(chosen, on, out));
+            leave.push((out, builder.env.clone()));
+            builder.at = Some(on);
+        };
+        if parts.kind == LoopKind::For {
+            go_on(self, &mut leave);
+            // Tested at the end of an iteration, and once before the first.
+            if leave.len() == 1 {
+                self.graph.blocks[header.0 as usize].copies += around;
+                // That it runs at all may be known.
+                if !enters {
+                    self.graph.blocks[header.0 as usize].again = Some(frequency);
+                }
+                // The assembler keeps one test of four.
+                if copies > 1 && (enters || self.is_counted(parts, touched)) {
+                    let turns = Share::Turns(frequency, parts.control, times * 4);
+                    let turns = self.graph.frequencies.add(turns);
+                    self.graph.blocks[header.0 as usize].frequency = turns;
+                }
+            }
+        }
+        for turn in 0..times {
+            self.statements(parts.body);
+            let continues = self
+                .frames
+                .last_mut()
+                .map(|frame| std::mem::take(&mut frame.continues))
+                .unwrap_or_default();
+            self.join(continues);
+            if let Some(step) = parts.step
+                && self.at.is_some()
+            {
+                self.value(step);
+            }
+            if parts.kind == LoopKind::Do && self.at.is_some() && turn + 1 == times {
+                go_on(self, &mut leave);
+            }
+        }
+        let frame = self.frames.pop().expect("pushed above");
+        leave.extend(frame.breaks);
+        self.returns_from(frame.returns);
+        // The back edge.
+        let mut carried = Vec::new();
+        if self.at.is_some() && !touched.changes.is_empty() {
+            carried = self.forwarded(header, before, &entry, &first);
+        }
+        let mut kept_back = Vec::new();
+        if self.at.is_some() && parts.kind == LoopKind::For && leave.len() == 1 {
+            self.carry_loads(header, before, &phis, (&entry, &first));
+            kept_back = self.kept_back(header, &carried);
+        }
+        if let Some(at) = self.at {
+            for (key, phi) in &phis {
+                let last = self.env.get(key).copied().unwrap_or(*phi);
+                self.graph.values[phi.0 as usize].args.push(last);
+            }
+            self.end(at, End::Jump(header));
+        }
+        self.within = outer;
+        self.copies = around;
+        self.frequency = frequency;
+        self.graph.loops[number as usize].end = B(self.graph.blocks.len() as u32);
+        // Blocks that only lead out stand behind the loop.
+        for (block, _) in &leave {
+            let stands = &mut self.graph.blocks[block.0 as usize];
+            if stands.code.is_empty() && stands.end == End::Open {
+                stands.within = outer;
+                stands.copies = around;
+                stands.frequency = frequency;
+            }
+        }
+        self.forget(mark);
+        self.all_change(touched);
+        self.meet(leave);
+        // Behind the loop it is known as well.
+        for ((space, bytes, offset), base, v) in carried {
+            // What is left over of the loop loads again what the first iteration loaded, and every one stores.
+            let waits = kept_back.iter().any(|(_, _, other)| *other == v);
+            let loaded = matches!(self.graph.op(self.graph.inst(v).args[0]), Op::Load(..));
+            if followed && loaded && !waits {
+                continue;
+            }
+            self.remember(base, before);
+            let ty = self.graph.ty(v);
+            let version = self.versions.of(self.object(base, space));
+            let key = (Op::Load(space, bytes, offset, version), ty, smallvec![base]);
+            if parts.kind == LoopKind::For
+                && self.at.is_some()
+                && self.known.insert(key.clone(), v).is_none()
+            {
+                self.added.push(key);
+            }
+        }
+        // What no iteration stores any more is stored once.
+        for ((space, bytes, offset), base, v) in kept_back {
+            if !followed && self.at.is_some() {
+                let op = Op::Store(space, bytes, offset);
+                self.push(op, Ty::None, smallvec![base, v]);
+            }
+        }
+    }
+
+    /// A value that was moved before a loop is known behind it.
+    fn remember(&mut self, v: V, before: B) {
+        let inst = self.graph.inst(v).clone();
+        if inst.block != before || !inst.op.is_pure() || inst.op.is_operand() {
+            return;
+        }
+        for &arg in &inst.args {
+            self.remember(arg, before);
+        }
+        let key = (inst.op, inst.ty, inst.args);
+        if self.known.insert(key.clone(), v).is_none() {
+            self.added.push(key);
+        }
+    }
+
+    /// Places that stay, that no other access of the loop meets: their stores wait until the loop is over.
+    fn kept_back(&mut self, header: B, carried: &[Carried]) -> Vec<Carried> {
+        let end = self.graph.blocks.len() as u32;
+        let mut found = Vec::new();
+        for &((space, bytes, offset), base, v) in carried {
+            let object = self.object(base, space);
+            let mut stores = Vec::new();
+            let mut alone = true;
+            for number in header.0..end {
+                for &other in &self.graph.block(B(number)).code {
+                    let inst = self.graph.inst(other);
+                    match inst.op {
+                        Op::Store(s, b, o)
+                            if (s, b, o) == (space, bytes, offset) && inst.args[0] == base =>
+                        {
+                            stores.push((B(number), other));
+                        }
+                        Op::Load(space, ..) | Op::Store(space, ..) | Op::Atomic(space, _) => {
+                            alone &= !self.object(inst.args[0], space).meets(object);
+                        }
+                        Op::Barrier | Op::Fence | Op::System => {
+                            alone &= matches!(object, Object::Alone(_));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            // One of them at least is in the last block of each iteration.
+            if alone && stores.iter().any(|(block, _)| Some(*block) == self.at) {
+                for (block, store) in stores {
+                    self.graph.blocks[block.0 as usize]
+                        .code
+                        .retain(|other| *other != store);
+                }
+                found.push(((space, bytes, offset), base, v));
+            }
+        }
+        found
+    }
+
+    /// What the iteration before loaded at the place that this one comes to need not be loaded again.
+    fn carry_loads(
+        &mut self,
+        header: B,
+        before: B,
+        phis: &[(Key, V)],
+        (entry, first): (&Versions, &Versions),
+    ) {
+        let end = self.graph.blocks.len() as u32;
+        let mut found = Vec::new();
+        for number in header.0..end {
+            let block = B(number);
+            if block != header && self.graph.block(block).from.first() != Some(&header) {
+                continue;
+            }
+            for &v in &self.graph.block(block).code {
+                let inst = self.graph.inst(v);
+                let Op::Load(space, bytes, offset, version) = inst.op else {
+                    continue;
+                };
+                let base = inst.args[0];
+                let object = self.object(base, space);
+                let Op::Address(size, signed) = self.graph.op(base) else {
+                    continue;
+                };
+                let (pointer, index) =
+                    (self.graph.inst(base).args[0], self.graph.inst(base).args[1]);
+                let Some((key, _)) = phis.iter().find(|(_, phi)| *phi == index) else {
+                    continue;
+                };
+                let Some(by) = self
+                    .env
+                    .get(key)
+                    .and_then(|last| self.moved_by(*last, index))
+                else {
+                    continue;
+                };
+                if !self.is_fixed(pointer, header, 0) || version != 0 && version != first.of(object)
+                {
+                    continue;
+                }
+                let last = if version == 0 {
+                    0
+                } else {
+                    self.versions.of(object)
+                };
+                let next = Op::Load(space, bytes, offset + by * i64::from(size), last);
+                let Some(&loaded) = self.known.get(&(next, inst.ty, inst.args.clone())) else {
+                    continue;
+                };
+                if loaded != v {
+                    found.push((block, v, loaded, (pointer, index, size, signed)));
+                }
+            }
+        }
+        let here = self.at;
+        for (block, v, loaded, (pointer, index, size, signed)) in found {
+            let Op::Load(space, bytes, offset, version) = self.graph.op(v) else {
+                continue;
+            };
+            self.hoist(pointer, header, before);
+            self.at = Some(before);
+            let start = self.graph.inst(index).args[0];
+            let at = self.moved(pointer, start, size, signed);
+            let at = self.offset(at, offset);
+            let (base, offset) = self.base(at);
+            let version = if version == 0 {
+                0
+            } else {
+                entry.of(self.object(base, space))
+            };
+            let ty = self.graph.ty(v);
+            let first = self.push(Op::Load(space, bytes, offset, version), ty, smallvec![base]);
+            self.graph.blocks[block.0 as usize]
+                .code
+                .retain(|other| *other != v);
+            self.graph.blocks[header.0 as usize].code.insert(0, v);
+            let inst = &mut self.graph.values[v.0 as usize];
+            inst.op = Op::Phi;
+            inst.block = header;
+            inst.args = smallvec![first, loaded];
+        }
+        self.at = here;
+    }
+
+    /// By how much a value is more than another one, where that is a constant.
+    fn moved_by(&self, v: V, from: V) -> Option<i64> {
+        let inst = self.graph.inst(v);
+        if inst.op != Op::Add {
+            return None;
+        }
+        match (inst.args[0] == from, inst.args[1] == from) {
+            (true, _) => self.graph.int(inst.args[1]),
+            (_, true) => self.graph.int(inst.args[0]),
+            _ => None,
+        }
+    }
+
+    /// What an iteration stores last at a place that stays, the next one need not load: it is loaded once before.
+    fn forwarded(
+        &mut self,
+        header: B,
+        before: B,
+        entry: &Versions,
+        first: &Versions,
+    ) -> Vec<Carried> {
+        let end = self.graph.blocks.len() as u32;
+        let mut found: Vec<(B, V, V)> = Vec::new();
+        for number in header.0..end {
+            for &v in &self.graph.block(B(number)).code {
+                let inst = self.graph.inst(v);
+                let Op::Load(space, bytes, offset, at) = inst.op else {
+                    continue;
+                };
+                let object = self.object(inst.args[0], space);
+                if at != first.of(object)
+                    || at == entry.of(object)
+                    || !self.is_fixed(inst.args[0], header, 0)
+                {
+                    continue;
+                }
+                let key = (
+                    Op::Load(space, bytes, offset, self.versions.of(object)),
+                    inst.ty,
+                    inst.args.clone(),
+                );
+                if let Some(&stored) = self.known.get(&key)
+                    && stored != v
+                {
+                    found.push((B(number), v, stored));
+                }
+            }
+        }
+        let mut carried = Vec::new();
+        for (block, v, stored) in found {
+            let mut first = self.graph.inst(v).clone();
+            let Op::Load(space, bytes, offset, _) = first.op else {
+                continue;
+            };
+            let base = first.args[0];
+            self.hoist(base, header, before);
+            carried.push(((space, bytes, offset), base, v));
+            let key = (
+                Op::Load(space, bytes, offset, entry.of(self.object(base, space))),
+                first.ty,
+                first.args.clone(),
+            );
+            let first = match self.known.get(&key) {
+                Some(&known) => known,
+                None => {
+                    first.block = before;
+                    self.graph.values.push(first);
+                    let first = V(self.graph.values.len() as u32 - 1);
+                    self.graph.blocks[before.0 as usize].code.push(first);
+                    first
+                }
+            };
+            self.graph.blocks[block.0 as usize]
+                .code
+                .retain(|other| *other != v);
+            self.graph.blocks[header.0 as usize].code.insert(0, v);
+            let inst = &mut self.graph.values[v.0 as usize];
+            inst.op = Op::Phi;
+            inst.block = header;
+            inst.args = smallvec![first, stored];
+        }
+        carried
+    }
+
+    /// Memory that a loop may change holds something else from here on.
+    fn all_change(&mut self, touched: &Touched) {
+        for &object in &touched.changes {
+            self.changes(object);
+        }
+        self.unread.clear();
+    }
+
+    /// True for what a loop does not change.
+    fn is_fixed(&self, v: V, header: B, depth: u32) -> bool {
+        let inst = self.graph.inst(v);
+        inst.block < header
+            || inst.op.is_operand()
+            || depth < 8
+                && inst.op.is_pure()
+                && inst
+                    .args
+                    .iter()
+                    .all(|arg| self.is_fixed(*arg, header, depth + 1))
+    }
+
+    /// Moves what a loop does not change in front of it.
+    fn hoist(&mut self, v: V, header: B, before: B) {
+        let inst = self.graph.inst(v);
+        if inst.block < header || inst.op.is_operand() {
+            return;
+        }
+        let (args, from) = (inst.args.clone(), inst.block);
+        for arg in args {
+            self.hoist(arg, header, before);
+        }
+        self.graph.blocks[from.0 as usize]
+            .code
+            .retain(|other| *other != v);
+        self.graph.blocks[before.0 as usize].code.push(v);
+        self.graph.values[v.0 as usize].block = before;
+    }
+}
