@@ -203,6 +203,7 @@ fn names_lose_namespaces_and_keep_template_arguments() {
     assert_eq!(name("_Z2tkILi3EfEvPT0_"), "tk<3,float>");
     assert_eq!(name("_ZN2ns2k2EPf"), "k2<>");
     assert_eq!(name("_Z1kILb1ELin4E7FunctorEvv"), "k<true,-4,Functor>");
+    assert_eq!(name("_Z8move_soa9Particlesif"), "move_soa<>");
     assert_eq!(name("plain"), "plain<>");
     assert_eq!(name("_Z99999999999999999999k"), "_Z99999999999999999999k<>");
 }

@@ -19,9 +19,11 @@ impl Name {
         let Some(rest) = mangled.strip_prefix("_Z") else {
             return whole();
         };
+        let nested = rest.starts_with('N');
         let mut rest = rest.strip_prefix('N').unwrap_or(rest);
         let mut plain = None;
-        loop {
+        // Behind a name that stands in no other come the parameters, classes among them.
+        while nested || plain.is_none() {
             rest = rest.trim_start_matches(['r', 'V', 'K', 'L']);
             if let Some(after) = rest.strip_prefix("St") {
                 rest = after;
