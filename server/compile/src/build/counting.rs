@@ -67,6 +67,22 @@ impl Builder<'_> {
         }
     }
 
+    /// True for a counter whose bound is a parameter as it is.
+    pub(super) fn ends_at_parameter(&self, parts: Parts, touched: &Touched) -> bool {
+        let Some(ExprKind::Binary(_, a, b)) = parts.condition.map(|condition| &condition.kind)
+        else {
+            return false;
+        };
+        let parameter = |side: &Expr| match uncast(side).kind {
+            ExprKind::Var(id) if !touched.assigned.contains(&id) => {
+                let held = self.env.get(&(id, 0));
+                held.is_some_and(|v| matches!(self.graph.op(*v), Op::Param(..)))
+            }
+            _ => false,
+        };
+        parameter(a) || parameter(b)
+    }
+
     /// True for a counter without a sign.
     pub(super) fn counts_unsigned(&self, parts: Parts) -> bool {
         let unsigned = |side: &Expr| matches!(side.ty, Type::Int { signed: false, .. });

@@ -143,6 +143,7 @@ impl Builder<'_> {
             }
             _ if plain && self.is_counted(parts, &touched) => {
                 let times = match most {
+                    _ if touched.together && !self.steps_evenly(parts) => 1,
                     RUNTIME.. => RUNTIME,
                     2.. => 2,
                     _ => 1,
@@ -159,14 +160,26 @@ impl Builder<'_> {
                     && (touched.stores == 0 || !self.starts_by_lane(parts, &touched))
                     && touched.machine() * times <= ASSEMBLER_PARTIAL
                     && (touched.loads + touched.stores) * times <= ASSEMBLER_ACCESSES;
+                // Barriers keep iterations apart, so that only those follow each other closely that fetch nothing, or
+                // that stand alone.
+                let apart = touched.together
+                    && unroll.is_none()
+                    && (times < RUNTIME || touched.fetches == 0)
+                    && !touched.forks
+                    && !self.calls
+                    && self.steps_evenly(parts)
+                    && self.ends_at_parameter(parts, &touched)
+                    && !self.starts_by_lane(parts, &touched)
+                    && touched.machine() * times <= ASSEMBLER_PARTIAL;
                 // 16, 8 and 4 iterations, and one; what is left over in fours again where the number of iterations is
                 // not plain, and written out within a loop.
                 let left = match further {
                     true if !from_constant && self.counts_unsigned(parts) => 5,
                     true if self.nesting > 1 => 3,
+                    _ if apart && times == 1 => 7,
                     _ => 1,
                 };
-                (times, if further { 7 } else { 1 }, left)
+                (times, if further || apart { 7 } else { 1 }, left)
             }
             _ => (1, 1, 1),
         };
