@@ -4,16 +4,22 @@
 //! it is about, so that an edit elsewhere leaves it in force, and one in the kernel makes it the last word on
 //! another text.
 
+mod lines;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
+use warplens_compile::Class;
+use warplens_ir::Places;
 use warplens_syntax::Document;
 use warplens_toolchain::{Said, SaidKernel};
 
 use crate::settings::Settings;
 use crate::{Cancel, Engine, Overrides, PlacedKernel, Variants};
+
+use lines::Lines;
 
 /// Files whose words are kept.
 const MOST_FILES: usize = 256;
@@ -34,8 +40,19 @@ pub struct Spoken {
     pub word: Arc<CompilerWord>,
     /// Whether the kernel is still what was compiled.
     pub current: bool,
-    /// Instructions by the numbers of the kernel's lines that hold something.
-    lines: Arc<Vec<(u32, u64)>>,
+    /// Instructions of the kernel's lines.
+    lines: Arc<Lines>,
+}
+
+impl Spoken {
+    /// The word with its lines where they stand in the kernel's text as it is now.
+    pub(crate) fn placed(self, document: &Document, first: u32, places: &Places) -> Spoken {
+        if self.current {
+            return self;
+        }
+        let lines = Arc::new(self.lines.within(lines::texts(document, first, places)));
+        Spoken { lines, ..self }
+    }
 }
 
 /// A word, and the kernel that it is about.
@@ -46,7 +63,7 @@ struct Heard {
     architecture: String,
     fingerprint: u64,
     word: Arc<CompilerWord>,
-    lines: Arc<Vec<(u32, u64)>>,
+    lines: Arc<Lines>,
 }
 
 /// All words, by file.
@@ -135,7 +152,7 @@ impl Engine {
                 architecture: file.profile.architecture.clone(),
                 fingerprint: analysis.fingerprint,
                 word: Arc::clone(&words[at]),
-                lines: Arc::new(numbered(&words[at], placed, path)),
+                lines: Arc::new(numbered(&words[at], placed, document, path)),
             });
         }
         self.words.put(path, &file.profile.architecture, heard);
@@ -144,12 +161,12 @@ impl Engine {
 }
 
 impl PlacedKernel {
-    /// Instructions by absolute 0-based line, as a compiler made them of this text; nothing for another text.
-    pub fn compiled_lines(&self) -> BTreeMap<u32, u64> {
-        let current = self.compiler.iter().filter(|said| said.current);
-        current
-            .flat_map(|said| said.lines.iter())
-            .map(|(number, count)| (self.place_line(*number), *count))
+    /// Instructions by class and absolute 0-based line, as a compiler made them: of this text, or, where its word is
+    /// [not current](Spoken::current), of the lines before and behind what was edited since.
+    pub fn compiled_lines(&self) -> BTreeMap<u32, &BTreeMap<Class, u64>> {
+        let lines = self.compiler.iter().flat_map(|said| &said.lines.counts);
+        lines
+            .map(|(number, counts)| (self.place_line(*number), counts))
             .collect()
     }
 }
@@ -184,21 +201,27 @@ fn without_space(argument: &str) -> String {
 }
 
 /// The instructions of the kernel's own lines, by the numbers of the lines: they hold when the kernel moves.
-fn numbered(word: &CompilerWord, placed: &PlacedKernel, path: &Path) -> Vec<(u32, u64)> {
-    let mut by_line: FxHashMap<u32, u64> = FxHashMap::default();
+fn numbered(word: &CompilerWord, placed: &PlacedKernel, document: &Document, path: &Path) -> Lines {
+    let mut by_line: FxHashMap<u32, BTreeMap<Class, u64>> = FxHashMap::default();
     for (file, line, counts) in &word.kernel.lines {
         // Compilers spell a path as they were given it, or as the system does: the name is what they share.
         if Path::new(&**file).file_name() == path.file_name() {
-            *by_line.entry(*line).or_default() += counts.values().sum::<u64>();
+            let here = by_line.entry(*line).or_default();
+            for (class, count) in counts {
+                *here.entry(*class).or_default() += count;
+            }
         }
     }
-    let mut found: Vec<(u32, u64)> = Vec::new();
+    let mut found = Vec::new();
     for number in 0..placed.places.lines().len() as u32 {
-        if let Some(count) = by_line.remove(&(placed.place_line(number) + 1)) {
-            found.push((number, count));
+        if let Some(counts) = by_line.remove(&(placed.place_line(number) + 1)) {
+            found.push((number, counts));
         }
     }
-    found
+    Lines {
+        counts: found,
+        texts: lines::texts(document, placed.line, &placed.places),
+    }
 }
 
 #[cfg(test)]

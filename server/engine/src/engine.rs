@@ -856,7 +856,9 @@ impl Engine {
                         &lowered.kernel.template_args,
                         lowered.fingerprint,
                     );
-                    let said = said.filter(|_| !overrides.estimated_only);
+                    let said = said
+                        .filter(|_| !overrides.estimated_only)
+                        .map(|said| said.placed(document, item.line, &lowered.kernel.places));
                     let word = said.as_ref().filter(|said| said.current);
                     let word = word.map(|said| &*said.word);
                     let command = command.as_deref();

@@ -7,9 +7,9 @@ use warplens_engine::PlacedKernel;
 
 use crate::documents::Analysed;
 use crate::render::hover;
-use crate::render::line::{self, Cost, Line, Unit};
+use crate::render::line::{self, Cost, Instructions, Line, Unit};
 
-/// Labels are never longer: the code is what the user came to see.
+/// What is predicted is never longer: the code is what the user came to see. A compiler's count stands behind it.
 const LONGEST: usize = 25;
 /// Below this an average of transactions is as good as its ideal.
 const NOTABLE: f64 = 1.02;
@@ -92,8 +92,15 @@ fn label(line: &Line<'_>) -> Option<String> {
         .into_iter()
         .map(|(_, text)| text)
         .chain(share)
+        .chain(line.instructions.as_ref().map(compiled))
         .collect();
     (!texts.is_empty()).then(|| texts.join(" · "))
+}
+
+/// `14 instr`; `was 14 instr` where the kernel was edited since.
+fn compiled(made: &Instructions) -> String {
+    let was = if made.current { "" } else { "was " };
+    format!("{was}{} instr", made.total())
 }
 
 /// A figure in as few characters as tell it from its neighbours.
@@ -143,6 +150,30 @@ mod tests {
         check(&[&fine], None, 0.04, None);
         check(&[], Some(1.0), 0.2, Some("100 % split · 20 %"));
         check(&[], Some(0.0), 0.01, None);
+    }
+
+    #[test]
+    fn a_compilers_count_stands_behind_the_rest() {
+        let strided = access(Space::Global, 17.5, 4.25);
+        let label_of = |accesses: &[&Access], share: f64, current: bool| {
+            let instructions = Instructions {
+                classes: vec![("ffma", 12), ("ldg", 2)],
+                current,
+            };
+            label(&Line {
+                accesses: accesses.to_vec(),
+                branches: Vec::new(),
+                share,
+                instructions: Some(instructions),
+            })
+        };
+        let says = |text: &str| Some(text.to_owned());
+        assert_eq!(label_of(&[], 0.01, true), says("14 instr"));
+        assert_eq!(label_of(&[], 0.2, false), says("20 % · was 14 instr"));
+        assert_eq!(
+            label_of(&[&strided], 1.0, true),
+            says("17.5/4.2 sectors · 100 % · 14 instr")
+        );
     }
 
     #[test]

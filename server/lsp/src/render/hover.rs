@@ -95,11 +95,22 @@ pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
     out
 }
 
-/// `, 14 instructions (nvcc 12.4)`, where a compiler made them of this text.
+/// `, 14 instructions (nvcc 12.4): FFMA 12 · LDG 2`, where a compiler made them.
 fn instructions(kernel: &PlacedKernel, line: &Line<'_>) -> Option<String> {
     let tool = &kernel.compiler.as_ref()?.word.tool;
-    let made = counted(line.instructions?, "instruction");
-    Some(format!(", {made} ({tool})"))
+    let made = line.instructions.as_ref()?;
+    let when = if made.current {
+        ""
+    } else {
+        ", before the last edit"
+    };
+    let class = |(name, count): &(&str, u64)| format!("{} {count}", name.to_uppercase());
+    let classes: Vec<String> = made.classes.iter().map(class).collect();
+    Some(format!(
+        ", {} ({tool}{when}): {}",
+        counted(made.total(), "instruction"),
+        classes.join(" · ")
+    ))
 }
 
 fn accesses(accesses: &[&Access]) -> Table {

@@ -14,8 +14,24 @@ pub struct Line<'a> {
     pub branches: Vec<&'a Branch>,
     /// Of the kernel, 0 to 1.
     pub share: f64,
-    /// What a compiler made of it, in instructions.
-    pub instructions: Option<u64>,
+    /// What a compiler made of it.
+    pub instructions: Option<Instructions>,
+}
+
+/// The machine instructions of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instructions {
+    /// By class, most first.
+    pub classes: Vec<(&'static str, u64)>,
+    /// False where the kernel was edited since.
+    pub current: bool,
+}
+
+impl Instructions {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.classes.iter().map(|(_, count)| count).sum()
+    }
 }
 
 /// Every line of a kernel that costs something, by its place in the file.
@@ -38,8 +54,14 @@ pub fn of(kernel: &PlacedKernel) -> BTreeMap<u32, Line<'_>> {
             .branches
             .push(branch);
     }
-    for (line, count) in kernel.compiled_lines() {
-        lines.entry(line).or_default().instructions = Some(count);
+    let current = kernel.compiler.as_ref().is_some_and(|said| said.current);
+    for (line, counts) in kernel.compiled_lines() {
+        let counts = counts.iter();
+        let mut classes: Vec<_> = counts
+            .map(|(class, count)| (class.name(), *count))
+            .collect();
+        classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        lines.entry(line).or_default().instructions = Some(Instructions { classes, current });
     }
     lines
 }

@@ -1,8 +1,10 @@
 //! The user's compiler: asked about what is saved, heard when it answers, quiet when it cannot, and never the
 //! workspace's.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,7 +12,7 @@ use serde_json::{Value, json};
 use warplens_compile::Class;
 use warplens_toolchain::{Asked, Failure, Said, SaidKernel};
 
-use crate::client::{Client, Setup, at, document, strided};
+use crate::client::{Client, Setup, at, document, range, strided};
 
 /// A workspace with a kernel, and a folder of the user's with a compiler.
 struct Place {
@@ -94,11 +96,7 @@ fn stand_in(tool: &Path, asked: &Asked, cancelled: &AtomicBool) -> Result<Said, 
             kernels: vec![SaidKernel {
                 name: "copy".to_owned(),
                 registers: registers.parse().expect("a number"),
-                lines: vec![(
-                    asked.file.display().to_string().into(),
-                    3,
-                    [(Class::Ldg, 14)].into(),
-                )],
+                lines: lines_of(asked),
                 ..SaidKernel::default()
             }],
         }),
@@ -115,6 +113,41 @@ fn stand_in(tool: &Path, asked: &Asked, cancelled: &AtomicBool) -> Result<Said, 
             Err(Failure::TooLong(asked.bound))
         }
     }
+}
+
+/// Where the index is computed, and where the copy is made: a comment above the kernel moves both.
+fn lines_of(asked: &Asked) -> Vec<(Arc<str>, u32, BTreeMap<Class, u64>)> {
+    let text = std::fs::read_to_string(&asked.file).expect("a file");
+    let line = |part: &str| {
+        let before = text.lines().take_while(|line| !line.contains(part));
+        before.count() as u32 + 1
+    };
+    let file: Arc<str> = asked.file.display().to_string().into();
+    vec![
+        (Arc::clone(&file), line("int i"), [(Class::Imad, 3)].into()),
+        (
+            file,
+            line("out[i]"),
+            [(Class::Ldg, 2), (Class::Fmul, 12)].into(),
+        ),
+    ]
+}
+
+/// Label and tooltip of each hint, by line.
+async fn hints(client: &mut Client, uri: &str, lines: [u32; 2]) -> BTreeMap<u64, (String, String)> {
+    let asked = json!({"textDocument": {"uri": uri}, "range": range([lines[0], 0, lines[1], 0])});
+    let hints = client.ask("textDocument/inlayHint", asked).await;
+    let text = |text: &Value| text.as_str().expect("a text").to_owned();
+    let hints = hints.as_array().expect("a list").iter();
+    hints
+        .map(|hint| {
+            let line = hint["position"]["line"].as_u64().expect("a line");
+            (
+                line,
+                (text(&hint["label"]), text(&hint["tooltip"]["value"])),
+            )
+        })
+        .collect()
 }
 
 async fn lens(client: &mut Client, uri: &str) -> String {
@@ -198,12 +231,24 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
     assert_eq!(resources["registers_source"], "compiler", "{resources}");
     assert_eq!(resources["registers_per_thread"], 40);
 
+    let all = hints(&mut client, &place.uri(), [0, 4]).await;
+    let (label, tooltip) = &all[&2];
+    assert!(label.ends_with(" · 14 instr"), "{label}");
+    assert!(
+        tooltip.contains("14 instructions (nvcc 12.4): FMUL 12 · LDG 2"),
+        "{tooltip}"
+    );
+    // Nothing predicted is worth a hint there.
+    assert!(all[&1].0.ends_with("3 instr"), "{:?}", all[&1]);
+
     // A comment is no edit of the kernel.
     client
         .edit(&place.uri(), 2, [0, 0, 0, 0], "// note\n")
         .await;
     let title = lens(&mut client, &place.uri()).await;
     assert!(title.contains("40 registers (nvcc)"), "{title}");
+    let (label, _) = &hints(&mut client, &place.uri(), [0, 5]).await[&3];
+    assert!(label.ends_with(" · 14 instr"), "{label}");
     client.edit(&place.uri(), 3, [3, 16, 3, 17], "2").await;
     let title = lens(&mut client, &place.uri()).await;
     assert!(
@@ -217,11 +262,36 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
     assert_eq!(resources["registers_source"], "estimated", "{resources}");
     assert_eq!(resources["compiler"]["current"], false, "{resources}");
 
+    // Of a line that is as it was, the last word; of the edited one, none.
+    let all = hints(&mut client, &place.uri(), [0, 5]).await;
+    let (label, tooltip) = &all[&2];
+    assert!(label.ends_with("was 3 instr"), "{label}");
+    assert!(
+        tooltip.contains("3 instructions (nvcc 12.4, before the last edit): IMAD 3"),
+        "{tooltip}"
+    );
+    assert!(!all[&3].0.contains("instr"), "{:?}", all[&3]);
+
     // Saved: asked again, about the new text.
     place.save(&format!("// note\n{}", strided(2)));
     place.behave("say 44");
     place.saved(&mut client).await;
     lens_with(&mut client, &place.uri(), "44 registers (nvcc)").await;
+    let all = hints(&mut client, &place.uri(), [0, 5]).await;
+    assert!(all.values().any(|(label, _)| label.ends_with(" 14 instr")));
+    assert!(all.values().all(|(label, _)| !label.contains("was ")));
+    finish(client).await;
+}
+
+#[tokio::test]
+async fn without_hints_no_instructions_are_shown() {
+    let place = Place::new();
+    place.behave("say 40");
+    let options = json!({"compiler": place.compiler(), "inlayHints": {"enable": false}});
+    let mut client = place.start(options, stand_in).await;
+    client.open(&place.uri(), "cuda-cpp", &strided(1)).await;
+    lens_with(&mut client, &place.uri(), "40 registers (nvcc)").await;
+    assert_eq!(hints(&mut client, &place.uri(), [0, 4]).await.len(), 0);
     finish(client).await;
 }
 
