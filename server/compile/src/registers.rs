@@ -1,5 +1,7 @@
 //! Registers: how much lives at the same time, in the order in which the assembler issues the instructions.
 
+use std::cell::Cell;
+
 use rustc_hash::FxHashMap;
 
 use crate::graph::{B, Graph, Op, V};
@@ -21,6 +23,9 @@ const REMAKING: u32 = 9;
 
 /// Blocks of more instructions are not scheduled.
 const LONG: usize = 3000;
+
+/// Blocks of fewer instructions are not worth it to note what issuing each would change.
+const MANY: usize = 32;
 
 /// What an instruction makes and reads, as numbers of values that lie in registers.
 struct Operands {
@@ -91,8 +96,11 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
     for step in fewer.chain([most]) {
         let room = step.saturating_sub(FRAME);
         if least.is_none_or(|least| least <= room) {
-            let words = pressure.most(&blocks, |block| pressure.issue(block, Order::Latency(room)));
-            if words <= room {
+            let words = blocks.iter().try_fold(0, |most, block| {
+                let words = pressure.issue(block, Order::Latency(room));
+                (words <= room).then(|| most.max(words))
+            });
+            if let Some(words) = words {
                 return Allocation::of(words + FRAME);
             }
         }
@@ -268,7 +276,8 @@ impl<'a> Pressure<'a> {
     }
 
     /// Issues a block's instructions: what others wait for longest comes first, and while all wait whatever is
-    /// ready; where registers get short, what frees some. Gives the most words that live at a time.
+    /// ready; where registers get short, what frees some. Gives the most words that live at a time; where these do not
+    /// fit, so many as were found not to.
     fn issue(&self, block: &Block<'_>, order: Order) -> u32 {
         let Block {
             code,
@@ -316,8 +325,24 @@ impl<'a> Pressure<'a> {
         let mut made = 0;
         let mut open: Vec<usize> = (0..count).filter(|number| waits[*number] == 0).collect();
         let mut now = 0u32;
+        // How each would change what lives, until something is issued that has a value in common with it. A few are
+        // sooner looked at each time.
+        let kept = order != Order::AsWritten && (MANY..=LONG).contains(&count);
+        let known: Vec<Cell<Option<i64>>> = vec![Cell::new(None); if kept { count } else { 0 }];
+        let of_value = if kept {
+            having(orders, self.words.len())
+        } else {
+            Vec::new()
+        };
         while !open.is_empty() {
+            if matches!(order, Order::Latency(room) if most > room) {
+                return most;
+            }
             let growth = |number: usize, live: &[u64], uses: &[u32]| -> i64 {
+                let known = known.get(number);
+                if let Some(change) = known.and_then(Cell::get) {
+                    return change;
+                }
                 let operands = &orders[number];
                 let mut change = 0i64;
                 for &v in &operands.made {
@@ -333,6 +358,9 @@ impl<'a> Pressure<'a> {
                     if uses[v] == mine && !is(leaves, v) {
                         change -= i64::from(words(v));
                     }
+                }
+                if let Some(known) = known {
+                    known.set(Some(change));
                 }
                 change
             };
@@ -383,6 +411,11 @@ impl<'a> Pressure<'a> {
             let number = open.swap_remove(at);
             let operands = &orders[number];
             most = most.max(now_live + operands.extra);
+            for v in operands.read.iter().chain(&operands.made) {
+                for &other in of_value.get(*v).into_iter().flatten() {
+                    known[other].set(None);
+                }
+            }
             for &v in &operands.read {
                 uses[v] -= 1;
                 if uses[v] == 0 && !is(leaves, v) && is(&live, v) {
@@ -451,6 +484,17 @@ fn cost(graph: &Graph, v: V, most: u32) -> Option<u32> {
         all += cost(graph, arg, most.checked_sub(all)?)?;
     }
     (all <= most).then_some(all)
+}
+
+/// The instructions that make or read each value.
+fn having(orders: &[Operands], values: usize) -> Vec<Vec<usize>> {
+    let mut found = vec![Vec::new(); values];
+    for (number, operands) in orders.iter().enumerate() {
+        for v in operands.made.iter().chain(&operands.read) {
+            found[*v].push(number);
+        }
+    }
+    found
 }
 
 /// The numbers in a set.
