@@ -35,27 +35,27 @@ impl Builder<'_> {
         found.map(|(step, _)| step)
     }
 
-    /// True for a counter that starts at a constant.
-    pub(super) fn starts_at_constant(&self, parts: Parts, touched: &Touched) -> bool {
+    /// What the variables begin with that the test reads and the loop moves.
+    fn starts(&self, parts: Parts, touched: &Touched) -> Vec<V> {
         let mut reads = Vec::new();
         if let Some(condition) = parts.condition {
             variables(condition, &mut reads);
         }
-        let starts = |id: &VarId| self.graph.int(*self.env.get(&(*id, 0))?);
-        let mut counters = reads.iter().filter(|id| touched.assigned.contains(id));
-        counters.any(|id| starts(id).is_some())
+        reads.retain(|id| touched.assigned.contains(id));
+        let first = |id: &VarId| self.env.get(&(*id, 0)).copied();
+        reads.iter().filter_map(first).collect()
+    }
+
+    /// True for a counter that starts at a constant.
+    pub(super) fn starts_at_constant(&self, parts: Parts, touched: &Touched) -> bool {
+        let starts = self.starts(parts, touched);
+        starts.iter().any(|start| self.graph.int(*start).is_some())
     }
 
     /// True for a counter that starts elsewhere in each thread.
     pub(super) fn starts_by_lane(&self, parts: Parts, touched: &Touched) -> bool {
-        let mut reads = Vec::new();
-        if let Some(condition) = parts.condition {
-            variables(condition, &mut reads);
-        }
-        let mut counters = reads.iter().filter(|id| touched.assigned.contains(id));
-        counters.any(|id| {
-            (self.env.get(&(*id, 0))).is_some_and(|start| self.hangs_on_thread(*start, 0))
-        })
+        let starts = self.starts(parts, touched);
+        starts.iter().any(|start| self.hangs_on_thread(*start, 0))
     }
 
     fn hangs_on_thread(&self, v: V, depth: u32) -> bool {

@@ -1,7 +1,7 @@
 //! A loop that stays one, and what its iterations hand on to each other.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use warplens_ir::LoopKind;
 
 use super::loops::Parts;
@@ -344,16 +344,20 @@ impl Builder<'_> {
             };
             let ty = self.graph.ty(v);
             let first = self.push(Op::Load(space, bytes, offset, version), ty, smallvec![base]);
-            self.graph.blocks[block.0 as usize]
-                .code
-                .retain(|other| *other != v);
-            self.graph.blocks[header.0 as usize].code.insert(0, v);
-            let inst = &mut self.graph.values[v.0 as usize];
-            inst.op = Op::Phi;
-            inst.block = header;
-            inst.args = smallvec![first, loaded];
+            self.carry(v, block, header, [first, loaded]);
         }
         self.at = here;
+    }
+
+    /// A load becomes what the iterations hand on: what is there before the first, and what each leaves.
+    fn carry(&mut self, v: V, from: B, header: B, args: [V; 2]) {
+        let code = &mut self.graph.blocks[from.0 as usize].code;
+        code.retain(|other| *other != v);
+        self.graph.blocks[header.0 as usize].code.insert(0, v);
+        let inst = &mut self.graph.values[v.0 as usize];
+        inst.op = Op::Phi;
+        inst.block = header;
+        inst.args = SmallVec::from_slice(&args);
     }
 
     /// By how much a value is more than another one, where that is a constant.
@@ -428,14 +432,7 @@ impl Builder<'_> {
                     first
                 }
             };
-            self.graph.blocks[block.0 as usize]
-                .code
-                .retain(|other| *other != v);
-            self.graph.blocks[header.0 as usize].code.insert(0, v);
-            let inst = &mut self.graph.values[v.0 as usize];
-            inst.op = Op::Phi;
-            inst.block = header;
-            inst.args = smallvec![first, stored];
+            self.carry(v, block, header, [first, stored]);
         }
         carried
     }
