@@ -378,3 +378,63 @@ fn broken_and_endless_code_compiles_to_something() {
         assert!(line(body).registers >= 8, "{body}");
     }
 }
+
+/// The classes that stand above a kernel of tests/fixtures/compiled.
+const CLASSES: &[(&str, &[Class])] = &[
+    ("LDG", &[Class::Ldg]),
+    ("STG", &[Class::Stg]),
+    ("LDS", &[Class::Lds]),
+    ("STS", &[Class::Sts]),
+    ("BAR", &[Class::Bar]),
+    ("FP32", &[Class::Ffma, Class::Fadd, Class::Fmul]),
+    ("FP64", &[Class::Dfma, Class::Dadd, Class::Dmul]),
+];
+
+#[test]
+fn micro_kernels_are_what_nvcc_made_of_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled");
+    let mut wrong = Vec::new();
+    let mut kernels = 0;
+    for file in ["memory.cu", "loops.cu", "constant_loops.cu", "numbers.cu"] {
+        let text = std::fs::read_to_string(folder.join(file)).expect("our own fixture");
+        let settings = Settings {
+            gpu: Some("a100-sxm4-40gb".to_owned()),
+            ..Settings::default()
+        };
+        let found = Engine::new(Profiles::builtin())
+            .analyze(
+                &Document::new(&text, Language::Cuda),
+                Path::new(file),
+                &settings,
+                &Overrides::default(),
+                &Cancel::default(),
+            )
+            .expect("not cancelled");
+        let mut above = "";
+        for line in text.lines() {
+            let Some(rest) = line.strip_prefix("__global__ void ") else {
+                above = line.strip_prefix("// ").unwrap_or(above);
+                continue;
+            };
+            let name = &rest[..rest.find('(').expect("parameters")];
+            let name = name.rsplit(' ').next().expect("a name");
+            let kernel = found
+                .kernels
+                .iter()
+                .find(|kernel| kernel.analysis.facts.name == name)
+                .unwrap_or_else(|| panic!("no kernel {name} in {file}"));
+            let made: Vec<String> = CLASSES
+                .iter()
+                .map(|(class, of)| (class, count(&kernel.analysis.compiled, of)))
+                .filter(|(_, count)| *count > 0)
+                .map(|(class, count)| format!("{class} {count}"))
+                .collect();
+            if made.join(" ") != above {
+                wrong.push(format!("{file} {name}: {}, nvcc {above}", made.join(" ")));
+            }
+            kernels += 1;
+        }
+    }
+    assert!(kernels > 200, "{kernels} kernels");
+    assert_eq!(wrong, Vec::<String>::new());
+}

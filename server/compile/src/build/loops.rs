@@ -16,6 +16,8 @@ pub(super) const FULL: u64 = 440;
 const PRIVATE: u64 = 2000;
 /// The most operations of some iterations that stand side by side.
 const PARTIAL: u64 = 200;
+/// Most iterations side by side that the source may ask for.
+const MOST_ASKED: u64 = 64;
 /// Most iterations side by side where the end of the loop is not known.
 const RUNTIME: u64 = 4;
 /// The most machine instructions of a loop that the assembler unrolls whole, and of one that it unrolls further.
@@ -94,6 +96,13 @@ impl Builder<'_> {
                 self.written_out(parts, trips);
                 return;
             }
+            // As far as the source asks, and what is left over behind it.
+            if let Some(times @ 2..) = unroll {
+                let times = times.min(MOST_ASKED);
+                self.kept(parts, &touched, (times, 1), false);
+                self.written_out(parts, trips % times);
+                return;
+            }
             // Partly by the front half, further by the assembler.
             let mut times = 1;
             while free && times * 2 <= most && trips % (times * 2) == 0 && !touched.exits {
@@ -134,7 +143,7 @@ impl Builder<'_> {
             Some(1) => (1, 1, 1),
             Some(times) if times > 1 => {
                 // Without a count each iteration has its own test, and nothing is left over.
-                let times = times.min(64);
+                let times = times.min(MOST_ASKED);
                 if !self.is_counted(parts, &touched) {
                     self.kept(parts, &touched, (1, times as u32), false);
                     return;
