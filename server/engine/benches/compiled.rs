@@ -7,9 +7,10 @@
     reason = "a benchmark's report goes to standard output"
 )]
 
+mod kernel;
+
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warplens_analysis::facts::{Launch, Source};
@@ -18,9 +19,7 @@ use warplens_compile::compile;
 use warplens_engine::settings::Settings;
 use warplens_engine::{Cancel, Engine, LaunchValues, Overrides};
 use warplens_hardware::Profiles;
-use warplens_ir::{Kernel, TemplateArguments, Unit, lower, outline};
-use warplens_syntax::preprocess::{IncludeLine, Included, Includes, Macros, Options, preprocess};
-use warplens_syntax::{Document, Expanded, Language, words};
+use warplens_syntax::{Document, Language};
 
 const ROUNDS: usize = 200;
 /// What issue 5 asks for of a kernel of 100 lines.
@@ -161,12 +160,12 @@ fn measure(case: &Case) -> bool {
         .get("a100-sxm4-40gb")
         .expect("the default GPU");
     let options = warplens_compile::Options::default();
-    let kernel = read(&case.source, case.kernel);
+    let kernel = kernel::read(&case.source, case.kernel);
     let compiled = compile(&kernel, &options);
     assert!(compiled.complete);
     let compiling = median(|_| compile(&kernel, &options));
-    let changed: Vec<Kernel> = (0..ROUNDS)
-        .map(|round| read(&case.changed(round), case.kernel))
+    let changed: Vec<warplens_ir::Kernel> = (0..ROUNDS)
+        .map(|round| kernel::read(&case.changed(round), case.kernel))
         .collect();
     let compiling_changed = median(|round| compile(&changed[round], &options));
 
@@ -250,45 +249,4 @@ fn median<T>(mut work: impl FnMut(usize) -> T) -> Duration {
         .collect();
     times.sort_unstable();
     times[ROUNDS / 2]
-}
-
-/// The kernel needs nothing of its harness.
-struct NoHeaders;
-
-impl Includes for NoHeaders {
-    fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> Included {
-        Included::Nothing
-    }
-    fn enter(&mut self, _: &Path) {}
-    fn leave(&mut self) {}
-    fn has_include(&mut self, _: &str, _: bool) -> bool {
-        false
-    }
-}
-
-/// A kernel's IR.
-fn read(source: &str, name: &str) -> Kernel {
-    let options = Options {
-        macros: Macros::default(),
-        known_absent: &|_| false,
-        words: words(Language::Cuda),
-        file: "kernel.cu",
-        traced: false,
-    };
-    let done = preprocess(source, options, &mut NoHeaders);
-    let parsed = Arc::new(Expanded::new(
-        Arc::from(Path::new("kernel.cu")),
-        Language::Cuda,
-        source.into(),
-        done,
-        Vec::new(),
-        None,
-    ));
-    let items = outline(&parsed);
-    let unit = Arc::new(Unit::new(&parsed, &items, None, false));
-    let found = items.iter().find_map(|item| {
-        let kernel = lower(&parsed, item, &unit, &TemplateArguments::default())?;
-        (kernel.name == name).then_some(kernel)
-    });
-    found.expect("the kernel is there")
 }

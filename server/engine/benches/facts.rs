@@ -7,16 +7,14 @@
     reason = "a benchmark's report goes to standard output"
 )]
 
+mod kernel;
+
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warplens_analysis::facts::{Launch, Source};
 use warplens_analysis::{Request, analyze};
 use warplens_hardware::Profiles;
-use warplens_ir::{Kernel, TemplateArguments, Unit, lower, outline};
-use warplens_syntax::preprocess::{IncludeLine, Included, Includes, Macros, Options, preprocess};
-use warplens_syntax::{Expanded, Language, words};
 
 const ROUNDS: usize = 500;
 /// What issue 4 asks for.
@@ -25,7 +23,7 @@ const MEDIAN: Duration = Duration::from_millis(1);
 fn main() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/matmul.cu");
     let source = std::fs::read_to_string(path).expect("our kernel");
-    let kernel = read(&source, "matmul_tiled");
+    let kernel = kernel::read(&source, "matmul_tiled");
     let profile = Profiles::builtin()
         .get("a100-sxm4-40gb")
         .expect("the default GPU");
@@ -69,45 +67,4 @@ fn main() {
     if median > MEDIAN {
         std::process::exit(1);
     }
-}
-
-/// The kernel needs nothing of its harness.
-struct NoHeaders;
-
-impl Includes for NoHeaders {
-    fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> Included {
-        Included::Nothing
-    }
-    fn enter(&mut self, _: &Path) {}
-    fn leave(&mut self) {}
-    fn has_include(&mut self, _: &str, _: bool) -> bool {
-        false
-    }
-}
-
-/// A kernel's IR.
-fn read(source: &str, name: &str) -> Kernel {
-    let options = Options {
-        macros: Macros::default(),
-        known_absent: &|_| false,
-        words: words(Language::Cuda),
-        file: "kernel.cu",
-        traced: false,
-    };
-    let done = preprocess(source, options, &mut NoHeaders);
-    let parsed = Arc::new(Expanded::new(
-        Arc::from(Path::new("kernel.cu")),
-        Language::Cuda,
-        source.into(),
-        done,
-        Vec::new(),
-        None,
-    ));
-    let items = outline(&parsed);
-    let unit = Arc::new(Unit::new(&parsed, &items, None, false));
-    let found = items.iter().find_map(|item| {
-        let kernel = lower(&parsed, item, &unit, &TemplateArguments::default())?;
-        (kernel.name == name).then_some(kernel)
-    });
-    found.expect("the kernel is there")
 }

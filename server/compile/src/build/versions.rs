@@ -170,9 +170,7 @@ impl Builder<'_> {
 
     /// A load that is known from here on.
     pub(super) fn hold(&mut self, object: Object, key: (Op, Ty, Args)) {
-        if self.held.len() < MOST_HELD {
-            self.held.push(Held { object, key });
-        }
+        self.hold_stored(object, key);
         self.unread.retain(|store| !store.object.meets(object));
     }
 
