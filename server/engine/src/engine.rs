@@ -1119,6 +1119,7 @@ impl Engine {
             without: &overrides.without,
             warps_per_sm: overrides.warps_per_sm,
             ideal_access: None,
+            cancel: None,
         };
         let model = settings
             .model

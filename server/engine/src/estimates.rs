@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use warplens_models::{Estimate, Factor, Input, ModelId};
 
-use crate::{KernelAnalysis, Overrides};
+use crate::{Cancel, KernelAnalysis, Overrides};
 
 /// The answers, and what they hang on beside the facts.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ pub(crate) struct Estimates {
     without: Vec<Factor>,
     warps_per_sm: Option<u32>,
     by_model: OnceLock<BTreeMap<ModelId, Estimate>>,
+    simulated: Mutex<BTreeMap<ModelId, Arc<Estimate>>>,
     lines: OnceLock<Vec<(u32, f64)>>,
     what_if: OnceLock<Vec<(Factor, f64, f64)>>,
 }
@@ -28,6 +29,7 @@ impl Estimates {
             without: overrides.without.clone(),
             warps_per_sm: overrides.warps_per_sm,
             by_model: OnceLock::new(),
+            simulated: Mutex::default(),
             lines: OnceLock::new(),
             what_if: OnceLock::new(),
         }
@@ -35,30 +37,54 @@ impl Estimates {
 }
 
 impl KernelAnalysis {
-    /// What each analytical model says.
+    /// What each model says that answers within a keystroke.
     pub fn estimates(&self) -> &BTreeMap<ModelId, Estimate> {
         self.estimates.by_model.get_or_init(|| {
             // A defect of a model costs its figures, nothing else.
             let made = catch_unwind(AssertUnwindSafe(|| {
                 warplens_models::estimates(&self.input())
             }));
-            made.unwrap_or_else(|_| {
-                let failed = |model| {
-                    let why = Some("the model failed; please report it".to_owned());
-                    let estimate = Estimate {
-                        why,
-                        ..Estimate::default()
-                    };
-                    (model, estimate)
-                };
-                ModelId::ALL.into_iter().map(failed).collect()
-            })
+            made.unwrap_or_else(|_| ModelId::ANALYTICAL.map(|model| (model, failed())).into())
         })
     }
 
-    /// The estimate of the model shown first.
-    pub fn estimate(&self) -> &Estimate {
-        &self.estimates()[&self.model]
+    /// What one model says, run now if it simulates and was not run before. `None` where it was cancelled.
+    pub fn estimate_by(&self, model: ModelId, cancel: &Cancel) -> Option<Arc<Estimate>> {
+        if !model.simulates() {
+            return self.estimates().get(&model).cloned().map(Arc::new);
+        }
+        if let Some(known) = self.simulated(model) {
+            return Some(known);
+        }
+        let input = Input {
+            cancel: Some(cancel.flag()),
+            ..self.input()
+        };
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            warplens_models::estimate(model, &input)
+        }));
+        if cancel.is_cancelled() {
+            return None;
+        }
+        let estimate = Arc::new(made.unwrap_or_else(|_| failed()));
+        let mut simulated = lock(&self.estimates.simulated);
+        simulated.insert(model, Arc::clone(&estimate));
+        Some(estimate)
+    }
+
+    /// What a model that simulates has said, if it was run.
+    pub fn simulated(&self, model: ModelId) -> Option<Arc<Estimate>> {
+        lock(&self.estimates.simulated).get(&model).cloned()
+    }
+
+    /// The estimate shown first: of the chosen model, or [`ModelId::Auto`]'s until it has run.
+    pub fn estimate(&self) -> Arc<Estimate> {
+        let shown = self.simulated(self.model);
+        shown.unwrap_or_else(|| {
+            let estimates = self.estimates();
+            let known = estimates.get(&self.model);
+            Arc::new(known.unwrap_or(&estimates[&ModelId::Auto]).clone())
+        })
     }
 
     /// Share of each line (relative) in the kernel's cycles, largest first; shares add up to 1.
@@ -84,8 +110,20 @@ impl KernelAnalysis {
             without: &self.estimates.without,
             warps_per_sm: self.estimates.warps_per_sm,
             ideal_access: None,
+            cancel: None,
         }
     }
+}
+
+fn failed() -> Estimate {
+    Estimate {
+        why: Some("the model failed; please report it".to_owned()),
+        ..Estimate::default()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Each line's share of the cycles, largest first.

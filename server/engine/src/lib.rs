@@ -112,6 +112,11 @@ impl Cancel {
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// What is set once stopped.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
 }
 
 /// One kernel analysed. Its sites are numbers: [`PlacedKernel`] knows where they stand.

@@ -256,6 +256,11 @@ fn result(
     let facts = &analysis.facts;
     let at = |span| position(document, placed.place(span).start);
     let launch = facts.launch;
+    let asked = if models.is_empty() {
+        &ModelId::ALL
+    } else {
+        models
+    };
     let estimate = analysis.estimate();
     let cycles = estimate.cycles.unwrap_or(0.0);
     wire::KernelResult {
@@ -359,11 +364,12 @@ fn result(
             .collect(),
         instructions: by_name(&analysis.compiled.instructions),
         warp_instructions: analysis.executed.as_ref().map(warp_instructions),
-        estimates: analysis
-            .estimates()
+        estimates: asked
             .iter()
-            .filter(|(model, _)| models.is_empty() || models.contains(model))
-            .map(|(model, estimate)| (model.name().to_owned(), self::estimate(estimate)))
+            .filter_map(|&model| {
+                let estimate = analysis.estimate_by(model, &Cancel::default())?;
+                Some((model.name().to_owned(), self::estimate(&estimate)))
+            })
             .collect(),
         lines: analysis
             .lines()

@@ -4,12 +4,16 @@
 
 pub mod auto;
 mod function;
+pub mod linear;
 pub mod mwp_cwp;
 mod reuse;
+pub mod timing;
+pub mod trace;
 pub mod wfg;
 mod work;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use warplens_analysis::facts::KernelFacts;
 use warplens_hardware::{Occupancy, Profile};
@@ -23,11 +27,37 @@ pub enum ModelId {
     MwpCwp,
     /// Baghsorkhi et al., `PPoPP` 2010.
     Wfg,
+    /// Lai and Seznec, 2011.
+    Timing,
+    /// Stevens and Klöckner.
+    Linear,
+    /// Wang et al., 2019.
+    Trace,
 }
 
 impl ModelId {
     /// Every model, in the order they are shown.
-    pub const ALL: [ModelId; 3] = [ModelId::Auto, ModelId::MwpCwp, ModelId::Wfg];
+    pub const ALL: [ModelId; 6] = [
+        ModelId::Auto,
+        ModelId::MwpCwp,
+        ModelId::Wfg,
+        ModelId::Timing,
+        ModelId::Linear,
+        ModelId::Trace,
+    ];
+
+    /// Those that answer within a keystroke, in that order; the others simulate.
+    pub const ANALYTICAL: [ModelId; 4] = [
+        ModelId::Auto,
+        ModelId::MwpCwp,
+        ModelId::Wfg,
+        ModelId::Linear,
+    ];
+
+    /// True where the model runs warps, which takes tens of milliseconds.
+    pub fn simulates(self) -> bool {
+        matches!(self, ModelId::Timing | ModelId::Trace)
+    }
 
     /// The name on the command line and in the JSON.
     pub fn name(self) -> &'static str {
@@ -35,6 +65,9 @@ impl ModelId {
             ModelId::Auto => "auto",
             ModelId::MwpCwp => "mwp-cwp",
             ModelId::Wfg => "wfg",
+            ModelId::Timing => "timing",
+            ModelId::Linear => "linear",
+            ModelId::Trace => "trace",
         }
     }
 }
@@ -95,6 +128,16 @@ pub struct Input<'a> {
     pub warps_per_sm: Option<u32>,
     /// One access imagined ideal (index into the facts' accesses): what a finding would gain.
     pub ideal_access: Option<usize>,
+    /// Set once nobody waits for the answer any more: a model that simulates stops soon after.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+impl Input<'_> {
+    /// True where nobody waits for the answer any more.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel
+            .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
 }
 
 /// Where the cycles go; the parts sum to the estimate's cycles, `launch` excepted.
@@ -175,10 +218,11 @@ pub struct Estimate {
 
 /// Applies one model.
 ///
-/// The answer is finite, or `cycles` is `None` and `why` says what is missing.
+/// The answer is finite, or `cycles` is `None` and `why` says what is missing. A model that simulates and was cancelled
+/// says so.
 pub fn estimate(model: ModelId, input: &Input) -> Estimate {
     let others = if model == ModelId::Auto {
-        &ModelId::ALL[..]
+        &ModelId::ANALYTICAL[..]
     } else {
         std::slice::from_ref(&model)
     };
@@ -186,9 +230,9 @@ pub fn estimate(model: ModelId, input: &Input) -> Estimate {
     estimates.remove(&model).unwrap_or_default()
 }
 
-/// Applies every model: one reading of the facts serves them all.
+/// Applies every model that answers within a keystroke: one reading of the facts serves them all.
 pub fn estimates(input: &Input) -> BTreeMap<ModelId, Estimate> {
-    apply(&ModelId::ALL, input)
+    apply(&ModelId::ANALYTICAL, input)
 }
 
 fn apply(models: &[ModelId], input: &Input) -> BTreeMap<ModelId, Estimate> {
@@ -207,18 +251,24 @@ fn apply(models: &[ModelId], input: &Input) -> BTreeMap<ModelId, Estimate> {
                 ModelId::Auto => auto::estimate_work(&work),
                 ModelId::MwpCwp => mwp_cwp::estimate_work(&work),
                 ModelId::Wfg => wfg::estimate_work(&work),
+                ModelId::Timing => timing::estimate_work(&work),
+                ModelId::Linear => linear::estimate_work(&work),
+                ModelId::Trace => trace::estimate_work(&work),
             };
             (model, estimate)
         })
         .collect();
     for (&model, estimate) in &mut estimates {
-        if let Some(cycles) = estimate.cycles {
+        if let Some(cycles) = estimate.cycles
+            && estimate.cycles_function.is_none()
+            && !model.simulates()
+        {
             let solve = |input: &Input| cycles_of(model, input);
             estimate.cycles_function = function::of_trips(input, cycles, &solve);
         }
     }
     if let Some(cycles) = estimates.get(&ModelId::Auto).and_then(|auto| auto.cycles) {
-        let others = [ModelId::MwpCwp, ModelId::Wfg];
+        let others = [ModelId::MwpCwp, ModelId::Wfg, ModelId::Linear];
         let spread = others
             .iter()
             .filter_map(|other| estimates.get(other)?.cycles);
@@ -275,6 +325,9 @@ fn cycles_of(model: ModelId, input: &Input) -> Option<f64> {
         ModelId::Auto => Some(auto::cycles(&work)),
         ModelId::MwpCwp => mwp_cwp::estimate_work(&work).cycles,
         ModelId::Wfg => wfg::estimate_work(&work).cycles,
+        ModelId::Timing => timing::estimate_work(&work).cycles,
+        ModelId::Linear => linear::estimate_work(&work).cycles,
+        ModelId::Trace => trace::estimate_work(&work).cycles,
     };
     cycles.filter(|cycles| cycles.is_finite())
 }

@@ -244,5 +244,6 @@ pub fn input<'a>(
         without,
         warps_per_sm: None,
         ideal_access: None,
+        cancel: None,
     }
 }

@@ -99,27 +99,27 @@ enum Model {
     MwpCwp,
     /// Work flow graph, Baghsorkhi et al., PPoPP 2010
     Wfg,
+    /// Issue of instructions simulated, Lai and Seznec 2011
+    Timing,
+    /// Weighted counts, Stevens and Klöckner
+    Linear,
+    /// Execution traces, Wang et al. 2019
+    Trace,
     /// All of them side by side
     All,
-    #[value(hide = true)]
-    Timing,
-    #[value(hide = true)]
-    Linear,
-    #[value(hide = true)]
-    Trace,
 }
 
 impl Model {
-    fn ids(self) -> anyhow::Result<Vec<ModelId>> {
-        Ok(match self {
+    fn ids(self) -> Vec<ModelId> {
+        match self {
             Model::Auto => vec![ModelId::Auto],
             Model::MwpCwp => vec![ModelId::MwpCwp],
             Model::Wfg => vec![ModelId::Wfg],
+            Model::Timing => vec![ModelId::Timing],
+            Model::Linear => vec![ModelId::Linear],
+            Model::Trace => vec![ModelId::Trace],
             Model::All => ModelId::ALL.to_vec(),
-            Model::Timing | Model::Linear | Model::Trace => {
-                bail!("the models timing, linear and trace are not part of this version")
-            }
-        })
+        }
     }
 }
 
@@ -157,7 +157,7 @@ impl Estimate {
 
     fn document(self) -> anyhow::Result<EstimateDocument> {
         self.refuse_what_is_not_there()?;
-        let models = self.model.ids()?;
+        let models = self.model.ids();
         let profiles = Profiles::builtin();
         let gpus = self.gpus(&profiles)?;
         let mut config = config::of(&self.file, &profiles);

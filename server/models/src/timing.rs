@@ -1,0 +1,11 @@
+//! Lai and Seznec 2011: the issue of instructions of resident warps, simulated.
+
+use crate::Estimate;
+use crate::work::Work;
+
+pub(crate) fn estimate_work(_work: &Work) -> Estimate {
+    Estimate {
+        why: Some("not part of this version".to_owned()),
+        ..Estimate::default()
+    }
+}
