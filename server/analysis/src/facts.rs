@@ -4,6 +4,7 @@
 //! numbers in their order: [`Places`] knows where they stand, so that facts can be kept while comments and white
 //! space move the kernel's text.
 
+use warplens_hardware::Pipe;
 pub use warplens_ir::{CalleeLine, Launch, NotUnderstood, Places, Site, Source, Span};
 
 /// How far a figure can be trusted.
@@ -544,14 +545,22 @@ pub struct Mix {
     pub fp32: f64,
     /// FP64 add, multiply, FMA.
     pub fp64: f64,
-    /// FP16.
+    /// FP16, two results an instruction.
     pub fp16: f64,
+    /// Matrix instructions.
+    pub tensor: f64,
     /// Integer and address arithmetic, comparisons, moves.
     pub int: f64,
+    /// Integer multiplications and multiply-adds, where the compiled kernel is known; else among `int`.
+    pub int_mul: f64,
     /// Special functions.
     pub sfu: f64,
-    /// Conversions.
+    /// Conversions from floating point and between its formats; without the compiled kernel all conversions.
     pub conversion: f64,
+    /// Conversions from integers, where the compiled kernel is known.
+    pub to_float: f64,
+    /// Exchanges between lanes, where the compiled kernel is known; else among `int`.
+    pub shuffle: f64,
     /// Branches and predicate work.
     pub branch: f64,
 }
@@ -559,7 +568,17 @@ pub struct Mix {
 impl Mix {
     /// All instructions.
     pub fn total(&self) -> f64 {
-        self.fp32 + self.fp64 + self.fp16 + self.int + self.sfu + self.conversion + self.branch
+        self.fp32
+            + self.fp64
+            + self.fp16
+            + self.tensor
+            + self.int
+            + self.int_mul
+            + self.sfu
+            + self.conversion
+            + self.to_float
+            + self.shuffle
+            + self.branch
     }
 
     /// Adds `other`, `times` over.
@@ -567,10 +586,31 @@ impl Mix {
         self.fp32 += other.fp32 * times;
         self.fp64 += other.fp64 * times;
         self.fp16 += other.fp16 * times;
+        self.tensor += other.tensor * times;
         self.int += other.int * times;
+        self.int_mul += other.int_mul * times;
         self.sfu += other.sfu * times;
         self.conversion += other.conversion * times;
+        self.to_float += other.to_float * times;
+        self.shuffle += other.shuffle * times;
         self.branch += other.branch * times;
+    }
+
+    /// The count of what a pipe executes.
+    pub fn of(&self, pipe: Pipe) -> f64 {
+        match pipe {
+            Pipe::Fp32 => self.fp32,
+            Pipe::Fp64 => self.fp64,
+            Pipe::Fp16 => self.fp16,
+            Pipe::Tensor => self.tensor,
+            Pipe::Int => self.int,
+            Pipe::IntMul => self.int_mul,
+            Pipe::Sfu => self.sfu,
+            Pipe::Conversion => self.conversion,
+            Pipe::ToFloat => self.to_float,
+            Pipe::Shuffle => self.shuffle,
+            Pipe::Branch => self.branch,
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use warplens_hardware::{Pipe, Profile, Timing};
+
 macro_rules! classes {
     ($($variant:ident $name:literal $what:literal,)*) => {
         /// A class of machine instructions, named as the machine code of NVIDIA's GPUs names them.
@@ -70,6 +72,62 @@ impl Class {
             .iter()
             .copied()
             .find(|class| class.name() == name)
+    }
+
+    /// What executes it: [`warplens_hardware::Profile::timing`] says how fast. `None` for memory and barriers.
+    pub fn pipe(self) -> Option<Pipe> {
+        Some(match self {
+            Class::Ffma | Class::Fadd | Class::Fmul => Pipe::Fp32,
+            Class::Dfma | Class::Dadd | Class::Dmul => Pipe::Fp64,
+            Class::Hfma2 => Pipe::Fp16,
+            Class::Hmma => Pipe::Tensor,
+            Class::Imad => Pipe::IntMul,
+            Class::Iadd3
+            | Class::Lea
+            | Class::Lop3
+            | Class::Shf
+            | Class::Isetp
+            | Class::Fsetp
+            | Class::Sel
+            | Class::Vote
+            | Class::Mov
+            | Class::Other => Pipe::Int,
+            Class::Mufu => Pipe::Sfu,
+            Class::F2i | Class::F2f => Pipe::Conversion,
+            Class::I2f => Pipe::ToFloat,
+            Class::Shfl => Pipe::Shuffle,
+            Class::Bra => Pipe::Branch,
+            Class::Ldg
+            | Class::Stg
+            | Class::Lds
+            | Class::Sts
+            | Class::Ldl
+            | Class::Stl
+            | Class::Ldc
+            | Class::Atom
+            | Class::Red
+            | Class::Bar
+            | Class::Tex => return None,
+        })
+    }
+
+    /// What one instruction of a warp costs on a GPU; `None` where that hangs on the addresses or on other warps: of
+    /// shared memory without conflicts, of a barrier that nobody is late to for one warp alone.
+    pub fn timing(self, profile: &Profile) -> Option<Timing> {
+        if let Some(pipe) = self.pipe() {
+            return Some(profile.timing(pipe));
+        }
+        match self {
+            Class::Lds => Some(Timing {
+                issue: f64::from(profile.warp_size) / profile.load_store_lanes,
+                latency: profile.shared_latency,
+            }),
+            Class::Bar => Some(Timing {
+                issue: profile.barrier_warp_cycles,
+                latency: profile.barrier_latency,
+            }),
+            _ => None,
+        }
     }
 }
 

@@ -362,6 +362,8 @@ profile! {
     /// Dense half-precision multiply-adds of the matrix units in a clock cycle of an SM,
     /// accumulated in single precision.
     tensor_fp16_fma: Option<f64> = "FMA/clk/SM", 0.01..=1_048_576.0;
+    /// Multiply-adds of one half-precision matrix instruction of a warp.
+    tensor_instruction_fma: Option<f64> = "FMA", 1.0..=1_048_576.0;
 
     /// Latency of a dependent single-precision operation.
     arithmetic_latency: f64 = "cycles", 1.0..=1000.0;
@@ -369,6 +371,16 @@ profile! {
     fp64_latency: Option<f64> = "cycles", 1.0..=1000.0;
     /// Latency of a special function.
     sfu_latency: f64 = "cycles", 1.0..=1000.0;
+    /// Latency of a dependent half-precision operation.
+    fp16_latency: Option<f64> = "cycles", 1.0..=1000.0;
+    /// Latency of a dependent 32-bit integer multiplication or multiply-add.
+    int_mul_latency: Option<f64> = "cycles", 1.0..=1000.0;
+    /// Latency of a dependent conversion.
+    conversion_latency: Option<f64> = "cycles", 1.0..=1000.0;
+    /// Latency of a dependent warp shuffle.
+    shuffle_latency: Option<f64> = "cycles", 1.0..=1000.0;
+    /// Latency of a dependent half-precision matrix instruction, accumulated in single precision.
+    tensor_latency: Option<f64> = "cycles", 1.0..=1000.0;
     /// Latency of a shared-memory load without conflict.
     shared_latency: f64 = "cycles", 1.0..=1000.0;
     /// Latency of a global load that hits L1; none where L1 does not cache global loads.

@@ -14,8 +14,8 @@
 
 use std::collections::BTreeMap;
 
-use warplens_analysis::facts::{Mix, Op, Space};
-use warplens_hardware::Profile;
+use warplens_analysis::facts::{Op, Space};
+use warplens_hardware::{Pipe, Profile, Timing};
 
 use crate::reuse::{Traffic, traffic};
 use crate::wfg::graph::{Branching, Kind, Reduction};
@@ -32,17 +32,20 @@ const SHARPNESS: i32 = 2;
 /// Resources whose busy cycles one warp adds to.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Busy {
-    /// Issue slots, then the pipes of [`Mix`]'s classes.
+    /// Issue slots, then the pipes in their order.
     pipes: [f64; PIPES],
     shared: f64,
     /// L1, L2, DRAM.
     memory: [f64; 3],
 }
 
-/// Issue, then the seven classes of [`classes`].
-const PIPES: usize = 8;
-const INT: usize = 4;
-const BRANCH: usize = 7;
+/// Issue, then every [`Pipe`].
+const PIPES: usize = 1 + Pipe::ALL.len();
+
+/// Where [`Busy`] counts a pipe.
+fn at(pipe: Pipe) -> usize {
+    1 + pipe as usize
+}
 
 impl Busy {
     fn add(&mut self, other: &Busy, times: f64) {
@@ -408,10 +411,8 @@ impl<'w, 'a> Outcome<'w, 'a> {
 /// The figures of the profile that the model needs, in its own units.
 struct Machine<'p> {
     profile: &'p Profile,
-    /// Cycles of a whole SM for one warp instruction of each class of [`classes`].
-    interval: [f64; 7],
-    /// Latency of a dependent instruction of each class.
-    latency: [f64; 7],
+    /// What one warp instruction costs on each pipe.
+    timing: [Timing; Pipe::ALL.len()],
     issue: f64,
     /// Cycles of the SM for one byte of L1, of its share of L2, of its share of DRAM.
     byte: [f64; 3],
@@ -421,33 +422,6 @@ struct Machine<'p> {
 impl<'p> Machine<'p> {
     fn new(work: &'p Work) -> Machine<'p> {
         let profile = work.profile();
-        let warp = f64::from(profile.warp_size);
-        let fp64 = profile.fp64_lanes.unwrap_or(profile.fp32_lanes / 32.0);
-        let fp16 = profile.fp16_lanes.unwrap_or(profile.fp32_lanes);
-        // Conversions go both ways; the profile's two rates average by time.
-        let conversion =
-            2.0 / (1.0 / profile.conversion_lanes + 1.0 / profile.conversion_to_float_lanes);
-        let lanes = [
-            profile.fp32_lanes,
-            fp64,
-            fp16,
-            profile.int_lanes,
-            profile.sfu_lanes,
-            conversion,
-            profile.int_lanes,
-        ];
-        let plain = profile.arithmetic_latency;
-        let double = profile.fp64_latency.unwrap_or(plain * 4.0);
-        let latency = [
-            plain,
-            double,
-            plain,
-            plain,
-            profile.sfu_latency,
-            profile.sfu_latency,
-            plain,
-        ];
-
         // One SM's share of what all of them draw on, where the blocks of the launch are spread as evenly as
         // they can be; an SM alone draws at most half of what its L1 delivers.
         let residency = &work.residency;
@@ -462,8 +436,7 @@ impl<'p> Machine<'p> {
         let dram = profile.achieved_dram_bandwidth_gb_s() * per_cycle / sharers;
         Machine {
             profile,
-            interval: lanes.map(|lanes| warp / lanes),
-            latency,
+            timing: Pipe::ALL.map(|pipe| profile.timing(pipe)),
             issue: 1.0 / profile.issue_per_clock(),
             byte: [
                 profile.l1_bandwidth_b_clk.map_or(0.0, f64::recip),
@@ -480,14 +453,12 @@ impl<'p> Machine<'p> {
         match kind {
             Kind::Compute { mix, .. } => {
                 busy.pipes[0] = mix.total() * self.issue;
-                for (pipe, (count, interval)) in busy.pipes[1..]
-                    .iter_mut()
-                    .zip(classes(mix).iter().zip(self.interval))
-                {
-                    *pipe = count * interval;
+                for (pipe, timing) in Pipe::ALL.into_iter().zip(self.timing) {
+                    busy.pipes[at(pipe)] = mix.of(pipe) * timing.issue;
                 }
-                // Branches and integers share a pipe.
-                busy.pipes[INT] += std::mem::take(&mut busy.pipes[BRANCH]);
+                // Branches and integers share a pipe; products of integers take the slots of single precision too.
+                busy.pipes[at(Pipe::Int)] += std::mem::take(&mut busy.pipes[at(Pipe::Branch)]);
+                busy.pipes[at(Pipe::Fp32)] += mix.int_mul * self.timing[Pipe::Fp32 as usize].issue;
             }
             Kind::Barrier => busy.pipes[0] = self.issue,
             Kind::Scratchpad(access) => {
@@ -545,18 +516,13 @@ impl<'p> Machine<'p> {
         match kind {
             Kind::Compute { mix, chain } => {
                 let schedulers = f64::from(self.profile.schedulers_per_sm);
-                let counts = classes(mix);
                 let total = mix.total();
-                let issue: f64 = counts
-                    .iter()
-                    .zip(self.interval)
-                    .map(|(count, interval)| count * (interval * schedulers).max(scheduler))
-                    .sum();
-                let latency: f64 = counts
-                    .iter()
-                    .zip(self.latency)
-                    .map(|(count, latency)| count * latency)
-                    .sum();
+                let (mut issue, mut latency) = (0.0, 0.0);
+                for (pipe, timing) in Pipe::ALL.into_iter().zip(self.timing) {
+                    let count = mix.of(pipe);
+                    issue += count * (timing.issue * schedulers).max(scheduler);
+                    latency += count * timing.latency;
+                }
                 issue.max(ratio(latency, total) * chain.min(total))
             }
             Kind::Barrier => {
@@ -604,19 +570,6 @@ impl<'p> Machine<'p> {
             _ => 0.0,
         }
     }
-}
-
-/// The counts of a mix in the order of [`Machine::interval`].
-fn classes(mix: &Mix) -> [f64; 7] {
-    [
-        mix.fp32,
-        mix.fp64,
-        mix.fp16,
-        mix.int,
-        mix.sfu,
-        mix.conversion,
-        mix.branch,
-    ]
 }
 
 fn norm(bounds: &[f64]) -> f64 {

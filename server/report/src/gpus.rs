@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use warplens_compile::Class;
 use warplens_hardware::Profile;
 
 use crate::figure::number;
@@ -31,6 +32,17 @@ pub struct Gpu {
     pub architecture: String,
     /// Every figure by name.
     pub figures: BTreeMap<String, Figure>,
+    /// What the figures make of each class of machine instructions that does not hang on addresses.
+    pub instructions: BTreeMap<&'static str, Instruction>,
+}
+
+/// One warp instruction of a class.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct Instruction {
+    /// Cycles of an SM until its next one may issue, all its units taken together.
+    pub issue: f64,
+    /// Cycles until an instruction that needs its result may issue.
+    pub latency: f64,
 }
 
 /// One figure and where it comes from.
@@ -78,7 +90,17 @@ pub fn gpu(profile: &Profile) -> Gpu {
         vendor: profile.vendor.name().to_owned(),
         architecture: profile.architecture.clone(),
         figures: numbers.chain(names).collect(),
+        instructions: instructions(profile),
     }
+}
+
+fn instructions(profile: &Profile) -> BTreeMap<&'static str, Instruction> {
+    let of = |&class: &Class| {
+        let timing = class.timing(profile)?;
+        let (issue, latency) = (timing.issue, timing.latency);
+        Some((class.name(), Instruction { issue, latency }))
+    };
+    Class::ALL.iter().filter_map(of).collect()
 }
 
 fn value(gpu: &Gpu, name: &str) -> String {
@@ -156,6 +178,22 @@ pub fn full(gpu: &Gpu, style: Style) -> String {
                 },
             ),
         ]);
+    }
+    out.push_str(&table.render(style, 0));
+    out.push_str("\nWhat follows for one warp instruction of each class, in cycles:\n\n");
+    let mut table = Table::new(&[
+        ("class", Align::Left),
+        ("next one of the SM", Align::Right),
+        ("result", Align::Right),
+    ]);
+    for class in Class::ALL {
+        if let Some(instruction) = gpu.instructions.get(class.name()) {
+            table.row([
+                class.name().into(),
+                number(instruction.issue).into(),
+                number(instruction.latency).into(),
+            ]);
+        }
     }
     out.push_str(&table.render(style, 0));
     out

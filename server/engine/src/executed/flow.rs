@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use warplens_analysis::facts::{Access, Mix, Node, Op, Space};
 use warplens_compile::Class;
+use warplens_hardware::Pipe;
 
 use super::Running;
 
@@ -218,37 +219,19 @@ fn each_stretch(
     }
 }
 
-/// The pipe that a class issues to; `None` for memory and barriers.
+/// Where instructions of a class are counted; `None` for memory and barriers.
 fn pipe(mix: &mut Mix, class: Class) -> Option<&mut f64> {
-    Some(match class {
-        Class::Ffma | Class::Fadd | Class::Fmul => &mut mix.fp32,
-        Class::Dfma | Class::Dadd | Class::Dmul => &mut mix.fp64,
-        Class::Hfma2 | Class::Hmma => &mut mix.fp16,
-        Class::Mufu => &mut mix.sfu,
-        Class::I2f | Class::F2i | Class::F2f => &mut mix.conversion,
-        Class::Bra => &mut mix.branch,
-        Class::Imad
-        | Class::Iadd3
-        | Class::Lea
-        | Class::Lop3
-        | Class::Shf
-        | Class::Isetp
-        | Class::Fsetp
-        | Class::Sel
-        | Class::Shfl
-        | Class::Vote
-        | Class::Mov
-        | Class::Other => &mut mix.int,
-        Class::Ldg
-        | Class::Stg
-        | Class::Lds
-        | Class::Sts
-        | Class::Ldl
-        | Class::Stl
-        | Class::Ldc
-        | Class::Atom
-        | Class::Red
-        | Class::Bar
-        | Class::Tex => return None,
+    Some(match class.pipe()? {
+        Pipe::Fp32 => &mut mix.fp32,
+        Pipe::Fp64 => &mut mix.fp64,
+        Pipe::Fp16 => &mut mix.fp16,
+        Pipe::Tensor => &mut mix.tensor,
+        Pipe::Int => &mut mix.int,
+        Pipe::IntMul => &mut mix.int_mul,
+        Pipe::Sfu => &mut mix.sfu,
+        Pipe::Conversion => &mut mix.conversion,
+        Pipe::ToFloat => &mut mix.to_float,
+        Pipe::Shuffle => &mut mix.shuffle,
+        Pipe::Branch => &mut mix.branch,
     })
 }

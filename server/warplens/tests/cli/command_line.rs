@@ -400,6 +400,22 @@ fn gpus_have_figures_with_sources() {
         .json();
     assert_eq!(one["gpus"].as_array().map(Vec::len), Some(1));
     assert_eq!(one["gpus"][0]["figures"]["sms"]["value"], 108);
+
+    // A100: 64 lanes of single precision, 16 of special functions, results after 4 and 18 cycles.
+    let instructions = &one["gpus"][0]["instructions"];
+    assert_eq!(instructions["ffma"]["issue"], 0.5);
+    assert_eq!(instructions["ffma"]["latency"], 4.0);
+    assert_eq!(instructions["mufu"]["issue"], 2.0);
+    assert_eq!(instructions["mufu"]["latency"], 18.0);
+    assert_eq!(instructions["imad"]["latency"], 3.0);
+    assert_eq!(instructions["hmma"]["issue"], 2.0);
+    assert_eq!(instructions["ldg"], serde_json::Value::Null);
+    let page = folder.run(&["gpus", "gtx-280"]).out;
+    assert!(
+        page.lines()
+            .any(|line| line.split_whitespace().eq(["dfma", "32", "48"])),
+        "{page}"
+    );
 }
 
 #[cfg(unix)]
