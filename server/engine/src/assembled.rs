@@ -39,7 +39,7 @@ impl Engine {
         let targets = self.assembled_targets(assembled, settings, gpus)?;
         let file = path.display().to_string();
         let models = if models.is_empty() {
-            &ModelId::ALL[..]
+            &ModelId::ANALYTICAL[..]
         } else {
             models
         };

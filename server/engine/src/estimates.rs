@@ -88,16 +88,20 @@ impl KernelAnalysis {
     }
 
     /// Share of each line (relative) in the kernel's cycles, largest first; shares add up to 1.
-    pub fn lines(&self) -> &[(u32, f64)] {
-        self.estimates
-            .lines
-            .get_or_init(|| shares(&self.estimate().lines))
+    pub fn lines(&self) -> Vec<(u32, f64)> {
+        if let Some(simulated) = self.simulated(self.model) {
+            return shares(&simulated.lines);
+        }
+        let lines = &self.estimates.lines;
+        lines.get_or_init(|| shares(&self.estimate().lines)).clone()
     }
 
-    /// The kernel without one factor: factor, cycles, speedup.
+    /// The kernel without one factor, by the model shown first: factor, cycles, speedup.
     pub fn what_if(&self) -> &[(Factor, f64, f64)] {
         self.estimates.what_if.get_or_init(|| {
-            let made = catch_unwind(AssertUnwindSafe(|| warplens_models::what_if(&self.input())));
+            let made = catch_unwind(AssertUnwindSafe(|| {
+                warplens_models::what_if(self.model, &self.input())
+            }));
             made.unwrap_or_default()
         })
     }

@@ -21,8 +21,8 @@ use crate::{
 const LONGEST_TEXT: usize = 80;
 
 impl Engine {
-    /// The full prediction: every kernel on every GPU asked. No GPU: the settings' or the default. No
-    /// model: all. No kernel names: all. `Err` is one line about an unknown GPU or kernel.
+    /// The full prediction: every kernel on every GPU asked. No GPU: the settings' or the default. No model: all that
+    /// answer within a keystroke, and what others have said before of the kernel. No kernel names: all. `Err` is one line about an unknown GPU or kernel.
     #[allow(
         clippy::too_many_arguments,
         reason = "one question, asked in one place"
@@ -256,11 +256,15 @@ fn result(
     let facts = &analysis.facts;
     let at = |span| position(document, placed.place(span).start);
     let launch = facts.launch;
-    let asked = if models.is_empty() {
-        &ModelId::ALL
-    } else {
-        models
-    };
+    let simulated = |model: &ModelId| !model.simulates() || analysis.simulated(*model).is_some();
+    let known: Vec<ModelId> = ModelId::ALL.into_iter().filter(simulated).collect();
+    let asked = if models.is_empty() { &known } else { models };
+    let said = asked.iter().filter_map(|&model| {
+        let estimate = analysis.estimate_by(model, &Cancel::default())?;
+        Some((model.name().to_owned(), self::estimate(&estimate)))
+    });
+    let mut estimates: BTreeMap<String, wire::Estimate> = said.collect();
+    widen(&mut estimates);
     let estimate = analysis.estimate();
     let cycles = estimate.cycles.unwrap_or(0.0);
     wire::KernelResult {
@@ -364,13 +368,7 @@ fn result(
             .collect(),
         instructions: by_name(&analysis.compiled.instructions),
         warp_instructions: analysis.executed.as_ref().map(warp_instructions),
-        estimates: asked
-            .iter()
-            .filter_map(|&model| {
-                let estimate = analysis.estimate_by(model, &Cancel::default())?;
-                Some((model.name().to_owned(), self::estimate(&estimate)))
-            })
-            .collect(),
+        estimates,
         lines: analysis
             .lines()
             .iter()
@@ -391,6 +389,18 @@ fn result(
             })
             .collect(),
         not_understood: losses(placed, document, file),
+    }
+}
+
+/// What the models differ by is what the first one is unsure by.
+fn widen(estimates: &mut BTreeMap<String, wire::Estimate>) {
+    let cycles: Vec<f64> = estimates.values().filter_map(|one| one.cycles).collect();
+    let auto = estimates.get_mut(ModelId::Auto.name());
+    if let Some([low, high]) = auto.and_then(|auto| auto.interval.as_mut()) {
+        for cycles in cycles {
+            *low = low.min(cycles);
+            *high = high.max(cycles);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tower_lsp_server::ls_types::{TextDocumentContentChangeEvent, Uri};
 use warplens_engine::is_header;
 use warplens_engine::{Cancel, FileAnalysis};
+use warplens_models::ModelId;
 use warplens_syntax::{Document, Language};
 
 use crate::configuration::{self, Effective};
@@ -74,6 +75,25 @@ pub struct Analysed {
     pub file: FileAnalysis,
     /// The settings they were computed with.
     pub effective: Arc<Effective>,
+}
+
+impl Analysed {
+    /// Runs those of the models that simulate, for the kernels of that name or for all; their answers stay with the
+    /// kernels. Stops soon after it is cancelled.
+    pub fn simulate(&self, kernel: Option<&str>, models: &[ModelId], cancel: &Cancel) {
+        let models = || models.iter().filter(|model| model.simulates());
+        for placed in &self.file.kernels {
+            if kernel.is_some_and(|name| name != placed.analysis.facts.name) {
+                continue;
+            }
+            for &model in models() {
+                if cancel.is_cancelled() {
+                    return;
+                }
+                placed.analysis.estimate_by(model, cancel);
+            }
+        }
+    }
 }
 
 /// One edit as lines see it.

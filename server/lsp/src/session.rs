@@ -356,10 +356,16 @@ impl Session {
                 },
             );
             match result {
-                Ok(Some(Some(analysed))) => self.finish(&task, Some(analysed)),
+                Ok(Some(Some(analysed))) => {
+                    if let Some(analysed) = self.finish(&task, Some(analysed)) {
+                        self.refine(&task, analysed);
+                    }
+                }
                 Ok(None) if task.cancel.is_cancelled() => {}
                 // A file of settings; or an analysis given up without being asked to.
-                Ok(Some(None) | None) => self.finish(&task, None),
+                Ok(Some(None) | None) => {
+                    self.finish(&task, None);
+                }
                 Err(_) => {
                     self.tell(&format!(
                         "warplens: the analysis of {} failed inside warplens. The file is left alone \
@@ -505,8 +511,28 @@ impl Session {
         effective
     }
 
-    /// Keeps and publishes what was found, unless the document has moved on meanwhile.
-    fn finish(&self, task: &Task, analysed: Option<Analysed>) {
+    /// Runs the model shown first where it simulates: until it has, the analytical answer stands. The next edit stops
+    /// it.
+    fn refine(self: &Arc<Self>, task: &Task, analysed: Arc<Analysed>) {
+        let kernels = &analysed.file.kernels;
+        let Some(model) = kernels.first().map(|placed| placed.analysis.model) else {
+            return;
+        };
+        if !model.simulates() {
+            return;
+        }
+        let session = Arc::downgrade(self);
+        let cancel = task.cancel.clone();
+        self.pool.submit(Priority::Question, move || {
+            analysed.simulate(None, &[model], &cancel);
+            if let (false, Some(session)) = (cancel.is_cancelled(), session.upgrade()) {
+                session.refresh();
+            }
+        });
+    }
+
+    /// Keeps and publishes what was found, unless the document has moved on meanwhile; what was published.
+    fn finish(&self, task: &Task, analysed: Option<Analysed>) -> Option<Arc<Analysed>> {
         let analysed = analysed.map(Arc::new);
         // Made before the lock is taken: it is the dearest part.
         let published = self.peer().pushes().then(|| PublishDiagnosticsParams {
@@ -523,9 +549,7 @@ impl Session {
             },
         });
         let mut state = self.state();
-        let Some(open) = state.open.get_mut(task.uri.as_str()) else {
-            return;
-        };
+        let open = state.open.get_mut(task.uri.as_str())?;
         if let Some(analysed) = &analysed {
             open.last = Some(analysed.clone());
             open.moved
@@ -533,7 +557,7 @@ impl Session {
         }
         // Overtaken; or done already, by a worker of the same document before it was closed and opened again.
         if open.revision != task.revision || *open.done.borrow() >= task.revision {
-            return;
+            return None;
         }
         if let Some(analysed) = &analysed {
             open.content = Content::Source(analysed.document.clone());
@@ -542,7 +566,7 @@ impl Session {
         if let Some(published) = published {
             self.outgoing.publish(&published);
         }
-        if let Some(analysed) = analysed {
+        if let Some(analysed) = &analysed {
             // A kernel whose analysis failed inside: the others were analysed, and this one is told about.
             for problem in &analysed.file.problems {
                 self.tell_once(
@@ -550,9 +574,10 @@ impl Session {
                     &format!("warplens: {}: {problem}", task.path.display()),
                 );
             }
-            self.report_missing_headers(&mut state, &analysed);
+            self.report_missing_headers(&mut state, analysed);
             self.report_config(&mut state, analysed.effective.file.as_ref());
         }
+        analysed
     }
 
     /// Writes into the client's log, once for each file, which headers were not found. No message box and no

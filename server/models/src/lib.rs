@@ -282,20 +282,21 @@ fn apply(models: &[ModelId], input: &Input) -> BTreeMap<ModelId, Estimate> {
     estimates
 }
 
-/// The time by [`auto`] with each factor imagined away, one at a time on top of `input.without`, and how
-/// many times faster that is. Empty where the launch cannot run.
-pub fn what_if(input: &Input) -> Vec<(Factor, f64, f64)> {
-    let Some(now) = cycles(input) else {
+/// The time by a model with each factor imagined away, one at a time on top of `input.without`, and how many times
+/// faster that is. Empty where the launch cannot run or the model does not apply.
+pub fn what_if(model: ModelId, input: &Input) -> Vec<(Factor, f64, f64)> {
+    let Some(now) = cycles_of(model, input) else {
         return Vec::new();
     };
     let mut without = input.without.to_vec();
     let mut answers = Vec::with_capacity(Factor::ALL.len());
     for factor in Factor::ALL {
         without.push(factor);
-        if let Some(cycles) = cycles(&Input {
+        let imagined = Input {
             without: &without,
             ..*input
-        }) {
+        };
+        if let Some(cycles) = cycles_of(model, &imagined) {
             answers.push((factor, cycles, speedup(now, cycles)));
         }
         without.pop();

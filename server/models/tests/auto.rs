@@ -328,7 +328,13 @@ fn a_launch_that_cannot_run_says_why() {
         assert!(estimate.why.is_some_and(|why| !why.is_empty()));
     }
     let occupancy = target.occupancy(&kernel.facts);
-    assert!(what_if(&input(&kernel.facts, &target.profile, &occupancy, &[])).is_empty());
+    assert!(
+        what_if(
+            ModelId::Auto,
+            &input(&kernel.facts, &target.profile, &occupancy, &[])
+        )
+        .is_empty()
+    );
     let empty = Kernel::new([0, 1, 1], [256, 1, 1]);
     assert_eq!(target.estimate(ModelId::Auto, &empty.facts).cycles, None);
 }
@@ -509,7 +515,7 @@ proptest! {
         let now = input(&facts, &target.profile, &occupancy, &[]);
         // Where a branch of a loop uses what another iteration loaded, the chain is approximate to 2 %.
         let before = warplens_models::cycles(&now);
-        for (factor, cycles, speedup) in what_if(&now) {
+        for (factor, cycles, speedup) in what_if(ModelId::Auto, &now) {
             let ratio = cycles / before.unwrap_or(0.0);
             prop_assert!(cycles == 0.0 || ratio <= 1.0 + 2e-2, "{}: {ratio}", factor.name());
             prop_assert!(cycles.is_finite() && cycles >= 0.0);

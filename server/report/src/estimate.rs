@@ -6,6 +6,7 @@ use std::path::Path;
 use warplens_engine::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult};
 
 use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, time};
+use crate::models;
 use crate::resources::{registers, spilled};
 use crate::style::{Paint, Style, printable, truncate, wrap};
 use crate::table::{Align, Cell, Table};
@@ -416,58 +417,15 @@ pub(crate) fn maybe_time(estimate: &Estimate) -> String {
     estimate.time_ms.map_or_else(|| "?".to_owned(), time)
 }
 
-fn key_quantities(estimate: &Estimate) -> String {
-    let named = |key: &str, shown: &str| {
-        estimate
-            .detail
-            .get(key)
-            .map(|value| format!("{shown} {}", number(*value)))
-    };
-    [named("mwp", "MWP"), named("cwp", "CWP")]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-/// The models side by side.
-pub fn model_table(result: &KernelResult) -> Table {
-    let mut table = Table::new(&[
-        ("model", Align::Left),
-        ("time", Align::Right),
-        ("cycles", Align::Right),
-        ("bound by", Align::Left),
-        ("", Align::Left),
-    ])
-    .elastic(4);
-    for (name, estimate) in &result.estimates {
-        let remark = estimate
-            .why
-            .clone()
-            .unwrap_or_else(|| key_quantities(estimate));
-        table.row([
-            name.as_str().into(),
-            estimate.time_ms.map_or_else(|| "-".to_owned(), time).into(),
-            estimate
-                .cycles
-                .map_or_else(|| "-".to_owned(), |c| number(c.round()))
-                .into(),
-            estimate
-                .bottleneck
-                .map_or_else(|| "-".to_owned(), words)
-                .into(),
-            Cell::new(remark, Paint::Quiet),
-        ]);
-    }
-    table
-}
-
 fn estimates(out: &mut String, result: &KernelResult, style: Style) {
     if result.estimates.len() < 2 {
         return;
     }
     section(out, style, "Models side by side");
-    out.push_str(&model_table(result).render(style, 2));
+    out.push_str(&models::table(result).render(style, 2));
+    if let Some(agreement) = models::agreement(result) {
+        style.push(out, Paint::Quiet, &format!("  {agreement}\n"));
+    }
 }
 
 fn bar(share: f64) -> String {

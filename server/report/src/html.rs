@@ -7,10 +7,11 @@ use std::fmt::Write as _;
 use warplens_engine::wire::{Diagnostic, Estimate, EstimateDocument, KernelResult};
 
 use crate::estimate::{
-    access_table, branch_table, first_estimate, loss_table, maybe_time, missing_headers,
-    model_table, parts, variant, words,
+    access_table, branch_table, first_estimate, loss_table, maybe_time, missing_headers, parts,
+    variant, words,
 };
 use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup};
+use crate::models;
 use crate::resources::registers;
 use crate::style::{Paint, printable};
 use crate::table::{Align, Cell, Table};
@@ -169,7 +170,10 @@ fn kernel(result: &KernelResult) -> String {
     }
     section(&mut out, "Memory accesses", &access_table(result));
     section(&mut out, "Branches and loops", &branch_table(result));
-    section(&mut out, "Models side by side", &model_table(result));
+    section(&mut out, "Models side by side", &models::table(result));
+    if let Some(agreement) = models::agreement(result) {
+        let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&agreement));
+    }
     what_if(&mut out, result);
     assumptions(&mut out, result);
     out

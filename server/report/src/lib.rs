@@ -11,6 +11,7 @@ pub mod github;
 pub mod gpus;
 mod html;
 pub mod markdown;
+mod models;
 mod resources;
 pub mod sarif;
 pub mod style;

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use warplens_engine::wire::KernelResult;
 
 use crate::estimate::{
-    MOST_LOSSES, access_table, branch_table, cost, first_estimate, line_name, model_table, parts,
-    share, words,
+    MOST_LOSSES, access_table, branch_table, cost, first_estimate, line_name, parts, share, words,
 };
 use crate::figure::{bytes, counted, extents, losses, number, percent, speedup, time};
+use crate::models;
 use crate::resources::{registers, spilled};
 use crate::style::truncate;
 use crate::table::{Align, Table};
@@ -23,7 +23,8 @@ pub fn breakdown(result: &KernelResult) -> String {
     let mut out = head(result);
     section(&mut out, "Memory accesses", &access_table(result));
     section(&mut out, "Branches and loops", &branch_table(result));
-    section(&mut out, "Models", &model_table(result));
+    section(&mut out, "Models", &models::table(result));
+    agreement(&mut out, result);
     tail(&mut out, result);
     out
 }
@@ -34,15 +35,12 @@ pub fn summary(result: &KernelResult) -> String {
     let mut out = head(result);
     section(&mut out, "Memory accesses", &narrow_accesses(result));
     section(&mut out, "Branches and loops", &narrow_branches(result));
-    section(&mut out, "Models", &narrow_models(result));
-    let whys: Vec<String> = result
-        .estimates
-        .iter()
-        .filter_map(|(model, estimate)| Some(format!("- {model}: {}\n", estimate.why.as_ref()?)))
-        .collect();
-    if !whys.is_empty() {
-        let _ = writeln!(out, "{}", whys.concat());
+    section(&mut out, "Models", &models::narrow_table(result));
+    let remarks = models::remarks(result);
+    if !remarks.is_empty() {
+        let _ = writeln!(out, "- {}\n", remarks.join("\n- "));
     }
+    agreement(&mut out, result);
     tail(&mut out, result);
     out
 }
@@ -258,24 +256,8 @@ fn narrow_branches(result: &KernelResult) -> Table {
     table
 }
 
-fn narrow_models(result: &KernelResult) -> Table {
-    let mut table = Table::new(&[
-        ("model", Align::Left),
-        ("time", Align::Right),
-        ("cycles", Align::Right),
-        ("bound by", Align::Left),
-    ]);
-    for (name, estimate) in &result.estimates {
-        let cycles = estimate.cycles.map(|cycles| number(cycles.round()));
-        table.row([
-            name.as_str().into(),
-            estimate.time_ms.map_or_else(|| "-".to_owned(), time).into(),
-            cycles.unwrap_or_else(|| "-".to_owned()).into(),
-            estimate
-                .bottleneck
-                .map_or_else(|| "-".to_owned(), words)
-                .into(),
-        ]);
+fn agreement(out: &mut String, result: &KernelResult) {
+    if let Some(agreement) = models::agreement(result) {
+        let _ = writeln!(out, "{agreement}\n");
     }
-    table
 }

@@ -24,7 +24,15 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let analysed = analysed(session, &uri).await?;
     let asker = session.clone();
     let page = session
-        .ask(move |_| render::page::of(asker.engine(), &analysed, &kernel, markdown::breakdown))
+        .ask(move |cancel| {
+            render::page::of(
+                asker.engine(),
+                &analysed,
+                &kernel,
+                markdown::breakdown,
+                cancel,
+            )
+        })
         .await?;
     Ok(json!({"markdown": page.map_err(invalid)?}))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
+use warplens_models::ModelId;
 
 use crate::requests::invalid;
 use crate::session::Session;
@@ -24,6 +25,7 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
             if cancel.is_cancelled() {
                 return Err("cancelled".to_owned());
             }
+            analysed.simulate(None, &ModelId::ALL, cancel);
             let document = asker.engine().estimate(
                 &analysed.document,
                 &analysed.path,

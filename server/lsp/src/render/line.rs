@@ -38,7 +38,7 @@ impl Instructions {
 pub fn of(kernel: &PlacedKernel) -> BTreeMap<u32, Line<'_>> {
     let mut lines: BTreeMap<u32, Line<'_>> = BTreeMap::new();
     for (line, share) in kernel.analysis.lines() {
-        lines.entry(kernel.place_line(*line)).or_default().share += share;
+        lines.entry(kernel.place_line(line)).or_default().share += share;
     }
     for access in &kernel.analysis.facts.accesses {
         lines

@@ -2,21 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use warplens_engine::Engine;
 use warplens_engine::wire::KernelResult;
+use warplens_engine::{Cancel, Engine};
+use warplens_models::ModelId;
 use warplens_report::estimate::missing_headers;
 use warplens_report::markdown;
 
 use crate::documents::Analysed;
 
 /// The kernel's page: the launch that is shown, its other launches in a table, and which headers of the file
-/// were not found. A name may stand for several kernels: one part for each. The error is one line.
+/// were not found. A name may stand for several kernels: one part for each. Every model is asked, those that simulate
+/// too, unless `cancel` says that nobody waits any more. The error is one line.
 pub fn of(
     engine: &Engine,
     analysed: &Analysed,
     kernel: &str,
     lay_out: fn(&KernelResult) -> String,
+    cancel: &Cancel,
 ) -> Result<String, String> {
+    analysed.simulate(Some(kernel), &ModelId::ALL, cancel);
     let document = engine.estimate(
         &analysed.document,
         &analysed.path,

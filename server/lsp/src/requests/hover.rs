@@ -24,12 +24,13 @@ pub async fn handle(session: &Arc<Session>, params: HoverParams) -> Result<Optio
     };
     let asker = session.clone();
     let hover = session
-        .ask(move |_| {
+        .ask(move |cancel| {
             let (bytes, value) = match render::hover::at(&analysed, byte)? {
                 At::Line(bytes, value) => (bytes, value),
                 At::Kernel(bytes, name) => (
                     bytes,
-                    render::page::of(asker.engine(), &analysed, &name, markdown::summary).ok()?,
+                    render::page::of(asker.engine(), &analysed, &name, markdown::summary, cancel)
+                        .ok()?,
                 ),
             };
             Some((encoding.to_range(analysed.document.rope(), &bytes), value))

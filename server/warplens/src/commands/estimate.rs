@@ -162,6 +162,9 @@ impl Estimate {
         let gpus = self.gpus(&profiles)?;
         let mut config = config::of(&self.file, &profiles);
         self.preprocessing.apply(&mut config.settings);
+        if let [model] = models.as_slice() {
+            config.settings.model = Some(model.name().to_owned());
+        }
         let mut overrides = Overrides {
             argument: LaunchValues {
                 grid: self.grid,
