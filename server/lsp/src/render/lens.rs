@@ -16,16 +16,16 @@ const MOST_NAMED: usize = 3;
 pub fn title(kernel: &PlacedKernel) -> String {
     let analysis = &kernel.analysis;
     let mut parts = vec![gpu_name(&analysis.profile.name).to_owned()];
-    let estimate = analysis.estimates().get(&analysis.model);
+    let estimate = analysis.estimate();
     if let Some(impossible) = &analysis.occupancy.why_impossible {
         parts.push(format!("cannot launch: {impossible}"));
         return parts.join(" · ");
     }
-    match estimate.and_then(|estimate| estimate.time_ms) {
+    match estimate.time_ms {
         Some(time) => parts.push(figure::time(time)),
         None => parts.push("no estimate".to_owned()),
     }
-    if let Some(bottleneck) = estimate.and_then(|estimate| estimate.bottleneck) {
+    if let Some(bottleneck) = estimate.bottleneck {
         parts.push(words(bottleneck.name()));
     }
     parts.push(format!(
@@ -38,7 +38,7 @@ pub fn title(kernel: &PlacedKernel) -> String {
         registers(said, source)
     }));
     let detail = |name: &str| {
-        let shown = estimate.and_then(|estimate| estimate.detail.get(name));
+        let shown = estimate.detail.get(name);
         shown
             .or_else(|| analysis.estimates().get(&ModelId::MwpCwp)?.detail.get(name))
             .copied()

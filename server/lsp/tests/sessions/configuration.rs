@@ -405,3 +405,33 @@ async fn hints_and_lenses_can_be_switched_off() {
     assert_eq!(client.ask("textDocument/inlayHint", hints).await, json!([]));
     client.finish().await;
 }
+
+/// A model that simulates refines what is shown once it has run; until then the analytical answer stands.
+#[tokio::test]
+async fn a_model_that_simulates_refines_the_lens() {
+    let project = Project::new("gpu = \"gtx-280\"\nmodel = \"timing\"\n");
+    let refreshes = json!({"workspace": {"codeLens": {"refreshSupport": true}}});
+    let setup = Setup {
+        capabilities: refreshes,
+        ..Setup::default()
+    };
+    let mut client = project.start(setup).await;
+    client
+        .open(&project.kernel(), "cuda-cpp", &strided(32))
+        .await;
+    client.until_asked("workspace/codeLens/refresh").await;
+    let title = lens(&mut client, &project.kernel()).await;
+    let kernel = json!({"uri": project.kernel(), "kernel": "copy"});
+    let page = client.command("warplens.breakdown", kernel).await;
+    let page = page["markdown"].as_str().expect("a page");
+    let row = |model: &str| {
+        let mut rows = page.lines();
+        let row = rows.find(|line| line.starts_with(&format!("| {model} ")));
+        let time = row.and_then(|row| row.split('|').nth(2));
+        time.unwrap_or_else(|| panic!("{model} in {page}")).trim()
+    };
+    let shown = title.split(" · ").nth(1).expect("a time");
+    assert_eq!(shown, row("timing"), "{page}");
+    assert_ne!(shown, row("auto"), "{page}");
+    client.finish().await;
+}
