@@ -1,6 +1,7 @@
 //! The linear model end to end: from a source to the statistics of the papers' example, in numbers and in symbols.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -290,8 +291,9 @@ fn every_kernel_of_ours_has_an_answer() {
 fn a_hundred_lines_take_less_than_a_millisecond() {
     let mut body = String::new();
     for line in 0..49 {
-        body += &format!(
-            "  float v{line} = a[i + {line}] * 2.0f;\n  b[i * {}] = v{line} / 3.0f;\n",
+        let _ = writeln!(
+            body,
+            "  float v{line} = a[i + {line}] * 2.0f;\n  b[i * {}] = v{line} / 3.0f;",
             line % 5 + 1
         );
     }

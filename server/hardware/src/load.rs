@@ -20,9 +20,6 @@ const WEIGHTS: &str = "linear_weights";
 /// The unit of a weight.
 const WEIGHT_UNIT: &str = "ps";
 
-/// The largest weight: a second.
-const LARGEST_WEIGHT: f64 = 1e12;
-
 /// Header keys of every file.
 const TEXTS: [&str; 5] = ["id", "name", "vendor", "architecture", "compute_capability"];
 
@@ -260,11 +257,7 @@ impl Draft {
                 return Err(self.error(file, &path, Some(key.span()), problem));
             };
             let (value, source) = self.members(file, &path, entry, &format!("<{WEIGHT_UNIT}>"))?;
-            let (min, max) = if property == Property::Overlap {
-                (-LARGEST_WEIGHT, 0.0)
-            } else {
-                (0.0, LARGEST_WEIGHT)
-            };
+            let (min, max) = Profile::weight_range(property);
             let Some(number) = number(value.get_ref()).filter(|n| (min..=max).contains(n)) else {
                 let problem = format!("must be a number from {min} to {max} ({WEIGHT_UNIT})");
                 return Err(self.error(file, &path, Some(value.span()), problem));

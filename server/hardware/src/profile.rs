@@ -264,6 +264,16 @@ impl Profile {
         [self.max_grid_x, self.max_grid_y, self.max_grid_z].map(u64::from)
     }
 
+    /// The least and the largest price that a property may have, in picoseconds: up to a second, and only what
+    /// overlaps saves.
+    pub fn weight_range(property: Property) -> (f64, f64) {
+        const SECOND: f64 = 1e12;
+        match property {
+            Property::Overlap => (-SECOND, 0.0),
+            _ => (0.0, SECOND),
+        }
+    }
+
     /// SM clock cycles in a second.
     pub fn cycles_per_second(&self) -> f64 {
         self.sm_clock_mhz * 1e6

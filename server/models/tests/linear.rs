@@ -189,7 +189,7 @@ fn strided(bytes: i64, fill: impl Fn(&mut KernelFacts)) -> Property {
     kernel.global(Op::Load, 8.0, 4.0, 32, 3);
     let only = &mut kernel.facts.accesses[0];
     only.pattern = Pattern::Strided;
-    only.index = "2 * threadIdx.x".to_owned();
+    "2 * threadIdx.x".clone_into(&mut only.index);
     only.requests = Some(64.0);
     only.stride = Some(Stride {
         bytes,
@@ -233,7 +233,7 @@ fn accesses_are_classed_by_stride_and_by_what_is_used() {
     });
     assert_eq!(walks, class(Reach::Uncoalesced { quarters: 4 }));
     let by_data = strided(4, |facts| {
-        facts.accesses[0].pattern = Pattern::DataDependent
+        facts.accesses[0].pattern = Pattern::DataDependent;
     });
     assert_eq!(by_data, class(Reach::Uncoalesced { quarters: 1 }));
     let same = strided(0, |facts| facts.accesses[0].pattern = Pattern::Broadcast);

@@ -3,9 +3,9 @@
 //! James Stevens and Andreas Klöckner, "A unified, hardware-fitted, cross-GPU performance model", 2016, and "A
 //! mechanism for balancing accuracy and scope in cross-machine black-box GPU performance modeling", 2020:
 //!
-//! T(n) ≈ Σ α_i p_i(n)
+//! `T(n) ≈ Σ α_i p_i(n)`
 //!
-//! The properties p_i are [`Property`]; a kernel's are in `properties`, their prices α_i in `weights`, how
+//! The properties `p_i` are [`Property`]; a kernel's are in `properties`, their prices `α_i` in `weights`, how
 //! prices come of measurements in [`fit`], and T as a formula in [`function`]. The overlap of loads and stores,
 //! which is not linear in either, is a property of its own: the lesser of both, at a negative price.
 
