@@ -6,14 +6,17 @@
 //! mechanism for balancing accuracy and scope in cross-machine black-box GPU performance modeling", 2020,
 //! section 4. It is asked for when somebody looks, not at each keystroke.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use warplens_ir::{Expr, ExprKind, Type, VarId};
-use warplens_symbolic::{Arena, Guard, Id, Interval, Name, Polynomial, Ratio, Symbol, SymbolKind};
+use warplens_symbolic::{Guard, Id, Interval, Name, Polynomial, Ratio, Symbol, SymbolKind};
 
 use crate::Request;
 use crate::context::Context;
 use crate::execute::{DEFAULT_ARGUMENT, Executor};
-use crate::facts::{BranchKind, OpClass, Site};
+use crate::facts::{BranchKind, Op, OpClass, Operator, Site};
 
 /// The largest value that a 64-bit parameter is thought of with: sums of such stay in reach.
 const LARGEST_PARAMETER: i64 = 1 << 48;
@@ -31,6 +34,35 @@ pub struct Expression {
     pub value: f64,
     /// True where not even the arithmetic of this launch had to be taken as free of wrapping.
     pub proved: bool,
+    count: Polynomial,
+    names: Arc<BTreeMap<Name, String>>,
+}
+
+impl Expression {
+    /// Both together, of one kernel; `None` where that is too long to be read.
+    pub fn plus(&self, other: &Expression) -> Option<Expression> {
+        let count = self.count.add(&other.count)?;
+        Some(Expression {
+            text: count.text(&|name| spelled(&self.names, name))?,
+            value: self.value + other.value,
+            proved: self.proved && other.proved,
+            count,
+            names: Arc::clone(&self.names),
+        })
+    }
+}
+
+/// How often the threads of the launch execute one access of the source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AccessCount {
+    /// Where it stands.
+    pub site: Site,
+    /// What it does.
+    pub op: Op,
+    /// Bytes a thread moves.
+    pub bytes: u32,
+    /// Threads, summed over executions; `None` without a closed form.
+    pub threads: Option<Expression>,
 }
 
 /// What has a closed form; anything else is left out.
@@ -40,6 +72,10 @@ pub struct Expressions {
     pub classes: Vec<(OpClass, Expression)>,
     /// Loops by the place of their branch: how often the body runs over the launch.
     pub loops: Vec<(Site, Expression)>,
+    /// Arithmetic and barriers by kind.
+    pub operators: Vec<(Operator, Expression)>,
+    /// Every access in source order.
+    pub accesses: Vec<AccessCount>,
 }
 
 impl Expressions {
@@ -210,25 +246,43 @@ impl Executor<'_> {
             executor: &self,
             open,
             known: FxHashMap::default(),
+            names: Arc::new(
+                open.values
+                    .keys()
+                    .filter_map(|&name| {
+                        let symbol = self.arena.symbol_named(name)?;
+                        Some((name, self.arena.symbol_name(symbol).to_owned()))
+                    })
+                    .collect(),
+            ),
         };
         let mut found = Expressions::default();
         for class in OpClass::ALL {
-            let mut total = Some(Polynomial::zero());
-            let mut some = false;
-            for (&(context, _), &operations) in
-                self.counts.iter().filter(|((_, of), _)| *of == class)
-            {
-                some |= operations > 0.0;
-                total = total.and_then(|total| {
-                    let whole = operations.fract() == 0.0 && operations < 1e15;
-                    let operations = whole.then_some(operations as i128)?;
-                    let lanes = counter.lanes(context)?;
-                    total.add(&lanes.scale(Ratio::whole(operations))?)
-                });
-            }
-            if some && let Some(expression) = total.and_then(|total| counter.expression(&total)) {
+            let counts = self.counts.iter();
+            let own = counts.filter(|((_, of), _)| *of == class);
+            let contexts = own.map(|(&(context, _), &operations)| (context, operations));
+            if let Some(expression) = counter.total(contexts) {
                 found.classes.push((class, expression));
             }
+        }
+        let mut operators: BTreeMap<Operator, Vec<(usize, f64)>> = BTreeMap::new();
+        for (&(context, _, operator), &operations) in &self.operators {
+            let contexts = operators.entry(operator).or_default();
+            contexts.push((context, operations));
+        }
+        for (operator, contexts) in operators {
+            if let Some(expression) = counter.total(contexts.into_iter()) {
+                found.operators.push((operator, expression));
+            }
+        }
+        for draft in &self.accesses {
+            let lanes = counter.lanes(draft.context);
+            found.accesses.push(AccessCount {
+                site: draft.site,
+                op: draft.op,
+                bytes: draft.bytes,
+                threads: lanes.and_then(|lanes| counter.expression(&lanes)),
+            });
         }
         for draft in &self.branches {
             if draft.kind == BranchKind::Loop
@@ -251,9 +305,24 @@ struct Counter<'a> {
     executor: &'a Executor<'a>,
     open: &'a Open,
     known: FxHashMap<Conditions, Option<Polynomial>>,
+    names: Arc<BTreeMap<Name, String>>,
 }
 
 impl Counter<'_> {
+    /// Operations of so many in each context, all together; `None` where there are none.
+    fn total(&mut self, contexts: impl Iterator<Item = (usize, f64)>) -> Option<Expression> {
+        let mut total = Polynomial::zero();
+        let mut some = false;
+        for (context, operations) in contexts {
+            some |= operations > 0.0;
+            let whole = operations.fract() == 0.0 && operations < 1e15;
+            let operations = whole.then_some(operations as i128)?;
+            let lanes = self.lanes(context)?;
+            total = total.add(&lanes.scale(Ratio::whole(operations))?)?;
+        }
+        some.then(|| self.expression(&total)).flatten()
+    }
+
     /// Threads that come by, over the launch.
     fn lanes(&mut self, context: usize) -> Option<Polynomial> {
         let Context {
@@ -288,18 +357,17 @@ impl Counter<'_> {
         let value = count.evaluate(&|name| self.open.values.get(&name).copied().map(i128::from))?;
         let value = value.as_whole().filter(|value| *value >= 0)?;
         Some(Expression {
-            text: count.text(&|name| spelled(&self.executor.arena, name))?,
+            text: count.text(&|name| spelled(&self.names, name))?,
             value: value as f64,
             proved: !self.open.unwrapped,
+            count: count.clone(),
+            names: Arc::clone(&self.names),
         })
     }
 }
 
-fn spelled(arena: &Arena, name: Name) -> String {
-    match arena.symbol_named(name) {
-        Some(symbol) => arena.symbol_name(symbol).to_owned(),
-        None => "?".to_owned(),
-    }
+fn spelled(names: &BTreeMap<Name, String>, name: Name) -> String {
+    names.get(&name).cloned().unwrap_or_else(|| "?".to_owned())
 }
 
 /// Numbers, variables and operators: nothing that has an effect.

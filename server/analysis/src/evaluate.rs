@@ -9,7 +9,9 @@ use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 use crate::access::{AccessDraft, Unseen, any};
 use crate::branch::BranchDraft;
 use crate::execute::Executor;
-use crate::facts::{Alias, BranchKind, Link, Mix, Op, OpClass, Space, StructField};
+use crate::facts::{
+    Alias, Arithmetic, BranchKind, Link, Mix, Number, Op, OpClass, Operator, Space, StructField,
+};
 use crate::flow::{Draft, compute};
 use crate::value::{Array, ArrayId, Kind, Place, Value};
 
@@ -36,7 +38,7 @@ impl Executor<'_> {
     /// Counts source operations and adds what a compiled kernel issues for them.
     pub(crate) fn operation(
         &mut self,
-        class: OpClass,
+        arithmetic: Arithmetic,
         written: f64,
         issued: &Mix,
         line: u32,
@@ -46,7 +48,13 @@ impl Executor<'_> {
         if self.dry > 0 {
             return;
         }
+        let operator = Operator::Arithmetic(arithmetic);
+        let class = operator.class();
         *self.counts.entry((self.context, class)).or_insert(0.0) += written;
+        if written > 0.0 {
+            let key = (self.context, line, operator);
+            *self.operators.entry(key).or_insert(0.0) += written;
+        }
         if self.counting_only {
             return;
         }
@@ -68,6 +76,16 @@ impl Executor<'_> {
     /// An integer operation: what gives a value that is known already, or once for all iterations, costs
     /// nothing here.
     fn integer(&mut self, result: Option<Id>, line: u32, operands: &mut [&mut Value]) {
+        self.integer_by(Arithmetic::Sum, result, line, operands);
+    }
+
+    fn integer_by(
+        &mut self,
+        kind: fn(Number) -> Arithmetic,
+        result: Option<Id>,
+        line: u32,
+        operands: &mut [&mut Value],
+    ) {
         let fresh = match result {
             Some(id) => self.is_fresh(id),
             None => true,
@@ -76,7 +94,7 @@ impl Executor<'_> {
             int: f64::from(u8::from(fresh)),
             ..Mix::default()
         };
-        self.operation(OpClass::Int, 1.0, &issued, line, operands);
+        self.operation(kind(Number::Integer), 1.0, &issued, line, operands);
         match result {
             Some(id) if fresh => self.dependence.computed(id),
             _ => {}
@@ -109,25 +127,34 @@ impl Executor<'_> {
 
     fn floating(
         &mut self,
+        kind: fn(Number) -> Arithmetic,
         ty: &Type,
         operations: f64,
         instructions: f64,
         line: u32,
         operands: &mut [&mut Value],
     ) {
-        let (class, lanes) = match ty {
-            Type::Vector(element, lanes) => (float_class(element), f64::from(*lanes)),
-            ty => (float_class(ty), 1.0),
+        let (number, lanes) = match ty {
+            Type::Vector(element, lanes) => (number(element), f64::from(*lanes)),
+            ty => (number(ty), 1.0),
         };
         let mut issued = Mix::default();
         let amount = instructions * lanes;
-        match class {
-            OpClass::Fp64 => issued.fp64 = amount,
-            OpClass::Fp16 => issued.fp16 = amount,
-            OpClass::Int => issued.int = amount,
-            _ => issued.fp32 = amount,
+        match number {
+            Number::Double => issued.fp64 = amount,
+            Number::Half => issued.fp16 = amount,
+            Number::Integer => issued.int = amount,
+            Number::Single => issued.fp32 = amount,
         }
-        self.operation(class, operations * lanes, &issued, line, operands);
+        // A function that multiplies and adds is as many of the one as of the other.
+        let products = (operations / 2.0).floor();
+        if products > 0.0 {
+            let none = Mix::default();
+            let product = Arithmetic::Product(number);
+            self.operation(product, products * lanes, &none, line, &mut []);
+        }
+        let rest = (operations - products) * lanes;
+        self.operation(kind(number), rest, &issued, line, operands);
         if amount > 0.0 && self.dry == 0 {
             // The lanes of a vector do not wait for one another.
             self.dependence.is(Link::Add, instructions);
@@ -145,7 +172,7 @@ impl Executor<'_> {
                 conversion: 1.0,
                 ..Mix::default()
             };
-            self.operation(OpClass::Conversion, 1.0, &issued, line, &mut [value]);
+            self.operation(Arithmetic::Conversion, 1.0, &issued, line, &mut [value]);
         }
     }
 
@@ -275,7 +302,14 @@ impl Executor<'_> {
                     }
                     UnaryOp::Neg => {
                         let uniform = self.is_uniform(&value);
-                        self.floating(&expression.ty, 1.0, 0.0, line, &mut [&mut value]);
+                        self.floating(
+                            Arithmetic::Sum,
+                            &expression.ty,
+                            1.0,
+                            0.0,
+                            line,
+                            &mut [&mut value],
+                        );
                         Value {
                             uniform,
                             kind: Kind::Data,
@@ -328,7 +362,14 @@ impl Executor<'_> {
                     Kind::Data => Value::data(before.uniform),
                 };
                 if target.ty.is_float() {
-                    self.floating(&target.ty, 1.0, 1.0, line, &mut [&mut before]);
+                    self.floating(
+                        Arithmetic::Sum,
+                        &target.ty,
+                        1.0,
+                        1.0,
+                        line,
+                        &mut [&mut before],
+                    );
                 } else {
                     let id = match after.kind {
                         Kind::Int(id) | Kind::Pointer(_, id) => Some(id),
@@ -450,7 +491,13 @@ impl Executor<'_> {
                 int: f64::from(u8::from(self.is_fresh(id))),
                 ..Mix::default()
             };
-            self.operation(OpClass::Int, 0.0, &issued, line, &mut []);
+            self.operation(
+                Arithmetic::Sum(Number::Integer),
+                0.0,
+                &issued,
+                line,
+                &mut [],
+            );
         }
         Value::int(result)
     }
@@ -532,7 +579,7 @@ impl Executor<'_> {
                     .iter_mut()
                     .flat_map(|value| std::mem::take(&mut value.loads))
                     .collect();
-                self.floating(&operand_type, 1.0, 0.0, line, &mut []);
+                self.floating(Arithmetic::Sum, &operand_type, 1.0, 0.0, line, &mut []);
                 if is_product(left) {
                     self.dependence.fuse(a.origin, b.origin);
                 } else {
@@ -542,7 +589,14 @@ impl Executor<'_> {
                     compute(&mut self.flow, line, &Mix::default(), &needs, 0.0);
                 }
             } else {
-                self.floating(&operand_type, 1.0, instructions, line, &mut both);
+                self.floating(
+                    kind_of(op),
+                    &operand_type,
+                    1.0,
+                    instructions,
+                    line,
+                    &mut both,
+                );
                 if self.dry == 0 && matches!(operand_type, Type::Float { .. } | Type::Vector(..)) {
                     match op {
                         IrOp::Mul => self.dependence.is(Link::Multiply, instructions),
@@ -555,7 +609,13 @@ impl Executor<'_> {
                         sfu: 1.0,
                         ..Mix::default()
                     };
-                    self.operation(OpClass::Sfu, 0.0, &issued, line, &mut []);
+                    self.operation(
+                        Arithmetic::Special(Number::Single),
+                        0.0,
+                        &issued,
+                        line,
+                        &mut [],
+                    );
                 }
             }
             if comparison {
@@ -608,7 +668,7 @@ impl Executor<'_> {
         if bare {
             let uniform = self.is_uniform(&a) && self.is_uniform(&b);
             let id = self.unknown_of(&[x, y], uniform);
-            self.integer(Some(id), line, &mut [&mut a, &mut b]);
+            self.integer_by(kind_of(op), Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
         let (x, y) = if operand_type == Type::SIZE && hangs_on_sign && comparison {
@@ -619,7 +679,7 @@ impl Executor<'_> {
         if let Some(why) = self.undefined(op, ty, y) {
             let uniform = !self.arena.varies_by_lane(x);
             let id = self.without_value(uniform, why);
-            self.integer(Some(id), line, &mut [&mut a, &mut b]);
+            self.integer_by(kind_of(op), Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
         let raw = match op {
@@ -645,7 +705,7 @@ impl Executor<'_> {
             self.doubt(op, ty, y, raw);
         }
         let result = if comparison { raw } else { self.wrap(ty, raw) };
-        self.integer(Some(result), line, &mut [&mut a, &mut b]);
+        self.integer_by(kind_of(op), Some(result), line, &mut [&mut a, &mut b]);
         Value::int(result)
     }
 
@@ -845,7 +905,13 @@ impl Executor<'_> {
                 int: 1.0,
                 ..Mix::default()
             };
-            self.operation(OpClass::Int, 0.0, &issued, line, &mut [&mut test]);
+            self.operation(
+                Arithmetic::Sum(Number::Integer),
+                0.0,
+                &issued,
+                line,
+                &mut [&mut test],
+            );
         }
         match (x.kind, y.kind, &whole.ty) {
             (Kind::Int(p), Kind::Int(q), Type::Int { .. }) => {
@@ -1041,7 +1107,7 @@ impl Executor<'_> {
                 let (x, y) = (self.as_int(&values[0]), self.as_int(&values[1]));
                 let result = self.product24(&whole.ty, x, y);
                 let mut operands: Vec<&mut Value> = values.iter_mut().collect();
-                self.integer(Some(result), line, &mut operands);
+                self.integer_by(Arithmetic::Product, Some(result), line, &mut operands);
                 Value::int(result)
             }
             Function::Bits(bits) => {
@@ -1061,6 +1127,7 @@ impl Executor<'_> {
             Function::Math(MathClass::Float(operations), _) => {
                 let instructions = f64::from(operations.div_ceil(2));
                 self.floating(
+                    Arithmetic::Sum,
                     &whole.ty,
                     f64::from(*operations),
                     instructions,
@@ -1095,7 +1162,13 @@ impl Executor<'_> {
                         ..Mix::default()
                     }
                 };
-                self.operation(OpClass::Sfu, 1.0, &issued, line, &mut operands);
+                self.operation(
+                    Arithmetic::Special(number(&whole.ty)),
+                    1.0,
+                    &issued,
+                    line,
+                    &mut operands,
+                );
                 Value::data(uniform)
             }
             Function::Math(MathClass::Int(operations), _) => {
@@ -1104,7 +1177,7 @@ impl Executor<'_> {
                     ..Mix::default()
                 };
                 self.operation(
-                    OpClass::Int,
+                    Arithmetic::Sum(Number::Integer),
                     f64::from(*operations),
                     &issued,
                     line,
@@ -1120,7 +1193,7 @@ impl Executor<'_> {
                     fp16: 8.0,
                     ..Mix::default()
                 };
-                self.operation(OpClass::Tensor, 1.0, &issued, line, &mut operands);
+                self.operation(Arithmetic::Matrix, 1.0, &issued, line, &mut operands);
                 Value::data(false)
             }
             Function::Math(MathClass::Convert, _) => {
@@ -1128,7 +1201,7 @@ impl Executor<'_> {
                     conversion: 1.0,
                     ..Mix::default()
                 };
-                self.operation(OpClass::Conversion, 1.0, &issued, line, &mut operands);
+                self.operation(Arithmetic::Conversion, 1.0, &issued, line, &mut operands);
                 if whole.ty.is_int() {
                     let id = self.unknown(true, uniform);
                     Value::int(id)
@@ -1141,7 +1214,13 @@ impl Executor<'_> {
                     int: 1.0,
                     ..Mix::default()
                 };
-                self.operation(OpClass::Int, 1.0, &issued, line, &mut operands);
+                self.operation(
+                    Arithmetic::Sum(Number::Integer),
+                    1.0,
+                    &issued,
+                    line,
+                    &mut operands,
+                );
                 let id = self.unknown(true, false);
                 if whole.ty.is_int() {
                     Value::int(id)
@@ -1752,12 +1831,21 @@ fn of_type(value: i64, bits: u8, signed: bool) -> i64 {
     }
 }
 
-fn float_class(ty: &Type) -> OpClass {
+/// What an operator between two numbers is.
+fn kind_of(op: IrOp) -> fn(Number) -> Arithmetic {
+    match op {
+        IrOp::Mul => Arithmetic::Product,
+        IrOp::Div | IrOp::Rem => Arithmetic::Quotient,
+        _ => Arithmetic::Sum,
+    }
+}
+
+fn number(ty: &Type) -> Number {
     match ty {
-        Type::Float { bits: 64 } => OpClass::Fp64,
-        Type::Float { bits: 16 } => OpClass::Fp16,
-        Type::Int { .. } => OpClass::Int,
-        _ => OpClass::Fp32,
+        Type::Float { bits: 64 } => Number::Double,
+        Type::Float { bits: 16 } => Number::Half,
+        Type::Int { .. } => Number::Integer,
+        _ => Number::Single,
     }
 }
 

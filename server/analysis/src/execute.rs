@@ -1,5 +1,7 @@
 //! Statements of the kernel, executed symbolically.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_hardware::Profile;
 use warplens_ir::{
@@ -15,8 +17,8 @@ use crate::counts::Open;
 use crate::dependence::{Graph, Origin, latency_on};
 use crate::env::{Changes, Env};
 use crate::facts::{
-    Assumption, BranchKind, CopiedLine, Count, KernelFacts, Mix, NotUnderstood, OpClass,
-    SharedArray, Site, Source,
+    Arithmetic, Assumption, BranchKind, CopiedLine, Count, KernelFacts, Mix, NotUnderstood,
+    OpClass, Operation, Operator, SharedArray, Site, Source,
 };
 use crate::flow::{self, Draft, compute};
 use crate::lockstep;
@@ -80,6 +82,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) ways: Vec<WayDraft>,
     pub(crate) barriers: Vec<BarrierDraft>,
     pub(crate) counts: FxHashMap<(usize, OpClass), f64>,
+    /// Those that are no accesses and no branches, by context, line and kind.
+    pub(crate) operators: FxHashMap<(usize, u32, Operator), f64>,
     pub(crate) static_operations: u32,
     /// Values already computed, by the loop they were computed in.
     pub(crate) computed: FxHashSet<(Option<Symbol>, Id)>,
@@ -206,6 +210,7 @@ impl<'a> Executor<'a> {
             ways: Vec::new(),
             barriers: Vec::new(),
             counts: FxHashMap::default(),
+            operators: FxHashMap::default(),
             static_operations: 0,
             computed: FxHashSet::default(),
             addressed: FxHashSet::default(),
@@ -528,6 +533,10 @@ impl<'a> Executor<'a> {
                         .counts
                         .entry((self.context, OpClass::Barrier))
                         .or_insert(0.0) += 1.0;
+                    *self
+                        .operators
+                        .entry((self.context, line, Operator::Barrier))
+                        .or_insert(0.0) += 1.0;
                     self.barriers.push(BarrierDraft {
                         site: statement.site,
                         context: self.context,
@@ -553,7 +562,13 @@ impl<'a> Executor<'a> {
                 conversion: 1.0,
                 ..Mix::default()
             };
-            self.operation(OpClass::Conversion, 1.0, &issued, line, &mut [&mut value]);
+            self.operation(
+                Arithmetic::Conversion,
+                1.0,
+                &issued,
+                line,
+                &mut [&mut value],
+            );
         }
         match (to, value.kind) {
             (Type::Int { .. }, Kind::Int(id)) => {
@@ -950,6 +965,7 @@ impl<'a> Executor<'a> {
         constraints.dedup();
         let assumed = block_assumed || grid_assumed || !taken.is_empty();
         let counts = self.sum_counts(&executions, assumed);
+        let operations = self.sum_operations(&executions);
         let mut assumptions = self.assumptions();
         assumptions.append(&mut self.guesses);
         let static_shared_bytes = self.static_shared_bytes();
@@ -973,6 +989,7 @@ impl<'a> Executor<'a> {
             accesses,
             branches,
             counts,
+            operations,
             flow,
             ways,
             dependence,
@@ -1059,6 +1076,26 @@ impl<'a> Executor<'a> {
             }
         }
         counts
+    }
+
+    fn sum_operations(&self, executions: &[Executions]) -> Vec<Operation> {
+        let mut sums: BTreeMap<(u32, Operator), (f64, f64)> = BTreeMap::new();
+        // In a fixed order, so that sums are the same every time.
+        let mut counted: Vec<_> = self.operators.iter().collect();
+        counted.sort_unstable_by_key(|(key, _)| **key);
+        for (&(context, line, operator), &operations) in counted {
+            let (threads, warps) = sums.entry((line, operator)).or_default();
+            *threads += operations * executions[context].lanes;
+            *warps += operations * executions[context].warps;
+        }
+        sums.into_iter()
+            .map(|((line, operator), (threads, warps))| Operation {
+                operator,
+                line,
+                threads,
+                warps,
+            })
+            .collect()
     }
 
     fn assumptions(&self) -> Vec<Assumption> {

@@ -5,6 +5,7 @@
 //! space move the kernel's text.
 
 use warplens_hardware::Pipe;
+pub use warplens_hardware::{Arithmetic, Number};
 pub use warplens_ir::{CalleeLine, Launch, NotUnderstood, Places, Site, Source, Span};
 
 /// How far a figure can be trusted.
@@ -537,6 +538,50 @@ pub struct Count {
     pub complete: bool,
 }
 
+/// What a source operation is that is no access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operator {
+    /// Arithmetic.
+    Arithmetic(Arithmetic),
+    /// A block-wide barrier.
+    Barrier,
+}
+
+impl Operator {
+    /// The class that it is counted in.
+    pub fn class(self) -> OpClass {
+        match self {
+            Operator::Arithmetic(arithmetic) => match arithmetic {
+                Arithmetic::Special(_) => OpClass::Sfu,
+                Arithmetic::Conversion => OpClass::Conversion,
+                Arithmetic::Matrix => OpClass::Tensor,
+                Arithmetic::Sum(of) | Arithmetic::Product(of) | Arithmetic::Quotient(of) => {
+                    match of {
+                        Number::Half => OpClass::Fp16,
+                        Number::Single => OpClass::Fp32,
+                        Number::Double => OpClass::Fp64,
+                        Number::Integer => OpClass::Int,
+                    }
+                }
+            },
+            Operator::Barrier => OpClass::Barrier,
+        }
+    }
+}
+
+/// Operations of one kind on one source line, over the launch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Operation {
+    /// What they are.
+    pub operator: Operator,
+    /// Source line, as sites number it.
+    pub line: u32,
+    /// Threads that execute one, summed over operations.
+    pub threads: f64,
+    /// Warps of which some thread does.
+    pub warps: f64,
+}
+
 /// Instructions one warp issues for a stretch of straight code, by pipe. Numbers are per execution of the
 /// stretch by one warp, after what any compiler does (contraction to FMA, loop-invariant code outside).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -724,6 +769,8 @@ pub struct KernelFacts {
     pub branches: Vec<Branch>,
     /// Operations over the launch.
     pub counts: Vec<Count>,
+    /// The same of arithmetic and barriers by kind and line, in the order of lines.
+    pub operations: Vec<Operation>,
     /// The average warp's work.
     pub flow: Vec<Node>,
     /// How warps go on at each [`warplens_ir::Control`] of the kernel, by its number; `None` where the analysis

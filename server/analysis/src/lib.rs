@@ -25,7 +25,7 @@ mod ways;
 use warplens_hardware::Profile;
 use warplens_ir::Kernel;
 
-pub use counts::{Expression, Expressions, count_expressions};
+pub use counts::{AccessCount, Expression, Expressions, count_expressions};
 use facts::{KernelFacts, Launch};
 
 /// What is asked.

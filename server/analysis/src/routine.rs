@@ -374,6 +374,7 @@ impl Executor<'_> {
         }
         self.guesses.truncate(guesses);
         self.counts.retain(|(of, _), _| *of < contexts);
+        self.operators.retain(|(of, ..), _| *of < contexts);
         self.routines.calls.truncate(calls);
         self.routines.bodies.truncate(body);
         self.routines

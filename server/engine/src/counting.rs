@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use warplens_analysis::facts::{Count, Launch};
 use warplens_analysis::{Expressions, Request, count_expressions};
 use warplens_hardware::Profile;
+use warplens_models::{Estimate, ModelId, linear};
 
 use crate::KernelAnalysis;
 use crate::engine::Lowered;
@@ -58,6 +59,20 @@ impl KernelAnalysis {
     /// Operations and iterations as functions of the parameters. Made when first asked for.
     pub fn expressions(&self) -> &Expressions {
         self.counting.expressions(&self.profile)
+    }
+
+    /// The cycles as a formula: the linear model's in the closed forms of its counts where they have some.
+    pub(crate) fn cycles_function(&self, model: ModelId, estimate: &Estimate) -> Option<String> {
+        let of_counts = || {
+            let made = catch_unwind(AssertUnwindSafe(|| {
+                linear::function(&self.input(), self.expressions())
+            }));
+            made.unwrap_or_default()
+        };
+        let formula = (model == ModelId::Linear && estimate.cycles.is_some())
+            .then(of_counts)
+            .flatten();
+        formula.or_else(|| estimate.cycles_function.clone())
     }
 
     /// A count's formula, where there is one that agrees with what was counted for this launch, and its

@@ -261,7 +261,8 @@ fn result(
     let asked = if models.is_empty() { &known } else { models };
     let said = asked.iter().filter_map(|&model| {
         let estimate = analysis.estimate_by(model, &Cancel::default())?;
-        Some((model.name().to_owned(), self::estimate(&estimate)))
+        let function = analysis.cycles_function(model, &estimate);
+        Some((model.name().to_owned(), self::estimate(&estimate, function)))
     });
     let mut estimates: BTreeMap<String, wire::Estimate> = said.collect();
     widen(&mut estimates);
@@ -497,7 +498,7 @@ fn certainty(certainty: Certainty) -> &'static str {
     }
 }
 
-fn estimate(estimate: &Estimate) -> wire::Estimate {
+fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estimate {
     let Breakdown {
         compute,
         memory_bandwidth,
@@ -510,7 +511,7 @@ fn estimate(estimate: &Estimate) -> wire::Estimate {
     wire::Estimate {
         cycles: estimate.cycles,
         time_ms: estimate.time_ms,
-        cycles_function: estimate.cycles_function.clone(),
+        cycles_function,
         bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),
         breakdown: wire::Breakdown {
             compute,

@@ -12,6 +12,7 @@ mod occupancy;
 mod pipe;
 mod profile;
 mod profiles;
+mod property;
 mod rules;
 mod serial;
 mod shared;
@@ -24,6 +25,7 @@ pub use occupancy::{Limiter, Limits, Occupancy, occupancy, registers_for_blocks}
 pub use pipe::{Pipe, Timing};
 pub use profile::{Figure, KeySpec, Profile, Vendor};
 pub use profiles::Profiles;
+pub use property::{Arithmetic, Direction, Memory, Number, Property, Reach};
 pub use rules::{BankRule, GlobalRule, KernelArguments, RegisterScope, Rule, RuleSpec};
 pub use serial::{atomic_passes, constant_passes};
 pub use shared::{SharedRequest, bank_period, shared_request};

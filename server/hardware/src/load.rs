@@ -8,10 +8,17 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::ProfileError;
 use crate::profile::{Figure, Header, KEYS, KeySpec, Profile, Vendor};
+use crate::property::Property;
 use crate::rules::{BankRule, GlobalRule, KernelArguments, RULES, RegisterScope, Rule, RuleSpec};
 
 /// The version of the file format.
 const SCHEMA: i64 = 1;
+
+/// The table of the linear model's weights.
+const WEIGHTS: &str = "linear_weights";
+
+/// The unit of a weight.
+const WEIGHT_UNIT: &str = "ps";
 
 /// Header keys of every file.
 const TEXTS: [&str; 5] = ["id", "name", "vendor", "architecture", "compute_capability"];
@@ -32,6 +39,7 @@ struct Draft {
     texts: BTreeMap<&'static str, At<String>>,
     rules: BTreeMap<&'static str, At<Rule>>,
     figures: BTreeMap<&'static str, At<Figure>>,
+    weights: BTreeMap<Property, Figure>,
 }
 
 /// The profile in `text`, completed from the architecture of its name among `architectures`
@@ -99,6 +107,8 @@ impl Draft {
             } else if let Some(known) = KEYS.iter().find(|known| known.name == name) {
                 let figure = self.figure(file, known, value)?;
                 self.figures.entry(known.name).or_insert(figure);
+            } else if name == WEIGHTS {
+                self.weights(file, value)?;
             } else {
                 return Err(self.error(file, name, Some(key.span()), unknown_key(name)));
             }
@@ -228,6 +238,39 @@ impl Draft {
         })
     }
 
+    /// The table `[linear_weights]`: a figure a property, the device's own before the architecture's.
+    fn weights(&mut self, file: usize, table: &Spanned<DeValue<'_>>) -> Result<(), ProfileError> {
+        let Some(entries) = table.get_ref().as_table() else {
+            let problem = format!("must be a table of properties, as in `[{WEIGHTS}]`");
+            return Err(self.error(file, WEIGHTS, Some(table.span()), problem));
+        };
+        for (key, entry) in entries {
+            let name: &str = key.get_ref();
+            let path = format!("{WEIGHTS}.{name}");
+            let Some(property) = Property::named(name) else {
+                let problem = match nearest(name, Property::all().map(|known| known.to_string())) {
+                    Some(near) => format!("is not a property of the linear model; `{near}` is"),
+                    None => "is not a property of the linear model; docs/models/linear.md lists \
+                             them"
+                        .to_owned(),
+                };
+                return Err(self.error(file, &path, Some(key.span()), problem));
+            };
+            let (value, source) = self.members(file, &path, entry, &format!("<{WEIGHT_UNIT}>"))?;
+            let (min, max) = Profile::weight_range(property);
+            let Some(number) = number(value.get_ref()).filter(|n| (min..=max).contains(n)) else {
+                let problem = format!("must be a number from {min} to {max} ({WEIGHT_UNIT})");
+                return Err(self.error(file, &path, Some(value.span()), problem));
+            };
+            self.weights.entry(property).or_insert(Figure {
+                value: number,
+                unit: WEIGHT_UNIT,
+                source,
+            });
+        }
+        Ok(())
+    }
+
     fn need_text(&self, key: &'static str, hint: &str) -> Result<String, ProfileError> {
         self.texts
             .get(key)
@@ -312,7 +355,8 @@ impl Draft {
             .rules
             .iter()
             .map(|(key, at)| ((*key).to_owned(), at.value.clone()));
-        Profile::assemble(header, figures.collect(), rules.collect()).map_err(|key| {
+        let (figures, rules) = (figures.collect(), rules.collect());
+        Profile::assemble(header, figures, rules, self.weights.clone()).map_err(|key| {
             let (name, unit) = (key.name, key.unit);
             let inherited = if inherits {
                 String::new()
@@ -415,21 +459,29 @@ fn one_of(choices: &[&str]) -> String {
 fn unknown_key(name: &str) -> String {
     let known = TEXTS
         .into_iter()
+        .chain([WEIGHTS])
         .chain(RULES.iter().map(|rule| rule.name))
         .chain(KEYS.iter().map(|key| key.name));
-    let squeezed = |text: &str| text.replace('_', "");
-    let near = known
-        .clone()
-        .find(|key| squeezed(key) == squeezed(name))
-        .or_else(|| {
-            known
-                .map(|key| (crate::profiles::edits(name, key), key))
-                .min()
-                .filter(|(edits, _)| *edits <= name.len().max(3) / 3)
-                .map(|(_, key)| key)
-        });
-    match near {
+    match nearest(name, known) {
         Some(key) => format!("is not a key of a profile; `{key}` is"),
         None => "is not a key of a profile; hw-profiles/README.md lists them".to_owned(),
     }
+}
+
+/// The name that was probably meant.
+fn nearest<T: AsRef<str>>(name: &str, known: impl Iterator<Item = T>) -> Option<String> {
+    let squeezed = |text: &str| text.replace('_', "");
+    let known: Vec<T> = known.collect();
+    if let Some(same) = known
+        .iter()
+        .find(|key| squeezed(key.as_ref()) == squeezed(name))
+    {
+        return Some(same.as_ref().to_owned());
+    }
+    known
+        .iter()
+        .map(|key| (crate::profiles::edits(name, key.as_ref()), key.as_ref()))
+        .min()
+        .filter(|(edits, _)| *edits <= name.len().max(3) / 3)
+        .map(|(_, key)| key.to_owned())
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use crate::property::Property;
 use crate::rules::{BankRule, GlobalRule, KernelArguments, RULES, RegisterScope, Rule, RuleSpec};
 
 /// Who makes the GPU.
@@ -157,6 +158,9 @@ macro_rules! profile {
             /// Where kernel arguments live.
             pub kernel_arguments: KernelArguments,
             $($(#[doc = $about])+ pub $name: $kind,)+
+            /// What one unit of a property costs (table `[linear_weights]`), in picoseconds of the whole device;
+            /// empty where nobody fitted the linear model to this GPU.
+            pub linear_weights: BTreeMap<Property, Figure>,
             pub(crate) figures: BTreeMap<String, Figure>,
             pub(crate) rules: BTreeMap<String, Rule>,
         }
@@ -178,6 +182,7 @@ macro_rules! profile {
                 header: Header,
                 figures: BTreeMap<String, Figure>,
                 rules: BTreeMap<String, Rule>,
+                linear_weights: BTreeMap<Property, Figure>,
             ) -> Result<Self, &'static KeySpec> {
                 let value = |name: &str| figures.get(name).map(|figure| figure.value);
                 let missing = |name: &str| {
@@ -195,6 +200,7 @@ macro_rules! profile {
                     kernel_arguments: header.kernel_arguments,
                     $($name: <$kind as Field>::take(value(stringify!($name)))
                         .ok_or_else(|| missing(stringify!($name)))?,)+
+                    linear_weights,
                     figures,
                     rules,
                 })
@@ -256,6 +262,16 @@ impl Profile {
     /// Most blocks of a grid in x, y and z.
     pub fn max_grid(&self) -> [u64; 3] {
         [self.max_grid_x, self.max_grid_y, self.max_grid_z].map(u64::from)
+    }
+
+    /// The least and the largest price that a property may have, in picoseconds: up to a second, and only what
+    /// overlaps saves.
+    pub fn weight_range(property: Property) -> (f64, f64) {
+        const SECOND: f64 = 1e12;
+        match property {
+            Property::Overlap => (-SECOND, 0.0),
+            _ => (0.0, SECOND),
+        }
     }
 
     /// SM clock cycles in a second.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use warplens_hardware::{Profile, Profiles};
+use warplens_hardware::{Profile, Profiles, Property};
 
 const SCHEMA: &str = "docs/schemas/profile.schema.json";
 const README: &str = "hw-profiles/README.md";
@@ -65,6 +65,24 @@ fn schema() -> Value {
         let value = json!({"type": kind, "minimum": key.min, "maximum": key.max});
         properties.insert(key.name.into(), entry(value, &about));
     }
+    let weight = |property| {
+        let (min, max) = Profile::weight_range(property);
+        let value = json!({"type": "number", "minimum": min, "maximum": max});
+        entry(value, "What one unit costs. Unit: ps.")
+    };
+    let names: Vec<String> = Property::all().map(|known| known.to_string()).collect();
+    let overlap = Property::Overlap.to_string();
+    properties.insert(
+        "linear_weights".into(),
+        json!({
+            "type": "object",
+            "description": "Fitted weights of the linear model (docs/models/linear.md): what one \
+                            unit of a property costs the whole device.",
+            "propertyNames": {"enum": names},
+            "properties": {overlap: weight(Property::Overlap)},
+            "additionalProperties": weight(Property::Launch)
+        }),
+    );
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "warplens hardware profile",

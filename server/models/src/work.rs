@@ -148,6 +148,18 @@ impl<'a> Work<'a> {
         self.input.without.contains(&factor)
     }
 
+    /// True where the caller imagines an access ideal.
+    pub fn is_ideal(&self, access: usize) -> bool {
+        self.input.ideal_access == Some(access)
+    }
+
+    /// Passes of a request to shared memory if its lanes met in no bank.
+    pub fn conflict_free_passes(&self, access: usize) -> f64 {
+        let access = &self.input.facts.accesses[access];
+        finite(access.ideal_passes_per_request)
+            .unwrap_or_else(|| conflict_free_passes(self.profile(), access.bytes_per_lane))
+    }
+
     /// How a split warp's two sides add up.
     pub fn branching(&self) -> Branching {
         if self.is_without(Factor::Divergence) {

@@ -342,7 +342,11 @@ fn a_launch_that_cannot_run_says_why() {
 #[test]
 fn a_kernel_without_work_takes_the_launch() {
     let target = Target::new("a100-sxm4-40gb");
-    for model in ModelId::ALL {
+    // The linear model has a price for starting blocks, which is not the launch's.
+    let others = ModelId::ALL
+        .into_iter()
+        .filter(|&model| model != ModelId::Linear);
+    for model in others {
         let estimate = target.estimate(model, &Kernel::new([64, 1, 1], [256, 1, 1]).facts);
         assert_eq!(estimate.cycles, Some(0.0), "{}", model.name());
         assert_eq!(estimate.bottleneck, Some(Bottleneck::Launch));

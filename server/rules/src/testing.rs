@@ -39,6 +39,7 @@ impl Kernel {
             accesses: Vec::new(),
             branches: Vec::new(),
             counts: Vec::new(),
+            operations: Vec::new(),
             flow: Vec::new(),
             ways: Vec::new(),
             dependence: Dependence::default(),
