@@ -49,8 +49,8 @@ pub(crate) struct Exits {
 
 pub(crate) struct Executor<'a> {
     pub(crate) kernel: &'a Kernel,
-    profile: &'a Profile,
-    request: &'a Request<'a>,
+    pub(crate) profile: &'a Profile,
+    pub(crate) request: &'a Request<'a>,
     pub(crate) arguments: &'a [(String, i64, bool)],
     pub(crate) arena: Arena,
     pub(crate) domain: Domain,
@@ -110,6 +110,8 @@ pub(crate) struct Executor<'a> {
     returns_by_data: bool,
     /// Where the value of the innermost switch stands, and its branch.
     switch: Option<(Site, usize)>,
+    /// Branches that given contents of memory decided: nothing is assumed of them.
+    pub(crate) decided: FxHashSet<usize>,
 }
 
 impl<'a> Executor<'a> {
@@ -168,6 +170,7 @@ impl<'a> Executor<'a> {
         });
         let counters = block.iter().filter_map(|&id| arena.as_symbol(id)).collect();
         let top = Context {
+            parent: None,
             counters,
             guards: Vec::new(),
             warp_factor: 1.0,
@@ -225,6 +228,7 @@ impl<'a> Executor<'a> {
             originals: None,
             copied_lines: Vec::new(),
             copies_known: FxHashMap::default(),
+            decided: FxHashSet::default(),
         }
     }
 
@@ -322,7 +326,10 @@ impl<'a> Executor<'a> {
     // ---- contexts ------------------------------------------------------------------------------
 
     pub(crate) fn push_context(&mut self, context: Context) -> usize {
-        self.contexts.push(context);
+        self.contexts.push(Context {
+            parent: Some(self.context),
+            ..context
+        });
         self.contexts.len() - 1
     }
 
@@ -851,7 +858,7 @@ impl<'a> Executor<'a> {
 
     fn facts(mut self) -> KernelFacts {
         let budget = Budget::new();
-        let executions = self.executions(&budget);
+        let mut executions = self.executions(&budget);
         let launch = self.request.launch;
         let block_assumed = launch.block_source.is_assumption();
         let grid_assumed = launch.grid_source.is_assumption();
@@ -936,7 +943,10 @@ impl<'a> Executor<'a> {
             .map(|draft| measure.branch(draft))
             .collect();
         measure.hazards(&self.barriers, &mut branches);
-        if !(block_assumed || grid_assumed) && taken.is_empty() {
+        let assumed = block_assumed || grid_assumed || !taken.is_empty();
+        if !self.request.contents.is_empty() {
+            self.run_on_contents(assumed, &mut accesses, &mut branches, &mut executions);
+        } else if !assumed {
             self.count_what_is_open(&mut accesses, &mut branches);
         }
 
@@ -948,7 +958,6 @@ impl<'a> Executor<'a> {
             .collect();
         constraints.sort_unstable();
         constraints.dedup();
-        let assumed = block_assumed || grid_assumed || !taken.is_empty();
         let counts = self.sum_counts(&executions, assumed);
         let mut assumptions = self.assumptions();
         assumptions.append(&mut self.guesses);
@@ -1008,12 +1017,13 @@ impl<'a> Executor<'a> {
         if self.has_losses() || !(open_access || open_branch) {
             return;
         }
-        let Some(record) = lockstep::run(
-            self.kernel,
-            self.profile,
-            &self.request.launch,
-            self.arguments,
-        ) else {
+        let Some(record) = lockstep::run(&lockstep::Question {
+            kernel: self.kernel,
+            profile: self.profile,
+            launch: &self.request.launch,
+            arguments: self.arguments,
+            contents: &[],
+        }) else {
             return;
         };
         let ways = self.routines.ways();
@@ -1137,7 +1147,8 @@ impl<'a> Executor<'a> {
             );
         }
         let mut stated: Vec<From> = Vec::new();
-        for branch in &self.branches {
+        let undecided = self.branches.iter().enumerate();
+        for (_, branch) in undecided.filter(|(at, _)| !self.decided.contains(at)) {
             let data = branch.kind != BranchKind::Loop
                 && branch
                     .condition

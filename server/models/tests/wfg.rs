@@ -27,6 +27,8 @@ fn figure_1() -> (Kernel, Parameters) {
         bytes: vec![32.0 * 4.0],
         passes: vec![0.0],
         barriers: true,
+        stretches: Vec::new(),
+        branching: Branching::Weighted,
     };
     (kernel, parameters)
 }
