@@ -102,7 +102,7 @@ impl KernelAnalysis {
         })
     }
 
-    fn input(&self) -> Input<'_> {
+    pub(crate) fn input(&self) -> Input<'_> {
         Input {
             facts: &self.facts,
             profile: &self.profile,

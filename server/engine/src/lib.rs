@@ -12,6 +12,7 @@ mod engine;
 mod estimates;
 mod executed;
 mod fixes;
+mod graph;
 mod hosts;
 mod launch;
 mod macros;
@@ -41,6 +42,7 @@ use warplens_toolchain::Said;
 pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
 pub use executed::Executed;
+pub use graph::WorkFlow;
 pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
 
 /// Values given from outside the file for this session or this command.

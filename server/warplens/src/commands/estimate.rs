@@ -1,7 +1,7 @@
 //! `warplens estimate`: the full prediction of the kernels in a file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use warplens_engine::wire::EstimateDocument;
 use warplens_engine::{Cancel, Engine, LaunchValues, Overrides};
 use warplens_hardware::Profiles;
 use warplens_models::{Factor, ModelId};
-use warplens_report::estimate as page;
+use warplens_report::{estimate as page, graph};
 
 use crate::assembly::{self, Assembly};
 use crate::output::{self, Colour};
@@ -185,6 +185,9 @@ impl Estimate {
             ..Overrides::default()
         };
         if let Some(kind) = Assembly::of(&self.file) {
+            if self.graph.is_some() || !self.data.is_empty() {
+                bail!("--graph and --data need the source, and this is compiled code");
+            }
             let assembled = assembly::read(&self.file, kind, self.compiler.as_deref())?;
             return Engine::new(profiles)
                 .estimate_assembled(
@@ -219,7 +222,39 @@ impl Estimate {
             )
             .map_err(|message| anyhow!(message))?;
         document.diagnostics.splice(0..0, config.diagnostics);
+        if let Some(out) = &self.graph {
+            if gpus.len() > 1 {
+                bail!("--graph draws for one GPU: {} are given", gpus.len());
+            }
+            let settings = Settings {
+                gpu: gpus.first().cloned().or(config.settings.gpu.clone()),
+                ..config.settings.clone()
+            };
+            self.draw(&engine, &source, &settings, &overrides, out)?;
+        }
         Ok(document)
+    }
+
+    /// Writes the picture of `--graph`.
+    fn draw(
+        &self,
+        engine: &Engine,
+        source: &input::Source,
+        settings: &Settings,
+        overrides: &Overrides,
+        out: &Path,
+    ) -> anyhow::Result<()> {
+        let flow = engine
+            .work_flow(
+                &source.document,
+                &self.file,
+                settings,
+                overrides,
+                &self.kernel,
+            )
+            .map_err(|message| anyhow!(message))?;
+        std::fs::write(out, graph::svg(&flow))
+            .map_err(|error| anyhow!("{}: the graph was not written: {error}", out.display()))
     }
 
     fn refuse_unknown_kernels(
