@@ -1,0 +1,186 @@
+//! Orderings of kernels that the papers measured, by their own models on the GPUs that they measured on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use warplens_engine::settings::Settings;
+use warplens_engine::wire::{Estimate, KernelResult};
+use warplens_engine::{Engine, LaunchValues, Overrides};
+use warplens_hardware::Profiles;
+use warplens_syntax::{Document, Language};
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(Profiles::builtin()));
+
+/// A kernel of `tests/kernels` under a launch.
+struct Launched<'a> {
+    file: &'a str,
+    kernel: &'a str,
+    gpu: &'a str,
+    launch: LaunchValues,
+    contents: BTreeMap<String, Arc<[u8]>>,
+}
+
+impl<'a> Launched<'a> {
+    fn new(gpu: &'a str, file: &'a str, kernel: &'a str) -> Launched<'a> {
+        Launched {
+            file,
+            kernel,
+            gpu,
+            launch: LaunchValues::default(),
+            contents: BTreeMap::new(),
+        }
+    }
+
+    fn blocks(mut self, grid: [u64; 3], block: [u64; 3]) -> Self {
+        self.launch.grid = Some(grid);
+        self.launch.block = Some(block);
+        self
+    }
+
+    fn shared(mut self, bytes: u64) -> Self {
+        self.launch.dynamic_shared_bytes = Some(bytes);
+        self
+    }
+
+    fn argument(mut self, name: &str, value: i64) -> Self {
+        self.launch.args.insert(name.to_owned(), value);
+        self
+    }
+
+    fn result(self) -> KernelResult {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+        let path = path.join(self.file);
+        let text = std::fs::read_to_string(&path).expect("one of our kernels");
+        let overrides = Overrides {
+            argument: self.launch,
+            contents: self.contents,
+            ..Overrides::default()
+        };
+        let mut document = ENGINE
+            .estimate(
+                &Document::new(&text, Language::Cuda),
+                &path,
+                &Settings::default(),
+                &overrides,
+                &[self.gpu.to_owned()],
+                &[],
+                &[self.kernel.to_owned()],
+            )
+            .expect("a known GPU and kernel");
+        document.results.remove(0)
+    }
+
+    fn estimate(self, model: &str) -> Estimate {
+        let kernel = self.kernel.to_owned();
+        let mut result = self.result();
+        let estimate = result.estimates.remove(model).expect("asked for");
+        assert!(estimate.cycles.is_some(), "{kernel}: {:?}", estimate.why);
+        estimate
+    }
+
+    fn cycles(self, model: &str) -> f64 {
+        self.estimate(model).cycles.expect("checked")
+    }
+}
+
+/// Each takes less time than the one before.
+#[track_caller]
+fn falls(times: &[(&str, f64)]) {
+    for pair in times.windows(2) {
+        assert!(pair[0].1 > pair[1].1, "{times:?}");
+    }
+}
+
+const GTX: &str = "geforce-8800-gtx";
+
+#[test]
+fn wider_tiles_are_faster_and_none_is_slower_than_no_tile() {
+    // Baghsorkhi et al. 2010, Figure 7.
+    let n = 768;
+    let global = Launched::new(GTX, "matmul.cu", "matmul_global")
+        .blocks([48, 48, 1], [16, 16, 1])
+        .argument("n", n)
+        .cycles("wfg");
+    let tile = |kernel, width: i64| {
+        let cycles = Launched::new(GTX, "matmul_tiles.cu", kernel)
+            .blocks([(n / width) as u64, 48, 1], [16, 16, 1])
+            .argument("n", n)
+            .cycles("wfg");
+        (kernel, cycles)
+    };
+    falls(&[
+        ("matmul_global", global),
+        tile("matmul_tile_16", 16),
+        tile("matmul_tile_32", 32),
+        tile("matmul_tile_64", 64),
+        tile("matmul_tile_128", 128),
+        tile("matmul_tile_192", 192),
+    ]);
+}
+
+#[test]
+fn padding_helps_the_scan_whose_warps_agree_and_no_other() {
+    // Baghsorkhi et al. 2010, Figure 9.
+    for block in [64, 128, 256] {
+        let scan = |kernel, words: u64| {
+            Launched::new(GTX, "scan.cu", kernel)
+                .blocks([(1 << 19) / block, 1, 1], [block, 1, 1])
+                .shared(4 * words)
+                .cycles("wfg")
+        };
+        let (plain, padded) = (2 * block, 2 * block + 2 * block / 32);
+        let init = scan("scan_init", plain);
+        let init_b = scan("scan_init_b", padded);
+        let div = scan("scan_div", plain);
+        let div_b = scan("scan_div_b", padded);
+        let all = format!("{block}: init {init} init_b {init_b} div {div} div_b {div_b}");
+        assert!(div_b < init && div_b < init_b && div_b < div, "{all}");
+        assert!(init_b > init, "{all}");
+    }
+}
+
+#[test]
+fn half_warps_on_aligned_rows_multiply_sparse_matrices_fastest() {
+    // Baghsorkhi et al. 2010, Figure 10: the structure of the matrix comes from its contents.
+    let rows = 8192;
+    let mut start = vec![0i32];
+    for row in 0..rows {
+        // Rows of 40 to 85 elements: several half-warps each.
+        start.push(start[row as usize] + 40 + row % 1009 * 37 % 46);
+    }
+    let elements = start[rows as usize];
+    let column: Vec<i32> = (0..elements)
+        .map(|k| (i64::from(k) * 7919 % i64::from(rows)) as i32)
+        .collect();
+    let bytes = |numbers: &[i32]| -> Arc<[u8]> {
+        numbers
+            .iter()
+            .flat_map(|number| number.to_le_bytes())
+            .collect()
+    };
+    let contents: BTreeMap<String, Arc<[u8]>> = [
+        ("row_start".to_owned(), bytes(&start)),
+        ("column".to_owned(), bytes(&column)),
+    ]
+    .into();
+    let multiply = |kernel, threads_a_row: u64| {
+        let grid = rows as u64 * threads_a_row / 128;
+        let launched = Launched::new(GTX, "spmv.cu", kernel)
+            .blocks([grid, 1, 1], [128, 1, 1])
+            .argument("rows", i64::from(rows));
+        Launched {
+            contents: contents.clone(),
+            ..launched
+        }
+        .cycles("wfg")
+    };
+    let global = multiply("spmv_global", 1);
+    let shared = multiply("spmv_shared", 1);
+    let consecutive = multiply("spmv_consecutive", 16);
+    let coalesced = multiply("spmv_coalesced", 16);
+    let all = format!("{global} {shared} {consecutive} {coalesced}");
+    assert!(shared < global, "{all}");
+    assert!(consecutive < shared, "{all}");
+    assert!(coalesced < consecutive, "{all}");
+}
