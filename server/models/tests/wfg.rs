@@ -23,9 +23,8 @@ fn figure_1() -> (Kernel, Parameters) {
         active_blocks: 2.0,
         bandwidth_bytes_per_cycle_per_sm: 4.0,
         memory_latency: 250.0,
-        cycles_per_pass: 2.0,
         bytes: vec![32.0 * 4.0],
-        passes: vec![0.0],
+        scratchpad: vec![0.0],
         barriers: true,
         stretches: Vec::new(),
         branching: Branching::Weighted,
@@ -581,4 +580,20 @@ fn a_huge_graph_is_drawn_in_part() {
             .iter()
             .all(|arc| arc.from.max(arc.to) < drawing.nodes.len())
     );
+}
+
+#[test]
+fn a_conflict_repeats_the_instruction_of_the_whole_warp() {
+    let target = Target::new("geforce-8800-gtx");
+    let cycles = |passes: f64, ideal: f64| {
+        let mut kernel = Kernel::new([100, 1, 1], [256, 1, 1]);
+        let load = kernel.shared(Op::Load, passes, ideal, 1);
+        let kernel = kernel.flow(vec![touch(load, &[]), fp32(1.0, &[load], 1)]);
+        target.estimate(ModelId::Wfg, &kernel.facts).detail["cyc_compute"] - 4.0
+    };
+    // 16 banks serve a warp in two passes of two cycles each, which is its issue.
+    assert_eq!(cycles(2.0, 2.0), 4.0);
+    assert_eq!(cycles(32.0, 2.0), 16.0 * 4.0);
+    // Half a warp with eight lanes on a bank.
+    assert_eq!(cycles(8.0, 1.0), 8.0 * 4.0);
 }

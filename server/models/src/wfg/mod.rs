@@ -12,12 +12,13 @@ pub mod reduce;
 
 use std::collections::BTreeMap;
 
+use warplens_analysis::facts::Space;
 use warplens_hardware::Profile;
 
 use self::graph::{Branching, Graph, Kind};
 use self::reduce::Reduction;
 use crate::reuse::traffic;
-use crate::work::{Request, Residency, Work, spread};
+use crate::work::{Request, Residency, Work, conflict_free_passes, finite, spread};
 use crate::{Breakdown, Estimate, Factor, Input};
 
 /// What the graph is specialised for.
@@ -41,12 +42,10 @@ pub struct Parameters {
     pub bandwidth_bytes_per_cycle_per_sm: f64,
     /// Latency of a global load.
     pub memory_latency: f64,
-    /// Cycles of one pass of the shared-memory banks.
-    pub cycles_per_pass: f64,
     /// Bytes one warp moves to or from memory with one execution of each access.
     pub bytes: Vec<f64>,
-    /// Passes of each shared-memory access.
-    pub passes: Vec<f64>,
+    /// Cycles of one warp at each access to shared or constant memory.
+    pub scratchpad: Vec<f64>,
     /// False where barriers are imagined away.
     pub barriers: bool,
     /// Stretches of the source, by their first line: instructions over the longest chain of dependent ones.
@@ -135,8 +134,7 @@ impl Model {
                         + mix.fp64 * other(p.double)
                 }
                 Kind::Scratchpad(access) => {
-                    let passes = p.passes.get(*access).copied().unwrap_or(1.0);
-                    (passes * p.cycles_per_pass).max(issue)
+                    p.scratchpad.get(*access).copied().unwrap_or(0.0).max(issue)
                 }
                 Kind::Barrier if !p.barriers => 0.0,
                 Kind::Barrier | Kind::Memory(_) => issue,
@@ -352,7 +350,6 @@ impl Parameters {
         let per_cycle = 1e9 / profile.cycles_per_second();
         let sharers = (residency.warps() / residency.warps_on_sm().max(1.0)).max(1.0);
         let bandwidth = profile.dram_bandwidth_gb_s * per_cycle / sharers;
-        let row = f64::from(profile.bank_rule.banks) * 4.0;
         Parameters {
             pipeline_latency: profile.pipeline_latency,
             warp_size: f64::from(profile.warp_size),
@@ -372,13 +369,14 @@ impl Parameters {
             } else {
                 profile.memory_latency
             },
-            cycles_per_pass: row / profile.shared_bandwidth_b_clk,
             bytes: traffic
                 .iter()
                 .zip(&work.requests)
                 .map(|(bytes, request)| bytes.dram * word_by_word(profile, request))
                 .collect(),
-            passes: work.requests.iter().map(|request| request.passes).collect(),
+            scratchpad: (0..work.requests.len())
+                .map(|access| scratchpad(work, access))
+                .collect(),
             barriers: !work.is_without(Factor::Synchronisation),
             stretches: stretches(work),
             branching: if work.is_without(Factor::Divergence) {
@@ -399,6 +397,25 @@ fn word_by_word(profile: &Profile, request: &Request) -> f64 {
     } else {
         1.0
     }
+}
+
+/// Cycles of a warp at an access to shared or constant memory: issue, and where banks conflict the whole instruction
+/// once more for each further lane on a bank. A half-warp in which no lane is active takes part in that, as the
+/// instruction of a whole warp does.
+fn scratchpad(work: &Work, access: usize) -> f64 {
+    let profile = work.profile();
+    let facts = &work.input.facts.accesses[access];
+    let request = &work.requests[access];
+    let row = f64::from(profile.bank_rule.banks) * 4.0;
+    let cycles_per_pass = row / profile.shared_bandwidth_b_clk;
+    if facts.space != Space::Shared {
+        return request.passes * cycles_per_pass;
+    }
+    let once = conflict_free_passes(profile, facts.bytes_per_lane) * cycles_per_pass;
+    let best = finite(facts.ideal_passes_per_request).filter(|best| *best > 0.0);
+    let degree = best.map_or(1.0, |best| (request.passes / best).max(1.0));
+    let issue = f64::from(profile.warp_size) / profile.simd_engine;
+    once.max(issue) + (degree - 1.0) * once
 }
 
 /// The parallelism of stretches of straight code, by line. One line may begin several: the longest is its own.
