@@ -108,6 +108,8 @@ fn draw_arc(out: &mut String, drawing: &Drawing, arc: &Arc) {
     let (width, height) = BOX;
     let span = arc.from.abs_diff(arc.to);
     let weight = match (arc.relation, arc.share) {
+        (_, None) if from.role == Role::Entry => String::new(),
+        (_, Some(share)) if from.role == Role::Entry => format!("({})", percent(share)),
         (Relation::Back, _) => format!("×{}", number(arc.weight)),
         (_, Some(share)) => format!("{} ({})", number(arc.weight), percent(share)),
         _ => number(arc.weight),

@@ -269,6 +269,9 @@ impl Sketch<'_> {
                     then,
                     otherwise,
                 } => {
+                    if first_node(then).or_else(|| first_node(otherwise)).is_none() {
+                        continue;
+                    }
                     let empty = (then.is_empty(), otherwise.is_empty());
                     let (on, off) = self.branching.weights(*taken, *other, empty);
                     let mut after = Vec::new();
