@@ -99,6 +99,26 @@ impl Sums {
         }
     }
 
+    /// Makes a sample stand for so many times as much.
+    pub(crate) fn scale(&mut self, times: f64) {
+        for sum in [
+            &mut self.requests,
+            &mut self.lanes,
+            &mut self.transactions,
+            &mut self.ideal,
+            &mut self.bytes,
+            &mut self.passes,
+            &mut self.ideal_passes,
+        ] {
+            *sum *= times;
+        }
+    }
+
+    /// Warps that made the request, and their active lanes.
+    pub(crate) fn population(&self) -> (f64, f64) {
+        (self.requests, self.lanes)
+    }
+
     /// Puts the averages where they belong; of requests there are some.
     fn fill(&self, access: &mut Access) {
         access.active_lanes_per_request = Some(self.lanes / self.requests);

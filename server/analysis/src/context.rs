@@ -110,6 +110,8 @@ pub(crate) struct Origin {
 /// A set of warp-level executions.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
+    /// The context it is a part of; none of the kernel's own and of a body that stands for several calls.
+    pub(crate) parent: Option<usize>,
     pub(crate) counters: Vec<Symbol>,
     pub(crate) guards: Vec<(Guard, Origin)>,
     /// What conditions and trip counts that are not known multiply the executions of warps by.

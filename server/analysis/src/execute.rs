@@ -51,8 +51,8 @@ pub(crate) struct Exits {
 
 pub(crate) struct Executor<'a> {
     pub(crate) kernel: &'a Kernel,
-    profile: &'a Profile,
-    request: &'a Request<'a>,
+    pub(crate) profile: &'a Profile,
+    pub(crate) request: &'a Request<'a>,
     pub(crate) arguments: &'a [(String, i64, bool)],
     pub(crate) arena: Arena,
     pub(crate) domain: Domain,
@@ -114,6 +114,8 @@ pub(crate) struct Executor<'a> {
     returns_by_data: bool,
     /// Where the value of the innermost switch stands, and its branch.
     switch: Option<(Site, usize)>,
+    /// Branches that given contents of memory decided: nothing is assumed of them.
+    pub(crate) decided: FxHashSet<usize>,
 }
 
 impl<'a> Executor<'a> {
@@ -172,6 +174,7 @@ impl<'a> Executor<'a> {
         });
         let counters = block.iter().filter_map(|&id| arena.as_symbol(id)).collect();
         let top = Context {
+            parent: None,
             counters,
             guards: Vec::new(),
             warp_factor: 1.0,
@@ -230,6 +233,7 @@ impl<'a> Executor<'a> {
             originals: None,
             copied_lines: Vec::new(),
             copies_known: FxHashMap::default(),
+            decided: FxHashSet::default(),
         }
     }
 
@@ -327,7 +331,10 @@ impl<'a> Executor<'a> {
     // ---- contexts ------------------------------------------------------------------------------
 
     pub(crate) fn push_context(&mut self, context: Context) -> usize {
-        self.contexts.push(context);
+        self.contexts.push(Context {
+            parent: Some(self.context),
+            ..context
+        });
         self.contexts.len() - 1
     }
 
@@ -866,7 +873,7 @@ impl<'a> Executor<'a> {
 
     fn facts(mut self) -> KernelFacts {
         let budget = Budget::new();
-        let executions = self.executions(&budget);
+        let mut executions = self.executions(&budget);
         let launch = self.request.launch;
         let block_assumed = launch.block_source.is_assumption();
         let grid_assumed = launch.grid_source.is_assumption();
@@ -951,7 +958,10 @@ impl<'a> Executor<'a> {
             .map(|draft| measure.branch(draft))
             .collect();
         measure.hazards(&self.barriers, &mut branches);
-        if !(block_assumed || grid_assumed) && taken.is_empty() {
+        let assumed = block_assumed || grid_assumed || !taken.is_empty();
+        if !self.request.contents.is_empty() {
+            self.run_on_contents(assumed, &mut accesses, &mut branches, &mut executions);
+        } else if !assumed {
             self.count_what_is_open(&mut accesses, &mut branches);
         }
 
@@ -963,7 +973,6 @@ impl<'a> Executor<'a> {
             .collect();
         constraints.sort_unstable();
         constraints.dedup();
-        let assumed = block_assumed || grid_assumed || !taken.is_empty();
         let counts = self.sum_counts(&executions, assumed);
         let operations = self.sum_operations(&executions);
         let mut assumptions = self.assumptions();
@@ -1025,12 +1034,13 @@ impl<'a> Executor<'a> {
         if self.has_losses() || !(open_access || open_branch) {
             return;
         }
-        let Some(record) = lockstep::run(
-            self.kernel,
-            self.profile,
-            &self.request.launch,
-            self.arguments,
-        ) else {
+        let Some(record) = lockstep::run(&lockstep::Question {
+            kernel: self.kernel,
+            profile: self.profile,
+            launch: &self.request.launch,
+            arguments: self.arguments,
+            contents: &[],
+        }) else {
             return;
         };
         let ways = self.routines.ways();
@@ -1174,7 +1184,8 @@ impl<'a> Executor<'a> {
             );
         }
         let mut stated: Vec<From> = Vec::new();
-        for branch in &self.branches {
+        let undecided = self.branches.iter().enumerate();
+        for (_, branch) in undecided.filter(|(at, _)| !self.decided.contains(at)) {
             let data = branch.kind != BranchKind::Loop
                 && branch
                     .condition

@@ -7,6 +7,7 @@
 mod access;
 mod branch;
 mod cases;
+mod contents;
 mod context;
 mod counts;
 mod dependence;
@@ -25,6 +26,7 @@ mod ways;
 use warplens_hardware::Profile;
 use warplens_ir::Kernel;
 
+pub use contents::Contents;
 pub use counts::{AccessCount, Expression, Expressions, count_expressions};
 use facts::{KernelFacts, Launch};
 
@@ -43,6 +45,8 @@ pub struct Request<'a> {
     pub covers: &'a [Cover],
     /// Probabilities of conditions that hang on data, by the line of their sites.
     pub probabilities: &'a [(u32, f64)],
+    /// What array parameters point to when the kernel begins, where that is known.
+    pub contents: &'a [Contents],
 }
 
 /// The launch's own expression for its grid, read the other way round: along an axis there are

@@ -230,7 +230,7 @@ impl Executor<'_> {
             draft.taken_operations = self.static_operations - start;
         }
         if self.dry == 0 {
-            let text = trips_id.map_or_else(|| "unknown".to_owned(), |id| self.arena.text(id));
+            let text = trips_id.map_or_else(String::new, |id| self.arena.text(id));
             self.flow.push(Draft::Loop {
                 outer,
                 inner,

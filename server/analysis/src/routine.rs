@@ -321,6 +321,7 @@ impl Executor<'_> {
         let mut base = self.contexts[0].clone();
         base.routine = Some(body);
         self.context = self.push_context(base);
+        self.contexts[self.context].parent = None;
         self.routines.depth += 1;
         for (param, shape) in routine.params.iter().zip(&key.1) {
             let value = match *shape {

@@ -16,11 +16,11 @@ pub(crate) struct WayDraft {
     /// The address of the loop's statement, of the condition, of the first operand.
     place: usize,
     /// Its branch; `usize::MAX` where it is none of the source.
-    branch: usize,
+    pub(crate) branch: usize,
     pub(crate) outer: usize,
-    taken: usize,
+    pub(crate) taken: usize,
     /// The context of the other side, where there is one.
-    other: Option<usize>,
+    pub(crate) other: Option<usize>,
 }
 
 impl Executor<'_> {

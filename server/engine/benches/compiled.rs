@@ -187,6 +187,7 @@ fn measure(case: &Case) -> bool {
         arguments: &arguments,
         covers: &[],
         probabilities: &[],
+        contents: &[],
     };
     let analysing = median(|_| analyze(&request));
 

@@ -42,6 +42,7 @@ fn main() {
         arguments: &arguments,
         covers: &[],
         probabilities: &[],
+        contents: &[],
     };
     let facts = analyze(&request);
     assert_eq!(facts.not_understood, []);

@@ -48,6 +48,7 @@ impl Counting {
                     arguments: &self.arguments,
                     covers: &[],
                     probabilities: &[],
+                    contents: &[],
                 })
             }));
             made.unwrap_or_default()

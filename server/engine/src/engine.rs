@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_analysis::facts::Launch;
-use warplens_analysis::{Request, analyze};
+use warplens_analysis::{Contents, Request, analyze};
 use warplens_compile::Compiled;
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_ir::{
     Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, Storage,
-    TemplateArguments, Unit, builds, launch_sites, launch_sites_through, lower, may_build,
+    TemplateArguments, Unit, Var, builds, launch_sites, launch_sites_through, lower, may_build,
     may_launch, outline,
 };
 use warplens_models::{Factor, Input, ModelId};
@@ -1080,6 +1080,7 @@ impl Engine {
             arguments,
             covers,
         } = resolved;
+        let contents = contents_of(kernel, overrides);
         let facts_for = |changed: Launch| {
             // Blocks of another shape cover something else.
             let same = changed.block == launch.block;
@@ -1090,6 +1091,7 @@ impl Engine {
                 arguments: &arguments,
                 covers: if same { &covers } else { &[] },
                 probabilities: &probabilities,
+                contents: &contents,
             })
         };
         let mut facts = facts_for(launch);
@@ -1173,6 +1175,7 @@ impl Engine {
                 launch,
                 arguments.clone(),
             ),
+            arrays: arrays(kernel),
             undefined: kernel.undefined.clone(),
             fingerprint: lowered.fingerprint,
             compiled,
@@ -1240,9 +1243,26 @@ impl Hash for OverrideKey<'_> {
                 kernel.hash(state);
             }
         }
+        self.0.contents.hash(state);
         self.0.warps_per_sm.hash(state);
         self.0.without.hash(state);
     }
+}
+
+/// Given contents of the kernel's array parameters.
+fn contents_of(kernel: &Kernel, overrides: &Overrides) -> Vec<Contents> {
+    let given = arrays(kernel).into_iter().filter_map(|(parameter, _)| {
+        let bytes = Arc::clone(overrides.contents.get(&parameter)?);
+        Some(Contents { parameter, bytes })
+    });
+    given.collect()
+}
+
+/// The kernel's array parameters, and the bytes of their elements.
+fn arrays(kernel: &Kernel) -> Vec<(String, u64)> {
+    let parameters = kernel.vars.iter().take(kernel.params as usize);
+    let element = |var: &Var| Some((var.name.clone(), var.ty.element()?.size().max(1)));
+    parameters.filter_map(element).collect()
 }
 
 fn lost(name: &str) -> String {

@@ -12,6 +12,7 @@ mod engine;
 mod estimates;
 mod executed;
 mod fixes;
+mod graph;
 mod hosts;
 mod launch;
 mod macros;
@@ -41,6 +42,7 @@ use warplens_toolchain::Said;
 pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
 pub use executed::Executed;
+pub use graph::WorkFlow;
 pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
 
 /// Values given from outside the file for this session or this command.
@@ -60,6 +62,8 @@ pub struct Overrides {
     pub warps_per_sm: Option<u32>,
     /// `--without`.
     pub without: Vec<warplens_models::Factor>,
+    /// `--data NAME=FILE`: what array parameters point to, raw and little-endian.
+    pub contents: BTreeMap<String, Arc<[u8]>>,
     /// `-T NAME=VALUE`.
     pub template_args: BTreeMap<String, String>,
     /// Which launches of a kernel are looked at.
@@ -144,6 +148,8 @@ pub struct KernelAnalysis {
     pub template_args: Vec<(String, String)>,
     /// What [`KernelAnalysis::expressions`] makes, and from what.
     pub(crate) counting: counting::Counting,
+    /// Array parameters, and the bytes of their elements.
+    pub(crate) arrays: Vec<(String, u64)>,
     /// Functions that it calls and nothing that was read defines.
     pub(crate) undefined: Vec<String>,
     /// What a compiler's word on this kernel is kept under.

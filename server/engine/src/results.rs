@@ -71,11 +71,18 @@ impl Engine {
             else {
                 continue;
             };
-            for placed in &analysis.kernels {
-                let name = &placed.analysis.facts.name;
-                if kernels.is_empty() || kernels.contains(name) {
-                    results.push(result(placed, document, &file, models));
-                }
+            let selected: Vec<&PlacedKernel> = analysis
+                .kernels
+                .iter()
+                .filter(|placed| {
+                    kernels.is_empty() || kernels.contains(&placed.analysis.facts.name)
+                })
+                .collect();
+            if !selected.is_empty() {
+                refuse_unfit_contents(&selected, &overrides)?;
+            }
+            for placed in selected {
+                results.push(result(placed, document, &file, models));
             }
             missing_includes = analysis.missing_headers();
             if diagnostics.is_empty() {
@@ -133,6 +140,45 @@ impl Engine {
             .collect();
         (diagnostics, stats, Some(analysis))
     }
+}
+
+/// Contents must be of an array parameter of some kernel that is looked at, in whole elements.
+fn refuse_unfit_contents(kernels: &[&PlacedKernel], overrides: &Overrides) -> Result<(), String> {
+    for (name, bytes) in &overrides.contents {
+        let mut found = false;
+        for placed in kernels {
+            let analysis = &placed.analysis;
+            let arrays = analysis.arrays.iter();
+            for (_, size) in arrays.filter(|(array, _)| array == name) {
+                found = true;
+                if !(bytes.len() as u64).is_multiple_of(*size) {
+                    return Err(format!(
+                        "the contents of `{name}` are {} bytes: no whole number of its elements of {size} bytes in `{}`",
+                        bytes.len(),
+                        analysis.facts.name,
+                    ));
+                }
+            }
+        }
+        if !found {
+            let mut names: Vec<&str> = kernels
+                .iter()
+                .flat_map(|placed| &placed.analysis.arrays)
+                .map(|(array, _)| array.as_str())
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            let has = if names.is_empty() {
+                "there is none".to_owned()
+            } else {
+                format!("there are `{}`", names.join("`, `"))
+            };
+            return Err(format!(
+                "no array parameter `{name}` to give contents: {has}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl FileAnalysis {

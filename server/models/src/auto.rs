@@ -18,7 +18,8 @@ use warplens_analysis::facts::{Op, Space};
 use warplens_hardware::{Pipe, Profile, Timing};
 
 use crate::reuse::{Traffic, traffic};
-use crate::wfg::graph::{Branching, Kind, Reduction};
+use crate::wfg::graph::{Branching, Kind};
+use crate::wfg::reduce::Reduction;
 use crate::work::{Request, Work, spread};
 use crate::{Breakdown, Estimate, Factor, Input};
 

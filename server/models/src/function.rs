@@ -9,42 +9,43 @@ use crate::Input;
 /// Loops that appear in the function; more would not be read.
 const MOST_LOOPS: usize = 3;
 
-/// `fixed + per_trip * (trips)`, a term for each outermost loop whose trip count is not a number: the
-/// tangent at the present trips, which is the function itself as long as the same bound holds.
+/// `fixed + per_trip * (trips)`, a term for each outermost loop whose trip count is not a number, wherever it
+/// stands: the tangent at the present trips, which is the function itself as long as the same bound holds.
+///
+/// Outermost is a free loop that stands in no other free one. Under a branch a loop's term holds the share of the
+/// warps that come to it.
 pub(crate) fn of_trips(
     input: &Input,
     cycles: f64,
     solve: &dyn Fn(&Input) -> Option<f64>,
 ) -> Option<String> {
-    let free: Vec<usize> = input
-        .facts
-        .flow
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| matches!(node, Node::Loop { known, text, trips, .. } if *trips > 0.0 && (!known || is_symbolic(text))))
-        .map(|(index, _)| index)
-        .take(MOST_LOOPS)
-        .collect();
+    let mut free = Vec::new();
+    let mut seen = 0;
+    collect(
+        &input.facts.flow,
+        &mut Vec::new(),
+        false,
+        &mut seen,
+        &mut free,
+    );
+    free.truncate(MOST_LOOPS);
     if free.is_empty() {
         return None;
     }
     let mut fixed = cycles;
     let mut terms = String::new();
-    for index in free {
+    for Free { path, number } in free {
         let mut facts: KernelFacts = input.facts.clone();
-        let Some(Node::Loop {
-            trips, text, known, ..
-        }) = facts.flow.get_mut(index)
-        else {
+        let Some(Node::Loop { trips, text, .. }) = at(&mut facts.flow, &path) else {
             continue;
         };
         let before = *trips;
         *trips = 2.0 * before;
-        let count = if *known || is_symbolic(text) {
+        let count = if is_symbolic(text) {
             format!("({text})")
         } else {
             // A line would not hold on when a comment moves the loop.
-            format!("trips(loop {})", loops(&input.facts.flow[..=index]))
+            format!("trips(loop {number})")
         };
         let doubled = solve(&Input {
             facts: &facts,
@@ -57,21 +58,84 @@ pub(crate) fn of_trips(
     Some(format!("{}{terms}", rounded(fixed.max(0.0))))
 }
 
-/// Loops that stand side by side.
-fn loops(flow: &[Node]) -> usize {
-    let is_loop = |node: &&Node| matches!(node, Node::Loop { .. });
-    flow.iter().filter(is_loop).count()
+/// A loop whose trip count is not a number.
+struct Free {
+    /// Where it stands: an index into each list of nodes from the outermost, and the side of a branch.
+    path: Vec<(usize, bool)>,
+    /// Its number among the outermost loops of the kernel, from 1.
+    number: usize,
+}
+
+/// Lists the outermost free loops; `inside` is true within a loop of a fixed count.
+fn collect(
+    flow: &[Node],
+    path: &mut Vec<(usize, bool)>,
+    inside: bool,
+    seen: &mut usize,
+    free: &mut Vec<Free>,
+) {
+    for (index, node) in flow.iter().enumerate() {
+        match node {
+            Node::Loop {
+                known,
+                text,
+                trips,
+                body,
+                ..
+            } => {
+                *seen += usize::from(!inside);
+                path.push((index, true));
+                if *trips > 0.0 && (!known || is_symbolic(text)) {
+                    free.push(Free {
+                        path: path.clone(),
+                        number: *seen,
+                    });
+                } else {
+                    collect(body, path, true, seen, free);
+                }
+                path.pop();
+            }
+            Node::Branch {
+                then, otherwise, ..
+            } => {
+                for (side, nodes) in [(true, then), (false, otherwise)] {
+                    path.push((index, side));
+                    collect(nodes, path, inside, seen, free);
+                    path.pop();
+                }
+            }
+            Node::Compute { .. } | Node::Access { .. } | Node::Barrier { .. } => {}
+        }
+    }
+}
+
+/// The node at the end of a path.
+fn at<'f>(flow: &'f mut [Node], path: &[(usize, bool)]) -> Option<&'f mut Node> {
+    let (&(index, side), rest) = path.split_first()?;
+    let node = flow.get_mut(index)?;
+    if rest.is_empty() {
+        return Some(node);
+    }
+    match node {
+        Node::Loop { body, .. } => at(body, rest),
+        Node::Branch {
+            then, otherwise, ..
+        } => at(if side { then } else { otherwise }, rest),
+        _ => None,
+    }
 }
 
 fn is_symbolic(text: &str) -> bool {
     text.chars().any(char::is_alphabetic)
 }
 
-/// Four figures are more than the model is worth.
+/// Whole cycles where there are thousands, else so many digits that a long loop's term keeps four.
 fn rounded(value: f64) -> String {
     if value >= 1000.0 {
         format!("{value:.0}")
-    } else {
+    } else if value >= 10.0 || value == 0.0 {
         format!("{value:.2}")
+    } else {
+        format!("{value:.4}")
     }
 }

@@ -350,7 +350,7 @@ fn lines(pattern: Pattern, stride: Option<i64>, request: &Request) -> f64 {
 }
 
 /// Passes of a conflict-free request: one for words of 4 bytes, doubled where half-warps go apart.
-fn conflict_free_passes(profile: &Profile, bytes_per_lane: u32) -> f64 {
+pub(crate) fn conflict_free_passes(profile: &Profile, bytes_per_lane: u32) -> f64 {
     let words = f64::from(bytes_per_lane.max(1).div_ceil(4));
     let groups = f64::from(profile.warp_size) / f64::from(profile.bank_rule.banks);
     words * groups.max(1.0)

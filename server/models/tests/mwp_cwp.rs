@@ -251,12 +251,17 @@ fn unknown_addresses_are_the_worst_case_and_counted() {
 #[test]
 fn profiles_of_the_papers_gpus_have_the_papers_figures() {
     let sheet = [
-        ("geforce-8800-gtx", 16, 1350.0, 86.4, 420.0, 10.0),
-        ("quadro-fx-5600", 16, 1350.0, 76.8, 420.0, 10.0),
-        ("gtx-280", 30, 1300.0, 141.7, 450.0, 40.0),
+        ("geforce-8800-gtx", "1.0", 16, 1350.0, 86.4, 420.0, 10.0),
+        ("quadro-fx-5600", "1.0", 16, 1350.0, 76.8, 420.0, 10.0),
+        ("geforce-8800-gt", "1.1", 14, 1500.0, 57.6, 420.0, 10.0),
+        ("gtx-280", "1.3", 30, 1300.0, 141.7, 450.0, 40.0),
     ];
-    for (id, sms, clock, bandwidth, mem_ld, uncoalesced) in sheet {
+    for (id, capability, sms, clock, bandwidth, mem_ld, uncoalesced) in sheet {
         let profile = Target::new(id).profile;
+        assert_eq!(
+            profile.architecture,
+            format!("sm_{}", capability.replace('.', ""))
+        );
         assert_eq!(profile.sms, sms, "{id}");
         // The GTX 280's 1296 MHz is 1.3 GHz in the paper's table.
         close(profile.sm_clock_mhz, clock, 5.0);
@@ -266,4 +271,51 @@ fn profiles_of_the_papers_gpus_have_the_papers_figures() {
         assert_eq!(profile.departure_del_coal, Some(4.0), "{id}");
         assert_eq!(profile.issue_cycles, Some(4.0), "{id}");
     }
+}
+
+#[test]
+fn a_warp_of_words_apart_is_32_transactions_on_the_first_gpus() {
+    // Table 3's `uncoal_per_mw`, by the request rule of each profile.
+    use warplens_hardware::{Access, global_request};
+    let apart: Vec<i64> = (0..32).map(|lane| lane * 4096).collect();
+    for id in ["geforce-8800-gtx", "quadro-fx-5600", "geforce-8800-gt"] {
+        let profile = Target::new(id).profile;
+        let request = global_request(&profile, Access::Load, 4, &apart, u64::MAX);
+        assert_eq!(request.transactions, 32, "{id}");
+    }
+}
+
+#[test]
+fn latency_and_delay_are_weighted_by_the_kinds_of_accesses() {
+    // Equations 12 to 15 with a third of the memory instructions uncoalesced.
+    let q = Parameters {
+        uncoal_mem_insts: 2.0,
+        coal_mem_insts: 4.0,
+        ..worked_example()
+    }
+    .quantities();
+    close(q.mem_l_uncoal, 730.0, 0.0);
+    close(q.mem_l_coal, 420.0, 0.0);
+    close(q.mem_l, 730.0 / 3.0 + 420.0 * 2.0 / 3.0, 1e-9);
+    close(q.departure_delay, 320.0 / 3.0 + 4.0 * 2.0 / 3.0, 1e-9);
+    close(q.mwp_without_bw_full, q.mem_l / q.departure_delay, 1e-12);
+    close(q.mem_cycles, 730.0 * 2.0 + 420.0 * 4.0, 1e-9);
+    close(q.comp_cycles, 4.0 * 33.0, 1e-9);
+}
+
+#[test]
+fn bandwidth_bounds_the_memory_warps() {
+    // Equations 5 to 7: coalesced warps leave 4 cycles apart, but memory serves fewer of them at a time.
+    let q = Parameters {
+        uncoal_mem_insts: 0.0,
+        coal_mem_insts: 6.0,
+        bandwidth_gb_s: 8.0,
+        ..worked_example()
+    }
+    .quantities();
+    close(q.mwp_without_bw_full, 105.0, 1e-9);
+    close(q.mwp_without_bw, 20.0, 0.0);
+    close(q.bw_per_warp_gb_s, 128.0 / 420.0, 1e-12);
+    close(q.mwp_peak_bw, 8.0 / (128.0 / 420.0 * 16.0), 1e-12);
+    close(q.mwp, q.mwp_peak_bw, 0.0);
 }

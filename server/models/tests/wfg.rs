@@ -23,10 +23,11 @@ fn figure_1() -> (Kernel, Parameters) {
         active_blocks: 2.0,
         bandwidth_bytes_per_cycle_per_sm: 4.0,
         memory_latency: 250.0,
-        cycles_per_pass: 2.0,
         bytes: vec![32.0 * 4.0],
-        passes: vec![0.0],
+        scratchpad: vec![0.0],
         barriers: true,
+        stretches: Vec::new(),
+        branching: Branching::Weighted,
     };
     (kernel, parameters)
 }
@@ -244,4 +245,355 @@ fn a_trip_count_that_hangs_on_data_appears_in_the_function() {
         .estimate(ModelId::Wfg, &unknown.facts)
         .cycles_function;
     assert!(function.is_some_and(|f| f.contains("trips(loop 1)")));
+}
+
+#[test]
+fn blocks_elsewhere_contribute_average_parallelism() {
+    // Equations 1 and 2: a region that half of the warps reach, seen from 1, 2 and 4 resident blocks.
+    let (kernel, parameters) = figure_1();
+    let chained = |n: f64, chain: f64, line| {
+        let mix = Mix {
+            int: n,
+            ..Mix::default()
+        };
+        compute(mix, chain, &[], line)
+    };
+    let flow = [
+        chained(6.0, 6.0, 1),
+        branch(0.5, 0.5, vec![chained(6.0, 2.0, 2)], vec![], 1),
+    ];
+    let slow = Parameters {
+        pipeline_latency: 960.0,
+        ..parameters
+    };
+    for blocks in [1.0, 2.0, 4.0] {
+        let parameters = Parameters {
+            active_blocks: blocks,
+            ..slow.clone()
+        };
+        let model = model(&flow, &kernel, &parameters);
+        // Equation 7: (6 * 16 + 6 * 8) / 12; equation 8: (6 * 1 + 3 * 3) / 9.
+        assert_eq!(model.wlp_avg, 12.0);
+        assert!((model.ilp_avg - 15.0 / 9.0).abs() < 1e-12);
+        let effective = |local: f64, average: f64| (local + (blocks - 1.0) * average) / blocks;
+        let instruction =
+            |wlp: f64, ilp: f64| 960.0 / (effective(ilp, 15.0 / 9.0) * effective(wlp, 12.0));
+        let weights = &model.compute_weights;
+        assert!(
+            (weights[0] - 6.0 * instruction(16.0, 1.0)).abs() < 1e-9,
+            "{blocks}"
+        );
+        assert!(
+            (weights[1] - 6.0 * instruction(8.0, 3.0)).abs() < 1e-9,
+            "{blocks}"
+        );
+    }
+}
+
+#[test]
+fn the_regions_of_figure_5() {
+    // The top region holds n instructions and a branch whose sides hold p and q; rho_3 of the warps come there.
+    let (kernel, parameters) = figure_1();
+    let (n, p, q) = (10.0, 4.0, 8.0);
+    let (rho_1, rho_2, rho_3) = (0.75, 0.5, 0.5);
+    let flow = [branch(
+        rho_3,
+        0.5,
+        vec![
+            int(n, 1),
+            branch(rho_1, rho_2, vec![int(p, 2)], vec![int(q, 3)], 1),
+        ],
+        vec![],
+        1,
+    )];
+    let model = model(&flow, &kernel, &parameters);
+    let most = parameters.active_warps;
+    let expected = (p * rho_3 * rho_1 + q * rho_3 * rho_2 + n * rho_3) * most / (p + q + n);
+    assert!(
+        (model.wlp_avg - expected).abs() < 1e-12,
+        "{}",
+        model.wlp_avg
+    );
+    // Every region is one chain.
+    assert_eq!(model.ilp_avg, 1.0);
+}
+
+#[test]
+fn a_loops_instructions_weigh_its_trips() {
+    let (kernel, parameters) = figure_1();
+    let side = |trips: f64| {
+        let body = vec![repeat(trips, vec![int(2.0, 2)], 2)];
+        let flow = [int(2.0, 1), branch(0.25, 0.75, body, vec![], 1)];
+        model(&flow, &kernel, &parameters).wlp_avg
+    };
+    assert_eq!(side(1.0), (2.0 * 16.0 + 2.0 * 4.0) / 4.0);
+    assert_eq!(side(9.0), (2.0 * 16.0 + 18.0 * 4.0) / 20.0);
+}
+
+#[test]
+fn dependences_within_a_stretch_give_its_parallelism() {
+    let (kernel, parameters) = figure_1();
+    let alone = Parameters {
+        active_warps: 1.0,
+        active_blocks: 1.0,
+        stretches: vec![(1, 1.0), (4, 3.0)],
+        ..parameters
+    };
+    let model = model(
+        &[int(6.0, 2), repeat(1.0, vec![int(6.0, 5)], 4)],
+        &kernel,
+        &alone,
+    );
+    // Equation 2 with one block is the local parallelism: 24 cycles an instruction, or 8.
+    assert_eq!(model.compute_weights, [6.0 * 24.0, 6.0 * 8.0]);
+}
+
+#[test]
+fn equation_4_shares_the_uncovered_transfer_among_the_operations() {
+    let (mut kernel, parameters) = figure_1();
+    let second = kernel.global(Op::Load, 1.0, 1.0, 128, 1);
+    let narrow = Parameters {
+        bandwidth_bytes_per_cycle_per_sm: 2.0,
+        bytes: vec![128.0, 64.0],
+        ..parameters
+    };
+    let flow = [touch(0, &[]), int(3.0, 1), touch(second, &[]), int(1.0, 1)];
+    let model = model(&flow, &kernel, &narrow);
+    // 192 bytes at 2 a cycle are 96 cycles; compute covers 4 + 12 + 4 + 4 of them.
+    assert_eq!(
+        (model.cyc_mem, model.cyc_compute, model.num_mem),
+        (96.0, 24.0, 2.0)
+    );
+    assert_eq!(model.latency_bw, (96.0 - 24.0) / 2.0 + 4.0);
+    // Equation 5.
+    assert_eq!(model.nbc_avg, 24.0 / 3.0);
+    // Equation 4 has no negative stall.
+    let wide = Parameters {
+        bandwidth_bytes_per_cycle_per_sm: 64.0,
+        ..narrow
+    };
+    let model = Model::new(&Graph::new(&flow, &kernel.facts.accesses), &wide);
+    assert_eq!(model.latency_bw, 4.0);
+}
+
+#[test]
+fn barriers_are_context_switches() {
+    let (kernel, parameters) = figure_1();
+    let mut flow = kernel.facts.flow.clone();
+    flow.push(Node::Barrier { line: 2 });
+    let model = model(&flow, &kernel, &parameters);
+    // Equation 5: 16 cycles and the barrier's 4, among a load, a barrier and one.
+    assert_eq!(model.num_sync, 1.0);
+    assert_eq!(model.nbc_avg, 20.0 / 3.0);
+    // Equation 6.
+    assert!((model.latency_exposed - (250.0 - 15.0 * 20.0 / 3.0)).abs() < 1e-12);
+}
+
+#[test]
+fn latency_that_a_path_covers_is_not_added() {
+    // Figure 4 (a) and (b): the load M, computation A and B, and the use C.
+    let mut kernel = Kernel::new([1, 1, 1], [32, 1, 1]);
+    let load = kernel.global(Op::Load, 1.0, 1.0, 128, 1);
+    let flow = [
+        touch(load, &[]),
+        int(1.0, 2),
+        int(1.0, 3),
+        fp32(1.0, &[load], 4),
+    ];
+    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let reduce = |exposed: f64| {
+        let weights = [20.0, 30.0, 40.0, 4.0];
+        graph.reduce(&weights, &[exposed, 0.0, 0.0, 0.0], Branching::Weighted)
+    };
+    // W_NewBC = max(0, exposed - (W_MA + W_AB + W_BC)) + W_BC.
+    let covered = reduce(80.0);
+    assert_eq!(covered.transitions[2], 40.0);
+    assert_eq!(covered.entry_to_exit, 94.0);
+    let exposed = reduce(130.0);
+    assert_eq!(exposed.transitions[2], 130.0 - 90.0 + 40.0);
+    assert_eq!(exposed.entry_to_exit, 134.0);
+}
+
+#[test]
+fn a_load_is_duplicated_into_both_paths() {
+    // Figure 3: M before the branch, its use C on the true side, and a second load used behind the branch at G.
+    let mut kernel = Kernel::new([1, 1, 1], [32, 1, 1]);
+    let m = kernel.global(Op::Load, 1.0, 1.0, 128, 1);
+    let flow = [
+        touch(m, &[]),
+        branch(0.25, 0.75, vec![int(1.0, 2)], vec![int(1.0, 3)], 1),
+        fp32(1.0, &[m], 4),
+    ];
+    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let weights = [4.0, 200.0, 20.0, 4.0];
+    let reduction = graph.reduce(&weights, &[100.0, 0.0, 0.0, 0.0], Branching::Weighted);
+    // The long side covers the latency, the short one leaves 100 - 4 - 20 of it.
+    let long = 4.0 + 200.0 + 4.0;
+    let short = 4.0 + 20.0 + 76.0 + 4.0;
+    assert_eq!(reduction.entry_to_exit, 0.25 * long + 0.75 * short);
+    assert_eq!(reduction.exposed[0], 0.75 * 76.0);
+}
+
+#[test]
+fn a_load_on_one_path_delays_that_path_behind_the_branch() {
+    let mut kernel = Kernel::new([1, 1, 1], [32, 1, 1]);
+    let m = kernel.global(Op::Load, 1.0, 1.0, 128, 2);
+    let flow = [
+        branch(0.25, 0.75, vec![touch(m, &[])], vec![int(1.0, 3)], 1),
+        fp32(1.0, &[m], 4),
+    ];
+    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let reduction = graph.reduce(&[4.0, 8.0, 4.0], &[100.0, 0.0, 0.0], Branching::Weighted);
+    let with = 4.0 + 96.0 + 4.0;
+    let without = 8.0 + 4.0;
+    assert_eq!(reduction.entry_to_exit, 0.25 * with + 0.75 * without);
+}
+
+#[test]
+fn an_empty_side_is_no_path_for_warps_that_split() {
+    // All warps execute the condition's side with some lane, half of them skip it with some lane.
+    let kernel = Kernel::new([1, 1, 1], [32, 1, 1]);
+    let flow = [branch(1.0, 0.5, vec![int(1.0, 2)], vec![], 1)];
+    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let time = |branching| graph.reduce(&[30.0], &[0.0], branching).entry_to_exit;
+    assert_eq!(time(Branching::Weighted), 30.0);
+    assert_eq!(time(Branching::Average), 20.0);
+}
+
+#[test]
+fn an_uncoalesced_word_moves_64_bytes_on_the_8800() {
+    let target = Target::new("geforce-8800-gtx");
+    let bytes = |transactions: f64, ideal: f64, moved: f64| {
+        let mut kernel = Kernel::new([100, 1, 1], [256, 1, 1]);
+        let load = kernel.global(Op::Load, transactions, ideal, 64, 1);
+        kernel.facts.accesses[load].bytes_moved_per_request = Some(moved);
+        let kernel = kernel.flow(vec![touch(load, &[]), fp32(1.0, &[load], 1)]);
+        target.estimate(ModelId::Wfg, &kernel.facts).detail["num_bytes"]
+    };
+    // The request rule moves 32 bytes for each of 32 lanes; the paper's GPU fetches 16 words.
+    assert_eq!(bytes(32.0, 2.0, 32.0 * 32.0), 32.0 * 64.0);
+    assert_eq!(bytes(2.0, 2.0, 128.0), 128.0);
+}
+
+#[test]
+fn a_free_loop_under_a_branch_appears_in_the_function() {
+    let target = Target::new("gtx-280");
+    let mut kernel = Kernel::new([3000, 1, 1], [256, 1, 1]);
+    let load = kernel.global(Op::Load, 2.0, 2.0, 64, 1);
+    let flow = |trips: f64, text: &str| {
+        let body = vec![touch(load, &[]), fp32(1.0, &[load], 2)];
+        let rows = Node::Loop {
+            trips,
+            known: true,
+            text: text.to_owned(),
+            body,
+            line: 7,
+        };
+        vec![int(2.0, 1), branch(0.75, 0.25, vec![rows], vec![], 1)]
+    };
+    let symbolic = kernel.clone().flow(flow(16.0, "n"));
+    let function = target
+        .estimate(ModelId::Wfg, &symbolic.facts)
+        .cycles_function;
+    let function = function.expect("a free loop");
+    // The function at n is the estimate once n is known.
+    let (fixed, slope) = function.split_once(" + ").expect("two terms");
+    let slope = slope.strip_suffix(" * (n)").expect("of n");
+    let (fixed, slope): (f64, f64) = (
+        fixed.parse().expect("number"),
+        slope.parse().expect("number"),
+    );
+    for n in [16.0, 40.0, 1000.0] {
+        let known = kernel.clone().flow(flow(n, &n.to_string()));
+        let estimate = target.estimate(ModelId::Wfg, &known.facts);
+        assert_eq!(estimate.cycles_function, None);
+        let cycles = estimate.cycles.expect("applies");
+        let said = fixed + slope * n;
+        assert!(
+            (said / cycles - 1.0).abs() < 1e-3,
+            "{said} at {n}, not {cycles}"
+        );
+    }
+}
+
+#[test]
+fn a_drawing_has_the_weights_of_figure_1() {
+    use warplens_models::wfg::drawing::{Relation, Role, draw};
+    let (kernel, _) = figure_1();
+    let target = Target::new("geforce-8800-gtx");
+    let drawing = target.with_input(&kernel.facts, draw).expect("drawn");
+    let roles: Vec<Role> = drawing.nodes.iter().map(|node| node.role).collect();
+    assert_eq!(
+        roles,
+        [
+            Role::Entry,
+            Role::Compute,
+            Role::Memory,
+            Role::Compute,
+            Role::Exit
+        ]
+    );
+    let transitions: Vec<(usize, usize)> = drawing
+        .arcs
+        .iter()
+        .filter(|arc| arc.relation == Relation::Transition)
+        .map(|arc| (arc.from, arc.to))
+        .collect();
+    assert_eq!(transitions, [(0, 1), (1, 2), (2, 3), (3, 4)]);
+    let waits: Vec<_> = drawing
+        .arcs
+        .iter()
+        .filter(|arc| arc.relation == Relation::Dependence)
+        .collect();
+    assert_eq!(waits.len(), 1);
+    assert_eq!((waits[0].from, waits[0].to), (2, 3));
+    let estimate = target.estimate(ModelId::Wfg, &kernel.facts);
+    assert_eq!(waits[0].weight, estimate.detail["latency_exposed"]);
+    assert_eq!(drawing.entry_to_exit, estimate.detail["entry_to_exit"]);
+    assert_eq!(drawing.cyc_compute, estimate.detail["cyc_compute"]);
+}
+
+#[test]
+fn a_huge_graph_is_drawn_in_part() {
+    use warplens_models::wfg::drawing::{Role, draw};
+    let kernel = Kernel::new([64, 1, 1], [256, 1, 1]);
+    let flow = (0..5000)
+        .map(|at| {
+            branch(
+                0.5,
+                0.5,
+                vec![int(1.0, at)],
+                vec![repeat(3.0, vec![int(2.0, at)], at)],
+                at,
+            )
+        })
+        .collect();
+    let kernel = kernel.flow(flow);
+    let target = Target::new("geforce-8800-gtx");
+    let drawing = target.with_input(&kernel.facts, draw).expect("drawn");
+    assert!(drawing.nodes.len() < 200 && drawing.arcs.len() < 2000);
+    assert_eq!(drawing.elided, 10_000 - 160);
+    assert_eq!(drawing.nodes[161].role, Role::Elided);
+    assert!(
+        drawing
+            .arcs
+            .iter()
+            .all(|arc| arc.from.max(arc.to) < drawing.nodes.len())
+    );
+}
+
+#[test]
+fn a_conflict_repeats_the_instruction_of_the_whole_warp() {
+    let target = Target::new("geforce-8800-gtx");
+    let cycles = |passes: f64, ideal: f64| {
+        let mut kernel = Kernel::new([100, 1, 1], [256, 1, 1]);
+        let load = kernel.shared(Op::Load, passes, ideal, 1);
+        let kernel = kernel.flow(vec![touch(load, &[]), fp32(1.0, &[load], 1)]);
+        target.estimate(ModelId::Wfg, &kernel.facts).detail["cyc_compute"] - 4.0
+    };
+    // 16 banks serve a warp in two passes of two cycles each, which is its issue.
+    assert_eq!(cycles(2.0, 2.0), 4.0);
+    assert_eq!(cycles(32.0, 2.0), 16.0 * 4.0);
+    // Half a warp with eight lanes on a bank.
+    assert_eq!(cycles(8.0, 1.0), 8.0 * 4.0);
 }

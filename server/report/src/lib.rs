@@ -9,6 +9,7 @@ pub mod estimate;
 pub mod figure;
 pub mod github;
 pub mod gpus;
+pub mod graph;
 mod html;
 pub mod markdown;
 mod models;

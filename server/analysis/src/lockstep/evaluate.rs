@@ -395,7 +395,7 @@ impl Machine<'_> {
                 }
                 self.pieces(part, Op::Load, *space, &expression.ty, bytes, here);
                 match (array, expression.ty.is_int()) {
-                    (Some(id), true) => self.held(*id, expression.ty.size(), bytes, here),
+                    (Some(id), true) => self.held((*id, *space), &expression.ty, bytes, here),
                     _ => Value::UNKNOWN,
                 }
             }
@@ -455,16 +455,20 @@ impl Machine<'_> {
         requests.sums.add(1.0, figures, || shape(addresses, here));
     }
 
-    // ---- a thread's own arrays -----------------------------------------------------------------
+    // ---- what memory holds ---------------------------------------------------------------------
 
     fn is_own_array(&self, id: VarId) -> bool {
         self.space(id) == Space::Local && matches!(self.kernel.var(id).ty, Type::Array(..))
     }
 
-    fn held(&self, id: VarId, size: u64, bytes: &Value, here: u64) -> Value {
+    fn held(&mut self, (id, space): (VarId, Space), ty: &Type, bytes: &Value, here: u64) -> Value {
         let mut value = Value::UNKNOWN;
+        let size = ty.size();
         if !self.is_own_array(id) {
-            return value;
+            return match space {
+                Space::Shared => self.shared.read(id, size, bytes, here),
+                _ => self.given.read(id, ty, bytes, here),
+            };
         }
         for lane in lanes_of(here & bytes.known) {
             if let Some(&(of, number)) = self.local.get(&(id, lane, bytes.lanes[lane]))
@@ -478,10 +482,13 @@ impl Machine<'_> {
     }
 
     fn keep(&mut self, id: VarId, ty: &Type, bytes: &Value, value: &Value, here: u64) {
+        let size = ty.size();
         if !self.is_own_array(id) {
+            self.given.write(id);
+            let sure = if ty.is_int() { here & !self.unsure } else { 0 };
+            self.shared.write(id, size, bytes, value, (here, sure));
             return;
         }
-        let size = ty.size();
         self.spoil(Some(id), here & !bytes.known);
         for lane in lanes_of(here & bytes.known) {
             let at = bytes.lanes[lane];
@@ -501,6 +508,12 @@ impl Machine<'_> {
     /// Nothing is known of an array any more.
     fn spoil(&mut self, array: Option<VarId>, lanes: u64) {
         if lanes != 0 {
+            if let Some(id) = array
+                && !self.is_own_array(id)
+            {
+                self.given.write(id);
+                self.shared.lose(id);
+            }
             self.local.retain(|(id, lane, _), _| {
                 array.is_some_and(|array| array != *id) || lanes >> lane & 1 == 0
             });
@@ -508,11 +521,13 @@ impl Machine<'_> {
     }
 
     pub(super) fn forget_array(&mut self, id: VarId, here: u64) {
-        self.spoil(Some(id), here);
+        if self.is_own_array(id) {
+            self.spoil(Some(id), here);
+        }
     }
 }
 
-fn lanes_of(mask: u64) -> impl Iterator<Item = usize> {
+pub(super) fn lanes_of(mask: u64) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
 

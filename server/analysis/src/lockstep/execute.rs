@@ -238,6 +238,7 @@ impl Machine<'_> {
         ways.taken += f64::from(u8::from(truth != 0));
         ways.split += f64::from(u8::from(truth != 0 && truth != here));
         ways.taken_threads += f64::from(truth.count_ones());
+        ways.threads += f64::from(here.count_ones());
         ways.agree((truth == 0 || truth == here).then_some(i64::from(truth != 0)));
     }
 
@@ -256,6 +257,8 @@ impl Machine<'_> {
             .get_mut(&self.way.within(address(statement)).behind(0))
         {
             ways.iterations += f64::from(iterations);
+            let lanes = super::evaluate::lanes_of(came);
+            ways.thread_iterations += lanes.map(|lane| trips.lanes[lane] as f64).sum::<f64>();
         }
     }
 
@@ -270,6 +273,7 @@ impl Machine<'_> {
         ways.unsure |= unsure;
         ways.evaluations += 1.0;
         ways.taken += f64::from(u8::from(most > 0));
+        ways.threads += f64::from(here.count_ones());
         ways.split += f64::from(u8::from(least != most));
         ways.agree((least == most).then_some(most));
     }

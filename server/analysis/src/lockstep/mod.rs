@@ -3,16 +3,19 @@
 //!
 //! Each lane of a warp holds a number or nothing that is known (data). Where a condition is not known for a lane,
 //! both sides are executed with the lane *unsure*: what it writes is not known, and what is recorded meanwhile is
-//! not used. So what is used hangs on no data.
+//! not used. So what is used hangs on no data but what was given: contents of array parameters, and what the
+//! kernel copies of them to shared memory.
 
 mod evaluate;
 mod execute;
+mod held;
 mod numbers;
 
 use rustc_hash::FxHashMap;
 use warplens_hardware::Profile;
 use warplens_ir::{Kernel, StmtKind, Storage, Type, VarId};
 
+use crate::Contents;
 use crate::access::{AccessDraft, Sums};
 use crate::branch::BranchDraft;
 use crate::facts::{Launch, Op, Space};
@@ -21,6 +24,13 @@ use numbers::{LANES, Value};
 
 /// Statements and expressions executed by some warp, at most: a keystroke waits for them.
 const MOST_STEPS: u32 = 400_000;
+
+/// The same where contents of memory were given, which happens on a command line: behind it no further block is
+/// begun, and those that ran stand for all.
+const MOST_STEPS_ON_CONTENTS: u32 = 8_000_000;
+
+/// One block may take the steps so many times over.
+const LARGEST_BLOCK: u32 = 4;
 
 /// The requests of one access.
 #[derive(Debug, Default)]
@@ -48,20 +58,41 @@ pub(crate) struct Ways {
     /// With lanes that differ.
     pub(crate) split: f64,
     pub(crate) taken_threads: f64,
+    /// Threads that come by.
+    pub(crate) threads: f64,
     /// Iterations of warps.
     pub(crate) iterations: f64,
+    /// Iterations of threads.
+    pub(crate) thread_iterations: f64,
     pub(crate) agreement: Agreement,
     pub(crate) unsure: bool,
 }
 
 impl Ways {
+    /// Makes a sample stand for so many times as much.
+    fn scale(&mut self, times: f64) {
+        for sum in [
+            &mut self.evaluations,
+            &mut self.taken,
+            &mut self.split,
+            &mut self.taken_threads,
+            &mut self.threads,
+            &mut self.iterations,
+            &mut self.thread_iterations,
+        ] {
+            *sum *= times;
+        }
+    }
+
     /// Those of another call.
     fn add(&mut self, other: &Ways) {
         self.evaluations += other.evaluations;
         self.taken += other.taken;
         self.split += other.split;
         self.taken_threads += other.taken_threads;
+        self.threads += other.threads;
         self.iterations += other.iterations;
+        self.thread_iterations += other.thread_iterations;
         self.unsure |= other.unsure;
         self.agreement = match (self.agreement, other.agreement) {
             (agreement, Agreement::Nobody) | (Agreement::Nobody, agreement) => agreement,
@@ -92,6 +123,12 @@ impl Leading {
 pub(crate) struct Record {
     accesses: FxHashMap<(u64, Op, u32), Requests>,
     branches: FxHashMap<u64, Ways>,
+    /// Blocks that ran; fewer than the launch has where it is too much.
+    pub(crate) blocks: u64,
+    /// Arrays of which more was read than was given: the array, and the first element behind its end.
+    pub(crate) beyond: Vec<(String, i64)>,
+    /// Arrays whose contents say nothing, because the kernel writes to them.
+    pub(crate) written: Vec<String>,
 }
 
 impl Record {
@@ -123,30 +160,50 @@ impl Record {
     }
 }
 
+/// What is run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) profile: &'a Profile,
+    pub(crate) launch: &'a Launch,
+    pub(crate) arguments: &'a [(String, i64, bool)],
+    /// Without any, arguments that were assumed are not run on, and a launch runs whole or not at all.
+    pub(crate) contents: &'a [Contents],
+}
+
 /// Runs the launch; `None` where it is too much, or something in it is not followed.
-pub(crate) fn run(
-    kernel: &Kernel,
-    profile: &Profile,
-    launch: &Launch,
-    arguments: &[(String, i64, bool)],
-) -> Option<Record> {
-    let lanes = profile.warp_size as usize;
-    let warps = launch.warps_per_block(profile.warp_size);
+pub(crate) fn run(question: &Question) -> Option<Record> {
+    let launch = question.launch;
+    let lanes = question.profile.warp_size as usize;
+    let warps = launch.warps_per_block(question.profile.warp_size);
     let all = launch.blocks().checked_mul(warps)?;
-    if lanes > LANES || all > u64::from(MOST_STEPS) / 4 {
+    let on_contents = !question.contents.is_empty();
+    if lanes > LANES || !on_contents && all > u64::from(MOST_STEPS) / 4 {
         return None;
     }
-    let mut machine = Machine::new(kernel, profile, launch, arguments)?;
-    let threads = launch.threads_per_block();
-    for block in 0..launch.blocks() {
-        machine.block = split(block, launch.grid);
-        for warp in 0..warps {
-            let first = warp * lanes as u64;
-            let there = (threads - first).min(lanes as u64);
-            machine.warp(first, u64::MAX >> (64 - there))?;
+    let mut machine = Machine::new(question)?;
+    if !on_contents {
+        for block in 0..launch.blocks() {
+            machine.block(block, warps)?;
         }
+        return Some(machine.record);
     }
-    Some(machine.record)
+    loop {
+        machine.blocks(warps)?;
+        if machine.given.all_kept() {
+            return Some(machine.record);
+        }
+        // What was read of an array that the kernel turned out to write was not known after all.
+        machine.begin_anew();
+    }
+}
+
+/// Numbers below `count` in an order whose beginnings are spread evenly.
+fn spread(count: u64) -> impl Iterator<Item = u64> {
+    let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
+    let all = 1u64.checked_shl(bits).unwrap_or(u64::MAX);
+    let order = move |at: u64| at.reverse_bits().checked_shr(64 - bits).unwrap_or(0);
+    (0..all).map(order).filter(move |number| *number < count)
 }
 
 fn split(number: u64, extents: [u64; 3]) -> [i64; 3] {
@@ -186,6 +243,10 @@ struct Machine<'a> {
     variables: Vec<Value>,
     /// Integers in a thread's own arrays: by array, lane and byte; with their size.
     local: FxHashMap<(VarId, usize, i64), (u64, i64)>,
+    /// What array parameters were given to point to.
+    given: held::Given<'a>,
+    /// What the block keeps in shared memory of what was given.
+    shared: held::Shared,
     /// Lanes that may not be where the others are.
     unsure: u64,
     /// Of the functions being executed, the kernel first.
@@ -197,12 +258,15 @@ struct Machine<'a> {
 type Done<T> = Option<T>;
 
 impl<'a> Machine<'a> {
-    fn new(
-        kernel: &'a Kernel,
-        profile: &'a Profile,
-        launch: &'a Launch,
-        arguments: &[(String, i64, bool)],
-    ) -> Option<Machine<'a>> {
+    fn new(question: &Question<'a>) -> Option<Machine<'a>> {
+        let Question {
+            kernel,
+            profile,
+            launch,
+            arguments,
+            contents,
+        } = *question;
+        let on_contents = !contents.is_empty();
         let mut parameters = Vec::new();
         for (at, var) in kernel.vars.iter().enumerate() {
             let id = VarId(at as u32);
@@ -214,7 +278,12 @@ impl<'a> Machine<'a> {
                 (ty @ Type::Int { .. }, Storage::Param(_)) => {
                     let given = arguments.iter().find(|(name, ..)| *name == var.name);
                     match given {
-                        Some((_, value, false)) => Value::all(numbers::fitted(*value, ty)),
+                        Some((_, value, assumed)) if on_contents || !assumed => {
+                            Value::all(numbers::fitted(*value, ty))
+                        }
+                        None if on_contents => {
+                            Value::all(numbers::fitted(crate::execute::DEFAULT_ARGUMENT, ty))
+                        }
                         _ => return None,
                     }
                 }
@@ -235,10 +304,68 @@ impl<'a> Machine<'a> {
             thread: [Value::UNKNOWN; 3],
             variables: vec![Value::UNKNOWN; kernel.vars.len()],
             local: FxHashMap::default(),
+            given: held::Given::new(kernel, contents),
+            shared: held::Shared::default(),
             unsure: 0,
             frames: Vec::new(),
             turns: Vec::new(),
         })
+    }
+
+    /// As many blocks of the launch as the steps suffice for, spread over it.
+    fn blocks(&mut self, warps: u64) -> Done<()> {
+        let launch = self.launch;
+        let writes_shared = self
+            .kernel
+            .vars
+            .iter()
+            .any(|var| matches!(var.storage, Storage::Shared | Storage::DynamicShared));
+        for block in spread(launch.blocks()) {
+            if self.steps > MOST_STEPS_ON_CONTENTS {
+                break;
+            }
+            self.shared.clear();
+            if writes_shared {
+                // Warps run one behind the other: what they read of shared memory is known once all have written.
+                let record = std::mem::take(&mut self.record);
+                self.shared.writing = true;
+                self.block(block, warps)?;
+                self.shared.writing = false;
+                self.record = record;
+            }
+            self.block(block, warps)?;
+            self.record.blocks += 1;
+        }
+        let times = launch.blocks() as f64 / (self.record.blocks as f64).max(1.0);
+        for requests in self.record.accesses.values_mut() {
+            requests.sums.scale(times);
+        }
+        for ways in self.record.branches.values_mut() {
+            ways.scale(times);
+        }
+        let name = |id: VarId| self.kernel.var(id).name.clone();
+        self.record.beyond = self.given.beyond().map(|(id, at)| (name(id), at)).collect();
+        self.record.written = self.given.written().map(name).collect();
+        Some(())
+    }
+
+    /// Forgets what was recorded.
+    fn begin_anew(&mut self) {
+        self.record = Record::default();
+        self.steps = 0;
+        self.given.drop_written();
+    }
+
+    /// All warps of a block.
+    fn block(&mut self, block: u64, warps: u64) -> Done<()> {
+        self.block = split(block, self.launch.grid);
+        let threads = self.launch.threads_per_block();
+        for warp in 0..warps {
+            let first = warp * self.lanes as u64;
+            let there = (threads - first).min(self.lanes as u64);
+            self.warp(first, u64::MAX >> (64 - there))?;
+        }
+        Some(())
     }
 
     /// One warp from beginning to end.
@@ -268,7 +395,12 @@ impl<'a> Machine<'a> {
 
     fn step(&mut self) -> Done<()> {
         self.steps += 1;
-        (self.steps <= MOST_STEPS).then_some(())
+        let most = if self.given.is_empty() {
+            MOST_STEPS
+        } else {
+            LARGEST_BLOCK * MOST_STEPS_ON_CONTENTS
+        };
+        (self.steps <= most).then_some(())
     }
 
     /// The memory that an array lies in.

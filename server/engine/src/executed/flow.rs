@@ -11,7 +11,7 @@ impl Running<'_> {
     /// Puts the instructions of the compiled kernel in place of the source's operations. The flow keeps its shape: what
     /// a line became goes to the stretches of that line as its operations did, and what stands on no such line to all.
     pub(crate) fn weigh(&self, flow: &mut Vec<Node>, accesses: &[Access]) {
-        self.weigh_accesses(flow, accesses);
+        let idle = self.weigh_accesses(flow, accesses);
         let mut lines: FxHashMap<u32, Line> = FxHashMap::default();
         let mut operations = 0.0;
         each_stretch(flow, 1.0, &mut |mix, _, line, visits| {
@@ -33,6 +33,13 @@ impl Running<'_> {
                 *pipe += count;
             }
         }
+        for (line, count) in idle {
+            let to = match lines.get_mut(&line) {
+                Some(line) if line.operations > 0.0 => &mut line.compiled,
+                _ => &mut anywhere,
+            };
+            to.branch += count;
+        }
         each_stretch(flow, 1.0, &mut |mix, chain, line, _| {
             let before = mix.total();
             let mut now = Mix::default();
@@ -48,8 +55,9 @@ impl Running<'_> {
     }
 
     /// Takes away what the compiled kernel does not access: values that stay in registers, and those that were loaded
-    /// before.
-    fn weigh_accesses(&self, flow: &mut Vec<Node>, accesses: &[Access]) {
+    /// before. Returns by line how many memory instructions a warp issues that access nothing: the predicate of each
+    /// is false in all lanes, where a branch of the source would have passed it by.
+    fn weigh_accesses(&self, flow: &mut Vec<Node>, accesses: &[Access]) -> Vec<(u32, f64)> {
         let mut lines: FxHashMap<Kind, Asked> = FxHashMap::default();
         each_access(flow, 1.0, &mut |access, visits| {
             if let Some(kind) = accesses.get(access).and_then(kind) {
@@ -90,6 +98,13 @@ impl Running<'_> {
                 .map_or(1.0, |asked| asked.part())
         };
         thin(flow, &part);
+        let mut idle: Vec<(u32, f64)> = lines
+            .iter()
+            .map(|((line, ..), asked)| (*line, asked.compiled - asked.source))
+            .filter(|(_, count)| *count > 0.0)
+            .collect();
+        idle.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        idle
     }
 }
 

@@ -1,19 +1,24 @@
 //! The work flow graph model.
 //!
 //! Baghsorkhi, Delahaye, Patel, Gropp and Hwu, "An Adaptive Performance Modeling Tool for GPU
-//! Architectures", `PPoPP` 2010. Equation numbers are the paper's. The graph and its reduction are in
-//! [`graph`]; the weights of equations 1 to 6 here, in [`Model::new`]. The paper stops at the latency of an
+//! Architectures", `PPoPP` 2010. Equation numbers are the paper's. The graph is in [`graph`], its reduction in
+//! [`reduce`], what a picture shows of both in [`drawing`]; the weights of equations 1 to 6 are here, in
+//! [`Model::new`]. The paper stops at the latency of an
 //! average warp; how a kernel's time follows from it is ours, see [`Model::round_cycles`].
 
+pub mod drawing;
 pub mod graph;
+pub mod reduce;
 
 use std::collections::BTreeMap;
 
+use warplens_analysis::facts::Space;
 use warplens_hardware::Profile;
 
-use self::graph::{Branching, Graph, Kind, Reduction};
+use self::graph::{Branching, Graph, Kind};
+use self::reduce::Reduction;
 use crate::reuse::traffic;
-use crate::work::{Residency, Work, spread};
+use crate::work::{Request, Residency, Work, conflict_free_passes, finite, spread};
 use crate::{Breakdown, Estimate, Factor, Input};
 
 /// What the graph is specialised for.
@@ -37,14 +42,16 @@ pub struct Parameters {
     pub bandwidth_bytes_per_cycle_per_sm: f64,
     /// Latency of a global load.
     pub memory_latency: f64,
-    /// Cycles of one pass of the shared-memory banks.
-    pub cycles_per_pass: f64,
     /// Bytes one warp moves to or from memory with one execution of each access.
     pub bytes: Vec<f64>,
-    /// Passes of each shared-memory access.
-    pub passes: Vec<f64>,
+    /// Cycles of one warp at each access to shared or constant memory.
+    pub scratchpad: Vec<f64>,
     /// False where barriers are imagined away.
     pub barriers: bool,
+    /// Stretches of the source, by their first line: instructions over the longest chain of dependent ones.
+    pub stretches: Vec<(u32, f64)>,
+    /// How the sides of a branch are put together.
+    pub branching: Branching,
 }
 
 /// A weighted graph and what its reduction says.
@@ -80,6 +87,8 @@ pub struct Model {
     pub reduction: Reduction,
     /// Weights of the outgoing transition arcs before memory is looked at.
     pub compute_weights: Vec<f64>,
+    /// Equation 6: weights of the data-dependence arcs that leave each node.
+    pub dependence: Vec<f64>,
     active_warps: f64,
 }
 
@@ -88,7 +97,7 @@ impl Model {
     pub fn new(graph: &Graph, p: &Parameters) -> Model {
         // SIMD_work / SIMD_engine: the cycles in which one instruction of a warp issues.
         let issue = p.warp_size / p.simd_engine;
-        let regions = Regions::new(graph, p.active_warps);
+        let regions = Regions::new(graph, p);
         let blocks = p.active_blocks.max(1.0);
         // Equations 1 and 2.
         let effective = |local: f64, average: f64| (local + (blocks - 1.0) * average) / blocks;
@@ -125,15 +134,14 @@ impl Model {
                         + mix.fp64 * other(p.double)
                 }
                 Kind::Scratchpad(access) => {
-                    let passes = p.passes.get(*access).copied().unwrap_or(1.0);
-                    (passes * p.cycles_per_pass).max(issue)
+                    p.scratchpad.get(*access).copied().unwrap_or(0.0).max(issue)
                 }
                 Kind::Barrier if !p.barriers => 0.0,
                 Kind::Barrier | Kind::Memory(_) => issue,
             })
             .collect();
         let compute_weights = weights.clone();
-        let first = graph.reduce(&weights, &vec![0.0; weights.len()], Branching::Average);
+        let first = graph.reduce(&weights, &vec![0.0; weights.len()], p.branching);
         let cyc_compute = first.entry_to_exit;
 
         let (mut num_mem, mut num_bytes, mut num_sync) = (0.0, 0.0, 0.0);
@@ -172,7 +180,7 @@ impl Model {
                 }
             }
         }
-        let reduction = graph.reduce(&weights, &dependence, Branching::Average);
+        let reduction = graph.reduce(&weights, &dependence, p.branching);
         Model {
             latency_comp: (p.pipeline_latency / (issue * ilp[0] * wlp[0])).max(1.0),
             cyc_compute,
@@ -189,6 +197,7 @@ impl Model {
             ilp_avg: regions.ilp_avg,
             reduction,
             compute_weights,
+            dependence,
             active_warps: p.active_warps,
         }
     }
@@ -213,7 +222,7 @@ impl Model {
     }
 }
 
-/// Local and average parallelism (equations 7 and 8).
+/// Local and average parallelism of the regions of the program dependence graph (section 2.2).
 struct Regions {
     wlp: Vec<f64>,
     ilp: Vec<f64>,
@@ -222,20 +231,20 @@ struct Regions {
 }
 
 impl Regions {
-    fn new(graph: &Graph, active_warps: f64) -> Regions {
+    fn new(graph: &Graph, p: &Parameters) -> Regions {
         let count = graph.regions.len();
         let mut instructions = vec![0.0; count];
         let mut chains = vec![0.0; count];
         for node in &graph.nodes {
             if let Kind::Compute { mix, chain } = &node.kind {
                 instructions[node.region] += mix.total();
-                chains[node.region] += chain;
+                chains[node.region] += chain.min(mix.total() / stretch_ilp(p, node.line));
             }
         }
         let wlp: Vec<f64> = graph
             .regions
             .iter()
-            .map(|region| region.reached * active_warps)
+            .map(|region| region.reached * p.active_warps)
             .collect();
         let ilp: Vec<f64> = instructions
             .iter()
@@ -248,35 +257,17 @@ impl Regions {
                 }
             })
             .collect();
-        let total: f64 = instructions.iter().sum();
-        let reached: f64 = instructions
-            .iter()
-            .zip(&graph.regions)
-            .map(|(n, region)| n * region.reached)
-            .sum();
-        let wlp_avg = if total > 0.0 {
-            instructions
-                .iter()
-                .zip(&wlp)
-                .map(|(n, wlp)| n * wlp)
-                .sum::<f64>()
-                / total
-        } else {
-            active_warps
+        // A loop's instructions weigh its trips.
+        let executed = || {
+            let regions = instructions.iter().zip(&graph.regions);
+            regions.map(|(n, region)| n * region.trips)
         };
-        let ilp_avg = if reached > 0.0 {
-            let weights = instructions
-                .iter()
-                .zip(&graph.regions)
-                .map(|(n, r)| n * r.reached);
-            weights
-                .zip(&ilp)
-                .map(|(weight, ilp)| weight * ilp)
-                .sum::<f64>()
-                / reached
-        } else {
-            1.0
-        };
+        // Equation 7: regions with more instructions contribute more.
+        let wlp_avg = mean(executed(), &wlp).unwrap_or(p.active_warps);
+        // Equation 8: here the warps that execute a region count too.
+        let reached = graph.regions.iter().map(|region| region.reached);
+        let weights = executed().zip(reached).map(|(n, reached)| n * reached);
+        let ilp_avg = mean(weights, &ilp).unwrap_or(1.0);
         Regions {
             wlp,
             ilp,
@@ -284,6 +275,23 @@ impl Regions {
             ilp_avg,
         }
     }
+}
+
+/// The parallelism of the stretch that a line stands in.
+fn stretch_ilp(p: &Parameters, line: u32) -> f64 {
+    let behind = p.stretches.partition_point(|(first, _)| *first <= line);
+    let within = behind.checked_sub(1).and_then(|at| p.stretches.get(at));
+    within.map_or(1.0, |(_, ilp)| ilp.max(1.0))
+}
+
+/// The weighted mean; `None` where nothing weighs anything.
+fn mean(weights: impl Iterator<Item = f64>, values: &[f64]) -> Option<f64> {
+    let (mut sum, mut total) = (0.0, 0.0);
+    for (weight, value) in weights.zip(values) {
+        sum += weight * value;
+        total += weight;
+    }
+    (total > 0.0 && total.is_finite()).then(|| sum / total)
 }
 
 /// Applies the model to a kernel.
@@ -302,16 +310,12 @@ pub(crate) fn estimate_work(work: &Work) -> Estimate {
     let mut shares = vec![0.0; work.graph.nodes.len()];
     let mut parameters = Parameters::new(work);
     let model = Model::new(&work.graph, &parameters);
-    parts.add(work, &model, rounds, &mut shares);
+    parts.add(work, (&parameters, &model), rounds, &mut shares);
     if rest > 1e-9 {
         parameters.active_blocks = rest / residency.warps_per_block.max(1.0);
         parameters.active_warps = rest;
-        parts.add(
-            work,
-            &Model::new(&work.graph, &parameters),
-            1.0,
-            &mut shares,
-        );
+        let rest = Model::new(&work.graph, &parameters);
+        parts.add(work, (&parameters, &rest), 1.0, &mut shares);
     }
     let cycles = parts.cycles();
     if !cycles.is_finite() {
@@ -346,7 +350,6 @@ impl Parameters {
         let per_cycle = 1e9 / profile.cycles_per_second();
         let sharers = (residency.warps() / residency.warps_on_sm().max(1.0)).max(1.0);
         let bandwidth = profile.dram_bandwidth_gb_s * per_cycle / sharers;
-        let row = f64::from(profile.bank_rule.banks) * 4.0;
         Parameters {
             pipeline_latency: profile.pipeline_latency,
             warp_size: f64::from(profile.warp_size),
@@ -366,12 +369,68 @@ impl Parameters {
             } else {
                 profile.memory_latency
             },
-            cycles_per_pass: row / profile.shared_bandwidth_b_clk,
-            bytes: traffic.iter().map(|bytes| bytes.dram).collect(),
-            passes: work.requests.iter().map(|request| request.passes).collect(),
+            bytes: traffic
+                .iter()
+                .zip(&work.requests)
+                .map(|(bytes, request)| bytes.dram * word_by_word(profile, request))
+                .collect(),
+            scratchpad: (0..work.requests.len())
+                .map(|access| scratchpad(work, access))
+                .collect(),
             barriers: !work.is_without(Factor::Synchronisation),
+            stretches: stretches(work),
+            branching: if work.is_without(Factor::Divergence) {
+                Branching::Average
+            } else {
+                Branching::Weighted
+            },
         }
     }
+}
+
+/// How many times more an uncoalesced request moves in this model than its transactions: the paper's GPU fetches 16
+/// words for one (section 4.1), which is the profile's `uncoalesced_transaction_bytes`.
+fn word_by_word(profile: &Profile, request: &Request) -> f64 {
+    let least = request.transactions * f64::from(profile.uncoalesced_transaction_bytes);
+    if request.uncoalesced() && request.moved_bytes > 0.0 {
+        (least / request.moved_bytes).max(1.0)
+    } else {
+        1.0
+    }
+}
+
+/// Cycles of a warp at an access to shared or constant memory: issue, and where banks conflict the whole instruction
+/// once more for each further lane on a bank. A half-warp in which no lane is active takes part in that, as the
+/// instruction of a whole warp does.
+fn scratchpad(work: &Work, access: usize) -> f64 {
+    let profile = work.profile();
+    let facts = &work.input.facts.accesses[access];
+    let request = &work.requests[access];
+    let row = f64::from(profile.bank_rule.banks) * 4.0;
+    let cycles_per_pass = row / profile.shared_bandwidth_b_clk;
+    if facts.space != Space::Shared {
+        return request.passes * cycles_per_pass;
+    }
+    let once = conflict_free_passes(profile, facts.bytes_per_lane) * cycles_per_pass;
+    let best = finite(facts.ideal_passes_per_request).filter(|best| *best > 0.0);
+    let degree = best.map_or(1.0, |best| (request.passes / best).max(1.0));
+    let issue = f64::from(profile.warp_size) / profile.simd_engine;
+    once.max(issue) + (degree - 1.0) * once
+}
+
+/// The parallelism of stretches of straight code, by line. One line may begin several: the longest is its own.
+fn stretches(work: &Work) -> Vec<(u32, f64)> {
+    let mut regions = work.input.facts.dependence.regions.clone();
+    regions.sort_by(|a, b| {
+        let longer = b.operations.total_cmp(&a.operations);
+        a.line.cmp(&b.line).then(longer)
+    });
+    regions.dedup_by_key(|region| region.line);
+    regions
+        .iter()
+        .filter(|region| region.ilp().is_finite())
+        .map(|region| (region.line, region.ilp()))
+        .collect()
 }
 
 /// The breakdown while rounds are added up.
@@ -390,7 +449,13 @@ impl Parts {
 
     /// Adds `times` rounds. Where bandwidth sets their pace they are all bandwidth's; else each node has its
     /// compute weight once for every resident warp and its stalls once.
-    fn add(&mut self, work: &Work, model: &Model, times: f64, shares: &mut [f64]) {
+    fn add(
+        &mut self,
+        work: &Work,
+        (parameters, model): (&Parameters, &Model),
+        times: f64,
+        shares: &mut [f64],
+    ) {
         if times <= 0.0 {
             return;
         }
@@ -403,7 +468,7 @@ impl Parts {
                 .iter()
                 .zip(visits)
                 .map(|(node, visits)| match node.kind {
-                    Kind::Memory(access) => work.requests[access].moved_bytes * visits,
+                    Kind::Memory(access) => parameters.bytes[access] * visits,
                     _ => 0.0,
                 })
                 .collect();

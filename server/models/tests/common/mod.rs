@@ -225,6 +225,11 @@ impl Target {
         warplens_models::estimate(model, &input(facts, &self.profile, &occupancy, without))
     }
 
+    /// Asks something else of a kernel on this GPU.
+    pub fn with_input<T>(&self, facts: &KernelFacts, ask: impl Fn(&Input) -> T) -> T {
+        ask(&input(facts, &self.profile, &self.occupancy(facts), &[]))
+    }
+
     pub fn cycles(&self, model: ModelId, facts: &KernelFacts) -> f64 {
         self.estimate(model, facts)
             .cycles

@@ -1,8 +1,9 @@
 //! `warplens estimate`: the full prediction of the kernels in a file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
@@ -11,7 +12,7 @@ use warplens_engine::wire::EstimateDocument;
 use warplens_engine::{Cancel, Engine, LaunchValues, Overrides};
 use warplens_hardware::Profiles;
 use warplens_models::{Factor, ModelId};
-use warplens_report::estimate as page;
+use warplens_report::{estimate as page, graph};
 
 use crate::assembly::{self, Assembly};
 use crate::output::{self, Colour};
@@ -73,9 +74,12 @@ pub struct Estimate {
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    #[arg(long, hide = true, value_name = "NAME=FILE")]
-    data: Vec<String>,
-    #[arg(long, hide = true, value_name = "OUT.svg")]
+    /// Contents of an array parameter, its elements one behind the other in a file, little-endian: what hangs
+    /// on them (bounds of loops, conditions, addresses) is counted by running the kernel's integers (repeatable)
+    #[arg(long, value_name = "NAME=FILE", value_parser = values::binding)]
+    data: Vec<(String, String)>,
+    /// Draw the work flow graph of the kernel (model wfg), which has to be one: before and after its reduction
+    #[arg(long, value_name = "OUT.svg")]
     graph: Option<PathBuf>,
     /// Ask this compiler (nvcc, ptxas, clang, hipcc) for registers, spills and instructions; of a .cubin,
     /// the disassembler beside it
@@ -156,7 +160,6 @@ impl Estimate {
     }
 
     fn document(self) -> anyhow::Result<EstimateDocument> {
-        self.refuse_what_is_not_there()?;
         let models = self.model.ids();
         let profiles = Profiles::builtin();
         let gpus = self.gpus(&profiles)?;
@@ -177,6 +180,7 @@ impl Estimate {
                     .filter_map(|(name, value)| value.map(|value| (name.clone(), value)))
                     .collect(),
             },
+            contents: self.contents()?,
             registers: self.registers,
             warps_per_sm: self.warps_per_sm,
             without: self.without.clone(),
@@ -184,6 +188,9 @@ impl Estimate {
             ..Overrides::default()
         };
         if let Some(kind) = Assembly::of(&self.file) {
+            if self.graph.is_some() || !self.data.is_empty() {
+                bail!("--graph and --data need the source, and this is compiled code");
+            }
             let assembled = assembly::read(&self.file, kind, self.compiler.as_deref())?;
             return Engine::new(profiles)
                 .estimate_assembled(
@@ -218,7 +225,39 @@ impl Estimate {
             )
             .map_err(|message| anyhow!(message))?;
         document.diagnostics.splice(0..0, config.diagnostics);
+        if let Some(out) = &self.graph {
+            if gpus.len() > 1 {
+                bail!("--graph draws for one GPU: {} are given", gpus.len());
+            }
+            let settings = Settings {
+                gpu: gpus.first().cloned().or(config.settings.gpu.clone()),
+                ..config.settings.clone()
+            };
+            self.draw(&engine, &source, &settings, &overrides, out)?;
+        }
         Ok(document)
+    }
+
+    /// Writes the picture of `--graph`.
+    fn draw(
+        &self,
+        engine: &Engine,
+        source: &input::Source,
+        settings: &Settings,
+        overrides: &Overrides,
+        out: &Path,
+    ) -> anyhow::Result<()> {
+        let flow = engine
+            .work_flow(
+                &source.document,
+                &self.file,
+                settings,
+                overrides,
+                &self.kernel,
+            )
+            .map_err(|message| anyhow!(message))?;
+        std::fs::write(out, graph::svg(&flow))
+            .map_err(|error| anyhow!("{}: the graph was not written: {error}", out.display()))
     }
 
     fn refuse_unknown_kernels(
@@ -258,16 +297,17 @@ impl Estimate {
         Ok(())
     }
 
-    fn refuse_what_is_not_there(&self) -> anyhow::Result<()> {
-        for (given, option) in [
-            (!self.data.is_empty(), "--data"),
-            (self.graph.is_some(), "--graph"),
-        ] {
-            if given {
-                bail!("{option} is not part of this version");
+    /// The files of `--data`.
+    fn contents(&self) -> anyhow::Result<BTreeMap<String, Arc<[u8]>>> {
+        let mut contents = BTreeMap::new();
+        for (name, file) in &self.data {
+            let bytes = std::fs::read(file)
+                .map_err(|error| anyhow!("{file}: contents of `{name}`: {error}"))?;
+            if contents.insert(name.clone(), bytes.into()).is_some() {
+                bail!("the contents of `{name}` are given twice");
             }
         }
-        Ok(())
+        Ok(contents)
     }
 
     fn gpus(&self, profiles: &Profiles) -> anyhow::Result<Vec<String>> {

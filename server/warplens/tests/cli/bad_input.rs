@@ -268,14 +268,3 @@ fn an_unknown_kernel_is_refused_with_those_there_are() {
         .run(&["estimate", "k.cu", "--kernel", "goood"])
         .refused(&["unknown kernel \"goood\"", "did you mean \"good\""]);
 }
-
-#[test]
-fn what_is_not_there_yet_is_refused_in_words() {
-    let folder = Folder::with("k.cu", GOOD);
-    for (arguments, holds) in [
-        (&["estimate", "k.cu", "--graph", "g.svg"][..], "--graph"),
-        (&["estimate", "k.cu", "--data", "p=f"], "--data"),
-    ] {
-        folder.run(arguments).refused(&[holds, "this version"]);
-    }
-}

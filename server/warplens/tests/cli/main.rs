@@ -5,6 +5,7 @@ mod command_line;
 mod facts;
 mod schemas;
 mod understood;
+mod work_flow;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

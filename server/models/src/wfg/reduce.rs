@@ -1,0 +1,316 @@
+//! Reduction of a weighted graph to one arc (Figures 2 to 4 of the paper).
+
+use super::graph::{Branching, Graph, Kind, Step};
+
+/// What the reduction of a weighted graph to one arc leaves.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reduction {
+    /// Weight of the arc from entry to exit.
+    pub entry_to_exit: f64,
+    /// Executions of each node by one average warp.
+    pub visits: Vec<f64>,
+    /// Weight of each node's outgoing transition arc once the data-dependence arcs are collapsed, per visit.
+    pub transitions: Vec<f64>,
+    /// Uncovered latency that each load causes, over all its visits.
+    pub exposed: Vec<f64>,
+}
+
+/// A load whose value has not been asked for yet.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    access: usize,
+    node: usize,
+    elapsed: f64,
+    /// Fraction of the warps that have not asked for the value yet.
+    outstanding: f64,
+    /// How many loads the walk had issued with it.
+    issued: usize,
+}
+
+impl Flight {
+    /// True for one load that was issued once, whatever ways it was followed on.
+    fn is(&self, other: &Flight) -> bool {
+        self.access == other.access && self.issued == other.issued
+    }
+}
+
+/// Loops nested deeper than this are walked in their steady state only, which bounds the reduction's cost.
+const DEEPEST_FIRST_ITERATION: usize = 3;
+
+/// Iterations walked apart: the first, which waits for what was loaded before the loop; one in which loads
+/// carried over from it settle; and one that stands for all that follow.
+const WALKS: usize = 3;
+
+impl Graph {
+    /// Collapses the graph to one arc (Figures 2 to 4 of the paper).
+    ///
+    /// `transition` holds the weight of each node's outgoing transition arc, `dependence` the weight of the
+    /// data-dependence arcs that leave it. Straight paths add up; a loop is its body times its trips, where
+    /// the first iteration alone waits for loads issued before the loop; a branch is put together as
+    /// `branching` says, and a use inside it weighs as much as its side. A data-dependence arc heavier than
+    /// the path from its load to its use adds the difference to the last transition arc of that path; arcs
+    /// go in the order of their uses, so that overlapped latency counts once.
+    pub fn reduce(
+        &self,
+        transition: &[f64],
+        dependence: &[f64],
+        branching: Branching,
+    ) -> Reduction {
+        let mut walk = Walk {
+            graph: self,
+            transition,
+            dependence,
+            branching,
+            visits: vec![0.0; self.nodes.len()],
+            added: vec![0.0; self.nodes.len()],
+            exposed: vec![0.0; self.nodes.len()],
+            previous: None,
+            issued: 0,
+        };
+        let entry_to_exit = walk.sequence(&self.steps, 1.0, 0, &mut Vec::new());
+        let transitions = (0..self.nodes.len())
+            .map(|node| {
+                let visits = walk.visits[node];
+                let added = if visits > 0.0 {
+                    walk.added[node] / visits
+                } else {
+                    0.0
+                };
+                transition[node] + added
+            })
+            .collect();
+        Reduction {
+            entry_to_exit,
+            visits: walk.visits,
+            transitions,
+            exposed: walk.exposed,
+        }
+    }
+}
+
+struct Walk<'g> {
+    graph: &'g Graph,
+    transition: &'g [f64],
+    dependence: &'g [f64],
+    branching: Branching,
+    visits: Vec<f64>,
+    added: Vec<f64>,
+    exposed: Vec<f64>,
+    previous: Option<usize>,
+    issued: usize,
+}
+
+impl Walk<'_> {
+    fn sequence(
+        &mut self,
+        steps: &[Step],
+        times: f64,
+        depth: usize,
+        flights: &mut Vec<Flight>,
+    ) -> f64 {
+        let mut time = 0.0;
+        for step in steps {
+            time += match step {
+                Step::Node(node) => self.node(*node, times, flights),
+                Step::Loop { trips, body } => self.repeat(*trips, body, times, depth, flights),
+                Step::Branch {
+                    taken,
+                    other,
+                    then,
+                    otherwise,
+                } => {
+                    let empty = (then.is_empty(), otherwise.is_empty());
+                    let (on, off) = self.branching.weights(*taken, *other, empty);
+                    if on <= 0.0 || off <= 0.0 {
+                        let (weight, side) = if on > 0.0 {
+                            (on, then)
+                        } else {
+                            (off, otherwise)
+                        };
+                        if weight <= 0.0 {
+                            continue;
+                        }
+                        time += weight * self.sequence(side, times * weight, depth, flights);
+                        continue;
+                    }
+                    let before = flights.clone();
+                    let mut off_flights = flights.clone();
+                    let fork = self.previous;
+                    let with = self.sequence(then, times * on, depth, flights);
+                    let join = self.previous;
+                    self.previous = fork;
+                    let without = self.sequence(otherwise, times * off, depth, &mut off_flights);
+                    if on >= off {
+                        self.previous = join;
+                    }
+                    let both = on * with + off * without;
+                    merge(flights, &off_flights, &before, (on, off));
+                    both
+                }
+            };
+        }
+        time
+    }
+
+    fn node(&mut self, index: usize, times: f64, flights: &mut Vec<Flight>) -> f64 {
+        let node = &self.graph.nodes[index];
+        let mut time = 0.0;
+        for &access in &node.uses {
+            let mut wait = 0.0;
+            flights.retain(|flight| {
+                if flight.access != access {
+                    return true;
+                }
+                let left = (self.dependence[flight.node] - flight.elapsed).max(0.0);
+                let part = left * flight.outstanding;
+                self.exposed[flight.node] += part * times;
+                self.added[self.previous.unwrap_or(flight.node)] += part * times;
+                wait += part;
+                false
+            });
+            advance(flights, wait);
+            time += wait;
+        }
+        advance(flights, self.transition[index]);
+        if node.loads
+            && let Kind::Memory(access) | Kind::Scratchpad(access) = node.kind
+        {
+            flights.retain(|flight| flight.access != access);
+            if flights.len() >= MOST_IN_FLIGHT {
+                // The oldest has arrived by now: a warp cannot have so many loads outstanding.
+                let oldest = (0..flights.len())
+                    .max_by(|&a, &b| flights[a].elapsed.total_cmp(&flights[b].elapsed));
+                if let Some(oldest) = oldest {
+                    flights.swap_remove(oldest);
+                }
+            }
+            let elapsed = self.transition[index];
+            self.issued += 1;
+            flights.push(Flight {
+                access,
+                node: index,
+                elapsed,
+                outstanding: 1.0,
+                issued: self.issued,
+            });
+        }
+        self.visits[index] += times;
+        self.previous = Some(index);
+        time + self.transition[index]
+    }
+
+    fn repeat(
+        &mut self,
+        trips: f64,
+        body: &[Step],
+        times: f64,
+        depth: usize,
+        flights: &mut Vec<Flight>,
+    ) -> f64 {
+        // Loads from before the loop: whoever waits for one has done so in the first iteration.
+        let mut outside = Vec::new();
+        let shallow = depth < DEEPEST_FIRST_ITERATION;
+        if !shallow {
+            outside.append(flights);
+        }
+        let mut time = 0.0;
+        let mut left = trips;
+        for walk in 0..WALKS {
+            if left <= 0.0 {
+                break;
+            }
+            // An iteration that carries no load over to the next is like all that follow.
+            let carries = walk == 0 || !flights.is_empty();
+            let last = walk + 1 == WALKS || !shallow || !carries;
+            let repeats = if last { left } else { left.min(1.0) };
+            let began = self.issued;
+            let once = self.sequence(body, times * repeats, depth + 1, flights);
+            time += repeats * once;
+            left -= repeats;
+            let (mut before, inside): (Vec<Flight>, _) =
+                flights.iter().partition(|flight| flight.issued <= began);
+            *flights = inside;
+            advance(&mut outside, repeats * once);
+            advance(&mut before, (repeats - 1.0).max(0.0) * once);
+            outside.append(&mut before);
+        }
+        outside.retain(|old| !flights.iter().any(|new| new.access == old.access));
+        flights.append(&mut outside);
+        time
+    }
+}
+
+/// Loads of one warp that are followed at a time.
+const MOST_IN_FLIGHT: usize = 64;
+
+fn advance(flights: &mut [Flight], time: f64) {
+    for flight in flights {
+        flight.elapsed += time;
+    }
+}
+
+/// After a branch: the loads still in flight, each once for every way through the branch.
+///
+/// Figure 3 duplicates the nodes before and after a branch whose data-dependence arcs cross it, so that each path has
+/// its own. Here a load is in flight once for each path with that path's weight and that path's time behind it. Warps
+/// that split (the weights are more than 1) take both paths one behind the other.
+fn merge(
+    on: &mut Vec<Flight>,
+    off: &[Flight],
+    before: &[Flight],
+    (on_weight, off_weight): (f64, f64),
+) {
+    let is_earlier = |flight: &Flight| before.iter().any(|old| old.is(flight));
+    let split = (on_weight + off_weight - 1.0).max(0.0);
+    let mut all: Vec<Flight> = Vec::with_capacity(on.len() + off.len());
+    let mut add = |flight: &Flight, weight: f64, elapsed: f64| {
+        let outstanding = flight.outstanding * weight.clamp(0.0, 1.0);
+        if outstanding <= 0.0 {
+            return;
+        }
+        let same = |known: &&mut Flight| known.is(flight) && (known.elapsed - elapsed).abs() < 1e-9;
+        if let Some(known) = all.iter_mut().find(same) {
+            known.outstanding += outstanding;
+        } else {
+            all.push(Flight {
+                outstanding,
+                elapsed,
+                ..*flight
+            });
+        }
+    };
+    for (flights, own, other) in [
+        (on.as_slice(), on_weight, off_weight),
+        (off, off_weight, on_weight),
+    ] {
+        for flight in flights {
+            let weight = if is_earlier(flight) { 1.0 - other } else { own };
+            add(flight, weight, flight.elapsed);
+        }
+    }
+    if split > 0.0 {
+        for old in before {
+            let here = on.iter().find(|flight| flight.is(old));
+            let there = off.iter().find(|flight| flight.is(old));
+            if let (Some(here), Some(there)) = (here, there) {
+                add(here, split, here.elapsed + there.elapsed - old.elapsed);
+            }
+        }
+    }
+    *on = all;
+    // Ways through many branches: those of one load stand for their mean.
+    while on.len() > MOST_IN_FLIGHT {
+        let Some(last) = on.pop() else { break };
+        match on.iter_mut().find(|flight| flight.access == last.access) {
+            Some(known) => {
+                let both = known.outstanding + last.outstanding;
+                known.elapsed =
+                    (known.elapsed * known.outstanding + last.elapsed * last.outstanding) / both;
+                known.outstanding = both.min(1.0);
+            }
+            None => {
+                // A warp cannot have so many loads outstanding: some have arrived by now.
+            }
+        }
+    }
+}

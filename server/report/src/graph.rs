@@ -1,0 +1,203 @@
+//! The work flow graph as a picture: SVG that needs nothing but itself, light or dark as the reader's system is.
+
+use std::fmt::Write as _;
+
+use warplens_engine::WorkFlow;
+use warplens_models::wfg::drawing::{Arc, Drawing, Relation, Role, Shown};
+
+use crate::figure::{extents, number, percent};
+use crate::html::escape;
+
+const ROW: usize = 44;
+const TOP: usize = 96;
+const BOX: (usize, usize) = (300, 26);
+const LEFT: usize = 190;
+/// How far a node moves to the right for each loop and branch around it.
+const INDENT: usize = 16;
+/// Deeper nodes stand below one another.
+const DEEPEST: usize = 8;
+const WIDTH: usize = 1060;
+const LONGEST_LABEL: usize = 38;
+
+const SHEET: &str = ":root{color-scheme:light dark;--back:#fff;--text:#1c1f23;--quiet:#5b636d;--line:#6b747f;\
+    --m:#f6d5d8;--s:#ead3e3;--b:#d3e8d6;--c:#d5e2f2;--o:#eef0f3;--wait:#b3261e}\
+    @media(prefers-color-scheme:dark){:root{--back:#16191d;--text:#e3e6ea;--quiet:#9aa3ad;--line:#8a939e;\
+    --m:#5a2a30;--s:#4c2a45;--b:#23452b;--c:#26405e;--o:#2a2f36;--wait:#ff8a80}}\
+    svg{background:var(--back);font:12px system-ui,sans-serif}text{fill:var(--text)}\
+    .t{font-size:15px;font-weight:600}.q{fill:var(--quiet)}.w{font-size:11px;fill:var(--quiet)}\
+    rect{stroke:var(--line)}.m{fill:var(--m)}.s{fill:var(--s)}.b{fill:var(--b)}.c{fill:var(--c)}.o{fill:var(--o)}\
+    path{fill:none;stroke:var(--line);stroke-width:1.2}.d{stroke:var(--wait);stroke-dasharray:5 3}\
+    .dw{font-size:11px;fill:var(--wait)}.h{fill:var(--line);stroke:none}.dh{fill:var(--wait);stroke:none}";
+
+/// The picture: the graph with the weights of its arcs, and beside it what each reduction leaves.
+pub fn svg(flow: &WorkFlow) -> String {
+    let drawing = &flow.drawing;
+    let height = (TOP + drawing.nodes.len() * ROW + 40).max(420);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
+         viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\n<title>Work flow graph of {0}</title>\n\
+         <style>{SHEET}</style>\n\
+         <defs><marker id=\"h\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
+         orient=\"auto\"><path class=\"h\" d=\"M0 0L8 4L0 8z\"/></marker>\
+         <marker id=\"dh\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
+         orient=\"auto\"><path class=\"dh\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n\
+         <text class=\"t\" x=\"20\" y=\"28\">{0}</text>\n\
+         <text class=\"q\" x=\"20\" y=\"48\">{1} · grid {2} · block {3} · {4} warps on an SM</text>\n",
+        escape(&flow.kernel),
+        escape(&flow.gpu),
+        extents(flow.launch.0),
+        extents(flow.launch.1),
+        number(drawing.active_warps),
+    );
+    let _ = writeln!(
+        out,
+        "<text class=\"q\" x=\"{LEFT}\" y=\"{}\">Work flow graph: an average warp, weights in cycles</text>",
+        TOP - 16
+    );
+    for arc in &drawing.arcs {
+        draw_arc(&mut out, drawing, arc);
+    }
+    for (at, node) in drawing.nodes.iter().enumerate() {
+        draw_node(&mut out, at, node);
+    }
+    reduced(&mut out, drawing);
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Where a node's box begins.
+fn corner(at: usize, node: &Shown) -> (usize, usize) {
+    (LEFT + node.depth.min(DEEPEST) * INDENT, TOP + at * ROW)
+}
+
+fn draw_node(out: &mut String, at: usize, node: &Shown) {
+    let (x, y) = corner(at, node);
+    let (class, letter) = match node.role {
+        Role::Memory => ("m", "M"),
+        Role::Scratchpad => ("s", "S"),
+        Role::Barrier => ("b", "B"),
+        Role::Compute => ("c", "C"),
+        Role::Entry | Role::Exit | Role::Elided => ("o", ""),
+    };
+    let mut label: String = node.label.chars().take(LONGEST_LABEL).collect();
+    if label.len() < node.label.len() {
+        label.push('…');
+    }
+    let line = node
+        .line
+        .map(|line| format!("line {line}"))
+        .unwrap_or_default();
+    let (width, height) = BOX;
+    let _ = writeln!(
+        out,
+        "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>\
+         <text x=\"{}\" y=\"{}\">{}</text><text class=\"w\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{line}</text>",
+        x + 8,
+        y + 17,
+        escape(format!("{letter} {label}").trim()),
+        x + width - 8,
+        y + 17,
+    );
+}
+
+fn draw_arc(out: &mut String, drawing: &Drawing, arc: &Arc) {
+    let (Some(from), Some(to)) = (drawing.nodes.get(arc.from), drawing.nodes.get(arc.to)) else {
+        return;
+    };
+    let ((x1, y1), (x2, y2)) = (corner(arc.from, from), corner(arc.to, to));
+    let (width, height) = BOX;
+    let span = arc.from.abs_diff(arc.to);
+    let weight = match (arc.relation, arc.share) {
+        (_, None) if from.role == Role::Entry => String::new(),
+        (_, Some(share)) if from.role == Role::Entry => format!("({})", percent(share)),
+        (Relation::Back, _) => format!("×{}", number(arc.weight)),
+        (_, Some(share)) => format!("{} ({})", number(arc.weight), percent(share)),
+        _ => number(arc.weight),
+    };
+    match arc.relation {
+        Relation::Transition if span == 1 => {
+            let (x, down) = (x1.max(x2) + 30, y1 + height);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{x} {down}V{y2}\" marker-end=\"url(#h)\"/>\
+                 <text class=\"w\" x=\"{}\" y=\"{}\">{weight}</text>",
+                x + 6,
+                down + 13,
+            );
+        }
+        Relation::Transition | Relation::Back => {
+            let (a, b) = (y1 + height / 2, y2 + height / 2);
+            let out_by = x1.min(x2).saturating_sub(24 + 7 * span.min(20));
+            let _ = writeln!(
+                out,
+                "<path d=\"M{x1} {a}C{out_by} {a} {out_by} {b} {x2} {b}\" marker-end=\"url(#h)\"/>\
+                 <text class=\"w\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{weight}</text>",
+                (out_by + 24).min(x1),
+                usize::midpoint(a, b),
+            );
+        }
+        Relation::Dependence => {
+            let (a, b) = (y1 + height / 2, y2 + height / 2);
+            let (x1, x2) = (x1 + width, x2 + width);
+            let out_by = x1.max(x2) + 30 + 9 * span.min(16);
+            let _ = writeln!(
+                out,
+                "<path class=\"d\" d=\"M{x1} {a}C{out_by} {a} {out_by} {b} {x2} {b}\" marker-end=\"url(#dh)\"/>\
+                 <text class=\"dw\" x=\"{}\" y=\"{}\">{weight}</text>",
+                (x1.max(x2) + 3 * out_by) / 4 + 4,
+                usize::midpoint(a, b) + 4,
+            );
+        }
+    }
+}
+
+/// What the reductions leave, and what the letters mean.
+fn reduced(out: &mut String, drawing: &Drawing) {
+    let x = 770;
+    let _ = writeln!(
+        out,
+        "<text class=\"q\" x=\"{x}\" y=\"{}\">After reduction</text>",
+        TOP - 16
+    );
+    let steps = [
+        ("compute alone", drawing.cyc_compute),
+        ("with memory", drawing.entry_to_exit),
+    ];
+    for (at, (name, weight)) in steps.into_iter().enumerate() {
+        let left = x + at * 140;
+        let down = TOP + BOX.1;
+        for (y, word) in [(TOP, "entry"), (TOP + 2 * ROW, "exit")] {
+            let _ = write!(
+                out,
+                "<rect class=\"o\" x=\"{left}\" y=\"{y}\" width=\"70\" height=\"{}\" rx=\"6\"/>\
+                 <text x=\"{}\" y=\"{}\">{word}</text>",
+                BOX.1,
+                left + 8,
+                y + 17,
+            );
+        }
+        let _ = writeln!(
+            out,
+            "<path d=\"M{} {down}V{}\" marker-end=\"url(#h)\"/><text x=\"{}\" y=\"{}\">{}</text>\
+             <text class=\"w\" x=\"{left}\" y=\"{}\">{name}</text>",
+            left + 35,
+            TOP + 2 * ROW,
+            left + 41,
+            TOP + ROW + 16,
+            number(weight),
+            TOP + 3 * ROW,
+        );
+    }
+    let words = [
+        format!("transfers of a warp: {} cycles", number(drawing.cyc_mem)),
+        format!("arc out of M: {} cycles", number(drawing.latency_bw)),
+        "M global memory · S shared or constant".to_owned(),
+        "B barrier · C computation".to_owned(),
+        "dashed: latency that other warps do not cover".to_owned(),
+        "×n: trips of a loop; (p): part of the warps".to_owned(),
+    ];
+    for (at, word) in words.iter().enumerate() {
+        let y = TOP + 4 * ROW + at * 20;
+        let _ = writeln!(out, "<text class=\"w\" x=\"{x}\" y=\"{y}\">{word}</text>");
+    }
+}
