@@ -31,6 +31,9 @@ impl Running<'_> {
             if let Some(pipe) = pipe(to, code.class) {
                 *pipe += count;
             }
+            if code.class == Class::Fmul {
+                to.fp32_multiply += count;
+            }
         }
         each_stretch(flow, 1.0, &mut |mix, chain, line, _| {
             let before = mix.total();

@@ -74,7 +74,7 @@ pub enum Branching {
 }
 
 impl Branching {
-    fn weights(self, taken: f64, other: f64) -> (f64, f64) {
+    pub(crate) fn weights(self, taken: f64, other: f64) -> (f64, f64) {
         let both = taken + other;
         match self {
             Branching::Average if both > 0.0 => (taken / both, other / both),
