@@ -88,6 +88,34 @@ __global__ void scan_div_b(const float* __restrict__ in, float* __restrict__ out
   out[first + t + threads] = sums[PADDED(t + threads)];
 }
 
+// Thread t owns element 2t + 1 again: few conflicts were there to be removed, every address costs more.
+// warplens: block=256 grid=2048 dynamic_shared=2112
+__global__ void scan_init_b(const float* __restrict__ in, float* __restrict__ out) {
+  extern __shared__ float sums[];
+  const int t = threadIdx.x;
+  const int threads = blockDim.x;
+  const size_t first = static_cast<size_t>(blockIdx.x) * 2 * threads;
+
+  sums[PADDED(t)] = in[first + t];
+  sums[PADDED(t + threads)] = in[first + t + threads];
+
+  const int mine = 2 * t + 1;
+  for (int stride = 1; stride <= threads; stride *= 2) {
+    __syncthreads();
+    if ((t + 1) % stride == 0) sums[PADDED(mine)] += sums[PADDED(mine - stride)];
+  }
+  for (int stride = threads / 2; stride > 0; stride /= 2) {
+    __syncthreads();
+    if ((t + 1) % stride == 0 && mine + stride < 2 * threads) {
+      sums[PADDED(mine + stride)] += sums[PADDED(mine)];
+    }
+  }
+  __syncthreads();
+
+  out[first + t] = sums[PADDED(t)];
+  out[first + t + threads] = sums[PADDED(t + threads)];
+}
+
 int main(int argc, char** argv) {
   harness::Program program(argc, argv, 1 << 20, 256);
   const int n = program.n;
@@ -119,5 +147,8 @@ int main(int argc, char** argv) {
   program.run(
       "scan_div_b", {grid, block, padded}, prepare,
       [&] { scan_div_b<<<grid, block, padded>>>(in.get(), out.get()); }, error, 0.0);
+  program.run(
+      "scan_init_b", {grid, block, padded}, prepare,
+      [&] { scan_init_b<<<grid, block, padded>>>(in.get(), out.get()); }, error, 0.0);
   return program.exit_status();
 }
