@@ -11,11 +11,11 @@ __device__ float2 rotated(float2 v, float c, float s) {
   return make_float2(v.x * c - v.y * s, v.x * s + v.y * c);
 }
 
-// Transforms of the RADIX numbers of a thread, in order.
-__device__ void transform(float2 (&v)[2]) {
-  const float2 a = v[0];
-  v[0] = make_float2(a.x + v[1].x, a.y + v[1].y);
-  v[1] = make_float2(a.x - v[1].x, a.y - v[1].y);
+// Transforms of two, four and sixteen numbers of a thread, in order.
+__device__ void transform2(float2& v0, float2& v1) {
+  const float2 a = v0;
+  v0 = make_float2(a.x + v1.x, a.y + v1.y);
+  v1 = make_float2(a.x - v1.x, a.y - v1.y);
 }
 
 __device__ void transform4(float2& v0, float2& v1, float2& v2, float2& v3) {
@@ -29,10 +29,8 @@ __device__ void transform4(float2& v0, float2& v1, float2& v2, float2& v3) {
   v3 = make_float2(b.x - d.x, b.y - d.y);
 }
 
-__device__ void transform(float2 (&v)[4]) { transform4(v[0], v[1], v[2], v[3]); }
-
 // Four of stride 4, sixteenths of a turn between, four of stride 1, and the transposed order undone.
-__device__ void transform(float2 (&v)[16]) {
+__device__ void transform16(float2 (&v)[16]) {
   constexpr float C1 = 0.9238795325f, S1 = -0.3826834324f, H = 0.7071067812f;
 #pragma unroll
   for (int i = 0; i < 4; ++i) transform4(v[i], v[i + 4], v[i + 8], v[i + 12]);
@@ -66,7 +64,13 @@ __device__ void combine(float2 (&v)[RADIX], float part) {
     const float angle = -TURN * part * r;
     v[r] = rotated(v[r], __cosf(angle), __sinf(angle));
   }
-  transform(v);
+  if constexpr (RADIX == 2) {
+    transform2(v[0], v[1]);
+  } else if constexpr (RADIX == 4) {
+    transform4(v[0], v[1], v[2], v[3]);
+  } else {
+    transform16(v);
+  }
 }
 
 // One pass over transforms of length n. While ns is small the results scatter: lanes side by side

@@ -588,6 +588,8 @@ pub struct Operation {
 pub struct Mix {
     /// FP32 add, multiply, FMA.
     pub fp32: f64,
+    /// Of `fp32`, what is a multiplication alone in the compiled kernel; 0 where none was compiled.
+    pub fp32_multiply: f64,
     /// FP64 add, multiply, FMA.
     pub fp64: f64,
     /// FP16, two results an instruction.
@@ -629,6 +631,7 @@ impl Mix {
     /// Adds `other`, `times` over.
     pub fn add(&mut self, other: &Mix, times: f64) {
         self.fp32 += other.fp32 * times;
+        self.fp32_multiply += other.fp32_multiply * times;
         self.fp64 += other.fp64 * times;
         self.fp16 += other.fp16 * times;
         self.tensor += other.tensor * times;

@@ -447,4 +447,25 @@ profile! {
     memory_latency: f64 = "cycles", 1.0..=100_000.0;
     /// Bytes that move for each lane of a request that does not coalesce.
     uncoalesced_transaction_bytes: u32 = "bytes", 4.0..=1024.0;
+
+    /// Timing model (Lai and Seznec 2011): cycles between two choices of the issue engine; where absent, the issue slot of
+    /// a scheduler.
+    issue_period: Option<f64> = "cycles", 0.01..=1000.0;
+    /// Timing model: cycles until a warp issues again after an arithmetic instruction; where absent, those of the pipe.
+    same_warp_issue: Option<f64> = "cycles", 0.01..=1000.0;
+    /// Timing model: cycles until a warp issues again after a global memory instruction; where absent, those of the load
+    /// and store units.
+    same_warp_memory_issue: Option<f64> = "cycles", 0.01..=10_000.0;
+    /// Timing model: single-precision multiplications in a clock cycle of an SM, where another unit takes some of them.
+    fp32_multiply_lanes: Option<f64> = "lanes/clk/SM", 0.01..=65_536.0;
+    /// Timing model: latency of an arithmetic instruction with an operand in shared memory, where instructions have such.
+    shared_operand_latency: Option<f64> = "cycles", 1.0..=1000.0;
+    /// Timing model: the same where all lanes of each group that is served together hit one bank.
+    shared_operand_conflict_latency: Option<f64> = "cycles", 1.0..=10_000.0;
+    /// Timing model: SMs that share one way to memory (a TPC); where absent, each has its own.
+    sms_per_cluster: Option<u32> = "SMs", 1.0..=64.0;
+    /// Timing model: channels of the device memory.
+    memory_channels: Option<u32> = "channels", 1.0..=1024.0;
+    /// Timing model: neighbouring bytes that lie in one channel before the next one's begin.
+    channel_bytes: Option<u32> = "bytes", 16.0..=1_048_576.0;
 }

@@ -32,6 +32,9 @@ impl Running<'_> {
             if let Some(pipe) = pipe(to, code.class) {
                 *pipe += count;
             }
+            if code.class == Class::Fmul {
+                to.fp32_multiply += count;
+            }
         }
         for (line, count) in idle {
             let to = match lines.get_mut(&line) {

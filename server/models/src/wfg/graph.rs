@@ -80,7 +80,7 @@ pub enum Branching {
 
 impl Branching {
     /// Weights of the two sides of a branch, of which `empty` says whether nothing is on them.
-    pub(super) fn weights(self, taken: f64, other: f64, empty: (bool, bool)) -> (f64, f64) {
+    pub(crate) fn weights(self, taken: f64, other: f64, empty: (bool, bool)) -> (f64, f64) {
         let both = taken + other;
         match (self, empty) {
             (Branching::Weighted, (false, true)) => (taken, (1.0 - taken).max(0.0)),

@@ -1,0 +1,507 @@
+//! The issue engine of one SM: resident warps issue the program's instructions in order, one a scheduler at a time.
+
+use std::collections::VecDeque;
+
+use super::machine::Machine;
+use super::program::{Class, Program};
+use super::warp::{Fetched, Instruction, Kind, Ready, Warp};
+use crate::Bottleneck;
+
+/// Instructions and steps that one run looks at; a longer one is extrapolated from what it did.
+const MOST_STEPS: u64 = 400_000;
+
+/// Steps between two looks at whether anybody still waits for the answer.
+const STEPS_BETWEEN_LOOKS: u64 = 2048;
+
+/// Iterations whose mean cost is compared with that of as many before.
+const WINDOW: u64 = 8;
+
+/// Two windows that differ by no more are the loop's steady state.
+const STEADY: f64 = 0.002;
+
+/// Warps that start together on an SM.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Resident {
+    pub warps: usize,
+    pub warps_per_block: usize,
+}
+
+/// What a run comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Run {
+    /// From the first issue to the last result.
+    pub cycles: f64,
+    /// Where they went: the breakdown's parts, `launch` excepted, in its order.
+    pub parts: [f64; PARTS],
+    /// By node.
+    pub shares: Vec<f64>,
+    /// Instructions issued, those of skipped iterations among them.
+    pub instructions: f64,
+    /// Instructions that were simulated one by one.
+    pub simulated: f64,
+    /// False where the run was cut off.
+    pub finished: bool,
+}
+
+const PARTS: usize = 6;
+
+/// The engine's loops: times of the first warp's iterations, from which a steady state is known.
+#[derive(Debug, Clone)]
+struct Watch {
+    /// Iterations of the leader at the last mark.
+    ended: u64,
+    mark: Ledger,
+    window: Option<f64>,
+}
+
+/// Everything that goes on evenly in a steady state.
+#[derive(Debug, Clone, PartialEq)]
+struct Ledger {
+    time: f64,
+    parts: [f64; PARTS],
+    shares: Vec<f64>,
+    instructions: f64,
+}
+
+struct Engine<'m> {
+    machine: &'m Machine,
+    program: &'m Program,
+    warps: Vec<Warp>,
+    /// Each warp's next instruction; none while it waits at a barrier or is done.
+    next: Vec<Option<Instruction>>,
+    state: Vec<State>,
+    schedulers: Vec<Scheduler>,
+    units_free: f64,
+    banks_free: f64,
+    memory: Memory,
+    ledger: Ledger,
+    /// The last issue.
+    now: f64,
+    /// The last result.
+    end: Ready,
+    turn: usize,
+    watches: Vec<Option<Watch>>,
+    steps: u64,
+    simulated: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    Running,
+    /// At a barrier since.
+    Waiting(f64),
+    Done,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Scheduler {
+    free: f64,
+    port_free: f64,
+    pipes_free: [f64; Class::ALL.len()],
+}
+
+/// The way to memory of a cluster: so many bytes a cycle, and no more in flight than that fills its latency with.
+#[derive(Debug, Clone, Default)]
+struct Memory {
+    /// Results in order, and their bytes.
+    flying: VecDeque<(f64, f64)>,
+    bytes: f64,
+    /// When there is room.
+    room: f64,
+    /// The last result.
+    last: f64,
+}
+
+/// Runs the resident warps to their end. `None` where `cancelled` says that nobody waits.
+pub(crate) fn run(
+    machine: &Machine,
+    program: &Program,
+    nodes: usize,
+    resident: Resident,
+    cancelled: &dyn Fn() -> bool,
+) -> Option<Run> {
+    let warps: Vec<Warp> = (0..resident.warps)
+        .map(|warp| {
+            let phase = (warp as f64 + 0.5) / resident.warps as f64;
+            let block = warp / resident.warps_per_block.max(1);
+            Warp::new(program, machine.transfers.len(), block, phase)
+        })
+        .collect();
+    let mut engine = Engine {
+        machine,
+        program,
+        next: vec![None; warps.len()],
+        state: vec![State::Running; warps.len()],
+        warps,
+        schedulers: vec![Scheduler::default(); machine.schedulers],
+        units_free: 0.0,
+        banks_free: 0.0,
+        memory: Memory::default(),
+        ledger: Ledger {
+            time: 0.0,
+            parts: [0.0; PARTS],
+            shares: vec![0.0; nodes],
+            instructions: 0.0,
+        },
+        now: 0.0,
+        end: Ready::at(0.0, 0, Bottleneck::Compute),
+        turn: 0,
+        watches: vec![None; program.loops],
+        steps: 0,
+        simulated: 0.0,
+    };
+    for warp in 0..engine.warps.len() {
+        engine.fetch(warp);
+    }
+    let mut looks = 0;
+    let finished = loop {
+        if engine.steps / STEPS_BETWEEN_LOOKS != looks {
+            looks = engine.steps / STEPS_BETWEEN_LOOKS;
+            if cancelled() {
+                return None;
+            }
+        }
+        if engine.steps > MOST_STEPS {
+            break false;
+        }
+        let Some((warp, at, cause)) = engine.choose() else {
+            break true;
+        };
+        engine.issue(warp, at, cause);
+    };
+    // What is still under way when the last instruction has issued.
+    let end = engine.end;
+    engine.advance(end.at, end, false);
+    Some(Run {
+        cycles: engine.ledger.time,
+        parts: engine.ledger.parts,
+        shares: engine.ledger.shares,
+        instructions: engine.ledger.instructions,
+        simulated: engine.simulated,
+        finished,
+    })
+}
+
+impl Engine<'_> {
+    /// The warp that can issue first, when, and what it waits for until then. Of several it is the one whose turn
+    /// it is.
+    fn choose(&self) -> Option<(usize, f64, Ready)> {
+        let mut best: Option<(usize, f64, Ready)> = None;
+        let count = self.warps.len();
+        for turn in 0..count {
+            let warp = (self.turn + turn) % count;
+            let Some(instruction) = &self.next[warp] else {
+                continue;
+            };
+            if best.is_some_and(|(_, at, _)| at <= instruction.ready.at) {
+                continue;
+            }
+            let cause = self.units(warp, instruction);
+            if best.is_none_or(|(_, at, _)| cause.at < at) {
+                best = Some((warp, cause.at, cause));
+            }
+        }
+        best
+    }
+
+    /// When the units that an instruction needs are free and its operands there.
+    fn units(&self, warp: usize, instruction: &Instruction) -> Ready {
+        let node = instruction.node;
+        let scheduler = &self.schedulers[warp % self.schedulers.len()];
+        let busy = |at: f64, part: Bottleneck| Ready::at(at, node, part);
+        let mut ready = instruction
+            .ready
+            .later(busy(scheduler.free, Bottleneck::Compute));
+        match instruction.kind {
+            Kind::Arithmetic(class) => {
+                let pipe = &self.machine.pipes[class as usize];
+                let mut free = scheduler.pipes_free[class as usize];
+                if pipe.port {
+                    free = free.max(scheduler.port_free);
+                }
+                ready = ready.later(busy(free, Bottleneck::Compute));
+                if instruction.operand.is_some() {
+                    ready = ready.later(busy(self.banks_free, Bottleneck::Shared));
+                }
+            }
+            Kind::Access(access) => {
+                let transfer = &self.machine.transfers[access];
+                if transfer.banks > 0.0 {
+                    ready = ready
+                        .later(busy(self.units_free, Bottleneck::Shared))
+                        .later(busy(self.banks_free, Bottleneck::Shared));
+                } else {
+                    ready = ready.later(busy(self.units_free, Bottleneck::Compute));
+                }
+                if transfer.service > 0.0 {
+                    ready = ready.later(busy(self.memory.room, Bottleneck::MemoryBandwidth));
+                }
+            }
+            Kind::Barrier => {
+                ready = ready.later(busy(scheduler.port_free, Bottleneck::Compute));
+            }
+        }
+        ready
+    }
+
+    fn issue(&mut self, warp: usize, at: f64, cause: Ready) {
+        let Some(instruction) = self.next[warp].take() else {
+            return;
+        };
+        self.advance(at, cause, self.warps[warp].divergent > 0);
+        self.steps += 1;
+        self.simulated += 1.0;
+        self.ledger.instructions += 1.0;
+        self.turn = (warp + 1) % self.warps.len();
+        let machine = self.machine;
+        let node = instruction.node;
+        let own = warp % self.schedulers.len();
+        let scheduler = &mut self.schedulers[own];
+        scheduler.free = at + machine.period;
+        let mut same_warp = machine.period;
+        match instruction.kind {
+            Kind::Arithmetic(class) => {
+                let pipe = machine.pipes[class as usize];
+                scheduler.pipes_free[class as usize] = at + pipe.other_warp;
+                if pipe.port {
+                    scheduler.port_free = at + machine.port;
+                }
+                same_warp = pipe.same_warp;
+                let mut done = Ready::at(at + pipe.latency, node, Bottleneck::Compute);
+                if let Some(access) = instruction.operand {
+                    let transfer = &machine.transfers[access];
+                    self.banks_free = at + transfer.banks;
+                    let latency = machine.shared_operand.max(pipe.latency) + transfer.conflict;
+                    done = Ready::at(at + latency, node, Bottleneck::Shared);
+                }
+                self.end = self.end.later(done);
+                self.warps[warp].executed(class, done);
+            }
+            Kind::Access(access) => {
+                let transfer = machine.transfers[access];
+                same_warp = transfer.same_warp;
+                self.units_free = at + transfer.units;
+                let mut done = Ready::at(at + transfer.latency, node, Bottleneck::Shared);
+                if transfer.banks > 0.0 {
+                    self.banks_free = at + transfer.banks;
+                } else {
+                    done = self.memory.send(machine, access, at, node);
+                }
+                self.end = self.end.later(done);
+                if transfer.loads {
+                    self.warps[warp].loads[access] = done;
+                }
+            }
+            Kind::Barrier => {
+                scheduler.port_free = at + machine.port;
+                self.state[warp] = State::Waiting(at);
+            }
+        }
+        let free = at + same_warp.max(machine.period);
+        self.warps[warp].free = Ready::at(free, node, Bottleneck::Compute);
+        if instruction.kind == Kind::Barrier {
+            self.release(self.warps[warp].block, node);
+        } else {
+            self.fetch(warp);
+        }
+    }
+
+    /// Lets time go on to an issue; what it waited for takes the cycles since the one before.
+    fn advance(&mut self, at: f64, cause: Ready, divergent: bool) {
+        let cycles = at - self.now;
+        if cycles <= 0.0 {
+            return;
+        }
+        self.now = at;
+        self.ledger.time += cycles;
+        if let Some(share) = self.ledger.shares.get_mut(cause.node) {
+            *share += cycles;
+        }
+        let parts = &mut self.ledger.parts;
+        if divergent {
+            parts[part(Bottleneck::Divergence)] += cycles;
+        } else {
+            let queue = cycles * cause.queue;
+            parts[part(Bottleneck::MemoryBandwidth)] += queue;
+            parts[part(cause.part)] += cycles - queue;
+        }
+    }
+
+    fn fetch(&mut self, warp: usize) {
+        loop {
+            let barriers = self.machine.barrier.is_some();
+            match self.warps[warp].fetch(self.program, barriers, &mut self.steps) {
+                Fetched::Next(instruction) => {
+                    self.next[warp] = Some(instruction);
+                    return;
+                }
+                Fetched::Iteration => {
+                    if self.steps > MOST_STEPS {
+                        // Nothing is issued in here: the run is cut off.
+                        return;
+                    }
+                    if self.leads(warp) {
+                        self.watch(warp);
+                    }
+                }
+                Fetched::Done => {
+                    self.state[warp] = State::Done;
+                    self.release(self.warps[warp].block, 0);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Lets a block's warps go on once all that have not ended are at a barrier.
+    fn release(&mut self, block: usize, node: usize) {
+        let mut last = None;
+        for (warp, state) in self.warps.iter().zip(&self.state) {
+            if warp.block == block {
+                match state {
+                    State::Running => return,
+                    State::Waiting(since) => {
+                        last = Some(last.map_or(*since, |last: f64| last.max(*since)));
+                    }
+                    State::Done => {}
+                }
+            }
+        }
+        let (Some(last), Some(latency)) = (last, self.machine.barrier) else {
+            return;
+        };
+        let open = Ready::at(last + latency, node, Bottleneck::Synchronisation);
+        let waiting: Vec<usize> = (0..self.warps.len())
+            .filter(|&warp| {
+                self.warps[warp].block == block && matches!(self.state[warp], State::Waiting(_))
+            })
+            .collect();
+        for &warp in &waiting {
+            self.state[warp] = State::Running;
+            self.warps[warp].free = self.warps[warp].free.later(open);
+        }
+        for warp in waiting {
+            self.fetch(warp);
+        }
+    }
+
+    /// The warp by which steady states are known.
+    fn leads(&self, warp: usize) -> bool {
+        self.state.iter().position(|state| *state != State::Done) == Some(warp)
+    }
+
+    /// The leader ends an iteration. Where the last two windows cost the same, all warps skip what the loop has left
+    /// but a window: it would go on like that.
+    fn watch(&mut self, leader: usize) {
+        let depth = self.warps[leader].frames.len() - 1;
+        let frame = &self.warps[leader].frames[depth];
+        let (id, ended) = (frame.id, frame.ended);
+        if ended == 1 {
+            self.watches[id] = None;
+        }
+        if frame.left < 2.0 * WINDOW as f64 || ended % WINDOW != 0 {
+            return;
+        }
+        let before = self.watches[id].take();
+        let window = before
+            .filter(|watch| watch.ended + WINDOW == ended)
+            .map(|watch| (self.ledger.time - watch.mark.time, watch));
+        let mut last = None;
+        if let Some((cycles, watch)) = window {
+            let steady = watch
+                .window
+                .is_some_and(|last| (cycles - last).abs() <= STEADY * cycles);
+            if steady {
+                self.skip(id, depth, &watch.mark);
+            }
+            last = Some(cycles);
+        }
+        let ended = self.warps[leader].frames[depth].ended;
+        self.watches[id] = Some(Watch {
+            ended,
+            mark: self.ledger.clone(),
+            window: last,
+        });
+    }
+
+    fn skip(&mut self, id: usize, depth: usize, mark: &Ledger) {
+        let mut left = f64::INFINITY;
+        for (warp, state) in self.warps.iter().zip(&self.state) {
+            if *state == State::Done {
+                continue;
+            }
+            match warp.frames.get(depth) {
+                Some(frame) if frame.id == id => left = left.min(frame.left),
+                // Some warp is elsewhere: it has not settled.
+                _ => return,
+            }
+        }
+        let window = WINDOW as f64;
+        let windows = (left / window).floor() - 1.0;
+        if windows < 1.0 || !windows.is_finite() {
+            return;
+        }
+        for (warp, state) in self.warps.iter_mut().zip(&self.state) {
+            if *state != State::Done {
+                warp.frames[depth].left -= windows * window;
+            }
+        }
+        let ledger = &mut self.ledger;
+        let more = |now: &mut f64, then: f64| {
+            let grown = (*now - then) * windows;
+            *now += grown;
+        };
+        more(&mut ledger.time, mark.time);
+        more(&mut ledger.instructions, mark.instructions);
+        for (now, then) in ledger.parts.iter_mut().zip(mark.parts) {
+            more(now, then);
+        }
+        for (now, then) in ledger.shares.iter_mut().zip(&mark.shares) {
+            more(now, *then);
+        }
+    }
+}
+
+impl Memory {
+    /// A request goes out; its result.
+    fn send(&mut self, machine: &Machine, access: usize, at: f64, node: usize) -> Ready {
+        let transfer = &machine.transfers[access];
+        let alone = at + (transfer.latency - transfer.ideal_service).max(0.0);
+        let done = alone.max(self.last) + transfer.service;
+        let done = done.max(at + transfer.latency);
+        if transfer.service > 0.0 {
+            self.last = done;
+        }
+        self.flying.push_back((done, transfer.bytes));
+        self.bytes += transfer.bytes;
+        while self.bytes >= machine.in_flight_bytes {
+            let Some((done, bytes)) = self.flying.pop_front() else {
+                break;
+            };
+            self.room = self.room.max(done);
+            self.bytes -= bytes;
+        }
+        let wait = done - at;
+        let queue = if wait > 0.0 {
+            ((wait - transfer.latency) / wait).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        Ready {
+            queue,
+            ..Ready::at(done, node, Bottleneck::MemoryLatency)
+        }
+    }
+}
+
+/// Where a part stands in [`Run::parts`].
+pub(crate) fn part(part: Bottleneck) -> usize {
+    match part {
+        Bottleneck::Compute | Bottleneck::Launch => 0,
+        Bottleneck::MemoryBandwidth => 1,
+        Bottleneck::MemoryLatency => 2,
+        Bottleneck::Shared => 3,
+        Bottleneck::Divergence => 4,
+        Bottleneck::Synchronisation => 5,
+    }
+}

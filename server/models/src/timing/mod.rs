@@ -1,0 +1,184 @@
+//! Lai and Seznec: a timing model of the instructions that the resident warps of one SM issue.
+//!
+//! Junjie Lai and André Seznec, "TEG: GPU Performance Estimation Using a Timing Model", INRIA RR-7804, 2011. The
+//! parameters (Table 1, section 3.2) are in [`machine`], the trace in [`program`], the issue engine in [`issue`]. The
+//! paper runs one trace per warp; ours comes from the facts' flow. docs/models/timing.md says what differs and why.
+
+mod issue;
+mod machine;
+mod program;
+mod warp;
+
+use std::collections::BTreeMap;
+
+use warplens_hardware::Profile;
+
+use self::issue::{Resident, Run, part};
+use self::machine::Machine;
+use self::program::{Class, Program};
+use crate::work::Work;
+use crate::{Bottleneck, Breakdown, Estimate, Input};
+
+/// Applies the model to a kernel.
+pub fn estimate(input: &Input) -> Estimate {
+    estimate_work(&Work::new(input))
+}
+
+/// The warps of the busiest SM run in rounds of as many as are resident, the last round with those that remain.
+pub(crate) fn estimate_work(work: &Work) -> Estimate {
+    let machine = Machine::new(work);
+    let program = Program::new(work);
+    let residency = &work.residency;
+    let resident = residency.resident_warps.round().max(1.0);
+    let warps = residency.warps_on_sm();
+    let rounds = (warps / resident).floor();
+    let rest = warps - rounds * resident;
+
+    let mut total = Total::new(work.graph.nodes.len());
+    let mut first = None;
+    for (warps, times) in [(resident, rounds), (rest.round(), 1.0)] {
+        if warps < 1.0 || times <= 0.0 {
+            continue;
+        }
+        let Some(run) = wave(work, &machine, &program, warps) else {
+            return Estimate {
+                why: Some("the answer was no longer asked for".to_owned()),
+                ..Estimate::default()
+            };
+        };
+        total.add(&run, times);
+        first.get_or_insert(run);
+    }
+    if !total.cycles.is_finite() {
+        return Estimate {
+            why: Some("the kernel's counts are too large to add up".to_owned()),
+            ..Estimate::default()
+        };
+    }
+    let mut detail = details(work.profile(), &machine);
+    detail.insert("waves".to_owned(), warps / resident);
+    detail.insert("active_warps".to_owned(), resident);
+    if let Some(run) = &first {
+        detail.insert("wave_cycles".to_owned(), run.cycles);
+        detail.insert("wave_instructions".to_owned(), run.instructions);
+        detail.insert("simulated_instructions".to_owned(), run.simulated);
+        detail.insert(
+            "simulated_to_the_end".to_owned(),
+            f64::from(u8::from(run.finished)),
+        );
+    }
+    work.finish(total.cycles, total.breakdown(), detail, &total.shares)
+}
+
+/// One round. A run that was cut off is stretched to the instructions that it would have issued.
+fn wave(work: &Work, machine: &Machine, program: &Program, warps: f64) -> Option<Run> {
+    let residency = &work.residency;
+    let resident = Resident {
+        warps: warps.min(f64::from(work.profile().max_warps_per_sm)) as usize,
+        warps_per_block: residency.warps_per_block.max(1.0) as usize,
+    };
+    let mut run = issue::run(machine, program, work.graph.nodes.len(), resident, &|| {
+        work.input.is_cancelled()
+    })?;
+    if !run.finished {
+        let visits = work.graph.visits(work.branching());
+        let mut expected = 0.0;
+        for (node, times) in work.graph.nodes.iter().zip(&visits) {
+            let instructions = match &node.kind {
+                crate::wfg::graph::Kind::Compute { mix, .. } => mix.total(),
+                _ => 1.0,
+            };
+            expected += instructions * times * warps;
+        }
+        run.stretch((expected / run.instructions.max(1.0)).max(1.0));
+    }
+    Some(run)
+}
+
+impl Run {
+    fn stretch(&mut self, times: f64) {
+        self.cycles *= times;
+        self.instructions *= times;
+        for share in self.parts.iter_mut().chain(&mut self.shares) {
+            *share *= times;
+        }
+    }
+}
+
+/// All rounds.
+struct Total {
+    cycles: f64,
+    parts: Vec<f64>,
+    shares: Vec<f64>,
+}
+
+impl Total {
+    fn new(nodes: usize) -> Total {
+        Total {
+            cycles: 0.0,
+            parts: Vec::new(),
+            shares: vec![0.0; nodes],
+        }
+    }
+
+    fn add(&mut self, run: &Run, times: f64) {
+        self.cycles += run.cycles * times;
+        self.parts.resize(run.parts.len(), 0.0);
+        for (sum, share) in self.parts.iter_mut().zip(run.parts) {
+            *sum += share * times;
+        }
+        for (sum, share) in self.shares.iter_mut().zip(&run.shares) {
+            *sum += share * times;
+        }
+    }
+
+    fn breakdown(&self) -> Breakdown {
+        let of = |name: Bottleneck| self.parts.get(part(name)).copied().unwrap_or(0.0);
+        Breakdown {
+            compute: of(Bottleneck::Compute),
+            memory_bandwidth: of(Bottleneck::MemoryBandwidth),
+            memory_latency: of(Bottleneck::MemoryLatency),
+            shared: of(Bottleneck::Shared),
+            divergence: of(Bottleneck::Divergence),
+            synchronisation: of(Bottleneck::Synchronisation),
+            launch: 0.0,
+        }
+    }
+}
+
+fn details(profile: &Profile, machine: &Machine) -> BTreeMap<String, f64> {
+    let mut detail: BTreeMap<String, f64> = [
+        ("issue_every_cycles", machine.period),
+        ("shared_latency", profile.shared_latency),
+        ("global_latency", machine.memory_latency),
+        ("c_mem_double", machine.c_mem_double),
+        (
+            "sms_per_tpc",
+            f64::from(profile.sms_per_cluster.unwrap_or(1)),
+        ),
+        ("tpcs", machine.clusters),
+        ("sharers", machine.sharers),
+        ("bytes_per_cycle", machine.bytes_per_cycle),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect();
+    for (name, value) in [
+        ("channels", profile.memory_channels),
+        ("channel_width_bytes", profile.channel_bytes),
+    ] {
+        detail.extend(value.map(|value| (name.to_owned(), f64::from(value))));
+    }
+    for (name, class) in [
+        ("int_add", Class::Int),
+        ("float_add", Class::Fp32),
+        ("float_mul", Class::Multiply),
+        ("double_fma", Class::Fp64),
+    ] {
+        let pipe = machine.pipes[class as usize];
+        detail.insert(format!("{name}_latency"), pipe.latency);
+        detail.insert(format!("{name}_issue_other_warp"), pipe.other_warp);
+        detail.insert(format!("{name}_issue_same_warp"), pipe.same_warp);
+    }
+    detail
+}

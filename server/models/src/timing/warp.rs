@@ -1,0 +1,426 @@
+//! One resident warp: where it stands in the program, and what its next instruction waits for.
+
+use super::program::{Class, Counts, Program, Step};
+use crate::Bottleneck;
+
+/// When something is there, and what made it late.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ready {
+    pub at: f64,
+    /// The node that takes the blame.
+    pub node: usize,
+    pub part: Bottleneck,
+    /// Of a memory wait, the share that is queueing for bandwidth.
+    pub queue: f64,
+}
+
+impl Ready {
+    pub fn at(at: f64, node: usize, part: Bottleneck) -> Ready {
+        Ready {
+            at,
+            node,
+            part,
+            queue: 0.0,
+        }
+    }
+
+    pub fn later(self, other: Ready) -> Ready {
+        if other.at > self.at { other } else { self }
+    }
+}
+
+/// What an instruction does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    Arithmetic(Class),
+    Access(usize),
+    Barrier,
+}
+
+/// A warp's next instruction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Instruction {
+    pub kind: Kind,
+    pub node: usize,
+    /// The earliest that its operands and its warp allow.
+    pub ready: Ready,
+    /// The access whose shared memory it reads as its operand.
+    pub operand: Option<usize>,
+}
+
+/// A loop that a warp is in.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Frame {
+    pub id: usize,
+    /// Iterations that have not ended.
+    pub left: f64,
+    /// Iterations that have.
+    pub ended: u64,
+}
+
+/// A branch that a warp is in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Side {
+    /// It goes on with the other side.
+    other_follows: bool,
+    /// It executes the other side because lanes part.
+    second: bool,
+    behind: usize,
+}
+
+/// A stretch of computation that has begun.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Stretch {
+    node: usize,
+    slot: usize,
+    /// Instructions left, by class.
+    left: [u64; Class::ALL.len()],
+    total: f64,
+    chain: f64,
+    issued: f64,
+    level: f64,
+    /// When the level before this one is done, and this one so far.
+    before: Ready,
+    now: Ready,
+    /// When its last integer instruction is done.
+    address: f64,
+    has_values: bool,
+}
+
+/// What a fetch comes to.
+pub(super) enum Fetched {
+    Next(Instruction),
+    /// An iteration of a loop has ended and another begins; fetch again.
+    Iteration,
+    Done,
+}
+
+/// A resident warp.
+#[derive(Debug, Clone)]
+pub(super) struct Warp {
+    pub block: usize,
+    pub frames: Vec<Frame>,
+    /// More than 0 while it executes the second side of a branch that it was split by.
+    pub divergent: u32,
+    /// When it may issue again.
+    pub free: Ready,
+    /// Each access's value.
+    pub loads: Vec<Ready>,
+    at: usize,
+    /// Where in the fractions of instructions it begins, from 0 to 1: warps differ in it, so that a branch taken
+    /// by a third of the warps is taken by every third warp.
+    phase: f64,
+    carry: Counts,
+    branches: Vec<[f64; 2]>,
+    sides: Vec<Side>,
+    stretch: Option<Stretch>,
+    /// By line: when the values made there are ready, and when the addresses are.
+    values: Vec<Ready>,
+    addresses: Vec<f64>,
+    last_value: Ready,
+    /// What an instruction that did not come waited for.
+    pending: Ready,
+    operand: Option<(usize, usize, f64)>,
+}
+
+impl Warp {
+    pub fn new(program: &Program, accesses: usize, block: usize, phase: f64) -> Warp {
+        let never = Ready::at(0.0, 0, Bottleneck::Compute);
+        Warp {
+            block,
+            frames: Vec::new(),
+            divergent: 0,
+            free: never,
+            loads: vec![never; accesses],
+            at: 0,
+            phase,
+            carry: [phase; Class::ALL.len()],
+            branches: vec![[phase; 2]; program.branches],
+            sides: Vec::new(),
+            stretch: None,
+            values: vec![never; program.slots],
+            addresses: vec![0.0; program.slots],
+            last_value: never,
+            pending: never,
+            operand: None,
+        }
+    }
+
+    /// The next instruction. `steps` counts what was walked over on the way.
+    pub fn fetch(&mut self, program: &Program, barriers: bool, steps: &mut u64) -> Fetched {
+        loop {
+            *steps += 1;
+            if let Some(instruction) = self.of_stretch() {
+                return Fetched::Next(instruction);
+            }
+            let Some(step) = program.steps.get(self.at) else {
+                return match self.operand.take() {
+                    Some((access, node, address)) => {
+                        Fetched::Next(self.access(access, node, address))
+                    }
+                    None => Fetched::Done,
+                };
+            };
+            match step {
+                Step::Compute {
+                    node,
+                    counts,
+                    chain,
+                    uses,
+                    slot,
+                } => {
+                    self.begin(*node, counts, *chain, uses, *slot);
+                    self.at += 1;
+                }
+                Step::Access {
+                    node,
+                    access,
+                    uses,
+                    slot,
+                    operand,
+                    writes,
+                } => {
+                    self.wait_for(uses);
+                    if *writes {
+                        self.pending = self.pending.later(self.last_value);
+                    }
+                    let address = self.addresses[*slot];
+                    self.at += 1;
+                    if !operand {
+                        return Fetched::Next(self.access(*access, *node, address));
+                    }
+                    self.loads[*access].at = 0.0;
+                    if let Some((access, node, address)) =
+                        self.operand.replace((*access, *node, address))
+                    {
+                        return Fetched::Next(self.access(access, node, address));
+                    }
+                }
+                Step::Barrier { node } => {
+                    if let Some((access, node, address)) = self.operand.take() {
+                        return Fetched::Next(self.access(access, node, address));
+                    }
+                    self.at += 1;
+                    if barriers {
+                        return Fetched::Next(Instruction {
+                            kind: Kind::Barrier,
+                            node: *node,
+                            ready: self.free,
+                            operand: None,
+                        });
+                    }
+                }
+                Step::Loop { id, trips, behind } => {
+                    let whole = (trips + self.phase).floor();
+                    if whole < 1.0 {
+                        self.at = *behind;
+                    } else {
+                        self.at += 1;
+                        self.frames.push(Frame {
+                            id: *id,
+                            left: whole,
+                            ended: 0,
+                        });
+                    }
+                }
+                Step::End { body, forget, .. } => {
+                    self.at += 1;
+                    let Some(frame) = self.frames.last_mut() else {
+                        continue;
+                    };
+                    frame.left -= 1.0;
+                    frame.ended += 1;
+                    if frame.left < 0.5 {
+                        self.frames.pop();
+                        continue;
+                    }
+                    self.at = *body;
+                    for slot in forget {
+                        self.values[*slot].at = 0.0;
+                    }
+                    return Fetched::Iteration;
+                }
+                Step::Branch {
+                    id,
+                    taken,
+                    other,
+                    otherwise,
+                    behind,
+                } => self.part(*id, *taken, *other, *otherwise, *behind),
+                Step::Side { .. } => {
+                    self.at += 1;
+                    if let Some(side) = self.sides.pop() {
+                        if side.other_follows {
+                            self.divergent += 1;
+                            self.sides.push(Side {
+                                other_follows: false,
+                                second: true,
+                                ..side
+                            });
+                        } else {
+                            self.at = side.behind;
+                        }
+                    }
+                }
+                Step::Join { .. } => {
+                    self.at += 1;
+                    if self.sides.pop().is_some_and(|side| side.second) {
+                        self.divergent -= 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes when the instruction of a stretch that was issued last is done.
+    pub fn executed(&mut self, class: Class, done: Ready) {
+        let Some(stretch) = &mut self.stretch else {
+            return;
+        };
+        stretch.now = stretch.now.later(done);
+        if class.is_integer() {
+            stretch.address = stretch.address.max(done.at);
+        }
+        if stretch.issued >= stretch.total {
+            let stretch = *stretch;
+            self.stretch = None;
+            if stretch.has_values {
+                self.values[stretch.slot] = stretch.now;
+                self.last_value = self.last_value.later(stretch.now);
+            }
+            self.addresses[stretch.slot] = self.addresses[stretch.slot].max(stretch.address);
+        }
+    }
+
+    /// Gives whole sides to the fractions of the warps that take them.
+    fn part(&mut self, id: usize, taken: f64, other: f64, otherwise: usize, behind: usize) {
+        let [on, off] = &mut self.branches[id];
+        let takes = whole(on, taken);
+        let both = (taken + other - 1.0).max(0.0);
+        let share = if takes {
+            both / taken.max(f64::MIN_POSITIVE)
+        } else {
+            (other - both) / (1.0 - taken).max(f64::MIN_POSITIVE)
+        };
+        let other_follows = whole(off, share.clamp(0.0, 1.0));
+        let side = Side {
+            other_follows: takes && other_follows,
+            second: false,
+            behind,
+        };
+        if takes {
+            self.sides.push(side);
+            self.at += 1;
+        } else if other_follows {
+            self.sides.push(side);
+            self.at = otherwise;
+        } else {
+            self.at = behind;
+        }
+    }
+
+    fn begin(&mut self, node: usize, counts: &Counts, chain: f64, uses: &[usize], slot: usize) {
+        self.wait_for(uses);
+        let mut left = [0; Class::ALL.len()];
+        for ((left, carry), count) in left.iter_mut().zip(&mut self.carry).zip(counts) {
+            let now = *carry + count;
+            let issued = (now + 1e-9).floor().clamp(0.0, 1e15);
+            *carry = (now - issued).clamp(0.0, 1.0);
+            *left = issued as u64;
+        }
+        let total: u64 = left.iter().sum();
+        if total == 0 {
+            return;
+        }
+        let values = |class: &(Class, u64)| !class.0.is_integer() && class.1 > 0;
+        let has_values = Class::ALL.into_iter().zip(left).any(|class| values(&class));
+        let mut before = Ready::at(0.0, node, Bottleneck::Compute);
+        if has_values {
+            before = before.later(self.values[slot]);
+        }
+        let total = total as f64;
+        let expected: f64 = counts.iter().sum();
+        // The chain of as many instructions as there are this time.
+        let chain = if expected > 0.0 {
+            chain / expected * total
+        } else {
+            1.0
+        };
+        self.stretch = Some(Stretch {
+            node,
+            slot,
+            left,
+            total,
+            chain: chain.round().clamp(1.0, total),
+            issued: 0.0,
+            level: 0.0,
+            before,
+            now: Ready::at(0.0, node, Bottleneck::Compute),
+            address: 0.0,
+            has_values,
+        });
+    }
+
+    /// The stretch's next instruction. Its instructions stand in as many levels as its chain is long; each level
+    /// waits for the one before it.
+    fn of_stretch(&mut self) -> Option<Instruction> {
+        let stretch = self.stretch.as_mut()?;
+        let at = stretch.left.iter().position(|left| *left > 0)?;
+        let class = Class::ALL[at];
+        stretch.left[at] -= 1;
+        let level = (stretch.issued * stretch.chain / stretch.total).floor();
+        if level > stretch.level {
+            stretch.level = level;
+            stretch.before = stretch.now;
+        }
+        stretch.issued += 1.0;
+        let mut ready = self.free.later(stretch.before).later(self.pending);
+        self.pending.at = 0.0;
+        let reads = if stretch.has_values {
+            !class.is_integer()
+        } else {
+            class == Class::Int
+        };
+        let node = stretch.node;
+        let operand = if reads { self.operand.take() } else { None };
+        if let Some((_, _, address)) = operand {
+            ready = ready.later(Ready::at(address, node, Bottleneck::Compute));
+        }
+        Some(Instruction {
+            kind: Kind::Arithmetic(class),
+            node,
+            ready,
+            operand: operand.map(|(access, ..)| access),
+        })
+    }
+
+    fn access(&mut self, access: usize, node: usize, address: f64) -> Instruction {
+        let address = Ready::at(address, node, Bottleneck::Compute);
+        let ready = self.free.later(address).later(self.pending);
+        self.pending.at = 0.0;
+        Instruction {
+            kind: Kind::Access(access),
+            node,
+            ready,
+            operand: None,
+        }
+    }
+
+    fn wait_for(&mut self, uses: &[usize]) {
+        for access in uses {
+            if let Some(load) = self.loads.get(*access) {
+                self.pending = self.pending.later(*load);
+            }
+        }
+    }
+}
+
+/// Adds a fraction to what is carried; true where that makes one.
+fn whole(carried: &mut f64, fraction: f64) -> bool {
+    *carried += fraction;
+    let one = *carried >= 1.0 - 1e-9;
+    if one {
+        *carried -= 1.0;
+    }
+    one
+}

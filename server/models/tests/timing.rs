@@ -1,0 +1,424 @@
+//! Figures of Lai and Seznec 2011, measured by micro-kernels as the paper does, and what the issue engine must keep to.
+
+mod common;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use common::{Kernel, Target, branch, compute, fp32, input, int, repeat, touch};
+use warplens_analysis::facts::{Mix, Node, Op, Pattern, Stride};
+use warplens_models::{Estimate, Factor, Input, ModelId};
+
+const GPU: &str = "gtx-280";
+
+/// One block of so many warps.
+fn kernel(warps: u64) -> Kernel {
+    Kernel::new([1, 1, 1], [32 * warps, 1, 1])
+}
+
+fn cycles(kernel: &Kernel) -> f64 {
+    Target::new(GPU).cycles(ModelId::Timing, &kernel.facts)
+}
+
+/// Cycles that `more` of something adds, for each.
+fn each(make: impl Fn(usize) -> Kernel, more: usize) -> f64 {
+    let few = 40;
+    (cycles(&make(few + more)) - cycles(&make(few))) / more as f64
+}
+
+fn mix(class: &str, n: f64) -> Mix {
+    let mut mix = Mix::default();
+    match class {
+        "int" => mix.int = n,
+        "double" => mix.fp64 = n,
+        "mul" => {
+            mix.fp32 = n;
+            mix.fp32_multiply = n;
+        }
+        _ => mix.fp32 = n,
+    }
+    mix
+}
+
+/// `n` instructions of a class, all waiting for one another or none, by so many warps.
+fn arithmetic(class: &str, n: usize, dependent: bool, warps: u64) -> Kernel {
+    let chain = if dependent { n as f64 } else { 1.0 };
+    kernel(warps).flow(vec![compute(mix(class, n as f64), chain, &[], 1)])
+}
+
+#[test]
+fn table_1() {
+    let table = [
+        ("int", [24.0, 4.0, 8.0]),
+        ("add", [24.0, 4.0, 8.0]),
+        ("mul", [24.0, 2.0, 8.0]),
+        ("mad", [24.0, 4.0, 8.0]),
+        ("double", [48.0, 32.0, 32.0]),
+    ];
+    for (class, [latency, other_warp, same_warp]) in table {
+        let found = each(|n| arithmetic(class, n, true, 1), 20);
+        assert_eq!(found, latency, "{class}: execution latency");
+        let found = each(|n| arithmetic(class, n, false, 1), 20);
+        assert_eq!(found, same_warp, "{class}: issue latency, one warp");
+        let found = each(|n| arithmetic(class, n, false, 16), 20) / 16.0;
+        assert_eq!(found, other_warp, "{class}: issue latency, many warps");
+    }
+}
+
+/// `n` loads, each of whose addresses the one before loaded.
+fn chase(n: usize, shared: bool) -> Kernel {
+    let mut kernel = kernel(1);
+    let mut flow = Vec::new();
+    let mut last: Vec<usize> = Vec::new();
+    for line in 0..n {
+        let line = line as u32;
+        let access = if shared {
+            kernel.shared(Op::Load, 2.0, 2.0, line)
+        } else {
+            kernel.global(Op::Load, 2.0, 2.0, 64, line)
+        };
+        flow.push(touch(access, &last));
+        last = vec![access];
+    }
+    kernel.flow(flow)
+}
+
+#[test]
+fn latencies_of_memory() {
+    assert_eq!(each(|n| chase(n, true), 20), 38.0);
+    let global = each(|n| chase(n, false), 20);
+    assert!((436.0..=443.0).contains(&global), "{global}");
+}
+
+/// A sum over shared memory: each addition has an operand there.
+fn sum_of_shared(n: usize, passes: f64) -> Kernel {
+    let mut kernel = kernel(1);
+    let access = kernel.shared(Op::Load, passes, 2.0, 1);
+    let body = vec![touch(access, &[]), fp32(1.0, &[access], 1)];
+    kernel.flow(vec![repeat(n as f64, body, 1)])
+}
+
+#[test]
+fn a_shared_operand_is_part_of_an_instruction() {
+    assert_eq!(each(|n| sum_of_shared(n, 2.0), 20), 74.0);
+    // All lanes of each half-warp in one bank.
+    let conflict = each(|n| sum_of_shared(n, 32.0), 20);
+    assert!((conflict - 266.0).abs() < 1e-6, "{conflict}");
+}
+
+#[test]
+fn a_conflicts_latency_is_not_its_throughput() {
+    let many = |n: usize| {
+        let mut sum = sum_of_shared(n, 32.0);
+        sum.facts.launch.block = [32 * 8, 1, 1];
+        sum
+    };
+    // 32 passes of 2 cycles for each of 8 warps, not 266.
+    let found = each(many, 64) / 8.0;
+    assert!((found - 64.0).abs() < 0.5, "{found}");
+}
+
+/// `n` loads that nothing waits for.
+fn loads(n: usize, warps: u64) -> Kernel {
+    let mut kernel = kernel(warps);
+    let flow = (0..n)
+        .map(|line| touch(kernel.global(Op::Load, 2.0, 2.0, 64, line as u32), &[]))
+        .collect();
+    kernel.flow(flow)
+}
+
+#[test]
+fn issue_latency_of_global_loads() {
+    assert_eq!(each(|n| loads(n, 1), 20), 60.0);
+    // The first load of each of two warps: the second follows 4 cycles behind.
+    let alone = cycles(&loads(1, 1));
+    let found = cycles(&loads(1, 2)) - alone;
+    // Their bytes follow one another on the way to memory, where the issue is quicker than that.
+    let transfer = 128.0 / bytes_per_cycle();
+    assert!((found - transfer.max(4.0)).abs() < 1e-6, "{found}");
+}
+
+fn detail(kernel: &Kernel, name: &str) -> f64 {
+    Target::new(GPU)
+        .estimate(ModelId::Timing, &kernel.facts)
+        .detail[name]
+}
+
+fn bytes_per_cycle() -> f64 {
+    detail(&loads(1, 1), "bytes_per_cycle")
+}
+
+#[test]
+fn quantities_of_the_memory_pipeline() {
+    let some = loads(1, 1);
+    assert_eq!(detail(&some, "c_mem_double"), 18.0);
+    assert_eq!(detail(&some, "issue_every_cycles"), 2.0);
+    assert_eq!(detail(&some, "sms_per_tpc"), 3.0);
+    assert_eq!(detail(&some, "tpcs"), 10.0);
+    assert_eq!(detail(&some, "channels"), 8.0);
+    assert_eq!(detail(&some, "channel_width_bytes"), 256.0);
+}
+
+/// Blocks of 16 warps that stream doubles.
+fn stream(blocks: u64) -> Kernel {
+    let mut kernel = Kernel::new([blocks, 1, 1], [512, 1, 1]);
+    let access = kernel.global(Op::Load, 2.0, 2.0, 128, 1);
+    kernel.facts.accesses[access].bytes_per_lane = 8;
+    kernel.flow(vec![repeat(
+        256.0,
+        vec![touch(access, &[]), fp32(1.0, &[access], 1)],
+        1,
+    )])
+}
+
+#[test]
+fn three_sms_share_a_way_to_memory() {
+    let bytes = 256.0 * 16.0 * 256.0;
+    for (blocks, sharers) in [(10, 1.0), (20, 2.0), (30, 3.0)] {
+        let found = cycles(&stream(blocks));
+        let least = bytes * sharers / bytes_per_cycle();
+        assert!(
+            found >= least && found < least * 1.1,
+            "{blocks}: {found} {least}"
+        );
+    }
+}
+
+#[test]
+fn channels_that_all_lanes_share_are_an_eighth_of_the_bandwidth() {
+    let walk = |bytes: i64| {
+        let mut kernel = Kernel::new([30, 1, 1], [512, 1, 1]);
+        let access = kernel.global(Op::Load, 32.0, 2.0, 32, 1);
+        let facts = &mut kernel.facts.accesses[access];
+        facts.pattern = Pattern::Strided;
+        facts.stride = Some(Stride {
+            bytes,
+            text: String::new(),
+            symbolic: false,
+            unit_elsewhere: false,
+        });
+        let body = vec![touch(access, &[]), fp32(1.0, &[access], 1)];
+        cycles(&kernel.flow(vec![repeat(64.0, body, 1)]))
+    };
+    let ratio = walk(2048) / walk(2048 + 256);
+    assert!((ratio - 8.0).abs() < 0.5, "{ratio}");
+}
+
+fn sums(estimate: &Estimate) {
+    let cycles = estimate.cycles.expect("answers");
+    let parts = &estimate.breakdown;
+    let sum = parts.compute
+        + parts.memory_bandwidth
+        + parts.memory_latency
+        + parts.shared
+        + parts.divergence
+        + parts.synchronisation;
+    assert!((sum - cycles).abs() <= 1e-6 * cycles, "{parts:?} {cycles}");
+    let lines: f64 = estimate.lines.iter().map(|(_, cycles)| cycles).sum();
+    assert!((lines - cycles).abs() <= 1e-6 * cycles, "{lines} {cycles}");
+}
+
+/// Something of everything: scattered loads, conflicts, a split branch, barriers.
+fn all_at_once() -> Kernel {
+    let mut kernel = Kernel::new([60, 1, 1], [256, 1, 1]);
+    let load = kernel.global(Op::Load, 32.0, 2.0, 32, 1);
+    let store = kernel.shared(Op::Store, 2.0, 2.0, 2);
+    let read = kernel.shared(Op::Load, 32.0, 2.0, 4);
+    let write = kernel.global(Op::Store, 2.0, 2.0, 64, 7);
+    kernel.flow(vec![
+        int(3.4, 1),
+        repeat(
+            100.0,
+            vec![
+                int(1.3, 1),
+                touch(load, &[]),
+                touch(store, &[load]),
+                Node::Barrier { line: 3 },
+                touch(read, &[]),
+                fp32(2.0, &[read], 4),
+                branch(
+                    0.6,
+                    0.8,
+                    vec![fp32(6.0, &[], 5)],
+                    vec![fp32(7.5, &[], 6)],
+                    5,
+                ),
+                Node::Barrier { line: 6 },
+            ],
+            1,
+        ),
+        touch(write, &[]),
+    ])
+}
+
+#[test]
+fn parts_and_lines_add_up_and_factors_only_take_away() {
+    let target = Target::new(GPU);
+    let kernel = all_at_once();
+    let whole = target.estimate(ModelId::Timing, &kernel.facts);
+    sums(&whole);
+    let parts = &whole.breakdown;
+    assert!(parts.divergence > 0.0 && parts.shared > 0.0, "{parts:?}");
+    for factor in Factor::ALL {
+        let less = target.estimate_without(ModelId::Timing, &kernel.facts, &[factor]);
+        sums(&less);
+        let (now, then) = (less.cycles.unwrap(), whole.cycles.unwrap());
+        if factor == Factor::Occupancy {
+            assert!(now <= then * 1.02, "{factor:?}: {now} {then}");
+        } else {
+            assert!(now < then, "{factor:?}: {now} {then}");
+        }
+    }
+}
+
+#[test]
+fn fractions_become_whole_instructions() {
+    let kernel = kernel(4).flow(vec![repeat(
+        400.0,
+        vec![
+            compute(mix("add", 0.3), 0.3, &[], 1),
+            branch(0.25, 0.75, vec![int(1.0, 2)], vec![fp32(0.6, &[], 3)], 2),
+        ],
+        1,
+    )]);
+    let issued = detail(&kernel, "wave_instructions");
+    let expected = 4.0 * 400.0 * (0.3 + 0.25 + 0.75 * 0.6);
+    assert!(
+        (issued - expected).abs() <= 0.01 * expected,
+        "{issued} {expected}"
+    );
+}
+
+#[test]
+fn a_steady_loop_is_as_long_as_all_its_iterations() {
+    // The loop written out has no iterations to skip.
+    let body = |kernel: &mut Kernel| {
+        let load = kernel.global(Op::Load, 4.0, 2.0, 64, 1);
+        let read = kernel.shared(Op::Load, 8.0, 2.0, 2);
+        vec![
+            int(2.3, 1),
+            touch(load, &[]),
+            touch(read, &[]),
+            fp32(5.7, &[read], 2),
+            fp32(1.0, &[load], 3),
+            Node::Barrier { line: 4 },
+        ]
+    };
+    for warps in [1, 8, 16] {
+        let make = || {
+            let mut kernel = Kernel::new([30, 1, 1], [32 * warps, 1, 1]);
+            let body = body(&mut kernel);
+            (kernel, body)
+        };
+        let (kernel, iteration) = make();
+        let looped = kernel.flow(vec![repeat(300.0, iteration, 1)]);
+        let (kernel, iteration) = make();
+        let written = iteration
+            .iter()
+            .cloned()
+            .cycle()
+            .take(iteration.len() * 300);
+        let written = kernel.flow(written.collect());
+        let (short, long) = (cycles(&looped), cycles(&written));
+        assert!(
+            (short - long).abs() <= 0.01 * long,
+            "{warps}: {short} {long}"
+        );
+        let simulated = detail(&looped, "simulated_instructions");
+        assert!(simulated < 0.4 * detail(&written, "simulated_instructions"));
+    }
+}
+
+#[test]
+fn more_warps_hide_latency_until_something_is_full() {
+    let target = Target::new(GPU);
+    let mut kernel = Kernel::new([30, 1, 1], [512, 1, 1]);
+    let load = kernel.global(Op::Load, 2.0, 2.0, 64, 1);
+    let flow = vec![repeat(
+        64.0,
+        vec![touch(load, &[]), fp32(8.0, &[load], 1)],
+        1,
+    )];
+    let kernel = kernel.flow(flow);
+    let occupancy = target.occupancy(&kernel.facts);
+    let wave = |warps: u32| {
+        let estimate = warplens_models::estimate(
+            ModelId::Timing,
+            &Input {
+                warps_per_sm: Some(warps),
+                ..input(&kernel.facts, &target.profile, &occupancy, &[])
+            },
+        );
+        sums(&estimate);
+        assert_eq!(estimate.detail["active_warps"], f64::from(warps));
+        estimate.detail["wave_cycles"]
+    };
+    let curve: Vec<f64> = [1, 2, 4, 8, 16].map(wave).into();
+    assert!(
+        curve.windows(2).all(|pair| pair[0] <= pair[1] + 1e-6),
+        "{curve:?}"
+    );
+    assert!(curve[1] < 1.1 * curve[0], "{curve:?}");
+    assert!(curve[4] > 1.5 * curve[2], "{curve:?}");
+}
+
+#[test]
+fn who_no_longer_asks_gets_no_answer_and_nobody_waits_long() {
+    let target = Target::new(GPU);
+    let kernel = all_at_once();
+    let occupancy = target.occupancy(&kernel.facts);
+    let cancel = AtomicBool::new(true);
+    let input = Input {
+        cancel: Some(&cancel),
+        ..input(&kernel.facts, &target.profile, &occupancy, &[])
+    };
+    let begun = Instant::now();
+    let estimate = warplens_models::estimate(ModelId::Timing, &input);
+    assert_eq!(estimate.cycles, None);
+    assert!(estimate.why.is_some());
+    assert!(begun.elapsed().as_millis() < 100, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn any_input_has_a_finite_answer() {
+    let odd = [0.0, 1e18, f64::NAN, f64::INFINITY, -3.0, 1e-12, 0.5];
+    for gpu in [GPU, "a100-sxm4-40gb", "mi210"] {
+        let target = Target::new(gpu);
+        for (trips, count) in odd.iter().flat_map(|a| odd.iter().map(move |b| (*a, *b))) {
+            let mut kernel = Kernel::new([1000, 1, 1], [256, 1, 1]);
+            let load = kernel.global(Op::Load, count, count, 32, 1);
+            let read = kernel.shared(Op::Load, count, count, 2);
+            let flow = vec![repeat(
+                trips,
+                vec![
+                    touch(load, &[load]),
+                    repeat(trips, vec![int(count, 1)], 2),
+                    touch(read, &[]),
+                    compute(mix("double", count), trips, &[load, read, 99], 2),
+                    touch(77, &[]),
+                    branch(
+                        count,
+                        trips,
+                        vec![Node::Barrier { line: 3 }],
+                        vec![repeat(trips, Vec::new(), 4)],
+                        3,
+                    ),
+                ],
+                1,
+            )];
+            let kernel = kernel.flow(flow);
+            let estimate = target.estimate(ModelId::Timing, &kernel.facts);
+            match estimate.cycles {
+                Some(cycles) => {
+                    assert!(cycles.is_finite() && cycles >= 0.0);
+                    if cycles > 0.0 && cycles < 1e15 {
+                        sums(&estimate);
+                    }
+                }
+                None => assert!(estimate.why.is_some()),
+            }
+        }
+        let empty = Kernel::new([1, 1, 1], [32, 1, 1]);
+        assert_eq!(target.cycles(ModelId::Timing, &empty.facts), 0.0);
+    }
+}
