@@ -446,6 +446,24 @@ check(':Warplens estimate opens the figures as JSON', function()
   assert(vim.bo.filetype == 'cuda', 'q did not close it')
 end)
 
+check(':Warplens graph draws the work flow graph of the kernel at the cursor', function()
+  vim.api.nvim_win_set_cursor(0, { find('= tile[threadIdx.x][threadIdx.y + j]'), 0 })
+  local opened
+  local open = vim.ui.open
+  vim.ui.open = function(path)
+    opened = path
+    return nil, nil
+  end
+  vim.cmd('Warplens graph')
+  eventually('a picture', function()
+    return opened
+  end)
+  vim.ui.open = open
+  local picture = assert(io.open(opened)):read('*a')
+  assert(opened:find('transpose_tiled.svg', 1, true), opened)
+  assert(picture:find('Work flow graph of transpose_tiled', 1, true), picture:sub(1, 300))
+end)
+
 check(':Warplens explain tells about the rule at the cursor', function()
   local line = find('= tile[threadIdx.x][threadIdx.y + j]')
   vim.api.nvim_win_set_cursor(0, { line, 0 })

@@ -25,6 +25,7 @@ const LENS_COMMANDS = [
   "warplens.breakdown",
   "warplens.compareGpus",
   "warplens.report",
+  "warplens.graph",
   "warplens.estimate",
 ];
 

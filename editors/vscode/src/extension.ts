@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { explain } from "./commands/explain";
 import { menu } from "./commands/menu";
-import { breakdown, compareGpus, estimate, report } from "./commands/pages";
+import { breakdown, compareGpus, estimate, graph, report } from "./commands/pages";
 import { nextLaunch } from "./commands/nextLaunch";
 import { selectGpu } from "./commands/selectGpu";
 import { setLaunch } from "./commands/setLaunch";
@@ -39,6 +39,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command("breakdown", (given) => breakdown(app, given));
   command("compareGpus", (given) => compareGpus(app, given));
   command("report", (given) => report(app, given));
+  command("graph", (given) => graph(app, given));
   command("estimate", (given) => estimate(app, given));
   command("explain", (given) => explain(app, given));
   command("menu", () => menu(app));

@@ -359,27 +359,54 @@ subcommands.estimate = {
   complete = kernel_names,
 }
 
+--- Writes a page of the server into the cache and opens it with what the system opens such files with.
+---@param file string its name
+---@param text string
+---@param what string how messages call it
+local function open_outside(file, text, what)
+  local folder = vim.fs.joinpath(vim.fn.stdpath('cache'), 'warplens')
+  local path = vim.fs.joinpath(folder, file)
+  vim.fn.mkdir(folder, 'p')
+  local page, why = io.open(path, 'w')
+  if not page then
+    return warplens.notify(why or ('cannot write ' .. path))
+  end
+  page:write(text)
+  page:close()
+  local _, unopened = vim.ui.open(path)
+  warplens.notify(
+    unopened and ('the ' .. what .. ' is in ' .. path) or ('opened ' .. path),
+    vim.log.levels.INFO
+  )
+end
+
 subcommands.report = {
   lens = 'warplens.report',
   run = function(_, bufnr)
     warplens.execute(bufnr, 'warplens.report', { uri = uri(bufnr) }, function(answer)
-      local folder = vim.fs.joinpath(vim.fn.stdpath('cache'), 'warplens')
       local file = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr)) .. '.html'
-      local path = vim.fs.joinpath(folder, file)
-      vim.fn.mkdir(folder, 'p')
-      local page, why = io.open(path, 'w')
-      if not page then
-        return warplens.notify(why or ('cannot write ' .. path))
-      end
-      page:write(answer.html)
-      page:close()
-      local _, unopened = vim.ui.open(path)
-      warplens.notify(
-        unopened and ('the report is in ' .. path) or ('opened ' .. path),
-        vim.log.levels.INFO
-      )
+      open_outside(file, answer.html, 'report')
     end)
   end,
+}
+
+subcommands.graph = {
+  lens = 'warplens.graph',
+  run = function(arguments, bufnr)
+    local function show(kernel)
+      local argument = { uri = uri(bufnr), kernel = kernel }
+      warplens.execute(bufnr, 'warplens.graph', argument, function(answer)
+        open_outside(kernel .. '.svg', answer.svg, 'graph')
+      end)
+    end
+    if arguments[1] then
+      return show(arguments[1])
+    end
+    kernel_here(bufnr, nil, function(kernel)
+      show(kernel.kernel)
+    end)
+  end,
+  complete = kernel_names,
 }
 
 subcommands.hints = {

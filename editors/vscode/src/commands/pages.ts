@@ -1,4 +1,4 @@
-// Commands whose answer is something to read: breakdown, compareGpus, report, estimate.
+// Commands whose answer is something to read: breakdown, compareGpus, report, graph, estimate.
 
 import * as vscode from "vscode";
 import { requireEditor } from "../documents";
@@ -25,7 +25,18 @@ export async function compareGpus(app: App, given: Target = {}): Promise<void> {
 export async function report(app: App, given: Target = {}): Promise<void> {
   const uri = given.uri ?? requireEditor().document.uri.toString();
   const { html } = await app.session.execute<{ html: string }>("warplens.report", { uri });
-  const panel = vscode.window.createWebviewPanel("warplens.report", "warplens report", vscode.ViewColumn.Beside, {
+  showPage("warplens.report", "warplens report", html);
+}
+
+export async function graph(app: App, given: Target = {}): Promise<void> {
+  const target = await kernel(app, given);
+  const { svg } = await app.session.execute<{ svg: string }>("warplens.graph", target);
+  const html = `<!DOCTYPE html><html><head><title>Work flow graph</title></head><body>${svg}</body></html>`;
+  showPage("warplens.graph", `Work flow graph of ${target.kernel}`, html);
+}
+
+function showPage(type: string, title: string, html: string): void {
+  const panel = vscode.window.createWebviewPanel(type, title, vscode.ViewColumn.Beside, {
     enableScripts: false,
     localResourceRoots: [],
   });

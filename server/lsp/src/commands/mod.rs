@@ -3,6 +3,7 @@
 pub mod breakdown;
 pub mod compare_gpus;
 pub mod estimate;
+pub mod graph;
 pub mod next_launch;
 pub mod report;
 pub mod select_gpu;
@@ -21,9 +22,10 @@ pub const ESTIMATE: &str = "warplens.estimate";
 pub const BREAKDOWN: &str = "warplens.breakdown";
 pub const COMPARE_GPUS: &str = "warplens.compareGpus";
 pub const REPORT: &str = "warplens.report";
+pub const GRAPH: &str = "warplens.graph";
 
 /// All of them.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     SELECT_GPU,
     SET_LAUNCH,
     NEXT_LAUNCH,
@@ -31,6 +33,7 @@ pub const NAMES: [&str; 7] = [
     BREAKDOWN,
     COMPARE_GPUS,
     REPORT,
+    GRAPH,
 ];
 
 /// Reads a command's argument.

@@ -20,6 +20,7 @@ pub async fn handle(session: &Arc<Session>, params: ExecuteCommandParams) -> Res
         commands::BREAKDOWN => commands::breakdown::run(session, argument).await,
         commands::COMPARE_GPUS => commands::compare_gpus::run(session, argument).await,
         commands::REPORT => commands::report::run(session, argument).await,
+        commands::GRAPH => commands::graph::run(session, argument).await,
         unknown => Err(invalid(format!(
             "there is no command `{unknown}`; there are {}",
             commands::NAMES.join(", ")

@@ -331,6 +331,11 @@ async fn wrong_commands_say_what_is_wrong() {
             "none",
         ),
         (
+            "warplens.graph",
+            json!({"uri": URI, "kernel": "none"}),
+            "none",
+        ),
+        (
             "warplens.report",
             json!({"uri": "file:///not/open.cu"}),
             "not open",
@@ -480,6 +485,26 @@ async fn the_report_is_a_page_about_all_kernels_of_the_file() {
     assert!(page.contains("in[i&lt;4 ? i : 32 * i]"), "{page}");
     assert!(!page.contains("<script"), "{page}");
     assert!(page.contains("default-src 'none'"), "{page}");
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn the_graph_is_a_picture_of_one_kernel() {
+    let (mut client, _) = open(json!({}), &format!("{TILE}{}", strided(32))).await;
+    let kernel = json!({"uri": URI, "kernel": "transpose"});
+    let answer = client.command("warplens.graph", kernel).await;
+    let svg = answer["svg"].as_str().expect("a picture");
+    assert!(
+        svg.starts_with("<svg ") && svg.ends_with("</svg>\n"),
+        "{svg}"
+    );
+    for part in ["Work flow graph of transpose", "entry", "exit"] {
+        assert!(svg.contains(part), "`{part}` in {svg}");
+    }
+    assert!(
+        !svg.contains("<script") && !svg.contains("http://example"),
+        "{svg}"
+    );
     client.finish().await;
 }
 

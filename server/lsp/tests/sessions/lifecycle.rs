@@ -33,7 +33,8 @@ async fn initialize_says_what_is_served() {
             "warplens.estimate",
             "warplens.breakdown",
             "warplens.compareGpus",
-            "warplens.report"
+            "warplens.report",
+            "warplens.graph"
         ])
     );
     // What clangd does on the same buffer is left to it.
