@@ -15,6 +15,7 @@ mod evaluate;
 mod execute;
 pub mod facts;
 mod flow;
+mod linear;
 mod lockstep;
 mod loops;
 mod routine;
