@@ -17,7 +17,7 @@ use crate::work::Work;
 /// Lines touched to find the hits of one cache, at most.
 const TOUCHES: usize = 40_000;
 /// Between two looks at whether anybody still waits.
-const LOOK: usize = 1024;
+const LOOK: usize = 128;
 
 /// How an access fares.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -135,13 +135,16 @@ impl Cfg {
             }
         }
         members.sort_by_key(|(header, _)| *header);
-        let size = |set: &Set| set.0.iter().map(|word| word.count_ones()).sum::<u32>();
+        let sizes: Vec<u32> = members
+            .iter()
+            .map(|(_, set)| set.0.iter().map(|word| word.count_ones()).sum())
+            .collect();
         self.around = (0..blocks)
             .map(|block| {
                 let mut around: Vec<usize> = (0..members.len())
                     .filter(|&number| members[number].1.contains(block))
                     .collect();
-                around.sort_by_key(|&number| size(&members[number].1));
+                around.sort_by_key(|&number| sizes[number]);
                 around
             })
             .collect();

@@ -71,10 +71,9 @@ fn simulate(work: &Work) -> Result<Estimate, String> {
     for &place in &places {
         let trace = *keys.entry(program.key(place)).or_insert(distinct.len());
         if trace == distinct.len() {
-            if work.input.is_cancelled() {
-                return Err(cancelled());
-            }
-            distinct.push(program.trace(place, &scales, LONGEST));
+            let stop = || work.input.is_cancelled();
+            let made = program.trace(place, &scales, LONGEST, &stop);
+            distinct.push(made.ok_or_else(cancelled)?);
         }
         of_warp.push(trace);
     }

@@ -169,8 +169,8 @@ const LOOK: usize = 512;
 struct Warp {
     place: usize,
     reason: Reason,
-    /// When it came to the barrier at which it waits.
-    waits_since: Option<f64>,
+    /// When it came to the barrier at which it waits, and that barrier's latency.
+    waits_since: Option<(f64, f64)>,
     done: bool,
 }
 
@@ -229,7 +229,7 @@ impl<R: Round> Pipeline<'_, R> {
     fn advance(&mut self, warp: usize, now: f64) -> bool {
         let Some(step) = self.round.step(warp, self.warps[warp].place) else {
             self.warps[warp].done = true;
-            self.open_barrier(self.round.group(warp), 0.0);
+            self.open_barrier(self.round.group(warp), now);
             return false;
         };
         let values = self.round.values();
@@ -259,8 +259,9 @@ impl<R: Round> Pipeline<'_, R> {
                 latency,
                 loads,
             } => {
-                let start = self.hold_units(warp, now, issue, step.source);
-                let issued = start + issue;
+                // It issues beside the arithmetic that is under way, and takes issue slots from what follows.
+                self.hold_units(warp, now, issue, step.source);
+                let issued = now + issue;
                 let waiting = (latency - delay).max(0.0) / 2.0;
                 let reached = issued + waiting;
                 let begin = self.ports_free[port as usize].max(reached);
@@ -289,10 +290,9 @@ impl<R: Round> Pipeline<'_, R> {
                 self.go_on(warp, at, part, step.source);
             }
             Operation::Barrier { latency } => {
-                let start = self.hold_units(warp, now, 0.0, step.source);
-                self.warps[warp].waits_since = Some(start);
+                self.warps[warp].waits_since = Some((now, latency));
                 self.warps[warp].reason = Reason::only(Part::Synchronisation, step.source);
-                self.open_barrier(self.round.group(warp), latency);
+                self.open_barrier(self.round.group(warp), now);
             }
         }
         true
@@ -300,17 +300,18 @@ impl<R: Round> Pipeline<'_, R> {
 
     /// Locks the arithmetic units; when that was. Time in which they were idle goes to what this warp waited for.
     fn hold_units(&mut self, warp: usize, now: f64, hold: f64, source: usize) -> f64 {
-        if now > self.units_free && hold > 0.0 {
+        if hold <= 0.0 {
+            return now;
+        }
+        if now > self.units_free {
             let reason = self.warps[warp].reason;
             self.note(reason, now - self.units_free);
             self.units_free = now;
         }
-        let start = now.max(self.units_free);
-        if hold > 0.0 {
-            self.note(Reason::only(Part::Compute, source), hold);
-            self.timing.units_held += hold;
-            self.units_free = start + hold;
-        }
+        let start = self.units_free;
+        self.note(Reason::only(Part::Compute, source), hold);
+        self.timing.units_held += hold;
+        self.units_free = start + hold;
         start
     }
 
@@ -320,7 +321,7 @@ impl<R: Round> Pipeline<'_, R> {
     }
 
     /// Lets a work group go on where all its warps wait or are done.
-    fn open_barrier(&mut self, group: usize, latency: f64) {
+    fn open_barrier(&mut self, group: usize, now: f64) {
         let of_group = |warp: &usize| self.round.group(*warp) == group;
         let first = (0..self.warps.len()).find(of_group).unwrap_or(0);
         let last = (first..self.warps.len())
@@ -328,18 +329,16 @@ impl<R: Round> Pipeline<'_, R> {
             .last()
             .unwrap_or(first);
         let members = first..=last;
-        let mut opens: f64 = 0.0;
         for member in members.clone() {
-            match self.warps[member].waits_since {
-                Some(since) => opens = opens.max(since),
-                None if self.warps[member].done => {}
-                None => return,
+            let member = &self.warps[member];
+            if member.waits_since.is_none() && !member.done {
+                return;
             }
         }
         for member in members {
-            if let Some(since) = self.warps[member].waits_since.take() {
-                self.timing.waited_at_barriers += opens + latency - since;
-                self.ready.push(Reverse((Time(opens + latency), member)));
+            if let Some((since, latency)) = self.warps[member].waits_since.take() {
+                self.timing.waited_at_barriers += now + latency - since;
+                self.ready.push(Reverse((Time(now + latency), member)));
             }
         }
     }

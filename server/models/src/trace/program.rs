@@ -16,6 +16,9 @@ use super::search::{Warp, walk};
 /// Iterations of one loop that are told apart, at most; beyond, numbers are no longer exact.
 const MOST_TRIPS: f64 = 1e15;
 
+/// Blocks between two looks at whether anybody still waits.
+const LOOK: usize = 1024;
+
 /// How far the place of a decision moves with an iteration of each loop around it: irrational, so that decisions
 /// spread evenly.
 const STEPS: [f64; 4] = [
@@ -212,14 +215,22 @@ impl<'f> Program<'f> {
         key
     }
 
-    /// The trace of the warp at `place`.
-    pub fn trace(&self, place: f64, scales: &[f64], most: usize) -> Vec<Entry> {
+    /// The trace of the warp at `place`, in so many steps of the search at most; `None` once `cancelled` says so.
+    pub fn trace(
+        &self,
+        place: f64,
+        scales: &[f64],
+        most: usize,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Option<Vec<Entry>> {
         let way = Way {
             program: self,
             place,
             scales,
         };
         let mut entries = Vec::new();
+        let mut blocks = 0_usize;
+        let mut stopped = false;
         walk(&self.cfg, &way, most, &mut |block, iterations| {
             let around = self.cfg.around(block);
             let split = self.blocks[block].inside.iter().any(|&(of, side)| {
@@ -244,9 +255,11 @@ impl<'f> Program<'f> {
                     stands_for,
                 });
             }
-            entries.len() < most
+            blocks += 1;
+            stopped = blocks.is_multiple_of(LOOK) && cancelled();
+            !stopped
         });
-        entries
+        (!stopped).then_some(entries)
     }
 }
 
