@@ -103,8 +103,9 @@ fn measure(case: &Case, profile: &Arc<Profile>, totals: &mut [Duration]) -> u32 
             times.sort_unstable();
             row[at] = times[ROUNDS / 2];
             totals[at] += row[at];
-            if let Some(why) = estimate(model, &input).why {
-                silent += &format!(" ({}: {why})", model.name());
+            if estimate(model, &input).cycles.is_none() {
+                silent.push_str(", no answer of ");
+                silent.push_str(model.name());
             }
         }
         print_row(&format!("{name}{silent}"), &row);

@@ -50,23 +50,20 @@ fn facts(text: &str, args: &[(&str, i64)]) -> KernelFacts {
         .clone()
 }
 
-fn linear(
-    constant: i64,
-    thread: [i64; 3],
-    block: [i64; 3],
-    loops: &[i64],
-) -> Option<LinearAddress> {
-    Some(LinearAddress {
+fn linear(constant: i64, thread: [i64; 3], block: [i64; 3], loops: &[i64]) -> LinearAddress {
+    LinearAddress {
         constant,
         thread,
         block,
         loops: loops.to_vec(),
-    })
+    }
 }
 
-fn addresses(facts: &KernelFacts) -> Vec<Option<LinearAddress>> {
+/// The addresses of all accesses, which are all sums.
+fn addresses(facts: &KernelFacts) -> Vec<LinearAddress> {
     let accesses = facts.accesses.iter();
-    accesses.map(|access| access.linear.clone()).collect()
+    let known = accesses.map(|access| access.linear.clone().expect(&access.text));
+    known.collect()
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::wfg::graph::Kind;
 use crate::work::Work;
 
 /// Lines touched to find the hits of one cache, at most.
-const TOUCHES: usize = 40_000;
+const TOUCHES: usize = 25_000;
 /// Between two looks at whether anybody still waits.
 const LOOK: usize = 128;
 
@@ -306,7 +306,8 @@ impl<'w> Units<'w> {
                 address.constant.wrapping_add(entry.offset),
                 i64::wrapping_add,
             );
-        let most = (level.capacity / node.unit as f64).max(0.0);
+        // Weights are fractions of iterations: a sum of them may be a little off.
+        let most = level.capacity / node.unit as f64 * (1.0 + 1e-9);
         let mut lines = 0;
         let mut hit = 0;
         let mut last = None;

@@ -27,7 +27,7 @@ use crate::work::Work;
 use crate::{Breakdown, Estimate, Factor};
 
 /// Operations of all simulated traces together, about: loops are cut where there would be more.
-const OPERATIONS: f64 = 60_000.0;
+const OPERATIONS: f64 = 40_000.0;
 /// Steps of one warp's search, at most, however long the code is.
 const LONGEST: usize = 400_000;
 /// Warps of a round, at most.
@@ -102,7 +102,7 @@ fn simulate(work: &Work) -> Result<Estimate, String> {
         return Err(cancelled());
     }
     let visits = work.graph.visits(work.branching());
-    let weights = weights(&round, &visits);
+    let weights = weights(&round, &program, &visits);
     finish(work, &round, &timing, &weights, &visits, &caches)
 }
 
@@ -254,7 +254,7 @@ impl Round for Warps<'_> {
         Some(Step {
             operation,
             needs: &self.work.graph.nodes[entry.node].uses,
-            source: entry.node + if entry.split { nodes } else { 0 },
+            source: entry.node + nodes * (usize::from(entry.split) + 2 * usize::from(entry.edge)),
         })
     }
 
@@ -263,7 +263,7 @@ impl Round for Warps<'_> {
     }
 
     fn sources(&self) -> usize {
-        2 * self.work.graph.nodes.len()
+        4 * self.work.graph.nodes.len()
     }
 
     fn is_cancelled(&self) -> bool {
@@ -271,36 +271,42 @@ impl Round for Warps<'_> {
     }
 }
 
-/// Executions of each node that one execution in the simulated round stands for.
-fn weights(round: &Warps, visits: &[f64]) -> Vec<f64> {
+/// Executions of each node that one execution in the simulated round stands for: within the outermost loop, and in its
+/// first and last iteration.
+fn weights(round: &Warps, program: &Program, visits: &[f64]) -> [Vec<f64>; 2] {
     let mut of_trace = vec![0.0; round.traces.distinct.len()];
     for &trace in round.traces.of_warp {
         of_trace[trace] += 1.0;
     }
-    let mut sampled = vec![0.0; visits.len()];
+    let mut sampled = [vec![0.0; visits.len()], vec![0.0; visits.len()]];
     for (trace, warps) in round.traces.distinct.iter().zip(&of_trace) {
         for entry in trace {
-            sampled[entry.node] += warps;
+            sampled[usize::from(entry.edge)][entry.node] += warps;
         }
     }
-    visits
-        .iter()
-        .zip(&sampled)
-        .map(|(&visits, &sampled)| {
+    let mut weights = [vec![0.0; visits.len()], vec![0.0; visits.len()]];
+    for (node, &visits) in visits.iter().enumerate() {
+        let all = visits * round.warps() as f64;
+        let [within, edge] = [sampled[0][node], sampled[1][node]];
+        // What was seen in one of the two only stands for both.
+        let part = match (within > 0.0, edge > 0.0) {
+            (true, true) => program.edge_part(node),
+            (_, seen) => f64::from(u8::from(seen)),
+        };
+        for (to, (sampled, part)) in [(within, 1.0 - part), (edge, part)].into_iter().enumerate() {
             if sampled > 0.0 {
-                visits * round.warps() as f64 / sampled
-            } else {
-                0.0
+                weights[to][node] = all * part / sampled;
             }
-        })
-        .collect()
+        }
+    }
+    weights
 }
 
 fn finish(
     work: &Work,
     round: &Warps,
     timing: &Timing,
-    weights: &[f64],
+    weights: &[Vec<f64>; 2],
     visits: &[f64],
     caches: &[Hits],
 ) -> Result<Estimate, String> {
@@ -311,15 +317,16 @@ fn finish(
     let mut breakdown = Breakdown::default();
     let mut shares = vec![0.0; nodes];
     let mut pipeline = 0.0;
-    for (source, parts) in timing.by_source.iter().enumerate().take(2 * nodes) {
-        let node = source % nodes;
+    for (source, parts) in timing.by_source.iter().enumerate().take(4 * nodes) {
+        let (node, kind) = (source % nodes, source / nodes);
+        let weight = weights[kind / 2][node];
         for part in Part::ALL {
-            let cycles = parts[part as usize] * weights[node];
+            let cycles = parts[part as usize] * weight;
             pipeline += cycles;
             let cycles = cycles * rounds;
             shares[node] += cycles;
             let to = match part {
-                Part::Compute if source >= nodes => &mut breakdown.divergence,
+                Part::Compute if kind % 2 == 1 => &mut breakdown.divergence,
                 Part::Compute => &mut breakdown.compute,
                 Part::Bandwidth => &mut breakdown.memory_bandwidth,
                 Part::Latency => &mut breakdown.memory_latency,

@@ -16,6 +16,9 @@ use super::search::{Warp, walk};
 /// Iterations of one loop that are told apart, at most; beyond, numbers are no longer exact.
 const MOST_TRIPS: f64 = 1e15;
 
+/// Iterations that are left of an outer loop before loops within it are cut.
+const FEWEST: f64 = 6.0;
+
 /// Blocks between two looks at whether anybody still waits.
 const LOOK: usize = 1024;
 
@@ -85,6 +88,8 @@ pub(crate) struct Entry {
     pub offset: i64,
     /// Executions that this one stands for, by the iterations left out.
     pub stands_for: f64,
+    /// It belongs to the first or the last iteration of the outermost loop, in which the pipeline fills and drains.
+    pub edge: bool,
 }
 
 /// The kernel as a graph of blocks.
@@ -132,40 +137,58 @@ impl<'f> Program<'f> {
         })
     }
 
-    /// How much shorter each loop's sampled iterations are, so that a warp's trace has at most `most` steps: all loops
-    /// are cut to one number of iterations, and those of warps that have fewer by the same factor.
+    /// How much shorter each loop's sampled iterations are, so that a warp's trace has at most `most` steps.
+    ///
+    /// Outer loops are cut first, which leaves each iteration whole, and down to [`FEWEST`] iterations before loops
+    /// within them are; where that is not enough all are cut to one number. Warps that have fewer iterations than
+    /// others have them cut by the same factor.
     pub fn scales(&self, most: f64) -> Vec<f64> {
+        let deepest = self.loops.iter().map(|of| of.loops.len() + 1).max();
+        let deepest = deepest.unwrap_or(0);
         let longest = self.loops.iter().map(Loop::most).fold(1.0, f64::max);
-        let fits = |cap: f64| self.length(cap) <= most;
-        if fits(longest) {
-            return vec![1.0; self.loops.len()];
-        }
-        let (mut low, mut high) = (1.0, longest);
-        // As many halvings as numbers of iterations have bits.
-        for _ in 0..50 {
-            let middle = f64::midpoint(low, high).floor();
-            if middle <= low {
+        // The most iterations of a loop by the number of loops around it.
+        let mut caps = vec![longest; deepest];
+        let fits = |caps: &[f64]| self.length(caps) <= most;
+        for depth in 0..deepest {
+            if fits(&caps) {
                 break;
             }
-            if fits(middle) {
-                low = middle;
-            } else {
-                high = middle;
+            caps[depth] = FEWEST.min(longest);
+            if fits(&caps) {
+                let (mut low, mut high) = (caps[depth], longest);
+                // As many halvings as numbers of iterations have bits.
+                for _ in 0..50 {
+                    let middle = f64::midpoint(low, high).floor();
+                    if middle <= low {
+                        break;
+                    }
+                    caps[depth] = middle;
+                    if fits(&caps) {
+                        low = middle;
+                    } else {
+                        high = middle;
+                    }
+                }
+                caps[depth] = low;
             }
         }
-        self.loops
-            .iter()
-            .map(|of| (low / of.most().max(1.0)).min(1.0))
-            .collect()
+        let mut all = FEWEST;
+        while all > 1.0 && !fits(&caps) {
+            all -= 1.0;
+            caps.fill(all);
+        }
+        let cap = |of: &Loop| caps[of.loops.len()];
+        let factor = |of: &Loop| (cap(of) / of.most().max(1.0)).min(1.0);
+        self.loops.iter().map(factor).collect()
     }
 
-    /// Steps of the longest warp's search with so many iterations of each loop at most.
-    fn length(&self, cap: f64) -> f64 {
+    /// Steps of the longest warp's search with so many iterations at most, by the number of loops around a loop.
+    fn length(&self, caps: &[f64]) -> f64 {
         (0..self.blocks.len())
             .map(|block| {
-                let around = self.cfg.around(block).iter();
+                let around = self.cfg.around(block).iter().map(|&of| &self.loops[of]);
                 let visits: f64 = around
-                    .map(|&of| self.loops[of].most().clamp(1.0, cap))
+                    .map(|of| of.most().clamp(1.0, caps[of.loops.len()].max(1.0)))
                     .product();
                 visits * (1 + self.blocks[block].nodes.len()) as f64
             })
@@ -183,6 +206,14 @@ impl<'f> Program<'f> {
             .filter(|&level| moves(level))
             .map(|level| 1.0 / scales[around[level]])
             .product()
+    }
+
+    /// The part of a node's executions that belong to the first and the last iteration of the outermost loop around it.
+    pub fn edge_part(&self, node: usize) -> f64 {
+        let around = self.cfg.around(self.places[node]);
+        around
+            .last()
+            .map_or(0.0, |&of| (2.0 / self.loops[of].trips.max(1.0)).min(1.0))
     }
 
     /// The linear address of a node, where the loops around it are those that the address counts.
@@ -229,6 +260,16 @@ impl<'f> Program<'f> {
             scales,
         };
         let mut entries = Vec::new();
+        let start = vec![0; self.loops.len()];
+        let outermost: Vec<u64> = (0..self.loops.len())
+            .map(|of| {
+                if self.loops[of].loops.is_empty() {
+                    way.trips(of, &start)
+                } else {
+                    0
+                }
+            })
+            .collect();
         let mut blocks = 0_usize;
         let mut stopped = false;
         walk(&self.cfg, &way, most, &mut |block, iterations| {
@@ -240,6 +281,9 @@ impl<'f> Program<'f> {
                 .iter()
                 .map(|&of| self.loops[of].stands_for(iterations[of], scales[of]))
                 .product();
+            let edge = around
+                .last()
+                .is_some_and(|&of| iterations[of] == 0 || iterations[of] + 1 >= outermost[of]);
             for &node in &self.blocks[block].nodes {
                 let offset = self.address(node).map_or(0, |address| {
                     let outermost_first = around.iter().rev();
@@ -253,6 +297,7 @@ impl<'f> Program<'f> {
                     split,
                     offset,
                     stands_for,
+                    edge,
                 });
             }
             blocks += 1;
