@@ -10,8 +10,10 @@ use warplens_symbolic::{Arena, Domain, Guard, Id, Interval, Node, Query, Symbol,
 use crate::cases::{Cases, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
 use crate::facts::{
-    Access, Alias, Certainty, Op, OtherCase, Pattern, Site, Space, Stride, StructField,
+    Access, Alias, Certainty, LinearAddress, Op, OtherCase, Pattern, Site, Space, Stride,
+    StructField,
 };
+use crate::linear::Variables;
 use crate::undefined::{Doubt, reason_in};
 use crate::value::PartId;
 
@@ -54,6 +56,7 @@ pub(crate) struct Measure<'a> {
     pub(crate) cases: &'a mut Cases,
     pub(crate) profile: &'a Profile,
     pub(crate) threads: [Symbol; 3],
+    pub(crate) blocks: [Symbol; 3],
     /// True where the block's shape was assumed: then everything about warps is.
     pub(crate) block_assumed: bool,
     pub(crate) grid_assumed: bool,
@@ -187,6 +190,7 @@ impl Measure<'_> {
             index,
             pattern: Pattern::Unknown,
             stride: self.stride(draft, context),
+            linear: self.linear(draft, context),
             field: draft.field.clone(),
             transactions_per_request: None,
             ideal_transactions_per_request: None,
@@ -474,6 +478,22 @@ impl Measure<'_> {
             }
         }
         format!("({}) bytes", self.arena.text(draft.address))
+    }
+
+    /// The address as a sum, of what goes through caches.
+    fn linear(&self, draft: &AccessDraft, context: &Context) -> Option<LinearAddress> {
+        let cached = matches!(
+            draft.space,
+            Space::Global | Space::Texture | Space::Constant
+        );
+        let variables = Variables {
+            threads: self.threads,
+            blocks: self.blocks,
+            loops: context.loops(),
+        };
+        cached
+            .then(|| variables.read(self.arena, draft.address))
+            .flatten()
     }
 
     /// The distance between x-neighbours (or the innermost thread axis that has more than one thread).

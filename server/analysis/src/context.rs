@@ -138,6 +138,12 @@ pub(crate) struct Executions {
 }
 
 impl Context {
+    /// Counters of the loops around, outermost first; those of blocks come before them.
+    pub(crate) fn loops(&self) -> &[Symbol] {
+        let blocks = self.counters.len().saturating_sub(self.loop_depth as usize);
+        &self.counters[blocks..]
+    }
+
     pub(crate) fn guards(&self) -> Vec<Guard> {
         self.guards.iter().map(|(guard, _)| *guard).collect()
     }

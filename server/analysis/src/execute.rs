@@ -902,6 +902,7 @@ impl<'a> Executor<'a> {
             cases: &mut cases,
             profile: self.profile,
             threads,
+            blocks,
             block_assumed,
             grid_assumed,
             taken: &taken,

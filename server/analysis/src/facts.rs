@@ -76,6 +76,19 @@ pub struct Stride {
     pub unit_elsewhere: bool,
 }
 
+/// An address as a sum: bytes from the start of the array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinearAddress {
+    /// What all threads have in common.
+    pub constant: i64,
+    /// Bytes a step of each thread coordinate moves it by.
+    pub thread: [i64; 3],
+    /// The same of each block coordinate.
+    pub block: [i64; 3],
+    /// Bytes an iteration of each loop around it moves it by, outermost first.
+    pub loops: Vec<i64>,
+}
+
 /// A field reached through an array of structures: `p[i].x`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StructField {
@@ -122,6 +135,9 @@ pub struct Access {
     pub pattern: Pattern,
     /// Distance between x-neighbours, where it is one number.
     pub stride: Option<Stride>,
+    /// Where a lane goes, if that is a sum of coordinates and loop counters under this launch and these arguments;
+    /// for memory that is cached.
+    pub linear: Option<LinearAddress>,
     /// Set where the element is a structure's field.
     pub field: Option<StructField>,
     /// Global, local, texture: distinct transaction units touched.

@@ -16,6 +16,7 @@ mod evaluate;
 mod execute;
 pub mod facts;
 mod flow;
+mod linear;
 mod lockstep;
 mod loops;
 mod routine;

@@ -118,6 +118,29 @@ fn figures_of_the_papers() {
 }
 
 #[test]
+fn the_gpus_of_wang() {
+    // Wang et al. 2019, Table III: SMs, cores, clock in MHz.
+    let profiles = Profiles::builtin();
+    for (id, capability, sms, cores, clock) in [
+        ("quadro-k600", (3, 0), 1, 192, 876.0),
+        ("gtx-645", (3, 0), 3, 384, 824.0),
+        ("quadro-k620", (5, 0), 3, 384, 1058.0),
+        ("geforce-940m", (5, 0), 3, 384, 1072.0),
+    ] {
+        let p = profiles.get(id).expect("embedded");
+        assert_eq!(p.compute_capability, Some(capability), "{id}");
+        assert_eq!((p.sms, p.sm_clock_mhz), (sms, clock), "{id}");
+        let lanes = f64::from(p.sms) * p.fp32_lanes;
+        if id == "gtx-645" {
+            // The table's cores are 128 an SM, which no Kepler has: it has 192 (CUDA guide), as the profile says.
+            assert_eq!((cores / 3, lanes), (128, 3.0 * 192.0));
+        } else {
+            assert_eq!(lanes, f64::from(cores), "{id}");
+        }
+    }
+}
+
+#[test]
 fn figures_of_the_guides() {
     let p = Profiles::builtin().get("a100-sxm4-40gb").expect("embedded");
     assert_eq!(

@@ -144,6 +144,7 @@ pub(crate) fn access(line: u32) -> Access {
         bytes_per_lane: 4,
         index: "blockIdx.x * 256 + threadIdx.x".to_owned(),
         pattern: Pattern::Coalesced,
+        linear: None,
         stride: Some(Stride {
             bytes: 4,
             text: "1".to_owned(),

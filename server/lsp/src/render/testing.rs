@@ -16,6 +16,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         bytes_per_lane: 4,
         index: "threadIdx.x".to_owned(),
         pattern: Pattern::Strided,
+        linear: None,
         stride: None,
         field: None,
         transactions_per_request: (!shared).then_some(figure),

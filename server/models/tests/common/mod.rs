@@ -167,6 +167,7 @@ pub fn access(line: u32) -> Access {
         // Not readable as an index: no reuse is assumed.
         index: "?".to_owned(),
         pattern: Pattern::Coalesced,
+        linear: None,
         stride: None,
         field: None,
         transactions_per_request: None,
