@@ -51,7 +51,7 @@ __device__ void add_neighbour(const REAL* spinors, const REAL* links, int from, 
   }
 #pragma unroll
   for (int row = 0; row < 3; ++row) {
-    REAL up_re = 0, up_im = 0, down_re = 0, down_im = 0;
+    REAL up_re = 0.0, up_im = 0.0, down_re = 0.0, down_im = 0.0;
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
       const int element = direction * 18 + (BACKWARDS ? k * 6 + row * 2 : row * 6 + k * 2);
