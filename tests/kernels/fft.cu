@@ -4,18 +4,18 @@
 #include "harness.cuh"
 
 constexpr int LENGTH = 256;  // of the transforms in shared memory: a power of 2, of 4 and of 16
-constexpr float TURN = 6.283185307f;
+constexpr float CLOCKWISE = -6.283185307f;
 
 // v (c + i s)
 __device__ float2 rotated(float2 v, float c, float s) {
   return make_float2(v.x * c - v.y * s, v.x * s + v.y * c);
 }
 
-// Transforms of the RADIX numbers of a thread, in order.
-__device__ void transform(float2 (&v)[2]) {
-  const float2 a = v[0];
-  v[0] = make_float2(a.x + v[1].x, a.y + v[1].y);
-  v[1] = make_float2(a.x - v[1].x, a.y - v[1].y);
+// Transforms of two, four and sixteen numbers of a thread, in order.
+__device__ void transform2(float2& v0, float2& v1) {
+  const float2 a = v0;
+  v0 = make_float2(a.x + v1.x, a.y + v1.y);
+  v1 = make_float2(a.x - v1.x, a.y - v1.y);
 }
 
 __device__ void transform4(float2& v0, float2& v1, float2& v2, float2& v3) {
@@ -29,10 +29,8 @@ __device__ void transform4(float2& v0, float2& v1, float2& v2, float2& v3) {
   v3 = make_float2(b.x - d.x, b.y - d.y);
 }
 
-__device__ void transform(float2 (&v)[4]) { transform4(v[0], v[1], v[2], v[3]); }
-
 // Four of stride 4, sixteenths of a turn between, four of stride 1, and the transposed order undone.
-__device__ void transform(float2 (&v)[16]) {
+__device__ void transform16(float2 (&v)[16]) {
   constexpr float C1 = 0.9238795325f, S1 = -0.3826834324f, H = 0.7071067812f;
 #pragma unroll
   for (int i = 0; i < 4; ++i) transform4(v[i], v[i + 4], v[i + 8], v[i + 12]);
@@ -63,10 +61,16 @@ template <int RADIX>
 __device__ void combine(float2 (&v)[RADIX], float part) {
 #pragma unroll
   for (int r = 1; r < RADIX; ++r) {
-    const float angle = -TURN * part * r;
+    const float angle = CLOCKWISE * part * r;
     v[r] = rotated(v[r], __cosf(angle), __sinf(angle));
   }
-  transform(v);
+  if constexpr (RADIX == 2) {
+    transform2(v[0], v[1]);
+  } else if constexpr (RADIX == 4) {
+    transform4(v[0], v[1], v[2], v[3]);
+  } else {
+    transform16(v);
+  }
 }
 
 // One pass over transforms of length n. While ns is small the results scatter: lanes side by side
@@ -183,6 +187,7 @@ int main(int argc, char** argv) {
       want[2 * (first + k) + 1] = static_cast<float>(im / LENGTH);
     }
   }
+  harness::DeviceBuffer<float2> in(host_in), one(n), other(n), out(n);
   const auto error_of = [&](const harness::DeviceBuffer<float2>& result) {
     std::vector<float> got;
     for (const float2& number : result.download()) {
@@ -192,7 +197,6 @@ int main(int argc, char** argv) {
     return harness::max_error(got, want);
   };
 
-  harness::DeviceBuffer<float2> in(host_in), one(n), other(n);
   using Pass = void (*)(const float2*, float2*, int, int);
   const struct {
     const char* name;
@@ -204,18 +208,24 @@ int main(int argc, char** argv) {
   for (const auto& each : by_pass) {
     const dim3 block(64);
     const dim3 grid(n / each.radix / 64);
-    const harness::DeviceBuffer<float2>* result = &one;
-    program.run(
-        each.name, {grid, block, 0, {{"n", LENGTH}}}, [&] { one.clear(); },
-        [&] {
-          const float2* from = in.get();
-          for (int ns = 1; ns < LENGTH; ns *= each.radix) {
-            result = from == one.get() ? &other : &one;
-            each.kernel<<<grid, block>>>(from, result->get(), LENGTH, ns);
-            from = result->get();
-          }
-        },
-        [&] { return error_of(*result); }, 1e-4);
+    // The passes from ns up to `end`, from one buffer into the other; where the last result lies.
+    const auto passes = [&](const harness::DeviceBuffer<float2>* from, int ns, int end) {
+      for (; ns < end; ns *= each.radix) {
+        const harness::DeviceBuffer<float2>* to = from == &one ? &other : &one;
+        each.kernel<<<grid, block>>>(from->get(), to->get(), LENGTH, ns);
+        from = to;
+      }
+      return from;
+    };
+    // One pass is timed, the first, which scatters, and the last; the others make the result whole.
+    for (const int timed : {1, LENGTH / each.radix}) {
+      const harness::DeviceBuffer<float2>* from = nullptr;
+      program.run(
+          each.name, {grid, block, 0, {{"n", LENGTH}, {"ns", timed}}},
+          [&] { from = passes(&in, 1, timed); },
+          [&] { each.kernel<<<grid, block>>>(from->get(), out.get(), LENGTH, timed); },
+          [&] { return error_of(*passes(&out, timed * each.radix, LENGTH)); }, 1e-4);
+    }
   }
   const struct {
     const char* name;
@@ -227,9 +237,9 @@ int main(int argc, char** argv) {
   for (const auto& each : in_block) {
     const dim3 grid(n / LENGTH / each.block.y);
     program.run(
-        each.name, {grid, each.block}, [&] { one.clear(); },
-        [&] { each.kernel<<<grid, each.block>>>(in.get(), one.get()); },
-        [&] { return error_of(one); }, 1e-4);
+        each.name, {grid, each.block}, [&] { out.clear(); },
+        [&] { each.kernel<<<grid, each.block>>>(in.get(), out.get()); },
+        [&] { return error_of(out); }, 1e-4);
   }
   return program.exit_status();
 }

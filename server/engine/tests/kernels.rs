@@ -9,13 +9,6 @@ use std::path::Path;
 use problems::{problems, text_of};
 use warplens_oracle::{Dialect, Program};
 
-fn numbers(bytes: &[u8]) -> Vec<f32> {
-    bytes
-        .chunks_exact(4)
-        .map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-        .collect()
-}
-
 #[test]
 fn a_run_computes_what_the_host_does() {
     for problem in problems() {
@@ -26,11 +19,10 @@ fn a_run_computes_what_the_host_does() {
             .unwrap_or_else(|error| panic!("{}: {error}", problem.name()));
         assert_eq!(run.undefined, None, "{}", problem.name());
         for (which, want) in &problem.want {
-            let found = numbers(&run.buffers[*which]);
-            let wrong = found
-                .iter()
-                .zip(want)
-                .position(|(found, want)| (found - want).abs() > 1e-5 * want.abs());
+            let found = problem.numbers(&run.buffers[*which]);
+            let wrong = found.iter().zip(want).position(|(found, want)| {
+                (found - want).abs() > 1e-5 * want.abs() + problem.absolute
+            });
             assert_eq!(found.len(), want.len(), "{}", problem.name());
             assert_eq!(wrong, None, "{} array {which}: {found:?}", problem.name());
         }
@@ -46,10 +38,17 @@ fn every_figure_is_exact_and_what_a_run_counts() {
             .case(&text)
             .compare()
             .unwrap_or_else(|error| panic!("{}: {error}", problem.name()));
+        // What hangs on data is open, and has to be called so.
+        let open = if problem.on_data {
+            assert!(!outcome.open.is_empty(), "{}", problem.name());
+            Vec::new()
+        } else {
+            outcome.open
+        };
         let all = outcome
             .wrong
             .into_iter()
-            .chain(outcome.open)
+            .chain(open)
             .chain(outcome.counts_wrong);
         lines.extend(all.map(|line| format!("{}: {line}", problem.name())));
     }

@@ -100,7 +100,11 @@ fn executed(problem: &Problem) -> BTreeMap<&'static str, f64> {
 fn loads_and_stores_are_those_that_a_run_executes() {
     let mut compared = 0;
     let mut wrong = Vec::new();
-    for problem in problems().iter().filter(|one| one.file.contains(".cl")) {
+    let all = problems();
+    for problem in all
+        .iter()
+        .filter(|one| one.file.contains(".cl") && !one.on_data)
+    {
         let text = text_of(problem.file);
         let found = problem.case(&text).analysis();
         let executed = executed(problem);

@@ -558,7 +558,10 @@ impl<'p> Machine<'p> {
         let ty = self.declared_type(declaration, mask)?;
         let object = match declaration.storage {
             Storage::Own | Storage::Global => self.variable(ty, place)?,
-            Storage::Constant if declaration.init.is_none() => self.variable(ty, place)?,
+            // An array that the host fills holds zeros.
+            Storage::Constant if declaration.init.is_none() && !matches!(ty, Type::Array(..)) => {
+                self.variable(ty, place)?
+            }
             Storage::Constant => {
                 let address = self
                     .memory

@@ -7,6 +7,8 @@ use warplens_oracle::{Argument, Dialect, Launch};
 
 use crate::against::Case;
 
+mod papers;
+
 pub fn text_of(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/kernels")
@@ -23,6 +25,14 @@ fn ramp(count: usize, period: usize) -> Vec<f32> {
     (0..count).map(|i| (i % period) as f32 - 3.0).collect()
 }
 
+/// What the arrays of a problem that are looked at hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    F32,
+    F64,
+    U8,
+}
+
 /// A kernel of `tests/kernels` on a small problem: its arguments, and what its arrays hold afterwards.
 pub struct Problem {
     pub file: &'static str,
@@ -32,8 +42,13 @@ pub struct Problem {
     dynamic_shared: u64,
     template: &'static [(&'static str, &'static str)],
     pub arguments: Vec<(&'static str, Argument)>,
+    pub number: Number,
     /// By the number of the array; its numbers to the end.
     pub want: Vec<(usize, Vec<f32>)>,
+    /// How far off a number may be that is small beside those it was summed up from.
+    pub absolute: f32,
+    /// Some trips, ways or addresses hang on the contents of arrays.
+    pub on_data: bool,
 }
 
 fn problem(file: &'static str, kernel: &'static str, grid: [u32; 3], block: [u32; 3]) -> Problem {
@@ -45,7 +60,10 @@ fn problem(file: &'static str, kernel: &'static str, grid: [u32; 3], block: [u32
         dynamic_shared: 0,
         template: &[],
         arguments: Vec::new(),
+        number: Number::F32,
         want: Vec::new(),
+        absolute: 0.0,
+        on_data: false,
     }
 }
 
@@ -215,8 +233,8 @@ fn scans(all: &mut Vec<Problem>) {
             chunk[i] += chunk[i - 1];
         }
     }
-    for kernel in ["scan_init", "scan_div", "scan_div_b"] {
-        let bytes = if kernel == "scan_div_b" { 2112 } else { 2048 };
+    for kernel in ["scan_init", "scan_div", "scan_div_b", "scan_init_b"] {
+        let bytes = if kernel.ends_with("_b") { 2112 } else { 2048 };
         for file in ["scan.cu", "scan.cl"] {
             let mut made = problem(file, kernel, [blocks as u32, 1, 1], [threads as u32, 1, 1]);
             made.arguments = vec![
@@ -311,10 +329,25 @@ pub fn problems() -> Vec<Problem> {
     scans(&mut all);
     particles(&mut all);
     stencils(&mut all);
+    papers::problems(&mut all);
     all
 }
 
 impl Problem {
+    /// The numbers of an array, as its bytes say them.
+    pub fn numbers(&self, bytes: &[u8]) -> Vec<f32> {
+        let words = |size: usize| bytes.chunks_exact(size);
+        match self.number {
+            Number::F32 => words(4)
+                .map(|word| f32::from_le_bytes(word.try_into().expect("4 bytes")))
+                .collect(),
+            Number::F64 => words(8)
+                .map(|word| f64::from_le_bytes(word.try_into().expect("8 bytes")) as f32)
+                .collect(),
+            Number::U8 => bytes.iter().map(|&byte| f32::from(byte)).collect(),
+        }
+    }
+
     pub fn name(&self) -> String {
         format!(
             "{} {} {:?} {:?}",
