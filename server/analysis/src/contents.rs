@@ -122,7 +122,22 @@ impl Executor<'_> {
                 branch.why = Some(doubt);
             }
         }
+        let before = executions.to_vec();
         self.follow(&record, &counted, why.is_none(), executions);
+        // Of what is still not known it is known how often it is executed.
+        for (access, draft) in accesses.iter_mut().zip(&self.accesses) {
+            let now = executions[draft.context];
+            if access.certainty == Certainty::Unknown && now != before[draft.context] {
+                access.requests = Some(now.warps);
+                access.active_lanes_per_request = (now.warps > 0.0).then(|| now.lanes / now.warps);
+            }
+        }
+        for (branch, draft) in branches.iter_mut().zip(&self.branches) {
+            let now = executions[draft.context];
+            if branch.certainty == Certainty::Unknown && now != before[draft.context] {
+                branch.evaluations = Some(now.warps);
+            }
+        }
         for (at, _) in counted {
             self.decide(at);
         }
