@@ -121,6 +121,7 @@ __device__ void passes(const float2* in, float2* out) {
   float2 v[RADIX];
 #pragma unroll
   for (int r = 0; r < RADIX; ++r) v[r] = in[first + t + r * SHARE];
+#pragma unroll 1
   for (int ns = 1; ns < LENGTH; ns *= RADIX) {
     combine<RADIX>(v, static_cast<float>(t % ns) / (ns * RADIX));
     const int to = t / ns * ns * RADIX + t % ns;
