@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::branch;
 use crate::context::Executions;
 use crate::execute::Executor;
-use crate::facts::{Access, Assumption, Branch, BranchKind, Certainty};
+use crate::facts::{Access, Assumption, Branch, BranchKind, Certainty, Space};
 use crate::flow::Draft;
 use crate::lockstep::{self, Record, Ways};
 
@@ -26,26 +26,41 @@ pub struct Contents {
 type Population = (f64, f64);
 
 impl Executor<'_> {
-    /// Runs the launch on the given contents and makes what hangs on data what was counted.
+    /// Runs the launch on the given contents and makes what hangs on data what was counted; false where there are none,
+    /// or that cannot be done.
     pub(crate) fn run_on_contents(
         &mut self,
         assumed: bool,
         accesses: &mut [Access],
         branches: &mut [Branch],
         executions: &mut [Executions],
-    ) {
-        let Some(record) = lockstep::run(&lockstep::Question {
+    ) -> bool {
+        if self.request.contents.is_empty() {
+            return false;
+        }
+        let question = lockstep::Question {
             kernel: self.kernel,
             profile: self.profile,
             launch: &self.request.launch,
             arguments: self.arguments,
             contents: self.request.contents,
-        }) else {
+        };
+        let losses = self.has_losses();
+        let record = if losses {
+            None
+        } else {
+            lockstep::run(&question)
+        };
+        let Some(record) = record else {
+            let reason = if losses {
+                "not used: not all of the kernel was understood"
+            } else {
+                "not used: the kernel is too much to run, or does what is not followed"
+            };
             for contents in self.request.contents {
-                let name = &contents.parameter;
-                self.note(name, "the kernel is too much to run on them".to_owned());
+                self.note(&contents.parameter, reason.to_owned());
             }
-            return;
+            return false;
         };
         for (name, element) in &record.beyond {
             self.note(
@@ -78,7 +93,9 @@ impl Executor<'_> {
         let mut counted = Vec::new();
         for (access, draft) in accesses.iter_mut().zip(&self.accesses) {
             let hangs = self.arena.opaque(draft.address) == Some(true) || by_data(draft.context);
-            if access.exact() || !hangs || draft.doubt.is_some() {
+            // All that ran under given values is counted, whatever it was left open for.
+            let open = hangs || why.is_none() && draft.space != Space::Local;
+            if access.exact() || !open || draft.doubt.is_some() {
                 continue;
             }
             if let Some(requests) = record.access(draft, &ways) {
@@ -94,7 +111,7 @@ impl Executor<'_> {
                 || draft
                     .condition
                     .is_some_and(|condition| self.arena.opaque(condition) == Some(true));
-            if branch.certainty == Certainty::Exact || !hangs {
+            if branch.certainty == Certainty::Exact || !(hangs || why.is_none()) {
                 continue;
             }
             if let Some(found) = record.branch(draft, &ways) {
@@ -105,13 +122,29 @@ impl Executor<'_> {
                 branch.why = Some(doubt);
             }
         }
+        let before = executions.to_vec();
         self.follow(&record, &counted, why.is_none(), executions);
+        // Of what is still not known it is known how often it is executed.
+        for (access, draft) in accesses.iter_mut().zip(&self.accesses) {
+            let now = executions[draft.context];
+            if access.certainty == Certainty::Unknown && now != before[draft.context] {
+                access.requests = Some(now.warps);
+                access.active_lanes_per_request = (now.warps > 0.0).then(|| now.lanes / now.warps);
+            }
+        }
+        for (branch, draft) in branches.iter_mut().zip(&self.branches) {
+            let now = executions[draft.context];
+            if branch.certainty == Certainty::Unknown && now != before[draft.context] {
+                branch.evaluations = Some(now.warps);
+            }
+        }
         for (at, _) in counted {
             self.decide(at);
         }
         let mut flow = std::mem::take(&mut self.flow);
         self.settle_loops(&mut flow, executions);
         self.flow = flow;
+        true
     }
 
     /// Says something of the contents of an array.

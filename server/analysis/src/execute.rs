@@ -960,9 +960,8 @@ impl<'a> Executor<'a> {
             .collect();
         measure.hazards(&self.barriers, &mut branches);
         let assumed = block_assumed || grid_assumed || !taken.is_empty();
-        if !self.request.contents.is_empty() {
-            self.run_on_contents(assumed, &mut accesses, &mut branches, &mut executions);
-        } else if !assumed {
+        let ran = self.run_on_contents(assumed, &mut accesses, &mut branches, &mut executions);
+        if !ran && !assumed {
             self.count_what_is_open(&mut accesses, &mut branches);
         }
 

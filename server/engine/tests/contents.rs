@@ -278,3 +278,17 @@ fn conditions_on_given_flags_are_counted() {
     let store = known.accesses.iter().find(|access| access.op == "store");
     assert_eq!(store.and_then(|store| store.requests), Some(2.0));
 }
+
+#[test]
+fn what_is_still_unknown_is_counted_as_often_as_it_runs() {
+    let matrix = Matrix::uneven();
+    let mut contents = matrix.contents();
+    contents.remove("col");
+    let known = result(GLOBAL, 256, contents);
+    let x = access(&known, "x[col[k]]");
+    assert_eq!(x.certainty, "unknown");
+    assert_eq!(x.requests, Some(f64::from(matrix.iterations())));
+    let lanes = x.active_lanes_per_request.unwrap_or(0.0) * x.requests.unwrap_or(0.0);
+    assert!((lanes - matrix.col.len() as f64).abs() < 1e-6, "{lanes}");
+    assert!(access(&known, "col[k]").exact);
+}

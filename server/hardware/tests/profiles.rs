@@ -251,7 +251,7 @@ fn a_misspelt_id_is_understood() {
         ("h100", "h100-sxm5"),
         ("tesla-k40", "tesla-k40c"),
         ("v100", "v100-sxm2-16gb"),
-        ("8800", "geforce-8800-gtx"),
+        ("8800", "geforce-8800-gt"),
     ] {
         assert_eq!(profiles.closest(unknown), Some(meant), "{unknown}");
     }

@@ -9,6 +9,7 @@
 pub mod drawing;
 pub mod graph;
 pub mod reduce;
+mod regions;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use warplens_hardware::Profile;
 
 use self::graph::{Branching, Graph, Kind};
 use self::reduce::Reduction;
+use self::regions::{Regions, stretches};
 use crate::reuse::traffic;
 use crate::work::{Request, Residency, Work, conflict_free_passes, finite, spread};
 use crate::{Breakdown, Estimate, Factor, Input};
@@ -222,78 +224,6 @@ impl Model {
     }
 }
 
-/// Local and average parallelism of the regions of the program dependence graph (section 2.2).
-struct Regions {
-    wlp: Vec<f64>,
-    ilp: Vec<f64>,
-    wlp_avg: f64,
-    ilp_avg: f64,
-}
-
-impl Regions {
-    fn new(graph: &Graph, p: &Parameters) -> Regions {
-        let count = graph.regions.len();
-        let mut instructions = vec![0.0; count];
-        let mut chains = vec![0.0; count];
-        for node in &graph.nodes {
-            if let Kind::Compute { mix, chain } = &node.kind {
-                instructions[node.region] += mix.total();
-                chains[node.region] += chain.min(mix.total() / stretch_ilp(p, node.line));
-            }
-        }
-        let wlp: Vec<f64> = graph
-            .regions
-            .iter()
-            .map(|region| region.reached * p.active_warps)
-            .collect();
-        let ilp: Vec<f64> = instructions
-            .iter()
-            .zip(&chains)
-            .map(|(n, chain)| {
-                if *chain > 0.0 {
-                    (n / chain).max(1.0)
-                } else {
-                    1.0
-                }
-            })
-            .collect();
-        // A loop's instructions weigh its trips.
-        let executed = || {
-            let regions = instructions.iter().zip(&graph.regions);
-            regions.map(|(n, region)| n * region.trips)
-        };
-        // Equation 7: regions with more instructions contribute more.
-        let wlp_avg = mean(executed(), &wlp).unwrap_or(p.active_warps);
-        // Equation 8: here the warps that execute a region count too.
-        let reached = graph.regions.iter().map(|region| region.reached);
-        let weights = executed().zip(reached).map(|(n, reached)| n * reached);
-        let ilp_avg = mean(weights, &ilp).unwrap_or(1.0);
-        Regions {
-            wlp,
-            ilp,
-            wlp_avg,
-            ilp_avg,
-        }
-    }
-}
-
-/// The parallelism of the stretch that a line stands in.
-fn stretch_ilp(p: &Parameters, line: u32) -> f64 {
-    let behind = p.stretches.partition_point(|(first, _)| *first <= line);
-    let within = behind.checked_sub(1).and_then(|at| p.stretches.get(at));
-    within.map_or(1.0, |(_, ilp)| ilp.max(1.0))
-}
-
-/// The weighted mean; `None` where nothing weighs anything.
-fn mean(weights: impl Iterator<Item = f64>, values: &[f64]) -> Option<f64> {
-    let (mut sum, mut total) = (0.0, 0.0);
-    for (weight, value) in weights.zip(values) {
-        sum += weight * value;
-        total += weight;
-    }
-    (total > 0.0 && total.is_finite()).then(|| sum / total)
-}
-
 /// Applies the model to a kernel.
 pub fn estimate(input: &Input) -> Estimate {
     estimate_work(&Work::new(input))
@@ -416,21 +346,6 @@ fn scratchpad(work: &Work, access: usize) -> f64 {
     let degree = best.map_or(1.0, |best| (request.passes / best).max(1.0));
     let issue = f64::from(profile.warp_size) / profile.simd_engine;
     once.max(issue) + (degree - 1.0) * once
-}
-
-/// The parallelism of stretches of straight code, by line. One line may begin several: the longest is its own.
-fn stretches(work: &Work) -> Vec<(u32, f64)> {
-    let mut regions = work.input.facts.dependence.regions.clone();
-    regions.sort_by(|a, b| {
-        let longer = b.operations.total_cmp(&a.operations);
-        a.line.cmp(&b.line).then(longer)
-    });
-    regions.dedup_by_key(|region| region.line);
-    regions
-        .iter()
-        .filter(|region| region.ilp().is_finite())
-        .map(|region| (region.line, region.ilp()))
-        .collect()
 }
 
 /// The breakdown while rounds are added up.

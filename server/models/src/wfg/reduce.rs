@@ -273,8 +273,8 @@ fn merge(
             known.outstanding += outstanding;
         } else {
             all.push(Flight {
-                outstanding,
                 elapsed,
+                outstanding,
                 ..*flight
             });
         }
