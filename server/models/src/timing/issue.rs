@@ -45,13 +45,14 @@ pub(crate) struct Run {
 
 const PARTS: usize = 6;
 
-/// The engine's loops: times of the first warp's iterations, from which a steady state is known.
+/// What is known of a loop's iterations, by one warp's.
 #[derive(Debug, Clone)]
 struct Watch {
-    /// Iterations of the leader at the last mark.
+    /// Iterations that had ended at the last mark.
     ended: u64,
-    mark: Ledger,
-    window: Option<f64>,
+    /// A window before the last mark, where it was watched then.
+    before: Option<Ledger>,
+    last: Ledger,
 }
 
 /// Everything that goes on evenly in a steady state.
@@ -103,7 +104,7 @@ struct Scheduler {
 /// The way to memory of a cluster: so many bytes a cycle, and no more in flight than that fills its latency with.
 #[derive(Debug, Clone, Default)]
 struct Memory {
-    /// Results in order, and their bytes.
+    /// When what was asked for arrives, in order, and its bytes.
     flying: VecDeque<(f64, f64)>,
     bytes: f64,
     /// When there is room.
@@ -124,7 +125,7 @@ pub(crate) fn run(
         .map(|warp| {
             let phase = (warp as f64 + 0.5) / resident.warps as f64;
             let block = warp / resident.warps_per_block.max(1);
-            Warp::new(program, machine.transfers.len(), block, phase)
+            Warp::new(program, block, phase)
         })
         .collect();
     let mut engine = Engine {
@@ -224,7 +225,7 @@ impl Engine<'_> {
                     ready = ready.later(busy(self.banks_free, Bottleneck::Shared));
                 }
             }
-            Kind::Access(access) => {
+            Kind::Access { access, .. } => {
                 let transfer = &self.machine.transfers[access];
                 if transfer.banks > 0.0 {
                     ready = ready
@@ -277,7 +278,7 @@ impl Engine<'_> {
                 self.end = self.end.later(done);
                 self.warps[warp].executed(class, done);
             }
-            Kind::Access(access) => {
+            Kind::Access { access, value } => {
                 let transfer = machine.transfers[access];
                 same_warp = transfer.same_warp;
                 self.units_free = at + transfer.units;
@@ -289,7 +290,7 @@ impl Engine<'_> {
                 }
                 self.end = self.end.later(done);
                 if transfer.loads {
-                    self.warps[warp].loads[access] = done;
+                    self.warps[warp].loads[value] = done;
                 }
             }
             Kind::Barrier => {
@@ -399,31 +400,31 @@ impl Engine<'_> {
         if ended == 1 {
             self.watches[id] = None;
         }
-        if frame.left < 2.0 * WINDOW as f64 || ended % WINDOW != 0 {
+        if frame.left < 3.0 * WINDOW as f64 || ended % WINDOW != 0 {
             return;
         }
-        let before = self.watches[id].take();
-        let window = before
-            .filter(|watch| watch.ended + WINDOW == ended)
-            .map(|watch| (self.ledger.time - watch.mark.time, watch));
-        let mut last = None;
-        if let Some((cycles, watch)) = window {
-            let steady = watch
-                .window
-                .is_some_and(|last| (cycles - last).abs() <= STEADY * cycles);
-            if steady {
-                self.skip(id, depth, &watch.mark);
+        let before = self.watches[id]
+            .take()
+            .filter(|watch| watch.ended + WINDOW == ended);
+        if let Some(Watch {
+            before: Some(before),
+            last,
+            ..
+        }) = &before
+        {
+            let cycles = self.ledger.time - last.time;
+            if (cycles - (last.time - before.time)).abs() <= STEADY * cycles {
+                self.skip(id, depth, before);
             }
-            last = Some(cycles);
         }
-        let ended = self.warps[leader].frames[depth].ended;
         self.watches[id] = Some(Watch {
             ended,
-            mark: self.ledger.clone(),
-            window: last,
+            before: before.map(|watch| watch.last),
+            last: self.ledger.clone(),
         });
     }
 
+    /// Adds what the last two windows were, as often as all warps have such iterations left.
     fn skip(&mut self, id: usize, depth: usize, mark: &Ledger) {
         let mut left = f64::INFINITY;
         for (warp, state) in self.warps.iter().zip(&self.state) {
@@ -436,7 +437,7 @@ impl Engine<'_> {
                 _ => return,
             }
         }
-        let window = WINDOW as f64;
+        let window = 2.0 * WINDOW as f64;
         let windows = (left / window).floor() - 1.0;
         if windows < 1.0 || !windows.is_finite() {
             return;
@@ -472,13 +473,15 @@ impl Memory {
         if transfer.service > 0.0 {
             self.last = done;
         }
-        self.flying.push_back((done, transfer.bytes));
+        // Its transactions arrive one after another, on average half of the transfer before the last.
+        let arrived = done - transfer.service / 2.0;
+        self.flying.push_back((arrived, transfer.bytes));
         self.bytes += transfer.bytes;
         while self.bytes >= machine.in_flight_bytes {
-            let Some((done, bytes)) = self.flying.pop_front() else {
+            let Some((arrived, bytes)) = self.flying.pop_front() else {
                 break;
             };
-            self.room = self.room.max(done);
+            self.room = self.room.max(arrived);
             self.bytes -= bytes;
         }
         let wait = done - at;

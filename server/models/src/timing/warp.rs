@@ -33,7 +33,8 @@ impl Ready {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Arithmetic(Class),
-    Access(usize),
+    /// Of the facts' accesses one, and where its value goes.
+    Access { access: usize, value: usize },
     Barrier,
 }
 
@@ -87,6 +88,16 @@ struct Stretch {
     has_values: bool,
 }
 
+/// A memory access that waits for what it is to be: an instruction, or another one's operand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Operand {
+    access: usize,
+    value: usize,
+    node: usize,
+    /// When its address is known.
+    address: f64,
+}
+
 /// What a fetch comes to.
 pub(super) enum Fetched {
     Next(Instruction),
@@ -104,7 +115,7 @@ pub(super) struct Warp {
     pub divergent: u32,
     /// When it may issue again.
     pub free: Ready,
-    /// Each access's value.
+    /// Each loaded value.
     pub loads: Vec<Ready>,
     at: usize,
     /// Where in the fractions of instructions it begins, from 0 to 1: warps differ in it, so that a branch taken
@@ -120,18 +131,18 @@ pub(super) struct Warp {
     last_value: Ready,
     /// What an instruction that did not come waited for.
     pending: Ready,
-    operand: Option<(usize, usize, f64)>,
+    operand: Option<Operand>,
 }
 
 impl Warp {
-    pub fn new(program: &Program, accesses: usize, block: usize, phase: f64) -> Warp {
+    pub fn new(program: &Program, block: usize, phase: f64) -> Warp {
         let never = Ready::at(0.0, 0, Bottleneck::Compute);
         Warp {
             block,
             frames: Vec::new(),
             divergent: 0,
             free: never,
-            loads: vec![never; accesses],
+            loads: vec![never; program.values],
             at: 0,
             phase,
             carry: [phase; Class::ALL.len()],
@@ -155,9 +166,7 @@ impl Warp {
             }
             let Some(step) = program.steps.get(self.at) else {
                 return match self.operand.take() {
-                    Some((access, node, address)) => {
-                        Fetched::Next(self.access(access, node, address))
-                    }
+                    Some(alone) => Fetched::Next(self.access(alone)),
                     None => Fetched::Done,
                 };
             };
@@ -168,13 +177,16 @@ impl Warp {
                     chain,
                     uses,
                     slot,
+                    linked,
                 } => {
-                    self.begin(*node, counts, *chain, uses, *slot);
+                    self.wait_for(uses);
+                    self.begin(*node, counts, *chain, *slot, *linked);
                     self.at += 1;
                 }
                 Step::Access {
                     node,
                     access,
+                    value,
                     uses,
                     slot,
                     operand,
@@ -184,21 +196,24 @@ impl Warp {
                     if *writes {
                         self.pending = self.pending.later(self.last_value);
                     }
-                    let address = self.addresses[*slot];
+                    let this = Operand {
+                        access: *access,
+                        value: *value,
+                        node: *node,
+                        address: self.addresses[*slot],
+                    };
                     self.at += 1;
                     if !operand {
-                        return Fetched::Next(self.access(*access, *node, address));
+                        return Fetched::Next(self.access(this));
                     }
-                    self.loads[*access].at = 0.0;
-                    if let Some((access, node, address)) =
-                        self.operand.replace((*access, *node, address))
-                    {
-                        return Fetched::Next(self.access(access, node, address));
+                    self.loads[*value].at = 0.0;
+                    if let Some(alone) = self.operand.replace(this) {
+                        return Fetched::Next(self.access(alone));
                     }
                 }
                 Step::Barrier { node } => {
-                    if let Some((access, node, address)) = self.operand.take() {
-                        return Fetched::Next(self.access(access, node, address));
+                    if let Some(alone) = self.operand.take() {
+                        return Fetched::Next(self.access(alone));
                     }
                     self.at += 1;
                     if barriers {
@@ -223,7 +238,7 @@ impl Warp {
                         });
                     }
                 }
-                Step::End { body, forget, .. } => {
+                Step::End { body } => {
                     self.at += 1;
                     let Some(frame) = self.frames.last_mut() else {
                         continue;
@@ -235,9 +250,6 @@ impl Warp {
                         continue;
                     }
                     self.at = *body;
-                    for slot in forget {
-                        self.values[*slot].at = 0.0;
-                    }
                     return Fetched::Iteration;
                 }
                 Step::Branch {
@@ -247,7 +259,7 @@ impl Warp {
                     otherwise,
                     behind,
                 } => self.part(*id, *taken, *other, *otherwise, *behind),
-                Step::Side { .. } => {
+                Step::Side => {
                     self.at += 1;
                     if let Some(side) = self.sides.pop() {
                         if side.other_follows {
@@ -262,7 +274,7 @@ impl Warp {
                         }
                     }
                 }
-                Step::Join { .. } => {
+                Step::Join => {
                     self.at += 1;
                     if self.sides.pop().is_some_and(|side| side.second) {
                         self.divergent -= 1;
@@ -319,8 +331,7 @@ impl Warp {
         }
     }
 
-    fn begin(&mut self, node: usize, counts: &Counts, chain: f64, uses: &[usize], slot: usize) {
-        self.wait_for(uses);
+    fn begin(&mut self, node: usize, counts: &Counts, chain: f64, slot: usize, linked: bool) {
         let mut left = [0; Class::ALL.len()];
         for ((left, carry), count) in left.iter_mut().zip(&mut self.carry).zip(counts) {
             let now = *carry + count;
@@ -335,7 +346,7 @@ impl Warp {
         let values = |class: &(Class, u64)| !class.0.is_integer() && class.1 > 0;
         let has_values = Class::ALL.into_iter().zip(left).any(|class| values(&class));
         let mut before = Ready::at(0.0, node, Bottleneck::Compute);
-        if has_values {
+        if has_values && linked {
             before = before.later(self.values[slot]);
         }
         let total = total as f64;
@@ -383,23 +394,29 @@ impl Warp {
         };
         let node = stretch.node;
         let operand = if reads { self.operand.take() } else { None };
-        if let Some((_, _, address)) = operand {
-            ready = ready.later(Ready::at(address, node, Bottleneck::Compute));
+        if let Some(operand) = operand {
+            ready = ready.later(Ready::at(operand.address, node, Bottleneck::Compute));
         }
         Some(Instruction {
             kind: Kind::Arithmetic(class),
             node,
             ready,
-            operand: operand.map(|(access, ..)| access),
+            operand: operand.map(|operand| operand.access),
         })
     }
 
-    fn access(&mut self, access: usize, node: usize, address: f64) -> Instruction {
+    fn access(&mut self, alone: Operand) -> Instruction {
+        let Operand {
+            access,
+            value,
+            node,
+            address,
+        } = alone;
         let address = Ready::at(address, node, Bottleneck::Compute);
         let ready = self.free.later(address).later(self.pending);
         self.pending.at = 0.0;
         Instruction {
-            kind: Kind::Access(access),
+            kind: Kind::Access { access, value },
             node,
             ready,
             operand: None,
@@ -407,10 +424,8 @@ impl Warp {
     }
 
     fn wait_for(&mut self, uses: &[usize]) {
-        for access in uses {
-            if let Some(load) = self.loads.get(*access) {
-                self.pending = self.pending.later(*load);
-            }
+        for value in uses {
+            self.pending = self.pending.later(self.loads[*value]);
         }
     }
 }
