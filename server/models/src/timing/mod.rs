@@ -77,13 +77,9 @@ fn wave(work: &Work, machine: &Machine, program: &Program, warps: f64) -> Option
         warps: warps.min(f64::from(work.profile().max_warps_per_sm)) as usize,
         warps_per_block: residency.warps_per_block.max(1.0) as usize,
     };
-    let mut run = issue::run(
-        machine,
-        program,
-        work.graph.nodes.len(),
-        resident,
-        &|| work.input.is_cancelled(),
-    )?;
+    let mut run = issue::run(machine, program, work.graph.nodes.len(), resident, &|| {
+        work.input.is_cancelled()
+    })?;
     if !run.finished {
         let visits = work.graph.visits(work.branching());
         let mut expected = 0.0;
@@ -156,7 +152,10 @@ fn details(profile: &Profile, machine: &Machine) -> BTreeMap<String, f64> {
         ("shared_latency", profile.shared_latency),
         ("global_latency", machine.memory_latency),
         ("c_mem_double", machine.c_mem_double),
-        ("sms_per_tpc", f64::from(profile.sms_per_cluster.unwrap_or(1))),
+        (
+            "sms_per_tpc",
+            f64::from(profile.sms_per_cluster.unwrap_or(1)),
+        ),
         ("tpcs", machine.clusters),
         ("sharers", machine.sharers),
         ("bytes_per_cycle", machine.bytes_per_cycle),

@@ -78,7 +78,11 @@ pub(crate) enum Step {
     /// A barrier.
     Barrier { node: usize },
     /// The head of a loop, which ends behind its [`Step::End`].
-    Loop { id: usize, trips: f64, behind: usize },
+    Loop {
+        id: usize,
+        trips: f64,
+        behind: usize,
+    },
     /// The end of an iteration.
     End { body: usize },
     /// A branch: the taken side follows.
@@ -229,9 +233,13 @@ impl Builder<'_> {
     fn next_reads(&self, behind: &[Node], access: usize) -> bool {
         for node in behind {
             match node {
-                Node::Access { access: other, uses } => {
+                Node::Access {
+                    access: other,
+                    uses,
+                } => {
                     let shared = |access: &Access| access.space == Space::Shared;
-                    if uses.contains(&access) || self.facts.accesses.get(*other).is_some_and(shared) {
+                    if uses.contains(&access) || self.facts.accesses.get(*other).is_some_and(shared)
+                    {
                         return false;
                     }
                 }
@@ -396,7 +404,11 @@ fn counts(mix: &Mix) -> Counts {
 }
 
 fn positive(value: f64) -> f64 {
-    if value.is_finite() { value.max(0.0) } else { 0.0 }
+    if value.is_finite() {
+        value.max(0.0)
+    } else {
+        0.0
+    }
 }
 
 fn fraction(value: f64) -> f64 {
@@ -462,7 +474,10 @@ fn hoist_straight(work: &Work, steps: &mut [Step], room: f64) {
         let (Step::Compute { uses, .. } | Step::Access { uses, .. }) = step else {
             continue;
         };
-        if uses.iter().any(|needed| flying.iter().any(|(value, _)| value == needed)) {
+        if uses
+            .iter()
+            .any(|needed| flying.iter().any(|(value, _)| value == needed))
+        {
             // Something waits: what can be asked for goes first.
             while let Some(&load) = free.front() {
                 let Step::Access { access, value, .. } = &steps[load] else {
@@ -496,6 +511,7 @@ fn hoist_straight(work: &Work, steps: &mut [Step], room: f64) {
 
 /// True where a load certainly reads nothing that a store writes.
 fn apart(store: &Access, load: &Access) -> bool {
-    let alone = |access: &Access| matches!(access.alias, Alias::Own | Alias::Restrict | Alias::ReadOnly);
+    let alone =
+        |access: &Access| matches!(access.alias, Alias::Own | Alias::Restrict | Alias::ReadOnly);
     store.space != load.space || (store.array != load.array && (alone(store) || alone(load)))
 }

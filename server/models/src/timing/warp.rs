@@ -34,7 +34,10 @@ impl Ready {
 pub(super) enum Kind {
     Arithmetic(Class),
     /// Of the facts' accesses one, and where its value goes.
-    Access { access: usize, value: usize },
+    Access {
+        access: usize,
+        value: usize,
+    },
     Barrier,
 }
 
@@ -69,13 +72,10 @@ struct Side {
     behind: usize,
 }
 
-/// A stretch of computation that has begun.
+/// Instructions of a stretch that wait for one another: they stand in as many levels as their chain is long, and
+/// each level waits for the one before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Stretch {
-    node: usize,
-    slot: usize,
-    /// Instructions left, by class.
-    left: [u64; Class::ALL.len()],
+struct Levels {
     total: f64,
     chain: f64,
     issued: f64,
@@ -83,9 +83,42 @@ struct Stretch {
     /// When the level before this one is done, and this one so far.
     before: Ready,
     now: Ready,
-    /// When its last integer instruction is done.
-    address: f64,
-    has_values: bool,
+}
+
+impl Levels {
+    fn new(total: f64, chain: f64, before: Ready) -> Levels {
+        Levels {
+            total,
+            chain: (chain * total).round().clamp(1.0, total.max(1.0)),
+            issued: 0.0,
+            level: 0.0,
+            before,
+            now: Ready { at: 0.0, ..before },
+        }
+    }
+
+    /// What the next instruction waits for.
+    fn next(&mut self) -> Ready {
+        let level = (self.issued * self.chain / self.total).floor();
+        if level > self.level {
+            self.level = level;
+            self.before = self.now;
+        }
+        self.issued += 1.0;
+        self.before
+    }
+}
+
+/// A stretch of computation that has begun. What makes addresses and conditions does not wait for what makes values,
+/// nor the other way round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Stretch {
+    node: usize,
+    slot: usize,
+    /// Instructions left, by class.
+    left: [u64; Class::ALL.len()],
+    integers: Levels,
+    values: Levels,
 }
 
 /// A memory access that waits for what it is to be: an instruction, or another one's operand.
@@ -289,18 +322,20 @@ impl Warp {
         let Some(stretch) = &mut self.stretch else {
             return;
         };
-        stretch.now = stretch.now.later(done);
         if class.is_integer() {
-            stretch.address = stretch.address.max(done.at);
+            stretch.integers.now = stretch.integers.now.later(done);
+            let address = &mut self.addresses[stretch.slot];
+            *address = address.max(done.at);
+        } else {
+            stretch.values.now = stretch.values.now.later(done);
         }
-        if stretch.issued >= stretch.total {
+        if stretch.left.iter().all(|left| *left == 0) {
             let stretch = *stretch;
             self.stretch = None;
-            if stretch.has_values {
-                self.values[stretch.slot] = stretch.now;
-                self.last_value = self.last_value.later(stretch.now);
+            if stretch.values.total > 0.0 {
+                self.values[stretch.slot] = stretch.values.now;
+                self.last_value = self.last_value.later(stretch.values.now);
             }
-            self.addresses[stretch.slot] = self.addresses[stretch.slot].max(stretch.address);
         }
     }
 
@@ -339,55 +374,49 @@ impl Warp {
             *carry = (now - issued).clamp(0.0, 1.0);
             *left = issued as u64;
         }
-        let total: u64 = left.iter().sum();
-        if total == 0 {
+        if left.iter().all(|left| *left == 0) {
             return;
         }
-        let values = |class: &(Class, u64)| !class.0.is_integer() && class.1 > 0;
-        let has_values = Class::ALL.into_iter().zip(left).any(|class| values(&class));
-        let mut before = Ready::at(0.0, node, Bottleneck::Compute);
-        if has_values && linked {
-            before = before.later(self.values[slot]);
-        }
-        let total = total as f64;
         let expected: f64 = counts.iter().sum();
-        // The chain of as many instructions as there are this time.
+        // The chain's share, of as many instructions as there are this time.
         let chain = if expected > 0.0 {
-            chain / expected * total
+            chain / expected
         } else {
             1.0
         };
+        let of = |integer: bool| -> f64 {
+            Class::ALL
+                .into_iter()
+                .zip(left)
+                .filter(|(class, _)| class.is_integer() == integer)
+                .map(|(_, left)| left as f64)
+                .sum()
+        };
+        let nothing = Ready::at(0.0, node, Bottleneck::Compute);
+        let before = if linked { self.values[slot] } else { nothing };
         self.stretch = Some(Stretch {
             node,
             slot,
             left,
-            total,
-            chain: chain.round().clamp(1.0, total),
-            issued: 0.0,
-            level: 0.0,
-            before,
-            now: Ready::at(0.0, node, Bottleneck::Compute),
-            address: 0.0,
-            has_values,
+            integers: Levels::new(of(true), chain, nothing),
+            values: Levels::new(of(false), chain, before),
         });
     }
 
-    /// The stretch's next instruction. Its instructions stand in as many levels as its chain is long; each level
-    /// waits for the one before it.
+    /// The stretch's next instruction.
     fn of_stretch(&mut self) -> Option<Instruction> {
         let stretch = self.stretch.as_mut()?;
         let at = stretch.left.iter().position(|left| *left > 0)?;
         let class = Class::ALL[at];
         stretch.left[at] -= 1;
-        let level = (stretch.issued * stretch.chain / stretch.total).floor();
-        if level > stretch.level {
-            stretch.level = level;
-            stretch.before = stretch.now;
-        }
-        stretch.issued += 1.0;
-        let mut ready = self.free.later(stretch.before).later(self.pending);
+        let levels = if class.is_integer() {
+            &mut stretch.integers
+        } else {
+            &mut stretch.values
+        };
+        let mut ready = self.free.later(levels.next()).later(self.pending);
         self.pending.at = 0.0;
-        let reads = if stretch.has_values {
+        let reads = if stretch.values.total > 0.0 {
             !class.is_integer()
         } else {
             class == Class::Int
