@@ -26,6 +26,17 @@ pub(crate) struct Resident {
     pub warps_per_block: usize,
 }
 
+/// Which of the warps that could issue at the same moment does: the scoreboard's policy, which is not published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// The one after the one that issued last.
+    InTurn,
+    /// The one that began first.
+    Oldest,
+    /// The one that issued last, then the oldest.
+    Greedy,
+}
+
 /// What a run comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Run {
@@ -65,6 +76,7 @@ struct Ledger {
 }
 
 struct Engine<'m> {
+    policy: Policy,
     machine: &'m Machine,
     program: &'m Program,
     warps: Vec<Warp>,
@@ -80,7 +92,8 @@ struct Engine<'m> {
     now: f64,
     /// The last result.
     end: Ready,
-    turn: usize,
+    /// The warp that issued last.
+    last: usize,
     watches: Vec<Option<Watch>>,
     steps: u64,
     simulated: f64,
@@ -119,6 +132,7 @@ pub(crate) fn run(
     program: &Program,
     nodes: usize,
     resident: Resident,
+    policy: Policy,
     cancelled: &dyn Fn() -> bool,
 ) -> Option<Run> {
     let warps: Vec<Warp> = (0..resident.warps)
@@ -129,6 +143,7 @@ pub(crate) fn run(
         })
         .collect();
     let mut engine = Engine {
+        policy,
         machine,
         program,
         next: vec![None; warps.len()],
@@ -146,7 +161,7 @@ pub(crate) fn run(
         },
         now: 0.0,
         end: Ready::at(0.0, 0, Bottleneck::Compute),
-        turn: 0,
+        last: 0,
         watches: vec![None; program.loops],
         steps: 0,
         simulated: 0.0,
@@ -184,13 +199,17 @@ pub(crate) fn run(
 }
 
 impl Engine<'_> {
-    /// The warp that can issue first, when, and what it waits for until then. Of several it is the one whose turn
-    /// it is.
+    /// The warp that can issue first, when, and what it waits for until then. Of several the policy says which.
     fn choose(&self) -> Option<(usize, f64, Ready)> {
         let mut best: Option<(usize, f64, Ready)> = None;
         let count = self.warps.len();
-        for turn in 0..count {
-            let warp = (self.turn + turn) % count;
+        // One turn more than warps, for the greedy one stands in two places; nobody loses by that.
+        for turn in 0..=count {
+            let warp = match self.policy {
+                Policy::InTurn => (self.last + 1 + turn) % count,
+                Policy::Greedy if turn == 0 => self.last,
+                Policy::Oldest | Policy::Greedy => turn.max(1) - 1,
+            };
             let Some(instruction) = &self.next[warp] else {
                 continue;
             };
@@ -253,7 +272,7 @@ impl Engine<'_> {
         self.steps += 1;
         self.simulated += 1.0;
         self.ledger.instructions += 1.0;
-        self.turn = (warp + 1) % self.warps.len();
+        self.last = warp;
         let machine = self.machine;
         let node = instruction.node;
         let own = warp % self.schedulers.len();
