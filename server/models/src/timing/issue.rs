@@ -8,7 +8,7 @@ use super::warp::{Fetched, Instruction, Kind, Ready, Warp};
 use crate::Bottleneck;
 
 /// Instructions and steps that one run looks at; a longer one is extrapolated from what it did.
-const MOST_STEPS: u64 = 400_000;
+const MOST_STEPS: u64 = 200_000;
 
 /// Steps between two looks at whether anybody still waits for the answer.
 const STEPS_BETWEEN_LOOKS: u64 = 2048;
@@ -17,7 +17,7 @@ const STEPS_BETWEEN_LOOKS: u64 = 2048;
 const WINDOW: u64 = 8;
 
 /// Two windows that differ by no more are the loop's steady state.
-const STEADY: f64 = 0.002;
+const STEADY: f64 = 0.005;
 
 /// Warps that start together on an SM.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -201,7 +201,7 @@ pub(crate) fn run(
 impl Engine<'_> {
     /// The warp that can issue first, when, and what it waits for until then. Of several the policy says which.
     fn choose(&self) -> Option<(usize, f64, Ready)> {
-        let mut best: Option<(usize, f64, Ready)> = None;
+        let mut best: Option<(usize, f64)> = None;
         let count = self.warps.len();
         // One turn more than warps, for the greedy one stands in two places; nobody loses by that.
         for turn in 0..=count {
@@ -213,19 +213,51 @@ impl Engine<'_> {
             let Some(instruction) = &self.next[warp] else {
                 continue;
             };
-            if best.is_some_and(|(_, at, _)| at <= instruction.ready.at) {
+            let soonest = best.map_or(f64::INFINITY, |(_, at)| at);
+            if soonest <= instruction.ready.at {
                 continue;
             }
-            let cause = self.units(warp, instruction);
-            if best.is_none_or(|(_, at, _)| cause.at < at) {
-                best = Some((warp, cause.at, cause));
+            let at = self.free_at(warp, instruction);
+            if at < soonest {
+                best = Some((warp, at));
             }
         }
-        best
+        let (warp, at) = best?;
+        Some((warp, at, self.cause(warp, self.next[warp].as_ref()?)))
     }
 
-    /// When the units that an instruction needs are free and its operands there.
-    fn units(&self, warp: usize, instruction: &Instruction) -> Ready {
+    /// The earliest that an instruction can issue.
+    fn free_at(&self, warp: usize, instruction: &Instruction) -> f64 {
+        let scheduler = &self.schedulers[warp % self.schedulers.len()];
+        let at = instruction.ready.at.max(scheduler.free);
+        match instruction.kind {
+            Kind::Arithmetic(class) => {
+                let mut at = at.max(scheduler.pipes_free[class as usize]);
+                if self.machine.pipes[class as usize].port {
+                    at = at.max(scheduler.port_free);
+                }
+                if instruction.operand.is_some() {
+                    at = at.max(self.banks_free);
+                }
+                at
+            }
+            Kind::Access { access, .. } => {
+                let transfer = &self.machine.transfers[access];
+                let mut at = at.max(self.units_free);
+                if transfer.banks > 0.0 {
+                    at = at.max(self.banks_free);
+                }
+                if transfer.service > 0.0 {
+                    at = at.max(self.memory.room);
+                }
+                at
+            }
+            Kind::Barrier => at.max(scheduler.port_free),
+        }
+    }
+
+    /// What an instruction waits for last until then: its operands, or one of the units.
+    fn cause(&self, warp: usize, instruction: &Instruction) -> Ready {
         let node = instruction.node;
         let scheduler = &self.schedulers[warp % self.schedulers.len()];
         let busy = |at: f64, part: Bottleneck| Ready::at(at, node, part);

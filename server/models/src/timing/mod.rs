@@ -20,7 +20,7 @@ use crate::work::Work;
 use crate::{Bottleneck, Breakdown, Estimate, Input};
 
 /// Instructions up to which a run is repeated under the other policies.
-const SHORT_RUN: f64 = 50_000.0;
+const SHORT_RUN: f64 = 10_000.0;
 
 /// Applies the model to a kernel.
 pub fn estimate(input: &Input) -> Estimate {
