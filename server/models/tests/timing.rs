@@ -159,16 +159,24 @@ fn quantities_of_the_memory_pipeline() {
     assert_eq!(detail(&some, "channel_width_bytes"), 256.0);
 }
 
-/// Blocks of 16 warps that stream doubles.
+/// Blocks of 16 warps that stream doubles, two at a time.
 fn stream(blocks: u64) -> Kernel {
     let mut kernel = Kernel::new([blocks, 1, 1], [512, 1, 1]);
-    let access = kernel.global(Op::Load, 2.0, 2.0, 128, 1);
+    let first = doubles(&mut kernel, 1);
+    let second = doubles(&mut kernel, 2);
+    let body = vec![
+        touch(first, &[]),
+        touch(second, &[]),
+        fp32(1.0, &[first, second], 3),
+    ];
+    kernel.flow(vec![repeat(128.0, body, 1)])
+}
+
+/// A load of neighbouring doubles.
+fn doubles(kernel: &mut Kernel, line: u32) -> usize {
+    let access = kernel.global(Op::Load, 2.0, 2.0, 128, line);
     kernel.facts.accesses[access].bytes_per_lane = 8;
-    kernel.flow(vec![repeat(
-        256.0,
-        vec![touch(access, &[]), fp32(1.0, &[access], 1)],
-        1,
-    )])
+    access
 }
 
 #[test]
@@ -239,8 +247,8 @@ fn all_at_once() -> Kernel {
                 branch(
                     0.6,
                     0.8,
-                    vec![fp32(6.0, &[], 5)],
-                    vec![fp32(7.5, &[], 6)],
+                    vec![fp32(30.0, &[], 5)],
+                    vec![fp32(37.5, &[], 6)],
                     5,
                 ),
                 Node::Barrier { line: 6 },
@@ -273,20 +281,18 @@ fn parts_and_lines_add_up_and_factors_only_take_away() {
 
 #[test]
 fn fractions_become_whole_instructions() {
-    let kernel = kernel(4).flow(vec![repeat(
-        400.0,
-        vec![
+    // A warp ends with up to one instruction too few or too many; iterations that are skipped have those of a window of sixteen, whole ones.
+    for (trips, tolerance) in [(23.0, 0.015), (400.0, 0.03)] {
+        let body = vec![
             compute(mix("add", 0.3), 0.3, &[], 1),
             branch(0.25, 0.75, vec![int(1.0, 2)], vec![fp32(0.6, &[], 3)], 2),
-        ],
-        1,
-    )]);
-    let issued = detail(&kernel, "wave_instructions");
-    let expected = 4.0 * 400.0 * (0.3 + 0.25 + 0.75 * 0.6);
-    assert!(
-        (issued - expected).abs() <= 0.01 * expected,
-        "{issued} {expected}"
-    );
+        ];
+        let kernel = kernel(4).flow(vec![repeat(trips, body, 1)]);
+        let issued = detail(&kernel, "wave_instructions");
+        let expected = 4.0 * trips * (0.3 + 0.25 + 0.75 * 0.6);
+        let apart = (issued - expected).abs();
+        assert!(apart <= tolerance * expected, "{issued} {expected}");
+    }
 }
 
 #[test]
@@ -330,10 +336,24 @@ fn a_steady_loop_is_as_long_as_all_its_iterations() {
 }
 
 #[test]
+fn the_scoreboards_policy_moves_the_result_a_little() {
+    // Addresses, a load and a sum by 16 warps in two blocks.
+    let mut kernel = Kernel::new([60, 1, 1], [256, 1, 1]);
+    let load = kernel.global(Op::Load, 8.0, 2.0, 32, 1);
+    let body = vec![int(3.0, 1), touch(load, &[]), fp32(5.0, &[load], 2)];
+    let kernel = kernel.flow(vec![repeat(20.0, body, 1)]);
+    let estimate = Target::new(GPU).estimate(ModelId::Timing, &kernel.facts);
+    let [low, high] = estimate.interval.expect("a short run");
+    let cycles = estimate.cycles.expect("answers");
+    assert!(low <= cycles && cycles <= high, "{low} {cycles} {high}");
+    assert!(low < high && high < 1.3 * low, "{low} {high}");
+}
+
+#[test]
 fn more_warps_hide_latency_until_something_is_full() {
     let target = Target::new(GPU);
     let mut kernel = Kernel::new([30, 1, 1], [512, 1, 1]);
-    let load = kernel.global(Op::Load, 2.0, 2.0, 64, 1);
+    let load = doubles(&mut kernel, 1);
     let flow = vec![repeat(
         64.0,
         vec![touch(load, &[]), fp32(8.0, &[load], 1)],

@@ -8,7 +8,7 @@ use super::warp::{Fetched, Instruction, Kind, Ready, Warp};
 use crate::Bottleneck;
 
 /// Instructions and steps that one run looks at; a longer one is extrapolated from what it did.
-const MOST_STEPS: u64 = 400_000;
+const MOST_STEPS: u64 = 200_000;
 
 /// Steps between two looks at whether anybody still waits for the answer.
 const STEPS_BETWEEN_LOOKS: u64 = 2048;
@@ -17,13 +17,24 @@ const STEPS_BETWEEN_LOOKS: u64 = 2048;
 const WINDOW: u64 = 8;
 
 /// Two windows that differ by no more are the loop's steady state.
-const STEADY: f64 = 0.002;
+const STEADY: f64 = 0.005;
 
 /// Warps that start together on an SM.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Resident {
     pub warps: usize,
     pub warps_per_block: usize,
+}
+
+/// Which of the warps that could issue at the same moment does: the scoreboard's policy, which is not published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// The one after the one that issued last.
+    InTurn,
+    /// The one that began first.
+    Oldest,
+    /// The one that issued last, then the oldest.
+    Greedy,
 }
 
 /// What a run comes to.
@@ -45,13 +56,14 @@ pub(crate) struct Run {
 
 const PARTS: usize = 6;
 
-/// The engine's loops: times of the first warp's iterations, from which a steady state is known.
+/// What is known of a loop's iterations, by one warp's.
 #[derive(Debug, Clone)]
 struct Watch {
-    /// Iterations of the leader at the last mark.
+    /// Iterations that had ended at the last mark.
     ended: u64,
-    mark: Ledger,
-    window: Option<f64>,
+    /// A window before the last mark, where it was watched then.
+    before: Option<Ledger>,
+    last: Ledger,
 }
 
 /// Everything that goes on evenly in a steady state.
@@ -64,6 +76,7 @@ struct Ledger {
 }
 
 struct Engine<'m> {
+    policy: Policy,
     machine: &'m Machine,
     program: &'m Program,
     warps: Vec<Warp>,
@@ -79,7 +92,8 @@ struct Engine<'m> {
     now: f64,
     /// The last result.
     end: Ready,
-    turn: usize,
+    /// The warp that issued last.
+    last: usize,
     watches: Vec<Option<Watch>>,
     steps: u64,
     simulated: f64,
@@ -103,7 +117,7 @@ struct Scheduler {
 /// The way to memory of a cluster: so many bytes a cycle, and no more in flight than that fills its latency with.
 #[derive(Debug, Clone, Default)]
 struct Memory {
-    /// Results in order, and their bytes.
+    /// When what was asked for arrives, in order, and its bytes.
     flying: VecDeque<(f64, f64)>,
     bytes: f64,
     /// When there is room.
@@ -118,16 +132,18 @@ pub(crate) fn run(
     program: &Program,
     nodes: usize,
     resident: Resident,
+    policy: Policy,
     cancelled: &dyn Fn() -> bool,
 ) -> Option<Run> {
     let warps: Vec<Warp> = (0..resident.warps)
         .map(|warp| {
             let phase = (warp as f64 + 0.5) / resident.warps as f64;
             let block = warp / resident.warps_per_block.max(1);
-            Warp::new(program, machine.transfers.len(), block, phase)
+            Warp::new(program, block, phase)
         })
         .collect();
     let mut engine = Engine {
+        policy,
         machine,
         program,
         next: vec![None; warps.len()],
@@ -145,7 +161,7 @@ pub(crate) fn run(
         },
         now: 0.0,
         end: Ready::at(0.0, 0, Bottleneck::Compute),
-        turn: 0,
+        last: 0,
         watches: vec![None; program.loops],
         steps: 0,
         simulated: 0.0,
@@ -183,29 +199,65 @@ pub(crate) fn run(
 }
 
 impl Engine<'_> {
-    /// The warp that can issue first, when, and what it waits for until then. Of several it is the one whose turn
-    /// it is.
+    /// The warp that can issue first, when, and what it waits for until then. Of several the policy says which.
     fn choose(&self) -> Option<(usize, f64, Ready)> {
-        let mut best: Option<(usize, f64, Ready)> = None;
+        let mut best: Option<(usize, f64)> = None;
         let count = self.warps.len();
-        for turn in 0..count {
-            let warp = (self.turn + turn) % count;
+        // One turn more than warps, for the greedy one stands in two places; nobody loses by that.
+        for turn in 0..=count {
+            let warp = match self.policy {
+                Policy::InTurn => (self.last + 1 + turn) % count,
+                Policy::Greedy if turn == 0 => self.last,
+                Policy::Oldest | Policy::Greedy => turn.max(1) - 1,
+            };
             let Some(instruction) = &self.next[warp] else {
                 continue;
             };
-            if best.is_some_and(|(_, at, _)| at <= instruction.ready.at) {
+            let soonest = best.map_or(f64::INFINITY, |(_, at)| at);
+            if soonest <= instruction.ready.at {
                 continue;
             }
-            let cause = self.units(warp, instruction);
-            if best.is_none_or(|(_, at, _)| cause.at < at) {
-                best = Some((warp, cause.at, cause));
+            let at = self.free_at(warp, instruction);
+            if at < soonest {
+                best = Some((warp, at));
             }
         }
-        best
+        let (warp, at) = best?;
+        Some((warp, at, self.cause(warp, self.next[warp].as_ref()?)))
     }
 
-    /// When the units that an instruction needs are free and its operands there.
-    fn units(&self, warp: usize, instruction: &Instruction) -> Ready {
+    /// The earliest that an instruction can issue.
+    fn free_at(&self, warp: usize, instruction: &Instruction) -> f64 {
+        let scheduler = &self.schedulers[warp % self.schedulers.len()];
+        let at = instruction.ready.at.max(scheduler.free);
+        match instruction.kind {
+            Kind::Arithmetic(class) => {
+                let mut at = at.max(scheduler.pipes_free[class as usize]);
+                if self.machine.pipes[class as usize].port {
+                    at = at.max(scheduler.port_free);
+                }
+                if instruction.operand.is_some() {
+                    at = at.max(self.banks_free);
+                }
+                at
+            }
+            Kind::Access { access, .. } => {
+                let transfer = &self.machine.transfers[access];
+                let mut at = at.max(self.units_free);
+                if transfer.banks > 0.0 {
+                    at = at.max(self.banks_free);
+                }
+                if transfer.service > 0.0 {
+                    at = at.max(self.memory.room);
+                }
+                at
+            }
+            Kind::Barrier => at.max(scheduler.port_free),
+        }
+    }
+
+    /// What an instruction waits for last until then: its operands, or one of the units.
+    fn cause(&self, warp: usize, instruction: &Instruction) -> Ready {
         let node = instruction.node;
         let scheduler = &self.schedulers[warp % self.schedulers.len()];
         let busy = |at: f64, part: Bottleneck| Ready::at(at, node, part);
@@ -224,7 +276,7 @@ impl Engine<'_> {
                     ready = ready.later(busy(self.banks_free, Bottleneck::Shared));
                 }
             }
-            Kind::Access(access) => {
+            Kind::Access { access, .. } => {
                 let transfer = &self.machine.transfers[access];
                 if transfer.banks > 0.0 {
                     ready = ready
@@ -252,7 +304,7 @@ impl Engine<'_> {
         self.steps += 1;
         self.simulated += 1.0;
         self.ledger.instructions += 1.0;
-        self.turn = (warp + 1) % self.warps.len();
+        self.last = warp;
         let machine = self.machine;
         let node = instruction.node;
         let own = warp % self.schedulers.len();
@@ -277,7 +329,7 @@ impl Engine<'_> {
                 self.end = self.end.later(done);
                 self.warps[warp].executed(class, done);
             }
-            Kind::Access(access) => {
+            Kind::Access { access, value } => {
                 let transfer = machine.transfers[access];
                 same_warp = transfer.same_warp;
                 self.units_free = at + transfer.units;
@@ -289,7 +341,7 @@ impl Engine<'_> {
                 }
                 self.end = self.end.later(done);
                 if transfer.loads {
-                    self.warps[warp].loads[access] = done;
+                    self.warps[warp].loads[value] = done;
                 }
             }
             Kind::Barrier => {
@@ -399,31 +451,31 @@ impl Engine<'_> {
         if ended == 1 {
             self.watches[id] = None;
         }
-        if frame.left < 2.0 * WINDOW as f64 || ended % WINDOW != 0 {
+        if frame.left < 3.0 * WINDOW as f64 || ended % WINDOW != 0 {
             return;
         }
-        let before = self.watches[id].take();
-        let window = before
-            .filter(|watch| watch.ended + WINDOW == ended)
-            .map(|watch| (self.ledger.time - watch.mark.time, watch));
-        let mut last = None;
-        if let Some((cycles, watch)) = window {
-            let steady = watch
-                .window
-                .is_some_and(|last| (cycles - last).abs() <= STEADY * cycles);
-            if steady {
-                self.skip(id, depth, &watch.mark);
+        let before = self.watches[id]
+            .take()
+            .filter(|watch| watch.ended + WINDOW == ended);
+        if let Some(Watch {
+            before: Some(before),
+            last,
+            ..
+        }) = &before
+        {
+            let cycles = self.ledger.time - last.time;
+            if (cycles - (last.time - before.time)).abs() <= STEADY * cycles {
+                self.skip(id, depth, before);
             }
-            last = Some(cycles);
         }
-        let ended = self.warps[leader].frames[depth].ended;
         self.watches[id] = Some(Watch {
             ended,
-            mark: self.ledger.clone(),
-            window: last,
+            before: before.map(|watch| watch.last),
+            last: self.ledger.clone(),
         });
     }
 
+    /// Adds what the last two windows were, as often as all warps have such iterations left.
     fn skip(&mut self, id: usize, depth: usize, mark: &Ledger) {
         let mut left = f64::INFINITY;
         for (warp, state) in self.warps.iter().zip(&self.state) {
@@ -436,7 +488,7 @@ impl Engine<'_> {
                 _ => return,
             }
         }
-        let window = WINDOW as f64;
+        let window = 2.0 * WINDOW as f64;
         let windows = (left / window).floor() - 1.0;
         if windows < 1.0 || !windows.is_finite() {
             return;
@@ -472,13 +524,15 @@ impl Memory {
         if transfer.service > 0.0 {
             self.last = done;
         }
-        self.flying.push_back((done, transfer.bytes));
+        // Its transactions arrive one after another, on average half of the transfer before the last.
+        let arrived = done - transfer.service / 2.0;
+        self.flying.push_back((arrived, transfer.bytes));
         self.bytes += transfer.bytes;
         while self.bytes >= machine.in_flight_bytes {
-            let Some((done, bytes)) = self.flying.pop_front() else {
+            let Some((arrived, bytes)) = self.flying.pop_front() else {
                 break;
             };
-            self.room = self.room.max(done);
+            self.room = self.room.max(arrived);
             self.bytes -= bytes;
         }
         let wait = done - at;

@@ -190,9 +190,14 @@ impl Machine {
                     } else {
                         latency(profile, share, request.moved_bytes)
                     };
-                if profile.l1_latency.is_some() {
-                    transfer.units = units.max(request.lines);
-                }
+                // One transaction follows another where they go out by themselves; L1 takes a line a cycle.
+                transfer.units = if profile.l1_latency.is_some() {
+                    units.max(request.lines)
+                } else {
+                    let more = request.transactions - request.ideal_transactions;
+                    units * (1.0 + more.max(0.0))
+                };
+                transfer.same_warp = transfer.same_warp.max(transfer.units);
                 let skew = if request.uncoalesced() {
                     skew(profile, access.stride.as_ref().map(|stride| stride.bytes))
                 } else {

@@ -13,11 +13,14 @@ use std::collections::BTreeMap;
 
 use warplens_hardware::Profile;
 
-use self::issue::{Resident, Run, part};
+use self::issue::{Policy, Resident, Run, part};
 use self::machine::Machine;
 use self::program::{Class, Program};
 use crate::work::Work;
 use crate::{Bottleneck, Breakdown, Estimate, Input};
+
+/// Instructions up to which a run is repeated under the other policies.
+const SHORT_RUN: f64 = 10_000.0;
 
 /// Applies the model to a kernel.
 pub fn estimate(input: &Input) -> Estimate {
@@ -34,26 +37,39 @@ pub(crate) fn estimate_work(work: &Work) -> Estimate {
     let rounds = (warps / resident).floor();
     let rest = warps - rounds * resident;
 
-    let mut total = Total::new(work.graph.nodes.len());
-    let mut first = None;
-    for (warps, times) in [(resident, rounds), (rest.round(), 1.0)] {
-        if warps < 1.0 || times <= 0.0 {
-            continue;
+    let rounds = [(resident, rounds), (rest.round(), 1.0)];
+    let all = |policy: Policy| -> Option<(Total, Option<Run>)> {
+        let mut total = Total::new(work.graph.nodes.len());
+        let mut first = None;
+        for (warps, times) in rounds {
+            if warps < 1.0 || times <= 0.0 {
+                continue;
+            }
+            let run = wave(work, &machine, &program, warps, policy)?;
+            total.add(&run, times);
+            first.get_or_insert(run);
         }
-        let Some(run) = wave(work, &machine, &program, warps) else {
-            return Estimate {
-                why: Some("the answer was no longer asked for".to_owned()),
-                ..Estimate::default()
-            };
-        };
-        total.add(&run, times);
-        first.get_or_insert(run);
-    }
+        Some((total, first))
+    };
+    let Some((total, first)) = all(Policy::InTurn) else {
+        return cancelled();
+    };
     if !total.cycles.is_finite() {
         return Estimate {
             why: Some("the kernel's counts are too large to add up".to_owned()),
             ..Estimate::default()
         };
+    }
+    let mut interval = None;
+    if first.as_ref().is_some_and(|run| run.simulated < SHORT_RUN) {
+        let mut ends = [total.cycles; 2];
+        for policy in [Policy::Oldest, Policy::Greedy] {
+            let Some((other, _)) = all(policy) else {
+                return cancelled();
+            };
+            ends = [ends[0].min(other.cycles), ends[1].max(other.cycles)];
+        }
+        interval = Some(ends);
     }
     let mut detail = details(work.profile(), &machine);
     detail.insert("waves".to_owned(), warps / resident);
@@ -67,19 +83,40 @@ pub(crate) fn estimate_work(work: &Work) -> Estimate {
             f64::from(u8::from(run.finished)),
         );
     }
-    work.finish(total.cycles, total.breakdown(), detail, &total.shares)
+    Estimate {
+        interval,
+        ..work.finish(total.cycles, total.breakdown(), detail, &total.shares)
+    }
+}
+
+fn cancelled() -> Estimate {
+    Estimate {
+        why: Some("the answer was no longer asked for".to_owned()),
+        ..Estimate::default()
+    }
 }
 
 /// One round. A run that was cut off is stretched to the instructions that it would have issued.
-fn wave(work: &Work, machine: &Machine, program: &Program, warps: f64) -> Option<Run> {
+fn wave(
+    work: &Work,
+    machine: &Machine,
+    program: &Program,
+    warps: f64,
+    policy: Policy,
+) -> Option<Run> {
     let residency = &work.residency;
     let resident = Resident {
         warps: warps.min(f64::from(work.profile().max_warps_per_sm)) as usize,
         warps_per_block: residency.warps_per_block.max(1.0) as usize,
     };
-    let mut run = issue::run(machine, program, work.graph.nodes.len(), resident, &|| {
-        work.input.is_cancelled()
-    })?;
+    let mut run = issue::run(
+        machine,
+        program,
+        work.graph.nodes.len(),
+        resident,
+        policy,
+        &|| work.input.is_cancelled(),
+    )?;
     if !run.finished {
         let visits = work.graph.visits(work.branching());
         let mut expected = 0.0;

@@ -3,10 +3,13 @@
 //! Facts are averages: a stretch has 3.4 integer instructions, a branch is taken by 0.7 of the warps. An engine
 //! issues whole instructions, so each warp carries what is left over to the next stretch (error diffusion): over
 //! many stretches a warp issues what the facts say, and no figure hangs on chance.
+//!
+//! Facts keep the order of the source; compilers do not. Loops of few known iterations are written out, and in straight
+//! code loads of device memory go as far ahead of what waits for them as the registers allow ([`hoist`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use warplens_analysis::facts::{Access, KernelFacts, Link, Mix, Node, Op, Space};
+use warplens_analysis::facts::{Access, Alias, KernelFacts, Link, Mix, Node, Op, Space};
 
 use crate::work::Work;
 
@@ -54,13 +57,17 @@ pub(crate) enum Step {
         counts: Counts,
         chain: f64,
         uses: Vec<usize>,
-        /// The line it stands on: its results are waited for by what else stands there.
+        /// The line it stands on: accesses of that line wait for its addresses.
         slot: usize,
+        /// Its values go on from those that the line made last: a sum in a loop.
+        linked: bool,
     },
     /// One memory instruction.
     Access {
         node: usize,
         access: usize,
+        /// What it loads, as `uses` name it.
+        value: usize,
         uses: Vec<usize>,
         slot: usize,
         /// A load of shared memory that the next arithmetic instruction reads as its operand.
@@ -77,12 +84,7 @@ pub(crate) enum Step {
         behind: usize,
     },
     /// The end of an iteration.
-    End {
-        id: usize,
-        body: usize,
-        /// Lines whose values the next iteration does not wait for.
-        forget: Vec<usize>,
-    },
+    End { body: usize },
     /// A branch: the taken side follows.
     Branch {
         id: usize,
@@ -92,9 +94,9 @@ pub(crate) enum Step {
         behind: usize,
     },
     /// The end of a branch's taken side.
-    Side { id: usize },
+    Side,
     /// The end of a branch's other side.
-    Join { id: usize },
+    Join,
 }
 
 impl Step {
@@ -116,6 +118,8 @@ pub(crate) struct Program {
     pub branches: usize,
     /// Lines.
     pub slots: usize,
+    /// Loaded values.
+    pub values: usize,
 }
 
 impl Program {
@@ -127,10 +131,17 @@ impl Program {
             program: Program::default(),
             slots: HashMap::new(),
             nodes: 0,
+            values: (0..work.input.facts.accesses.len()).collect(),
+            seen: vec![false; work.input.facts.accesses.len()],
+            linked: false,
+            written_out: 0,
         };
+        builder.program.values = builder.values.len();
         builder.sequence(&work.input.facts.flow);
         builder.program.slots = builder.slots.len();
-        builder.program
+        let mut program = builder.program;
+        hoist(work, &mut program.steps);
+        program
     }
 }
 
@@ -140,7 +151,21 @@ struct Builder<'w> {
     program: Program,
     slots: HashMap<u32, usize>,
     nodes: usize,
+    /// By access, the value that it loaded last, and whether it stands anywhere so far.
+    values: Vec<usize>,
+    seen: Vec<bool>,
+    /// Inside a loop that sums up.
+    linked: bool,
+    /// Nodes that loops were written out to.
+    written_out: usize,
 }
+
+/// Iterations of a loop that compilers write out.
+const FEW_TRIPS: f64 = 16.0;
+
+/// Most nodes that one loop is written out to, and all loops together.
+const MOST_OF_ONE: usize = 512;
+const MOST_WRITTEN_OUT: usize = 4096;
 
 impl Builder<'_> {
     fn sequence(&mut self, flow: &[Node]) {
@@ -158,8 +183,9 @@ impl Builder<'_> {
                         node,
                         counts: counts(mix),
                         chain: positive(*chain),
-                        uses: uses.clone(),
+                        uses: self.values(uses),
                         slot,
+                        linked: self.linked,
                     });
                 }
                 Node::Access { access, uses } => {
@@ -172,10 +198,13 @@ impl Builder<'_> {
                         && self.next_reads(&flow[at + 1..], *access);
                     let slot = self.slot(facts.site.line);
                     let node = self.node();
+                    let needs = self.values(uses);
+                    let value = self.value(*access);
                     self.program.steps.push(Step::Access {
                         node,
                         access: *access,
-                        uses: uses.clone(),
+                        value,
+                        uses: needs,
                         slot,
                         operand,
                         writes: facts.op == Op::Store && uses.is_empty(),
@@ -222,43 +251,60 @@ impl Builder<'_> {
     }
 
     fn repeat(&mut self, trips: f64, body: &[Node], line: u32) {
+        let outside = self.linked;
+        self.linked = sums_up(self.facts, body, line);
+        let few = trips.fract() == 0.0 && (1.0..=FEW_TRIPS).contains(&trips);
+        let copies = if few { trips as usize } else { 1 };
+        let size = straight(body).map(|nodes| nodes * copies).filter(|nodes| {
+            few && *nodes <= MOST_OF_ONE && self.written_out + nodes <= MOST_WRITTEN_OUT
+        });
+        if let Some(size) = size {
+            self.written_out += size;
+            let first = self.nodes;
+            for _ in 0..copies {
+                self.nodes = first;
+                self.sequence(body);
+            }
+            self.linked = outside;
+            return;
+        }
         let id = self.program.loops;
-        self.program.loops += 1;
         let head = self.program.steps.len();
+        self.program.loops += 1;
         self.program.steps.push(Step::Loop {
             id,
             trips,
             behind: 0,
         });
         self.sequence(body);
+        self.linked = outside;
         if !self.program.steps[head + 1..].iter().any(Step::issues) {
             // Nothing to wait for, however often.
             self.program.steps.truncate(head);
             return;
         }
-        let forget = if carries_values(self.facts, line) {
-            Vec::new()
-        } else {
-            let mut slots: Vec<usize> = self.program.steps[head..]
-                .iter()
-                .filter_map(|step| match step {
-                    Step::Compute { slot, .. } => Some(*slot),
-                    _ => None,
-                })
-                .collect();
-            slots.sort_unstable();
-            slots.dedup();
-            slots
-        };
-        self.program.steps.push(Step::End {
-            id,
-            body: head + 1,
-            forget,
-        });
+        self.program.steps.push(Step::End { body: head + 1 });
         let end = self.program.steps.len();
         if let Step::Loop { behind, .. } = &mut self.program.steps[head] {
             *behind = end;
         }
+    }
+
+    /// The values that accesses loaded last.
+    fn values(&self, uses: &[usize]) -> Vec<usize> {
+        uses.iter()
+            .filter_map(|access| self.values.get(*access).copied())
+            .collect()
+    }
+
+    /// A place for what an access loads: each copy of a loop that is written out has its own.
+    fn value(&mut self, access: usize) -> usize {
+        if self.seen[access] {
+            self.values[access] = self.program.values;
+            self.program.values += 1;
+        }
+        self.seen[access] = true;
+        self.values[access]
     }
 
     fn branch(&mut self, shares: (f64, f64), then: &[Node], otherwise: &[Node]) {
@@ -278,10 +324,10 @@ impl Builder<'_> {
             behind: 0,
         });
         self.sequence(then);
-        self.program.steps.push(Step::Side { id });
+        self.program.steps.push(Step::Side);
         let second = self.program.steps.len();
         self.sequence(otherwise);
-        self.program.steps.push(Step::Join { id });
+        self.program.steps.push(Step::Join);
         let end = self.program.steps.len();
         if let Step::Branch {
             otherwise, behind, ..
@@ -303,17 +349,45 @@ impl Builder<'_> {
     }
 }
 
-/// True where one iteration's values go into the next one's; assumed where nobody looked.
-fn carries_values(facts: &KernelFacts, line: u32) -> bool {
+/// Nodes of code without barriers, branches and loops of many iterations, loops written out; `None` for other code.
+fn straight(body: &[Node]) -> Option<usize> {
+    let mut nodes: usize = 0;
+    for node in body {
+        nodes = nodes.saturating_add(match node {
+            Node::Compute { .. } | Node::Access { .. } => 1,
+            Node::Loop { trips, body, .. }
+                if trips.fract() == 0.0 && (1.0..=FEW_TRIPS).contains(trips) =>
+            {
+                straight(body)?.saturating_mul(*trips as usize)
+            }
+            _ => return None,
+        });
+    }
+    Some(nodes)
+}
+
+/// True where most of the values that an iteration makes go on from those of the one before: one after the other.
+/// Assumed where nobody looked.
+fn sums_up(facts: &KernelFacts, body: &[Node], line: u32) -> bool {
     let dependence = &facts.dependence;
-    !dependence.complete
-        || dependence.carried.iter().any(|carried| {
-            carried.site.line == line
-                && carried
-                    .chain
-                    .links()
-                    .any(|(link, _)| !matches!(link, Link::Integer))
+    let carried = dependence.carried.iter().filter(|it| it.site.line == line);
+    let longest = carried
+        .map(|carried| {
+            let values = carried.chain.links();
+            values
+                .filter(|(link, _)| !matches!(link, Link::Integer))
+                .map(|(_, count)| count)
+                .sum()
         })
+        .fold(0.0, f64::max);
+    let made: f64 = body
+        .iter()
+        .map(|node| match node {
+            Node::Compute { mix, .. } => mix.total() - mix.int - mix.branch,
+            _ => 0.0,
+        })
+        .sum();
+    !dependence.complete || (longest > 0.0 && longest >= 0.5 * made)
 }
 
 fn counts(mix: &Mix) -> Counts {
@@ -340,4 +414,105 @@ fn positive(value: f64) -> f64 {
 
 fn fraction(value: f64) -> f64 {
     positive(value).min(1.0)
+}
+
+/// Loads of device memory go ahead of what waits for others, as compilers place them: no further than stores that may
+/// write what they read, and with no more values under way than half of a thread's registers hold.
+fn hoist(work: &Work, steps: &mut [Step]) {
+    let registers = f64::from(work.input.facts.registers_per_thread.max(16));
+    let mut begin = 0;
+    while begin < steps.len() {
+        let length = steps[begin..]
+            .iter()
+            .take_while(|step| matches!(step, Step::Compute { .. } | Step::Access { .. }))
+            .count();
+        if length > 1 {
+            hoist_straight(work, &mut steps[begin..begin + length], registers / 2.0);
+        }
+        begin += length + 1;
+    }
+}
+
+fn hoist_straight(work: &Work, steps: &mut [Step], room: f64) {
+    let accesses = &work.input.facts.accesses;
+    let words = |access: usize| f64::from(accesses[access].bytes_per_lane.max(1).div_ceil(4));
+    // Loads that need no other load of this code, and what stands before them that they cannot pass.
+    let mut made: Vec<usize> = Vec::new();
+    let mut written: Vec<usize> = Vec::new();
+    let mut free = VecDeque::new();
+    for (at, step) in steps.iter().enumerate() {
+        let Step::Access {
+            access,
+            value,
+            uses,
+            ..
+        } = step
+        else {
+            continue;
+        };
+        let facts = &accesses[*access];
+        if facts.op != Op::Load {
+            written.push(*access);
+        } else if !matches!(facts.space, Space::Shared | Space::Constant) {
+            let alone = !uses.iter().any(|needed| made.contains(needed));
+            let passes = written.iter().all(|store| apart(&accesses[*store], facts));
+            if alone && passes && made.len() < MOST_OF_ONE {
+                free.push_back(at);
+            }
+            made.push(*value);
+        }
+    }
+    if free.len() < 2 {
+        return;
+    }
+    let mut order = Vec::with_capacity(steps.len());
+    let mut placed = vec![false; steps.len()];
+    let mut flying: Vec<(usize, f64)> = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        if placed[at] {
+            continue;
+        }
+        let (Step::Compute { uses, .. } | Step::Access { uses, .. }) = step else {
+            continue;
+        };
+        if uses
+            .iter()
+            .any(|needed| flying.iter().any(|(value, _)| value == needed))
+        {
+            // Something waits: what can be asked for goes first.
+            while let Some(&load) = free.front() {
+                let Step::Access { access, value, .. } = &steps[load] else {
+                    break;
+                };
+                let held: f64 = flying.iter().map(|(_, words)| words).sum();
+                if placed[load] {
+                    free.pop_front();
+                } else if held + words(*access) <= room {
+                    free.pop_front();
+                    placed[load] = true;
+                    order.push(load);
+                    flying.push((*value, words(*access)));
+                } else {
+                    break;
+                }
+            }
+            flying.retain(|(value, _)| !uses.contains(value));
+        }
+        placed[at] = true;
+        order.push(at);
+        if let Step::Access { access, value, .. } = step
+            && made.contains(value)
+        {
+            flying.push((*value, words(*access)));
+        }
+    }
+    let ordered: Vec<Step> = order.iter().map(|at| steps[*at].clone()).collect();
+    steps.clone_from_slice(&ordered);
+}
+
+/// True where a load certainly reads nothing that a store writes.
+fn apart(store: &Access, load: &Access) -> bool {
+    let alone =
+        |access: &Access| matches!(access.alias, Alias::Own | Alias::Restrict | Alias::ReadOnly);
+    store.space != load.space || (store.array != load.array && (alone(store) || alone(load)))
 }

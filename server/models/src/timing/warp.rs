@@ -33,7 +33,11 @@ impl Ready {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Arithmetic(Class),
-    Access(usize),
+    /// Of the facts' accesses one, and where its value goes.
+    Access {
+        access: usize,
+        value: usize,
+    },
     Barrier,
 }
 
@@ -68,13 +72,10 @@ struct Side {
     behind: usize,
 }
 
-/// A stretch of computation that has begun.
+/// Instructions of a stretch that wait for one another: they stand in as many levels as their chain is long, and
+/// each level waits for the one before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Stretch {
-    node: usize,
-    slot: usize,
-    /// Instructions left, by class.
-    left: [u64; Class::ALL.len()],
+struct Levels {
     total: f64,
     chain: f64,
     issued: f64,
@@ -82,9 +83,52 @@ struct Stretch {
     /// When the level before this one is done, and this one so far.
     before: Ready,
     now: Ready,
-    /// When its last integer instruction is done.
+}
+
+impl Levels {
+    fn new(total: f64, chain: f64, before: Ready) -> Levels {
+        Levels {
+            total,
+            chain: (chain * total).round().clamp(1.0, total.max(1.0)),
+            issued: 0.0,
+            level: 0.0,
+            before,
+            now: Ready { at: 0.0, ..before },
+        }
+    }
+
+    /// What the next instruction waits for.
+    fn next(&mut self) -> Ready {
+        let level = (self.issued * self.chain / self.total).floor();
+        if level > self.level {
+            self.level = level;
+            self.before = self.now;
+        }
+        self.issued += 1.0;
+        self.before
+    }
+}
+
+/// A stretch of computation that has begun. What makes addresses and conditions does not wait for what makes values,
+/// nor the other way round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Stretch {
+    node: usize,
+    slot: usize,
+    /// Instructions left, by class.
+    left: [u64; Class::ALL.len()],
+    integers: Levels,
+    values: Levels,
+}
+
+/// A memory access that waits for what it is to be: an instruction, or another one's operand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Operand {
+    access: usize,
+    value: usize,
+    node: usize,
+    /// When its address is known.
     address: f64,
-    has_values: bool,
 }
 
 /// What a fetch comes to.
@@ -104,7 +148,7 @@ pub(super) struct Warp {
     pub divergent: u32,
     /// When it may issue again.
     pub free: Ready,
-    /// Each access's value.
+    /// Each loaded value.
     pub loads: Vec<Ready>,
     at: usize,
     /// Where in the fractions of instructions it begins, from 0 to 1: warps differ in it, so that a branch taken
@@ -120,18 +164,18 @@ pub(super) struct Warp {
     last_value: Ready,
     /// What an instruction that did not come waited for.
     pending: Ready,
-    operand: Option<(usize, usize, f64)>,
+    operand: Option<Operand>,
 }
 
 impl Warp {
-    pub fn new(program: &Program, accesses: usize, block: usize, phase: f64) -> Warp {
+    pub fn new(program: &Program, block: usize, phase: f64) -> Warp {
         let never = Ready::at(0.0, 0, Bottleneck::Compute);
         Warp {
             block,
             frames: Vec::new(),
             divergent: 0,
             free: never,
-            loads: vec![never; accesses],
+            loads: vec![never; program.values],
             at: 0,
             phase,
             carry: [phase; Class::ALL.len()],
@@ -155,9 +199,7 @@ impl Warp {
             }
             let Some(step) = program.steps.get(self.at) else {
                 return match self.operand.take() {
-                    Some((access, node, address)) => {
-                        Fetched::Next(self.access(access, node, address))
-                    }
+                    Some(alone) => Fetched::Next(self.access(alone)),
                     None => Fetched::Done,
                 };
             };
@@ -168,13 +210,16 @@ impl Warp {
                     chain,
                     uses,
                     slot,
+                    linked,
                 } => {
-                    self.begin(*node, counts, *chain, uses, *slot);
+                    self.wait_for(uses);
+                    self.begin(*node, counts, *chain, *slot, *linked);
                     self.at += 1;
                 }
                 Step::Access {
                     node,
                     access,
+                    value,
                     uses,
                     slot,
                     operand,
@@ -184,21 +229,24 @@ impl Warp {
                     if *writes {
                         self.pending = self.pending.later(self.last_value);
                     }
-                    let address = self.addresses[*slot];
+                    let this = Operand {
+                        access: *access,
+                        value: *value,
+                        node: *node,
+                        address: self.addresses[*slot],
+                    };
                     self.at += 1;
                     if !operand {
-                        return Fetched::Next(self.access(*access, *node, address));
+                        return Fetched::Next(self.access(this));
                     }
-                    self.loads[*access].at = 0.0;
-                    if let Some((access, node, address)) =
-                        self.operand.replace((*access, *node, address))
-                    {
-                        return Fetched::Next(self.access(access, node, address));
+                    self.loads[*value].at = 0.0;
+                    if let Some(alone) = self.operand.replace(this) {
+                        return Fetched::Next(self.access(alone));
                     }
                 }
                 Step::Barrier { node } => {
-                    if let Some((access, node, address)) = self.operand.take() {
-                        return Fetched::Next(self.access(access, node, address));
+                    if let Some(alone) = self.operand.take() {
+                        return Fetched::Next(self.access(alone));
                     }
                     self.at += 1;
                     if barriers {
@@ -223,7 +271,7 @@ impl Warp {
                         });
                     }
                 }
-                Step::End { body, forget, .. } => {
+                Step::End { body } => {
                     self.at += 1;
                     let Some(frame) = self.frames.last_mut() else {
                         continue;
@@ -235,9 +283,6 @@ impl Warp {
                         continue;
                     }
                     self.at = *body;
-                    for slot in forget {
-                        self.values[*slot].at = 0.0;
-                    }
                     return Fetched::Iteration;
                 }
                 Step::Branch {
@@ -247,7 +292,7 @@ impl Warp {
                     otherwise,
                     behind,
                 } => self.part(*id, *taken, *other, *otherwise, *behind),
-                Step::Side { .. } => {
+                Step::Side => {
                     self.at += 1;
                     if let Some(side) = self.sides.pop() {
                         if side.other_follows {
@@ -262,7 +307,7 @@ impl Warp {
                         }
                     }
                 }
-                Step::Join { .. } => {
+                Step::Join => {
                     self.at += 1;
                     if self.sides.pop().is_some_and(|side| side.second) {
                         self.divergent -= 1;
@@ -277,18 +322,20 @@ impl Warp {
         let Some(stretch) = &mut self.stretch else {
             return;
         };
-        stretch.now = stretch.now.later(done);
         if class.is_integer() {
-            stretch.address = stretch.address.max(done.at);
+            stretch.integers.now = stretch.integers.now.later(done);
+            let address = &mut self.addresses[stretch.slot];
+            *address = address.max(done.at);
+        } else {
+            stretch.values.now = stretch.values.now.later(done);
         }
-        if stretch.issued >= stretch.total {
+        if stretch.left.iter().all(|left| *left == 0) {
             let stretch = *stretch;
             self.stretch = None;
-            if stretch.has_values {
-                self.values[stretch.slot] = stretch.now;
-                self.last_value = self.last_value.later(stretch.now);
+            if stretch.values.total > 0.0 {
+                self.values[stretch.slot] = stretch.values.now;
+                self.last_value = self.last_value.later(stretch.values.now);
             }
-            self.addresses[stretch.slot] = self.addresses[stretch.slot].max(stretch.address);
         }
     }
 
@@ -319,8 +366,7 @@ impl Warp {
         }
     }
 
-    fn begin(&mut self, node: usize, counts: &Counts, chain: f64, uses: &[usize], slot: usize) {
-        self.wait_for(uses);
+    fn begin(&mut self, node: usize, counts: &Counts, chain: f64, slot: usize, linked: bool) {
         let mut left = [0; Class::ALL.len()];
         for ((left, carry), count) in left.iter_mut().zip(&mut self.carry).zip(counts) {
             let now = *carry + count;
@@ -328,78 +374,78 @@ impl Warp {
             *carry = (now - issued).clamp(0.0, 1.0);
             *left = issued as u64;
         }
-        let total: u64 = left.iter().sum();
-        if total == 0 {
+        if left.iter().all(|left| *left == 0) {
             return;
         }
-        let values = |class: &(Class, u64)| !class.0.is_integer() && class.1 > 0;
-        let has_values = Class::ALL.into_iter().zip(left).any(|class| values(&class));
-        let mut before = Ready::at(0.0, node, Bottleneck::Compute);
-        if has_values {
-            before = before.later(self.values[slot]);
-        }
-        let total = total as f64;
         let expected: f64 = counts.iter().sum();
-        // The chain of as many instructions as there are this time.
+        // The chain's share, of as many instructions as there are this time.
         let chain = if expected > 0.0 {
-            chain / expected * total
+            chain / expected
         } else {
             1.0
         };
+        let of = |integer: bool| -> f64 {
+            Class::ALL
+                .into_iter()
+                .zip(left)
+                .filter(|(class, _)| class.is_integer() == integer)
+                .map(|(_, left)| left as f64)
+                .sum()
+        };
+        let nothing = Ready::at(0.0, node, Bottleneck::Compute);
+        let before = if linked { self.values[slot] } else { nothing };
         self.stretch = Some(Stretch {
             node,
             slot,
             left,
-            total,
-            chain: chain.round().clamp(1.0, total),
-            issued: 0.0,
-            level: 0.0,
-            before,
-            now: Ready::at(0.0, node, Bottleneck::Compute),
-            address: 0.0,
-            has_values,
+            integers: Levels::new(of(true), chain, nothing),
+            values: Levels::new(of(false), chain, before),
         });
     }
 
-    /// The stretch's next instruction. Its instructions stand in as many levels as its chain is long; each level
-    /// waits for the one before it.
+    /// The stretch's next instruction.
     fn of_stretch(&mut self) -> Option<Instruction> {
         let stretch = self.stretch.as_mut()?;
         let at = stretch.left.iter().position(|left| *left > 0)?;
         let class = Class::ALL[at];
         stretch.left[at] -= 1;
-        let level = (stretch.issued * stretch.chain / stretch.total).floor();
-        if level > stretch.level {
-            stretch.level = level;
-            stretch.before = stretch.now;
-        }
-        stretch.issued += 1.0;
-        let mut ready = self.free.later(stretch.before).later(self.pending);
+        let levels = if class.is_integer() {
+            &mut stretch.integers
+        } else {
+            &mut stretch.values
+        };
+        let mut ready = self.free.later(levels.next()).later(self.pending);
         self.pending.at = 0.0;
-        let reads = if stretch.has_values {
+        let reads = if stretch.values.total > 0.0 {
             !class.is_integer()
         } else {
             class == Class::Int
         };
         let node = stretch.node;
         let operand = if reads { self.operand.take() } else { None };
-        if let Some((_, _, address)) = operand {
-            ready = ready.later(Ready::at(address, node, Bottleneck::Compute));
+        if let Some(operand) = operand {
+            ready = ready.later(Ready::at(operand.address, node, Bottleneck::Compute));
         }
         Some(Instruction {
             kind: Kind::Arithmetic(class),
             node,
             ready,
-            operand: operand.map(|(access, ..)| access),
+            operand: operand.map(|operand| operand.access),
         })
     }
 
-    fn access(&mut self, access: usize, node: usize, address: f64) -> Instruction {
+    fn access(&mut self, alone: Operand) -> Instruction {
+        let Operand {
+            access,
+            value,
+            node,
+            address,
+        } = alone;
         let address = Ready::at(address, node, Bottleneck::Compute);
         let ready = self.free.later(address).later(self.pending);
         self.pending.at = 0.0;
         Instruction {
-            kind: Kind::Access(access),
+            kind: Kind::Access { access, value },
             node,
             ready,
             operand: None,
@@ -407,10 +453,8 @@ impl Warp {
     }
 
     fn wait_for(&mut self, uses: &[usize]) {
-        for access in uses {
-            if let Some(load) = self.loads.get(*access) {
-                self.pending = self.pending.later(*load);
-            }
+        for value in uses {
+            self.pending = self.pending.later(self.loads[*value]);
         }
     }
 }
