@@ -332,7 +332,7 @@ fn linear_measure(all: &mut Vec<Problem>) {
         }
         all.push(made);
     };
-    let every_second = |i: usize| if i % 2 == 0 { 3.0 * x(i) } else { 0.0 };
+    let every_second = |i: usize| if i.is_multiple_of(2) { 3.0 * x(i) } else { 0.0 };
     let two: Vec<f32> = (0..2 * n).map(|i| every_second(i) as f32).collect();
     add("empty", &[], &[], Vec::new());
     add("store", &[], &[], vec![1.0; n]);
