@@ -213,7 +213,12 @@ impl Property {
             Memory::Local,
         ]);
         let accesses = spaces.flat_map(|memory| {
-            Direction::ALL.into_iter().flat_map(move |direction| {
+            // Nobody writes constant memory.
+            let directions = match memory {
+                Memory::Constant => &Direction::ALL[..1],
+                _ => &Direction::ALL,
+            };
+            directions.iter().flat_map(move |&direction| {
                 Property::WIDTHS
                     .into_iter()
                     .map(move |bits| Property::Access {

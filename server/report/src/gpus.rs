@@ -59,7 +59,11 @@ pub struct Figure {
 
 /// A profile as the JSON shows it; rules that are names stand among the figures, without a unit.
 pub fn gpu(profile: &Profile) -> Gpu {
-    let numbers = profile.figures().iter().map(|(name, figure)| {
+    let weights = profile.linear_weights.iter();
+    let weights = weights.map(|(property, figure)| (format!("linear_weights.{property}"), figure));
+    let figures = profile.figures().iter();
+    let figures = figures.map(|(name, figure)| (name.clone(), figure));
+    let numbers = figures.chain(weights).map(|(name, figure)| {
         let value = serde_json::to_value(figure).map_or_else(
             |_| figure.value.into(),
             |mut figure| {
@@ -74,7 +78,7 @@ pub fn gpu(profile: &Profile) -> Gpu {
             unit: figure.unit.to_owned(),
             source: figure.source.clone(),
         };
-        (name.clone(), figure)
+        (name, figure)
     });
     let names = profile.rules().iter().map(|(name, rule)| {
         let figure = Figure {

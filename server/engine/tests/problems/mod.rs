@@ -319,6 +319,67 @@ fn stencils(all: &mut Vec<Problem>) {
     }
 }
 
+/// The kernels that are measured for the linear model: blocks of 256, and the last one is not full.
+fn linear_measure(all: &mut Vec<Problem>) {
+    const FILE: &str = "linear_measure.cu";
+    const ROUNDS: usize = 64;
+    const ROWS: usize = 16;
+    let n = 1000usize;
+    let input: Vec<f32> = (0..3 * n)
+        .map(|i| 1.0 + (i % 97) as f32 / 65536.0)
+        .collect();
+    let of = |element: &dyn Fn(usize) -> f64| -> Vec<f32> {
+        (0..n).map(|i| element(i) as f32).collect()
+    };
+    let x = |i: usize| f64::from(input[i]);
+    let behind = |i: usize, by: usize| {
+        let at = i / 256 * 256 + (i % 256 + by) % 256;
+        if at < n { x(at) } else { 0.0 }
+    };
+    let exponentials = |i: usize| (0..ROUNDS).fold(x(i), |x, _| (-x).exp());
+    let mut add = |kernel, template, inputs: &[&'static str], want: Vec<f32>| {
+        let mut made = problem(FILE, kernel, [4, 1, 1], [256, 1, 1]);
+        made.template = template;
+        for &name in inputs {
+            made.arguments.push((name, floats(input.clone())));
+        }
+        if kernel != "empty" {
+            made.arguments.push(("out", floats(vec![0.0; want.len()])));
+            made.arguments.push(("n", int(n)));
+            made.want = vec![(inputs.len(), want)];
+        }
+        all.push(made);
+    };
+    let every_second = |i: usize| if i.is_multiple_of(2) { 3.0 * x(i) } else { 0.0 };
+    let two: Vec<f32> = (0..2 * n).map(|i| every_second(i) as f32).collect();
+    add("empty", &[], &[], Vec::new());
+    add("store", &[], &[], vec![1.0; n]);
+    add("copy", &[], &["in"], of(&x));
+    let four = of(&|i| 4.0 * x(i));
+    add("add_four", &[], &["a", "b", "c", "d"], four);
+    let three = of(&|i| 3.0 * x(i));
+    add("scale_add", &[("STRIDE", "1")], &["a", "b"], three);
+    add("scale_add", &[("STRIDE", "2")], &["a", "b"], two);
+    let pairs = of(&|i| x(2 * i) + x(2 * i + 1));
+    add("filled_sum_two", &[], &["in"], pairs);
+    let triples = of(&|i| x(3 * i) + x(3 * i + 1) + x(3 * i + 2));
+    add("filled_sum_three", &[], &["in"], triples);
+    for template in [&[("T", "float")][..], &[("T", "double")]] {
+        let sums = of(&|i| (ROUNDS + 1) as f64 * x(i));
+        add("add", template, &["in"], sums);
+        let products = of(&|i| x(i).powi(ROUNDS as i32 + 1));
+        add("multiply", template, &["in"], products);
+        let quotients = of(&|i| x(i).powi(1 - ROUNDS as i32));
+        add("divide", template, &["in"], quotients);
+        add("exponential", template, &["in"], of(&exponentials));
+    }
+    let loaded = of(&|i| (0..ROUNDS).map(|by| behind(i, by)).sum());
+    add("shared_loads", &[], &["in"], loaded);
+    let round = of(&|i| ROWS as f64 * behind(i, 1));
+    add("shared_round", &[], &["in"], round);
+    add("barriers", &[], &[], vec![1.0; n]);
+}
+
 /// All of them.
 pub fn problems() -> Vec<Problem> {
     let mut all = Vec::new();
@@ -330,6 +391,7 @@ pub fn problems() -> Vec<Problem> {
     particles(&mut all);
     stencils(&mut all);
     papers::problems(&mut all);
+    linear_measure(&mut all);
     all
 }
 

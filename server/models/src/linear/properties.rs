@@ -85,6 +85,7 @@ fn of_access(work: &Work, at: usize, access: &Access, requests: f64, items: &mut
     let bytes = access.bytes_per_lane.max(1);
     let threads = requests * request.asked_bytes / f64::from(bytes);
     let direction = match access.op {
+        _ if access.space == Space::Constant => Direction::Load,
         Op::Load => Direction::Load,
         Op::Store => Direction::Store,
         Op::Atomic => Direction::Atomic,

@@ -141,30 +141,24 @@ impl Device<'_> {
     fn global(&self, reach: Reach, bytes: f64) -> f64 {
         let profile = self.profile;
         let sector = f64::from(profile.uncoalesced_transaction_bytes).max(bytes);
-        let cached = profile.l2_bytes.is_some();
-        // What a warp's request moves for one thread, and what of that the kernel does not use elsewhere.
-        let (near, far) = match reach {
+        // What a warp's request moves for one thread.
+        let moved = match reach {
             Reach::Uniform => return self.dram(bytes / f64::from(profile.warp_size)),
             Reach::Unit => return self.dram(bytes),
-            Reach::Stride { .. } if profile.global_rule == GlobalRule::HalfWarpStrict => {
-                (sector, sector)
+            Reach::Stride { stride, .. } if profile.global_rule != GlobalRule::HalfWarpStrict => {
+                (f64::from(stride) * bytes).min(sector)
             }
-            Reach::Stride { stride, .. } => {
-                let gap = (f64::from(stride) * bytes).min(sector);
-                (gap, gap * reach.utilisation())
-            }
-            Reach::Uncoalesced { .. } => (sector, sector * reach.utilisation()),
+            Reach::Stride { .. } | Reach::Uncoalesced { .. } => sector,
         };
-        if !cached {
-            return self.dram(near);
+        if profile.l2_bytes.is_none() {
+            return self.dram(moved);
         }
-        let alone = match reach {
-            // Of what a sector holds beside the element, at most the rest of the gap is of use.
-            Reach::Stride { .. } => bytes * near / far,
-            Reach::Uncoalesced { quarters: 1 } => sector,
-            _ => (bytes / reach.utilisation()).min(sector),
+        // Its part of what comes from DRAM: the cache keeps the rest for whoever uses it.
+        let own = match reach {
+            Reach::Uncoalesced { quarters: 1 } => moved,
+            _ => (bytes / reach.utilisation()).min(moved),
         };
-        self.dram(alone).max(self.far(near))
+        self.dram(own).max(self.far(moved))
     }
 
     fn shared(&self, bytes: f64) -> f64 {
