@@ -602,9 +602,9 @@ pub struct Operation {
 /// stretch by one warp, after what any compiler does (contraction to FMA, loop-invariant code outside).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Mix {
-    /// FP32 add, multiply, FMA.
+    /// FP32 add, FMA, and without the compiled kernel multiply.
     pub fp32: f64,
-    /// Of `fp32`, what is a multiplication alone in the compiled kernel; 0 where none was compiled.
+    /// FP32 multiplications alone, where the compiled kernel is known; else among `fp32`.
     pub fp32_multiply: f64,
     /// FP64 add, multiply, FMA.
     pub fp64: f64,
@@ -632,6 +632,7 @@ impl Mix {
     /// All instructions.
     pub fn total(&self) -> f64 {
         self.fp32
+            + self.fp32_multiply
             + self.fp64
             + self.fp16
             + self.tensor
@@ -664,6 +665,7 @@ impl Mix {
     pub fn of(&self, pipe: Pipe) -> f64 {
         match pipe {
             Pipe::Fp32 => self.fp32,
+            Pipe::Fp32Multiply => self.fp32_multiply,
             Pipe::Fp64 => self.fp64,
             Pipe::Fp16 => self.fp16,
             Pipe::Tensor => self.tensor,

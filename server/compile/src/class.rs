@@ -77,7 +77,8 @@ impl Class {
     /// What executes it: [`warplens_hardware::Profile::timing`] says how fast. `None` for memory and barriers.
     pub fn pipe(self) -> Option<Pipe> {
         Some(match self {
-            Class::Ffma | Class::Fadd | Class::Fmul => Pipe::Fp32,
+            Class::Ffma | Class::Fadd => Pipe::Fp32,
+            Class::Fmul => Pipe::Fp32Multiply,
             Class::Dfma | Class::Dadd | Class::Dmul => Pipe::Fp64,
             Class::Hfma2 => Pipe::Fp16,
             Class::Hmma => Pipe::Tensor,

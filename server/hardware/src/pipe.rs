@@ -5,8 +5,10 @@ use crate::Profile;
 /// A kind of unit of an SM that executes instructions. Memory has figures of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pipe {
-    /// Single-precision additions, multiplications, multiply-adds.
+    /// Single-precision additions, multiply-adds, and multiplications where they have no more units.
     Fp32,
+    /// Single-precision multiplications alone, where the compiled kernel tells them apart.
+    Fp32Multiply,
     /// Double precision.
     Fp64,
     /// Half precision, two results an instruction.
@@ -40,8 +42,9 @@ pub struct Timing {
 
 impl Pipe {
     /// Every kind, in the order in which they are declared.
-    pub const ALL: [Pipe; 11] = [
+    pub const ALL: [Pipe; 12] = [
         Pipe::Fp32,
+        Pipe::Fp32Multiply,
         Pipe::Fp64,
         Pipe::Fp16,
         Pipe::Tensor,
@@ -68,6 +71,7 @@ impl Profile {
         let half = self.fp16_lanes.unwrap_or(self.fp32_lanes);
         let (lanes, latency) = match pipe {
             Pipe::Fp32 => (self.fp32_lanes, plain),
+            Pipe::Fp32Multiply => (self.fp32_multiply_lanes.unwrap_or(self.fp32_lanes), plain),
             Pipe::Fp64 => (
                 self.fp64_lanes.unwrap_or(self.fp32_lanes / 32.0),
                 self.fp64_latency.unwrap_or(plain * 4.0),

@@ -457,8 +457,11 @@ impl<'p> Machine<'p> {
                 for (pipe, timing) in Pipe::ALL.into_iter().zip(self.timing) {
                     busy.pipes[at(pipe)] = mix.of(pipe) * timing.issue;
                 }
-                // Branches and integers share a pipe; products of integers take the slots of single precision too.
+                // Branches and integers share a pipe; single precision's multiplications go through its own, and
+                // products of integers take its slots too.
                 busy.pipes[at(Pipe::Int)] += std::mem::take(&mut busy.pipes[at(Pipe::Branch)]);
+                let multiply = std::mem::take(&mut busy.pipes[at(Pipe::Fp32Multiply)]);
+                busy.pipes[at(Pipe::Fp32)] += multiply;
                 busy.pipes[at(Pipe::Fp32)] += mix.int_mul * self.timing[Pipe::Fp32 as usize].issue;
             }
             Kind::Barrier => busy.pipes[0] = self.issue,

@@ -31,10 +31,7 @@ fn mix(class: &str, n: f64) -> Mix {
     match class {
         "int" => mix.int = n,
         "double" => mix.fp64 = n,
-        "mul" => {
-            mix.fp32 = n;
-            mix.fp32_multiply = n;
-        }
+        "mul" => mix.fp32_multiply = n,
         _ => mix.fp32 = n,
     }
     mix

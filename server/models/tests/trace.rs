@@ -6,6 +6,7 @@ use common::{Kernel, Target, branch, compute, fp32, input, int, repeat, touch};
 use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use warplens_analysis::facts::{Branch, BranchKind, Certainty, Mix, Node, Op, Site, Uniformity};
+use warplens_hardware::Pipe;
 use warplens_hardware::{Profiles, RegisterScope, occupancy};
 use warplens_models::trace::cfg::Cfg;
 use warplens_models::trace::groups::Parameters;
@@ -472,11 +473,24 @@ fn where_a_block_holds_the_registers_the_equations_give_another_number() {
 #[test]
 fn classes_have_the_figures_of_the_profile() {
     let profile = Profiles::builtin().get("quadro-k600").expect("embedded");
-    assert_eq!(Class::Integer.figures(&profile), Ok((11.0, 160.0)));
-    assert_eq!(Class::Single.figures(&profile), Ok((11.0, 192.0)));
-    assert_eq!(Class::Double.figures(&profile), Ok((11.0, 8.0)));
-    assert_eq!(Class::Special.figures(&profile), Ok((22.0, 32.0)));
-    assert_eq!(Class::Half.figures(&profile), Err("fp16_lanes"));
+    let of = |mix: Mix| arithmetic(&mix, 1.0, &profile);
+    let one = Mix {
+        int_mul: 1.0,
+        ..Mix::default()
+    };
+    // A product of integers on 32 lanes, a double on 8: the warp waits for the latency of 11 or for the lanes.
+    assert_eq!(of(one), Ok((1.0, 11.0)));
+    let one = Mix {
+        fp64: 4.0,
+        ..Mix::default()
+    };
+    assert_eq!(of(one), Ok((16.0, 16.0)));
+    let half = Mix {
+        fp16: 1.0,
+        ..Mix::default()
+    };
+    assert_eq!(of(half), Err("fp16_lanes"));
+    assert_eq!(Class::Single.pipes(), [Pipe::Fp32, Pipe::Fp32Multiply]);
     // 12 additions hold 192 lanes for 2 cycles; 4 sines hold 32 lanes for 4; the warp waits
     // for half of all latencies, 12 * 11 + 4 * 22.
     let mix = Mix {

@@ -32,9 +32,6 @@ impl Running<'_> {
             if let Some(pipe) = pipe(to, code.class) {
                 *pipe += count;
             }
-            if code.class == Class::Fmul {
-                to.fp32_multiply += count;
-            }
         }
         for (line, count) in idle {
             let to = match lines.get_mut(&line) {
@@ -241,6 +238,7 @@ fn each_stretch(
 fn pipe(mix: &mut Mix, class: Class) -> Option<&mut f64> {
     Some(match class.pipe()? {
         Pipe::Fp32 => &mut mix.fp32,
+        Pipe::Fp32Multiply => &mut mix.fp32_multiply,
         Pipe::Fp64 => &mut mix.fp64,
         Pipe::Fp16 => &mut mix.fp16,
         Pipe::Tensor => &mut mix.tensor,

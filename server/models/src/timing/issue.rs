@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use warplens_hardware::Pipe;
+
 use super::machine::Machine;
-use super::program::{Class, Program};
+use super::program::Program;
 use super::warp::{Fetched, Instruction, Kind, Ready, Warp};
 use crate::Bottleneck;
 
@@ -111,7 +113,7 @@ enum State {
 struct Scheduler {
     free: f64,
     port_free: f64,
-    pipes_free: [f64; Class::ALL.len()],
+    pipes_free: [f64; Pipe::ALL.len()],
 }
 
 /// The way to memory of a cluster: so many bytes a cycle, and no more in flight than that fills its latency with.
@@ -231,9 +233,9 @@ impl Engine<'_> {
         let scheduler = &self.schedulers[warp % self.schedulers.len()];
         let at = instruction.ready.at.max(scheduler.free);
         match instruction.kind {
-            Kind::Arithmetic(class) => {
-                let mut at = at.max(scheduler.pipes_free[class as usize]);
-                if self.machine.pipes[class as usize].port {
+            Kind::Arithmetic(pipe) => {
+                let mut at = at.max(scheduler.pipes_free[pipe as usize]);
+                if self.machine.pipes[pipe as usize].port {
                     at = at.max(scheduler.port_free);
                 }
                 if instruction.operand.is_some() {
@@ -265,10 +267,9 @@ impl Engine<'_> {
             .ready
             .later(busy(scheduler.free, Bottleneck::Compute));
         match instruction.kind {
-            Kind::Arithmetic(class) => {
-                let pipe = &self.machine.pipes[class as usize];
-                let mut free = scheduler.pipes_free[class as usize];
-                if pipe.port {
+            Kind::Arithmetic(pipe) => {
+                let mut free = scheduler.pipes_free[pipe as usize];
+                if self.machine.pipes[pipe as usize].port {
                     free = free.max(scheduler.port_free);
                 }
                 ready = ready.later(busy(free, Bottleneck::Compute));
@@ -312,22 +313,23 @@ impl Engine<'_> {
         scheduler.free = at + machine.period;
         let mut same_warp = machine.period;
         match instruction.kind {
-            Kind::Arithmetic(class) => {
-                let pipe = machine.pipes[class as usize];
-                scheduler.pipes_free[class as usize] = at + pipe.other_warp;
-                if pipe.port {
+            Kind::Arithmetic(pipe) => {
+                let arithmetic = machine.pipes[pipe as usize];
+                scheduler.pipes_free[pipe as usize] = at + arithmetic.other_warp;
+                if arithmetic.port {
                     scheduler.port_free = at + machine.port;
                 }
-                same_warp = pipe.same_warp;
-                let mut done = Ready::at(at + pipe.latency, node, Bottleneck::Compute);
+                same_warp = arithmetic.same_warp;
+                let mut done = Ready::at(at + arithmetic.latency, node, Bottleneck::Compute);
                 if let Some(access) = instruction.operand {
                     let transfer = &machine.transfers[access];
                     self.banks_free = at + transfer.banks;
-                    let latency = machine.shared_operand.max(pipe.latency) + transfer.conflict;
+                    let latency =
+                        machine.shared_operand.max(arithmetic.latency) + transfer.conflict;
                     done = Ready::at(at + latency, node, Bottleneck::Shared);
                 }
                 self.end = self.end.later(done);
-                self.warps[warp].executed(class, done);
+                self.warps[warp].executed(pipe, done);
             }
             Kind::Access { access, value } => {
                 let transfer = machine.transfers[access];

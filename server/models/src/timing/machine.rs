@@ -1,17 +1,16 @@
 //! The GPU as the issue engine sees it: what each instruction occupies and when its result is there, in SM cycles.
 
 use warplens_analysis::facts::{Op, Space};
-use warplens_hardware::Profile;
+use warplens_hardware::{Pipe, Profile};
 
-use super::program::Class;
 use crate::Factor;
 use crate::reuse::{Traffic, traffic};
 use crate::wfg::graph::{Branching, Kind};
 use crate::work::Work;
 
-/// What one class of arithmetic costs (Table 1 of the paper).
+/// What one kind of arithmetic costs (Table 1 of the paper).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Pipe {
+pub(crate) struct Arithmetic {
     /// From issue to result.
     pub latency: f64,
     /// Until the pipe takes an instruction of another warp.
@@ -54,8 +53,8 @@ pub(crate) struct Machine {
     pub period: f64,
     /// Cycles that the arithmetic port is taken by one instruction.
     pub port: f64,
-    /// By class.
-    pub pipes: [Pipe; Class::ALL.len()],
+    /// By pipe.
+    pub pipes: [Arithmetic; Pipe::ALL.len()],
     /// One for each access of the facts.
     pub transfers: Vec<Transfer>,
     /// Latency of an arithmetic instruction with an operand in shared memory.
@@ -83,37 +82,17 @@ impl Machine {
         let schedulers = f64::from(profile.schedulers_per_sm.max(1));
         let warp = f64::from(profile.warp_size);
         let slot = 1.0 / profile.issue_per_scheduler;
-        let per_scheduler = |lanes: f64| warp * schedulers / lanes;
-        let pipe = |lanes: f64, latency: f64| {
-            let other_warp = per_scheduler(lanes);
-            Pipe {
-                latency,
+        let pipes = Pipe::ALL.map(|pipe| {
+            let timing = profile.timing(pipe);
+            let other_warp = timing.issue * schedulers;
+            // Multiplications that go to other units too do not hold the port.
+            let elsewhere = pipe == Pipe::Fp32Multiply && profile.fp32_multiply_lanes.is_some();
+            Arithmetic {
+                latency: timing.latency,
                 other_warp,
                 same_warp: profile.same_warp_issue.unwrap_or(0.0).max(other_warp),
-                port: other_warp <= slot,
+                port: other_warp <= slot && !elsewhere,
             }
-        };
-        let arithmetic = profile.arithmetic_latency;
-        let fp32 = pipe(profile.fp32_lanes, arithmetic);
-        let multiply = profile.fp32_multiply_lanes.map_or(fp32, |lanes| Pipe {
-            // Part of them go elsewhere, so they do not hold the port.
-            port: false,
-            ..pipe(lanes, arithmetic)
-        });
-        let double = pipe(
-            profile.fp64_lanes.unwrap_or(profile.fp32_lanes / 32.0),
-            profile.fp64_latency.unwrap_or(2.0 * arithmetic),
-        );
-        let pipes = Class::ALL.map(|class| match class {
-            Class::Int | Class::Branch => pipe(profile.int_lanes, arithmetic),
-            Class::Conversion => pipe(profile.conversion_lanes, arithmetic),
-            Class::Fp16 => profile
-                .fp16_lanes
-                .map_or(fp32, |lanes| pipe(lanes, arithmetic)),
-            Class::Multiply => multiply,
-            Class::Fp32 => fp32,
-            Class::Fp64 => double,
-            Class::Special => pipe(profile.sfu_lanes, profile.sfu_latency),
         });
 
         let cluster = f64::from(profile.sms_per_cluster.unwrap_or(1).max(1));

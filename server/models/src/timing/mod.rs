@@ -11,11 +11,11 @@ mod warp;
 
 use std::collections::BTreeMap;
 
-use warplens_hardware::Profile;
+use warplens_hardware::{Pipe, Profile};
 
 use self::issue::{Policy, Resident, Run, part};
 use self::machine::Machine;
-use self::program::{Class, Program};
+use self::program::Program;
 use crate::work::Work;
 use crate::{Bottleneck, Breakdown, Estimate, Input};
 
@@ -206,16 +206,16 @@ fn details(profile: &Profile, machine: &Machine) -> BTreeMap<String, f64> {
     ] {
         detail.extend(value.map(|value| (name.to_owned(), f64::from(value))));
     }
-    for (name, class) in [
-        ("int_add", Class::Int),
-        ("float_add", Class::Fp32),
-        ("float_mul", Class::Multiply),
-        ("double_fma", Class::Fp64),
+    for (name, pipe) in [
+        ("int_add", Pipe::Int),
+        ("float_add", Pipe::Fp32),
+        ("float_mul", Pipe::Fp32Multiply),
+        ("double_fma", Pipe::Fp64),
     ] {
-        let pipe = machine.pipes[class as usize];
-        detail.insert(format!("{name}_latency"), pipe.latency);
-        detail.insert(format!("{name}_issue_other_warp"), pipe.other_warp);
-        detail.insert(format!("{name}_issue_same_warp"), pipe.same_warp);
+        let arithmetic = machine.pipes[pipe as usize];
+        detail.insert(format!("{name}_latency"), arithmetic.latency);
+        detail.insert(format!("{name}_issue_other_warp"), arithmetic.other_warp);
+        detail.insert(format!("{name}_issue_same_warp"), arithmetic.same_warp);
     }
     detail
 }

@@ -10,43 +10,33 @@
 use std::collections::{HashMap, VecDeque};
 
 use warplens_analysis::facts::{Access, Alias, KernelFacts, Link, Mix, Node, Op, Space};
+use warplens_hardware::Pipe;
 
 use crate::work::Work;
 
-/// Kinds of instructions that execute; each has a pipe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    Int,
-    Conversion,
-    Fp16,
-    Multiply,
-    Fp32,
-    Fp64,
-    Special,
-    Branch,
+/// The pipes in the order in which a stretch issues to them: addresses first, its branch last.
+pub(crate) const ORDER: [Pipe; Pipe::ALL.len()] = [
+    Pipe::Int,
+    Pipe::IntMul,
+    Pipe::Conversion,
+    Pipe::ToFloat,
+    Pipe::Fp16,
+    Pipe::Tensor,
+    Pipe::Fp32Multiply,
+    Pipe::Fp32,
+    Pipe::Fp64,
+    Pipe::Sfu,
+    Pipe::Shuffle,
+    Pipe::Branch,
+];
+
+/// True for what makes addresses and conditions; the rest makes values.
+pub(crate) fn is_integer(pipe: Pipe) -> bool {
+    matches!(pipe, Pipe::Int | Pipe::IntMul | Pipe::Branch)
 }
 
-impl Class {
-    /// Every class, in the order in which a stretch issues them: addresses first, its branch last.
-    pub const ALL: [Class; 8] = [
-        Class::Int,
-        Class::Conversion,
-        Class::Fp16,
-        Class::Multiply,
-        Class::Fp32,
-        Class::Fp64,
-        Class::Special,
-        Class::Branch,
-    ];
-
-    /// True for what makes addresses and conditions; the rest makes values.
-    pub fn is_integer(self) -> bool {
-        matches!(self, Class::Int | Class::Branch)
-    }
-}
-
-/// How often each class is issued.
-pub(crate) type Counts = [f64; Class::ALL.len()];
+/// How often each pipe of [`ORDER`] is issued to.
+pub(crate) type Counts = [f64; ORDER.len()];
 
 /// One step. Places to go on at are indices into [`Program::steps`].
 #[derive(Debug, Clone, PartialEq)]
@@ -383,7 +373,7 @@ fn sums_up(facts: &KernelFacts, body: &[Node], line: u32) -> bool {
     let made: f64 = body
         .iter()
         .map(|node| match node {
-            Node::Compute { mix, .. } => mix.total() - mix.int - mix.branch,
+            Node::Compute { mix, .. } => mix.total() - mix.int - mix.int_mul - mix.branch,
             _ => 0.0,
         })
         .sum();
@@ -391,17 +381,7 @@ fn sums_up(facts: &KernelFacts, body: &[Node], line: u32) -> bool {
 }
 
 fn counts(mix: &Mix) -> Counts {
-    let multiply = positive(mix.fp32_multiply).min(positive(mix.fp32));
-    [
-        positive(mix.int + mix.int_mul + mix.shuffle),
-        positive(mix.conversion + mix.to_float),
-        positive(mix.fp16 + mix.tensor),
-        multiply,
-        positive(mix.fp32) - multiply,
-        positive(mix.fp64),
-        positive(mix.sfu),
-        positive(mix.branch),
-    ]
+    ORDER.map(|pipe| positive(mix.of(pipe)))
 }
 
 fn positive(value: f64) -> f64 {

@@ -1,6 +1,8 @@
 //! One resident warp: where it stands in the program, and what its next instruction waits for.
 
-use super::program::{Class, Counts, Program, Step};
+use warplens_hardware::Pipe;
+
+use super::program::{Counts, ORDER, Program, Step, is_integer};
 use crate::Bottleneck;
 
 /// When something is there, and what made it late.
@@ -32,7 +34,7 @@ impl Ready {
 /// What an instruction does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
-    Arithmetic(Class),
+    Arithmetic(Pipe),
     /// Of the facts' accesses one, and where its value goes.
     Access {
         access: usize,
@@ -115,8 +117,8 @@ impl Levels {
 struct Stretch {
     node: usize,
     slot: usize,
-    /// Instructions left, by class.
-    left: [u64; Class::ALL.len()],
+    /// Instructions left, by pipe.
+    left: [u64; ORDER.len()],
     integers: Levels,
     values: Levels,
 }
@@ -178,7 +180,7 @@ impl Warp {
             loads: vec![never; program.values],
             at: 0,
             phase,
-            carry: [phase; Class::ALL.len()],
+            carry: [phase; ORDER.len()],
             branches: vec![[phase; 2]; program.branches],
             sides: Vec::new(),
             stretch: None,
@@ -318,11 +320,11 @@ impl Warp {
     }
 
     /// Notes when the instruction of a stretch that was issued last is done.
-    pub fn executed(&mut self, class: Class, done: Ready) {
+    pub fn executed(&mut self, pipe: Pipe, done: Ready) {
         let Some(stretch) = &mut self.stretch else {
             return;
         };
-        if class.is_integer() {
+        if is_integer(pipe) {
             stretch.integers.now = stretch.integers.now.later(done);
             let address = &mut self.addresses[stretch.slot];
             *address = address.max(done.at);
@@ -367,7 +369,7 @@ impl Warp {
     }
 
     fn begin(&mut self, node: usize, counts: &Counts, chain: f64, slot: usize, linked: bool) {
-        let mut left = [0; Class::ALL.len()];
+        let mut left = [0; ORDER.len()];
         for ((left, carry), count) in left.iter_mut().zip(&mut self.carry).zip(counts) {
             let now = *carry + count;
             let issued = (now + 1e-9).floor().clamp(0.0, 1e15);
@@ -385,10 +387,10 @@ impl Warp {
             1.0
         };
         let of = |integer: bool| -> f64 {
-            Class::ALL
+            ORDER
                 .into_iter()
                 .zip(left)
-                .filter(|(class, _)| class.is_integer() == integer)
+                .filter(|(pipe, _)| is_integer(*pipe) == integer)
                 .map(|(_, left)| left as f64)
                 .sum()
         };
@@ -407,9 +409,9 @@ impl Warp {
     fn of_stretch(&mut self) -> Option<Instruction> {
         let stretch = self.stretch.as_mut()?;
         let at = stretch.left.iter().position(|left| *left > 0)?;
-        let class = Class::ALL[at];
+        let pipe = ORDER[at];
         stretch.left[at] -= 1;
-        let levels = if class.is_integer() {
+        let levels = if is_integer(pipe) {
             &mut stretch.integers
         } else {
             &mut stretch.values
@@ -417,9 +419,9 @@ impl Warp {
         let mut ready = self.free.later(levels.next()).later(self.pending);
         self.pending.at = 0.0;
         let reads = if stretch.values.total > 0.0 {
-            !class.is_integer()
+            !is_integer(pipe)
         } else {
-            class == Class::Int
+            pipe == Pipe::Int
         };
         let node = stretch.node;
         let operand = if reads { self.operand.take() } else { None };
@@ -427,7 +429,7 @@ impl Warp {
             ready = ready.later(Ready::at(operand.address, node, Bottleneck::Compute));
         }
         Some(Instruction {
-            kind: Kind::Arithmetic(class),
+            kind: Kind::Arithmetic(pipe),
             node,
             ready,
             operand: operand.map(|operand| operand.access),

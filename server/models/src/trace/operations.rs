@@ -5,7 +5,7 @@
 //! finds the number by itself.
 
 use warplens_analysis::facts::Mix;
-use warplens_hardware::Profile;
+use warplens_hardware::{Pipe, Profile};
 
 /// A class of arithmetic operations. Those of Table I and what the machine has beside them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,57 +20,55 @@ pub enum Class {
     Special,
     /// Half precision.
     Half,
+    /// Matrix products.
+    Matrix,
     /// Conversions that the machine executes. (The paper prunes those of its intermediate code.)
     Conversion,
+    /// Exchanges between lanes.
+    Shuffle,
     /// Branches.
     Branch,
 }
 
 impl Class {
     /// Every class.
-    pub const ALL: [Class; 7] = [
+    pub const ALL: [Class; 9] = [
         Class::Integer,
         Class::Single,
         Class::Double,
         Class::Special,
         Class::Half,
+        Class::Matrix,
         Class::Conversion,
+        Class::Shuffle,
         Class::Branch,
     ];
 
-    /// Operations of this class in a mix.
-    pub fn count(self, mix: &Mix) -> f64 {
+    /// What executes it.
+    pub fn pipes(self) -> &'static [Pipe] {
         match self {
-            Class::Integer => mix.int,
-            Class::Single => mix.fp32,
-            Class::Double => mix.fp64,
-            Class::Special => mix.sfu,
-            Class::Half => mix.fp16,
-            Class::Conversion => mix.conversion,
-            Class::Branch => mix.branch,
+            Class::Integer => &[Pipe::Int, Pipe::IntMul],
+            Class::Single => &[Pipe::Fp32, Pipe::Fp32Multiply],
+            Class::Double => &[Pipe::Fp64],
+            Class::Special => &[Pipe::Sfu],
+            Class::Half => &[Pipe::Fp16],
+            Class::Matrix => &[Pipe::Tensor],
+            Class::Conversion => &[Pipe::Conversion, Pipe::ToFloat],
+            Class::Shuffle => &[Pipe::Shuffle],
+            Class::Branch => &[Pipe::Branch],
         }
     }
 
-    /// Latency of one in cycles and how many lanes execute it in a cycle; the error is the figure that the profile
-    /// lacks.
-    ///
-    /// Integers, half precision and branches have the latency of single precision, conversions that of special
-    /// functions, with whose units they are executed; a branch goes through the integer lanes.
-    pub fn figures(self, profile: &Profile) -> Result<(f64, f64), &'static str> {
-        Ok(match self {
-            Class::Integer | Class::Branch => (profile.arithmetic_latency, profile.int_lanes),
-            Class::Single => (profile.arithmetic_latency, profile.fp32_lanes),
-            Class::Double => (
-                profile.fp64_latency.ok_or("fp64_latency")?,
-                profile.fp64_lanes.ok_or("fp64_lanes")?,
-            ),
-            Class::Special => (profile.sfu_latency, profile.sfu_lanes),
-            Class::Half => (
-                profile.arithmetic_latency,
-                profile.fp16_lanes.ok_or("fp16_lanes")?,
-            ),
-            Class::Conversion => (profile.sfu_latency, profile.conversion_lanes),
-        })
+    /// The figure that a profile lacks for it.
+    fn lacks(self, profile: &Profile) -> Option<&'static str> {
+        let lacks = |figure: Option<f64>, name| figure.is_none().then_some(name);
+        match self {
+            Class::Double => lacks(profile.fp64_latency, "fp64_latency")
+                .or_else(|| lacks(profile.fp64_lanes, "fp64_lanes")),
+            Class::Half => lacks(profile.fp16_lanes, "fp16_lanes"),
+            Class::Matrix => lacks(profile.tensor_fp16_fma, "tensor_fp16_fma"),
+            _ => None,
+        }
     }
 }
 
@@ -83,13 +81,20 @@ pub fn arithmetic(mix: &Mix, chain: f64, profile: &Profile) -> Result<(f64, f64)
     let mut hold: f64 = 0.0;
     let mut latency = 0.0;
     for class in Class::ALL {
-        let count = positive(class.count(mix));
-        if count > 0.0 {
-            let (each, lanes) = class.figures(profile)?;
-            total += count;
-            latency += count * each;
-            hold = hold.max(count * f64::from(profile.warp_size) / lanes);
+        let mut busy = 0.0;
+        for &pipe in class.pipes() {
+            let count = positive(mix.of(pipe));
+            if count > 0.0 {
+                if let Some(figure) = class.lacks(profile) {
+                    return Err(figure);
+                }
+                let timing = profile.timing(pipe);
+                total += count;
+                latency += count * timing.latency;
+                busy += count * timing.issue;
+            }
         }
+        hold = hold.max(busy);
     }
     if total <= 0.0 {
         return Ok((0.0, 0.0));

@@ -130,7 +130,7 @@ impl Model {
                             instruction(node.region, latency, lanes).max(plain)
                         })
                     };
-                    let special = mix.sfu + mix.conversion;
+                    let special = mix.sfu + mix.conversion + mix.to_float;
                     (mix.total() - special - mix.fp64).max(0.0) * plain
                         + special * other(p.special)
                         + mix.fp64 * other(p.double)
