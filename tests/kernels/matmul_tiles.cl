@@ -17,8 +17,10 @@
     for (int j = 0; j < WIDTH / TILE; ++j)                                                      \
       tile_b[ly][lx + j * TILE] = b[(k0 + ly) * n + col + j * TILE];                            \
     barrier(CLK_LOCAL_MEM_FENCE);                                                               \
-    for (int k = 0; k < TILE; ++k)                                                              \
-      for (int j = 0; j < WIDTH / TILE; ++j) sum[j] += tile_a[ly][k] * tile_b[k][lx + j * TILE]; \
+    for (int k = 0; k < TILE; ++k) {                                                            \
+      const float left = tile_a[ly][k];                                                         \
+      for (int j = 0; j < WIDTH / TILE; ++j) sum[j] += left * tile_b[k][lx + j * TILE];         \
+    }                                                                                           \
     barrier(CLK_LOCAL_MEM_FENCE);                                                               \
   }                                                                                             \
   for (int j = 0; j < WIDTH / TILE; ++j) c[row * n + col + j * TILE] = sum[j];

@@ -31,8 +31,9 @@ __device__ void multiply_tile(const float* a, const float* b, float* c, int n) {
     __syncthreads();
 #pragma unroll UNROLLED
     for (int k = 0; k < TILE; ++k) {
+      const float left = tile_a[ty][k];
 #pragma unroll
-      for (int j = 0; j < OUTPUTS; ++j) sum[j] += tile_a[ty][k] * tile_b[k][tx + j * TILE];
+      for (int j = 0; j < OUTPUTS; ++j) sum[j] += left * tile_b[k][tx + j * TILE];
     }
     __syncthreads();
   }
