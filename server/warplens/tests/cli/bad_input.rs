@@ -275,7 +275,6 @@ fn what_is_not_there_yet_is_refused_in_words() {
     for (arguments, holds) in [
         (&["estimate", "k.cu", "--graph", "g.svg"][..], "--graph"),
         (&["estimate", "k.cu", "--data", "p=f"], "--data"),
-        (&["estimate", "k.cu", "--model", "trace"], "trace"),
     ] {
         folder.run(arguments).refused(&[holds, "this version"]);
     }

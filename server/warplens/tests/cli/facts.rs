@@ -275,7 +275,10 @@ fn shares_and_parts_add_up() {
     assert!((sum - 1.0).abs() < 1e-6, "{lines:#?}");
     let estimates = result["estimates"].as_object().expect("estimates");
     let names: Vec<&str> = estimates.keys().map(String::as_str).collect();
-    assert_eq!(names, ["auto", "mwp-cwp", "wfg"]);
+    assert_eq!(
+        names,
+        ["auto", "linear", "mwp-cwp", "timing", "trace", "wfg"]
+    );
     for (name, estimate) in estimates {
         let Some(cycles) = estimate["cycles"].as_f64() else {
             assert!(estimate["why"].is_string(), "{name}: {estimate:#}");
