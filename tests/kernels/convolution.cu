@@ -23,6 +23,7 @@ __global__ void __launch_bounds__(TILE * TILE)
 
   float sum = 0.0f;
   for (int plane = 0; plane < PLANES; ++plane) {
+#pragma unroll 1
     for (int i = t; i < HALO * HALO; i += TILE * TILE) {
       tile[i / HALO][i % HALO] = image[plane * side * side + corner + i / HALO * side + i % HALO];
     }

@@ -16,6 +16,7 @@ __global__ void dg_diff(const float* __restrict__ matrices, const float* __restr
   const int row = blockIdx.x * LANES + threadIdx.x;
   const int element = blockIdx.y * ELEMENTS + threadIdx.y;
   float sum[AXES] = {};
+#pragma unroll 4
   for (int k = 0; k < NODES; ++k) {
     const float value = field[element * NODES + k];
 #pragma unroll
@@ -43,6 +44,7 @@ __global__ void dg_diff_field(const float* __restrict__ matrices, const float* _
   __syncthreads();
 
   float sum[AXES] = {};
+#pragma unroll 4
   for (int k = 0; k < NODES; ++k) {
 #pragma unroll
     for (int axis = 0; axis < AXES; ++axis) {
@@ -69,6 +71,7 @@ __global__ void dg_diff_both(const float* __restrict__ matrices, const float* __
   for (int k = 0; k < NODES; k += LANES) values[ty][k + tx] = field[element * NODES + k + tx];
 
   float sum[AXES] = {};
+#pragma unroll 1
   for (int k0 = 0; k0 < NODES; k0 += ELEMENTS) {
 #pragma unroll
     for (int axis = 0; axis < AXES; ++axis) {

@@ -4,7 +4,7 @@
 #include "harness.cuh"
 
 constexpr int LENGTH = 256;  // of the transforms in shared memory: a power of 2, of 4 and of 16
-constexpr float TURN = 6.283185307f;
+constexpr float CLOCKWISE = -6.283185307f;
 
 // v (c + i s)
 __device__ float2 rotated(float2 v, float c, float s) {
@@ -61,7 +61,7 @@ template <int RADIX>
 __device__ void combine(float2 (&v)[RADIX], float part) {
 #pragma unroll
   for (int r = 1; r < RADIX; ++r) {
-    const float angle = -TURN * part * r;
+    const float angle = CLOCKWISE * part * r;
     v[r] = rotated(v[r], __cosf(angle), __sinf(angle));
   }
   if constexpr (RADIX == 2) {
@@ -121,6 +121,7 @@ __device__ void passes(const float2* in, float2* out) {
   float2 v[RADIX];
 #pragma unroll
   for (int r = 0; r < RADIX; ++r) v[r] = in[first + t + r * SHARE];
+#pragma unroll 1
   for (int ns = 1; ns < LENGTH; ns *= RADIX) {
     combine<RADIX>(v, static_cast<float>(t % ns) / (ns * RADIX));
     const int to = t / ns * ns * RADIX + t % ns;
@@ -187,6 +188,7 @@ int main(int argc, char** argv) {
       want[2 * (first + k) + 1] = static_cast<float>(im / LENGTH);
     }
   }
+  harness::DeviceBuffer<float2> in(host_in), one(n), other(n), out(n);
   const auto error_of = [&](const harness::DeviceBuffer<float2>& result) {
     std::vector<float> got;
     for (const float2& number : result.download()) {
@@ -196,7 +198,6 @@ int main(int argc, char** argv) {
     return harness::max_error(got, want);
   };
 
-  harness::DeviceBuffer<float2> in(host_in), one(n), other(n);
   using Pass = void (*)(const float2*, float2*, int, int);
   const struct {
     const char* name;
@@ -208,18 +209,24 @@ int main(int argc, char** argv) {
   for (const auto& each : by_pass) {
     const dim3 block(64);
     const dim3 grid(n / each.radix / 64);
-    const harness::DeviceBuffer<float2>* result = &one;
-    program.run(
-        each.name, {grid, block, 0, {{"n", LENGTH}}}, [&] { one.clear(); },
-        [&] {
-          const float2* from = in.get();
-          for (int ns = 1; ns < LENGTH; ns *= each.radix) {
-            result = from == one.get() ? &other : &one;
-            each.kernel<<<grid, block>>>(from, result->get(), LENGTH, ns);
-            from = result->get();
-          }
-        },
-        [&] { return error_of(*result); }, 1e-4);
+    // The passes from ns up to `end`, from one buffer into the other; where the last result lies.
+    const auto passes = [&](const harness::DeviceBuffer<float2>* from, int ns, int end) {
+      for (; ns < end; ns *= each.radix) {
+        const harness::DeviceBuffer<float2>* to = from == &one ? &other : &one;
+        each.kernel<<<grid, block>>>(from->get(), to->get(), LENGTH, ns);
+        from = to;
+      }
+      return from;
+    };
+    // One pass is timed, the first, which scatters, and the last; the others make the result whole.
+    for (const int timed : {1, LENGTH / each.radix}) {
+      const harness::DeviceBuffer<float2>* from = nullptr;
+      program.run(
+          each.name, {grid, block, 0, {{"n", LENGTH}, {"ns", timed}}},
+          [&] { from = passes(&in, 1, timed); },
+          [&] { each.kernel<<<grid, block>>>(from->get(), out.get(), LENGTH, timed); },
+          [&] { return error_of(*passes(&out, timed * each.radix, LENGTH)); }, 1e-4);
+    }
   }
   const struct {
     const char* name;
@@ -231,9 +238,9 @@ int main(int argc, char** argv) {
   for (const auto& each : in_block) {
     const dim3 grid(n / LENGTH / each.block.y);
     program.run(
-        each.name, {grid, each.block}, [&] { one.clear(); },
-        [&] { each.kernel<<<grid, each.block>>>(in.get(), one.get()); },
-        [&] { return error_of(one); }, 1e-4);
+        each.name, {grid, each.block}, [&] { out.clear(); },
+        [&] { each.kernel<<<grid, each.block>>>(in.get(), out.get()); },
+        [&] { return error_of(out); }, 1e-4);
   }
   return program.exit_status();
 }

@@ -31,19 +31,20 @@ __device__ REAL turned_im(REAL re, REAL im) {
   return PHASE == 0 ? im : PHASE == 1 ? re : PHASE == 2 ? -im : -re;
 }
 
-// One neighbour's part. The projection adds i^PHASE0 times spin PARTNER to spin 0 and i^PHASE1 times
-// spin 5 - PARTNER to spin 1; backwards along a link goes its adjoint.
-template <bool BY_FIELD, int PARTNER, int PHASE0, int PHASE1, bool BACKWARDS>
+// One neighbour's part. The projection adds i^PHASE0 times spin PARTNER0 to spin 0 and i^PHASE1 times
+// spin PARTNER1 to spin 1; backwards along a link goes its adjoint.
+template <bool BY_FIELD, int PARTNER0, int PARTNER1, int PHASE0, int PHASE1, bool BACKWARDS>
 __device__ void add_neighbour(const REAL* spinors, const REAL* links, int from, int link_site,
                               int direction, int sites, REAL (&sum)[SPINOR]) {
-  constexpr int OTHER = 5 - PARTNER;
+  constexpr int BACK0 = (4 - PHASE0) % 4;
+  constexpr int BACK1 = (4 - PHASE1) % 4;
   REAL upper[12];
 #pragma unroll
   for (int c = 0; c < 6; c += 2) {
-    const REAL re0 = spinors[SPINOR_AT(from, PARTNER * 6 + c)];
-    const REAL im0 = spinors[SPINOR_AT(from, PARTNER * 6 + c + 1)];
-    const REAL re1 = spinors[SPINOR_AT(from, OTHER * 6 + c)];
-    const REAL im1 = spinors[SPINOR_AT(from, OTHER * 6 + c + 1)];
+    const REAL re0 = spinors[SPINOR_AT(from, PARTNER0 * 6 + c)];
+    const REAL im0 = spinors[SPINOR_AT(from, PARTNER0 * 6 + c + 1)];
+    const REAL re1 = spinors[SPINOR_AT(from, PARTNER1 * 6 + c)];
+    const REAL im1 = spinors[SPINOR_AT(from, PARTNER1 * 6 + c + 1)];
     upper[c] = spinors[SPINOR_AT(from, c)] + turned_re<PHASE0>(re0, im0);
     upper[c + 1] = spinors[SPINOR_AT(from, c + 1)] + turned_im<PHASE0>(re0, im0);
     upper[c + 6] = spinors[SPINOR_AT(from, c + 6)] + turned_re<PHASE1>(re1, im1);
@@ -51,7 +52,7 @@ __device__ void add_neighbour(const REAL* spinors, const REAL* links, int from, 
   }
 #pragma unroll
   for (int row = 0; row < 3; ++row) {
-    REAL up_re = 0, up_im = 0, down_re = 0, down_im = 0;
+    REAL up_re = 0.0, up_im = 0.0, down_re = 0.0, down_im = 0.0;
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
       const int element = direction * 18 + (BACKWARDS ? k * 6 + row * 2 : row * 6 + k * 2);
@@ -71,10 +72,10 @@ __device__ void add_neighbour(const REAL* spinors, const REAL* links, int from, 
     sum[2 * row + 1] += up_im;
     sum[2 * row + 6] += down_re;
     sum[2 * row + 7] += down_im;
-    sum[PARTNER * 6 + 2 * row] += turned_re<(4 - PHASE0) % 4>(up_re, up_im);
-    sum[PARTNER * 6 + 2 * row + 1] += turned_im<(4 - PHASE0) % 4>(up_re, up_im);
-    sum[OTHER * 6 + 2 * row] += turned_re<(4 - PHASE1) % 4>(down_re, down_im);
-    sum[OTHER * 6 + 2 * row + 1] += turned_im<(4 - PHASE1) % 4>(down_re, down_im);
+    sum[PARTNER0 * 6 + 2 * row] += turned_re<BACK0>(up_re, up_im);
+    sum[PARTNER0 * 6 + 2 * row + 1] += turned_im<BACK0>(up_re, up_im);
+    sum[PARTNER1 * 6 + 2 * row] += turned_re<BACK1>(down_re, down_im);
+    sum[PARTNER1 * 6 + 2 * row + 1] += turned_im<BACK1>(down_re, down_im);
   }
 }
 
@@ -92,14 +93,14 @@ __device__ void hop(const REAL* spinors, const REAL* links, REAL* out, int sites
   const int t_down = site >= SLICE ? site - SLICE : site - SLICE + sites;
 
   REAL sum[SPINOR] = {};
-  add_neighbour<BY_FIELD, 3, 1, 1, false>(spinors, links, x_up, site, 0, sites, sum);
-  add_neighbour<BY_FIELD, 3, 3, 3, true>(spinors, links, x_down, x_down, 0, sites, sum);
-  add_neighbour<BY_FIELD, 3, 0, 2, false>(spinors, links, y_up, site, 1, sites, sum);
-  add_neighbour<BY_FIELD, 3, 2, 0, true>(spinors, links, y_down, y_down, 1, sites, sum);
-  add_neighbour<BY_FIELD, 2, 1, 3, false>(spinors, links, z_up, site, 2, sites, sum);
-  add_neighbour<BY_FIELD, 2, 3, 1, true>(spinors, links, z_down, z_down, 2, sites, sum);
-  add_neighbour<BY_FIELD, 2, 0, 0, false>(spinors, links, t_up, site, 3, sites, sum);
-  add_neighbour<BY_FIELD, 2, 2, 2, true>(spinors, links, t_down, t_down, 3, sites, sum);
+  add_neighbour<BY_FIELD, 3, 2, 1, 1, false>(spinors, links, x_up, site, 0, sites, sum);
+  add_neighbour<BY_FIELD, 3, 2, 3, 3, true>(spinors, links, x_down, x_down, 0, sites, sum);
+  add_neighbour<BY_FIELD, 3, 2, 0, 2, false>(spinors, links, y_up, site, 1, sites, sum);
+  add_neighbour<BY_FIELD, 3, 2, 2, 0, true>(spinors, links, y_down, y_down, 1, sites, sum);
+  add_neighbour<BY_FIELD, 2, 3, 1, 3, false>(spinors, links, z_up, site, 2, sites, sum);
+  add_neighbour<BY_FIELD, 2, 3, 3, 1, true>(spinors, links, z_down, z_down, 2, sites, sum);
+  add_neighbour<BY_FIELD, 2, 3, 0, 0, false>(spinors, links, t_up, site, 3, sites, sum);
+  add_neighbour<BY_FIELD, 2, 3, 2, 2, true>(spinors, links, t_down, t_down, 3, sites, sum);
 #pragma unroll
   for (int e = 0; e < SPINOR; ++e) out[SPINOR_AT(site, e)] = sum[e];
 }

@@ -21,6 +21,7 @@ __device__ void multiply_tile(const float* a, const float* b, float* c, int n) {
   const int col = blockIdx.x * WIDTH + tx;
 
   float sum[OUTPUTS] = {};
+#pragma unroll 1
   for (int k0 = 0; k0 < n; k0 += TILE) {
     tile_a[ty][tx] = a[row * n + k0 + tx];
 #pragma unroll

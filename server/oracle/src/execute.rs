@@ -61,6 +61,18 @@ impl Machine<'_> {
                 }
                 Ok(())
             }
+            Stmt::Chosen(condition, then, otherwise) => {
+                self.silent += 1;
+                let truth = self.truth(condition, active);
+                self.silent -= 1;
+                // The same for every lane.
+                let holds = truth?.first().is_some_and(|truth| *truth != 0);
+                match (holds, otherwise) {
+                    (true, _) => self.scoped(then, active),
+                    (false, Some(otherwise)) => self.scoped(otherwise, active),
+                    (false, None) => Ok(()),
+                }
+            }
             Stmt::Loop(body) => self.deeper(body.place, |machine| machine.looping(body, active)),
             Stmt::Switch(value, parts) => {
                 self.deeper(value.place, |machine| machine.switch(value, parts, active))

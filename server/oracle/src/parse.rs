@@ -639,7 +639,7 @@ impl Parser {
         match &*keyword {
             "if" => {
                 self.at += 1;
-                self.accept_name("constexpr");
+                let chosen = self.accept_name("constexpr");
                 self.expect("(")?;
                 let condition = self.expression()?;
                 self.expect(")")?;
@@ -649,7 +649,11 @@ impl Parser {
                 } else {
                     None
                 };
-                Ok(Stmt::If(condition, Box::new(then), otherwise))
+                Ok(if chosen {
+                    Stmt::Chosen(condition, Box::new(then), otherwise)
+                } else {
+                    Stmt::If(condition, Box::new(then), otherwise)
+                })
             }
             "for" => {
                 self.at += 1;

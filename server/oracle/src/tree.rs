@@ -114,6 +114,8 @@ pub(crate) enum Stmt {
     Declare(Rc<Declaration>),
     Expr(Expr),
     If(Expr, Box<Stmt>, Option<Box<Stmt>>),
+    /// `if constexpr`: one side is there, nothing is tested.
+    Chosen(Expr, Box<Stmt>, Option<Box<Stmt>>),
     Loop(Box<Loop>),
     Switch(Expr, Vec<(Vec<Option<Expr>>, Vec<Stmt>)>),
     Break,

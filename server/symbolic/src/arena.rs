@@ -164,6 +164,8 @@ pub struct Arena {
     /// A symbol for each bit.
     by_bit: Vec<Option<Symbol>>,
     used_bits: u32,
+    /// Counters that no bit was left for, and their extents.
+    nameless: FxHashMap<Symbol, i64>,
     fits: Vec<Fit>,
 }
 
@@ -200,6 +202,7 @@ impl Arena {
     /// assumed, the counter of a loop whose bound is), no rewriting relies on the value or the extent.
     pub fn symbol(&mut self, name: &str, kind: SymbolKind, range: Interval) -> Id {
         let own = !matches!(kind, SymbolKind::Opaque { .. });
+        let wanted = kind;
         let kind = if own && self.used_bits >= OWN_BITS {
             SymbolKind::Opaque {
                 data: false,
@@ -229,6 +232,9 @@ impl Arena {
             }
         };
         let symbol = Symbol(self.symbols.len() as u32);
+        if let (SymbolKind::Counter { extent }, SymbolKind::Opaque { .. }) = (wanted, kind) {
+            self.nameless.insert(symbol, extent);
+        }
         self.symbols.push((name.to_owned(), kind));
         self.bits.push(bit);
         self.by_bit.resize(128, None);
@@ -241,6 +247,14 @@ impl Arena {
                 wide,
             },
         )
+    }
+
+    /// How many values a counter has, one that became opaque too; `None` for what is none.
+    pub(crate) fn extent(&self, counter: Symbol) -> Option<i64> {
+        match self.symbol_kind(counter) {
+            SymbolKind::Counter { extent } => Some(extent),
+            _ => self.nameless.get(&counter).copied(),
+        }
     }
 
     /// How many symbols there are: the number of the next one.

@@ -411,3 +411,31 @@ fn the_inside_of_a_volume_is_a_few_boxes() {
     assert!(outcome.complete && outcome.looked_at < 500, "{outcome:?}");
     assert_eq!(lanes, 504f64.powi(3));
 }
+
+/// More counters than an expression can tell apart: those beyond still multiply.
+#[test]
+fn counters_beyond_the_bits_are_counted() {
+    let mut arena = Arena::new();
+    let domain = Domain::new(32, [32, 1, 1]);
+    let counters: Vec<Symbol> = (0..200)
+        .map(|_| {
+            let made = arena.symbol("i", SymbolKind::Counter { extent: 3 }, Interval::ANY);
+            arena.as_symbol(made).expect("a symbol")
+        })
+        .collect();
+    for pair in [[0, 1], [0, 199], [198, 199]] {
+        let counters = pair.map(|at| counters[at]);
+        let mut lanes = 0.0;
+        let query = Query {
+            counters: &counters,
+            guards: &[],
+            roots: &[],
+            budget: 64,
+        };
+        let outcome = domain.visit(&arena, &query, &mut |case| {
+            lanes += case.weight * f64::from(case.active.count_ones());
+        });
+        assert!(outcome.complete);
+        assert_eq!(lanes, 9.0 * 32.0);
+    }
+}

@@ -75,12 +75,14 @@ impl<'a> Walk<'a> {
         let mut variables = Vec::new();
         let mut symbols = Vec::new();
         let mut extents = Vec::new();
-        let mut multiplicity = 1.0;
+        let (mut multiplicity, mut complete) = (1.0, true);
         for &counter in query.counters {
-            let SymbolKind::Counter { extent } = arena.symbol_kind(counter) else {
+            let Some(extent) = arena.extent(counter) else {
                 continue;
             };
+            let followed = matches!(arena.symbol_kind(counter), SymbolKind::Counter { .. });
             match program.find(arena, counter).filter(|_| extent != 1) {
+                Some(_) if !followed => complete = false,
                 Some(at) => {
                     symbols.push((at, variables.len()));
                     variables.push(Variable::Counter(counter));
@@ -142,7 +144,7 @@ impl<'a> Walk<'a> {
             budget: query.budget,
             boxes: 0,
             most_boxes: query.budget.min(MOST_BOXES),
-            complete: true,
+            complete,
         }
     }
 
