@@ -37,6 +37,14 @@ pub(crate) struct Touched {
     /// The loads among them from device memory.
     pub(super) fetches: u64,
     pub(super) stores: u64,
+    /// The stores among them to device memory, and whether one goes to a place that stays, or by a product of what
+    /// varies.
+    pub(super) far_stores: u64,
+    pub(super) scaled: bool,
+    /// The addresses that they move on, by the variables that are written.
+    pub(super) moved: FxHashSet<Vec<VarId>>,
+    /// The places that they store to, by the hash of what is written.
+    pub(super) stored: FxHashSet<u64>,
     pub(super) flops: u64,
     /// Accesses and operations that are no part of an address.
     pub(super) work: u64,
@@ -72,6 +80,10 @@ impl Touched {
         self.loads = self.loads.saturating_add(times(inner.loads));
         self.fetches = self.fetches.saturating_add(times(inner.fetches));
         self.stores = self.stores.saturating_add(times(inner.stores));
+        self.far_stores = self.far_stores.saturating_add(times(inner.far_stores));
+        self.scaled |= inner.scaled;
+        self.moved.extend(inner.moved);
+        self.stored.extend(inner.stored);
         self.flops = self.flops.saturating_add(times(inner.flops));
         self.work = self.work.saturating_add(times(inner.work));
     }
@@ -79,6 +91,18 @@ impl Touched {
     /// Machine instructions of an iteration, roughly: a product and a sum are one, addresses differ by constants.
     pub(super) fn machine(&self) -> u64 {
         (self.work - self.work.min(self.flops / 2)).max(1)
+    }
+
+    /// The former without the test, of which one stands for all iterations side by side.
+    pub(super) fn untested(&self) -> u64 {
+        (self.machine() - 1).max(1)
+    }
+
+    /// Quarters of machine instructions of so many iterations side by side, with what moves the addresses.
+    pub(super) fn quarters(&self, times: u64) -> u64 {
+        let further = (self.moved.len() as u64).saturating_sub(1);
+        let addresses = times / 2 + further * times.saturating_mul(3).min(14);
+        (self.untested().saturating_mul(times).saturating_mul(4)).saturating_add(addresses)
     }
 }
 
@@ -94,6 +118,8 @@ pub(super) struct Walk<'a, 'b, 'k> {
     pub(super) varies: Option<&'b FxHashSet<VarId>>,
     /// The memory that the loop may change, where that is known.
     pub(super) changes: Option<&'b FxHashSet<Object>>,
+    /// The places that the loop stores to, where they are known.
+    pub(super) stored: Option<&'b FxHashSet<u64>>,
     /// Within an address.
     pub(super) addressing: bool,
 }
@@ -109,6 +135,7 @@ impl Walk<'_, '_, '_> {
             functions: self.functions,
             varies: Some(varies),
             changes: self.changes,
+            stored: self.stored,
             addressing: false,
         };
         look(&mut walk);
@@ -146,6 +173,20 @@ impl Walk<'_, '_, '_> {
 
     /// A load, but for one of what the loop leaves alone.
     fn load(&mut self, place: &Expr) {
+        let moves = match &place.kind {
+            ExprKind::Index(base, index) => self.address(base, index) > 0,
+            _ => true,
+        };
+        // What the iteration before stored there.
+        if !moves
+            && shape(place).is_some_and(|shape| self.stored.is_some_and(|all| all.contains(&shape)))
+        {
+            self.touched.weight += 1;
+            return;
+        }
+        if moves {
+            self.touched.moved.insert(moving(place));
+        }
         if let Some(changes) = self.changes
             && !changes.contains(&Object::Everything)
             && !self.builder.is_changed(place, changes)
@@ -174,6 +215,24 @@ impl Walk<'_, '_, '_> {
     /// What an address costs: nothing where the loop does not change it.
     fn address(&self, base: &Expr, index: &Expr) -> u64 {
         u64::from(!(self.is_fixed(base) && self.is_fixed(index)))
+    }
+
+    /// True for a place that stays, or whose subscript holds a product of what varies.
+    fn is_scaled(&self, place: &Expr) -> bool {
+        fn product(walk: &Walk, part: &Expr) -> bool {
+            match &uncast(part).kind {
+                ExprKind::Binary(BinaryOp::Mul | BinaryOp::Shl, ..) => !walk.is_fixed(part),
+                ExprKind::Binary(_, a, b) => product(walk, a) || product(walk, b),
+                _ => false,
+            }
+        }
+        match &place.kind {
+            ExprKind::Index(base, index) if self.address(base, index) == 0 => true,
+            ExprKind::Index(base, index) => self.is_scaled(base) || product(self, index),
+            ExprKind::Field(base, _) | ExprKind::Cast(_, base) => self.is_scaled(base),
+            ExprKind::Deref(pointer) => product(self, pointer),
+            _ => false,
+        }
     }
 
     /// True for what is computed before the loop.
@@ -239,6 +298,7 @@ impl Walk<'_, '_, '_> {
                             functions: 0,
                             varies: None,
                             changes: None,
+                            stored: None,
                             addressing: false,
                         };
                         walk.statements(init);
@@ -254,9 +314,12 @@ impl Walk<'_, '_, '_> {
                         self.all(parts);
                         self.depth -= 1;
                         std::mem::swap(&mut inner, self.touched);
-                        if trips.is_none() && step.is_some() && !inner.exits && !inner.loops {
+                        let unknown = trips.is_none() && step.is_some();
+                        if unknown && !inner.exits && !inner.loops {
                             // It stands there in fours and once more, each with its tests.
-                            inner.weight = inner.weight.saturating_mul(5).saturating_add(25);
+                            if self.builder.is_counted(parts, &inner) || !inner.together {
+                                inner.weight = inner.weight.saturating_mul(5).saturating_add(25);
+                            }
                             self.touched.add(inner, 1);
                         } else {
                             self.touched.add(inner, trips.unwrap_or(2).max(1));
@@ -299,11 +362,13 @@ impl Walk<'_, '_, '_> {
     fn constant_trips(&self, init: &[Stmt], parts: Parts) -> Option<u64> {
         let (condition, step) = (parts.condition?, parts.step?);
         let mut numbers = FxHashMap::default();
-        let inside = FxHashSet::default();
+        // What the loop around moves has no number.
+        let mut inside = self.varies.cloned().unwrap_or_default();
         for statement in init {
             match &statement.kind {
                 StmtKind::Declare(id, Some(value)) => {
                     numbers.insert(*id, self.builder.fold(value, &numbers, &inside)?);
+                    inside.remove(id);
                 }
                 StmtKind::Expr(Expr {
                     kind: ExprKind::Assign(None, target, value),
@@ -313,6 +378,7 @@ impl Walk<'_, '_, '_> {
                         return None;
                     };
                     numbers.insert(id, self.builder.fold(value, &numbers, &inside)?);
+                    inside.remove(&id);
                 }
                 _ => return None,
             }
@@ -412,14 +478,22 @@ impl Walk<'_, '_, '_> {
                     self.touched.weight += 2;
                     self.touched.stores += 1;
                     self.touched.work += 1;
+                    if !matches!(self.builder.object_of(target), Object::Shared(_)) {
+                        self.touched.far_stores += 1;
+                        self.touched.scaled |= self.is_scaled(target);
+                    }
                     let moves = match &target.kind {
                         ExprKind::Index(a, b) => self.address(a, b),
                         _ => 0,
                     };
                     self.touched.weight += moves;
+                    if moves > 0 {
+                        self.touched.moved.insert(moving(target));
+                    }
+                    self.touched.stored.extend(shape(target));
                     match op {
                         // What the iteration before stored.
-                        Some(_) if moves == 0 => self.touched.weight += 1,
+                        Some(_) if moves == 0 => self.touched.weight += 2,
                         Some(_) => self.load(target),
                         None => {}
                     }
@@ -439,6 +513,7 @@ impl Walk<'_, '_, '_> {
             ExprKind::Call(function, parts) => {
                 match function {
                     Function::Atomic(_) | Function::Store | Function::Tile { .. } => {
+                        self.touched.far_stores += 1;
                         self.touched.through.extend(parts.first().and_then(reached));
                         let object = parts.first().map(|place| self.builder.object_of(place));
                         self.touched.changes.extend(object);
@@ -517,6 +592,7 @@ pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> (FxHas
         functions: 0,
         varies: None,
         changes: None,
+        stored: None,
         addressing: false,
     };
     walk.statements(&kernel.body);
@@ -536,6 +612,13 @@ pub(super) fn reached(expression: &Expr) -> Option<VarId> {
         ExprKind::List(parts) if parts.len() == 1 => reached(&parts[0]),
         _ => None,
     }
+}
+
+/// The variables that a place hangs on.
+fn moving(place: &Expr) -> Vec<VarId> {
+    let mut all = Vec::new();
+    variables(place, &mut all);
+    all
 }
 
 /// True for a function without a value behind which memory may hold something else.
