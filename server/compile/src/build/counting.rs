@@ -73,6 +73,17 @@ impl Builder<'_> {
         starts.iter().any(|start| self.hangs_on_thread(*start, 0))
     }
 
+    /// True for a counter whose bound is another one in each thread.
+    pub(super) fn ends_by_lane(&self, parts: Parts, touched: &Touched) -> bool {
+        let mut reads = Vec::new();
+        if let Some(condition) = parts.condition {
+            variables(condition, &mut reads);
+        }
+        reads.retain(|id| !touched.assigned.contains(id));
+        let mut held = reads.iter().filter_map(|id| self.env.get(&(*id, 0)));
+        held.any(|v| self.hangs_on_thread(*v, 0))
+    }
+
     fn hangs_on_thread(&self, v: V, depth: u32) -> bool {
         let inst = self.graph.inst(v);
         match inst.op {
@@ -203,9 +214,19 @@ impl Builder<'_> {
 
     /// True for a counter of 64 bits.
     pub(super) fn counts_wide(&self, parts: Parts) -> bool {
-        match parts.condition.map(|condition| &condition.kind) {
-            Some(ExprKind::Binary(_, a, b)) => a.ty.size().max(b.ty.size()) > 4,
-            _ => false,
+        self.counter_type(parts).is_some_and(|ty| ty.size() > 4)
+    }
+
+    /// True for a variable without a sign that counts, whatever it is tested as.
+    pub(super) fn counter_is_unsigned(&self, parts: Parts) -> bool {
+        let ty = self.counter_type(parts);
+        ty.is_some_and(|ty| matches!(ty, Type::Int { signed: false, .. }))
+    }
+
+    fn counter_type<'a>(&self, parts: Parts<'a>) -> Option<&'a Type> {
+        match &self.step(parts)?.kind {
+            ExprKind::Step(_, _, target) | ExprKind::Assign(_, target, _) => Some(&target.ty),
+            _ => None,
         }
     }
 
@@ -258,18 +279,13 @@ impl Builder<'_> {
             ExprKind::Var(id) => touched.assigned.contains(id).then_some(*id),
             _ => None,
         };
-        let (counter, bound, counter_on_left) = match (counter(a), counter(b)) {
-            (Some(id), None) => (id, b, true),
-            (None, Some(id)) => (id, a, false),
+        let (counter, bound) = match (counter(a), counter(b)) {
+            (Some(id), None) => (id, b),
+            (None, Some(id)) => (id, a),
             _ => return false,
         };
         let mut reads = Vec::new();
         variables(bound, &mut reads);
-        // A counter that is widened for the test may wrap before.
-        let side = if counter_on_left { a } else { b };
-        if side.ty.size() != uncast(side).ty.size() {
-            return false;
-        }
         let stays = reads.iter().all(|id| !touched.assigned.contains(id))
             && !self.is_changed(bound, &touched.changes);
         let moves = self.step(parts).is_some_and(|step| match &step.kind {
@@ -286,8 +302,10 @@ impl Builder<'_> {
                         bits: 32
                     }
                 );
+                // By how much one moves on that may wrap must be known.
+                let known = self.plain_number(by).is_some();
                 matches!(target.kind, ExprKind::Var(id) if id == counter)
-                    && (signed || matches!(uncast(by).kind, ExprKind::Int(_)))
+                    && (known || signed && !self.counts_unsigned(parts))
                     && reads.iter().all(|id| !touched.assigned.contains(id))
             }
             _ => false,

@@ -184,7 +184,7 @@ impl Builder<'_> {
                     && !touched.together
                     && !touched.forks
                     && !touched.written_out
-                    && !self.calls
+                    && !touched.calls
                     && !(self.counts_wide(parts) && from_constant)
                     && self.steps_evenly(parts)
                     && !self.scatters(parts, &touched)
@@ -196,7 +196,7 @@ impl Builder<'_> {
                     && unroll.is_none()
                     && (times < RUNTIME || touched.fetches == 0)
                     && !touched.forks
-                    && !self.calls
+                    && !touched.calls
                     && self.steps_evenly(parts)
                     && self.ends_at_parameter(parts, &touched)
                     && !self.starts_by_lane(parts, &touched)
@@ -236,7 +236,6 @@ impl Builder<'_> {
                 && !self.starts_by_lane(parts, touched);
         let further = apart
             && !touched.calls
-            && !self.calls
             && self.steps_evenly(parts)
             && !self.scatters(parts, touched)
             && touched.machine() <= ASSEMBLER_PARTIAL
@@ -249,11 +248,11 @@ impl Builder<'_> {
         }
     }
 
-    /// True where each thread starts elsewhere and computes anew where it stores: the assembler leaves it alone.
+    /// True where each thread starts or ends elsewhere and computes anew where it stores: the assembler leaves it alone.
     fn scatters(&self, parts: Parts, touched: &Touched) -> bool {
         touched.far_stores > 0
-            && (touched.scaled || self.counts_unsigned(parts) && !self.ends_at_constant(parts))
-            && self.starts_by_lane(parts, touched)
+            && (touched.scaled || self.counter_is_unsigned(parts) && !self.ends_at_constant(parts))
+            && (self.starts_by_lane(parts, touched) || self.ends_by_lane(parts, touched))
     }
 
     /// True where a thread's own array is subscripted with what varies.

@@ -52,15 +52,29 @@ pub(crate) struct Touched {
     pub(super) loaded: FxHashSet<u64>,
     /// Operations of an iteration, roughly as LLVM counts them.
     pub(super) weight: u64,
-    /// Functions kept once that they call.
-    pub(super) called: FxHashSet<RoutineId>,
+    /// Functions kept once that they call, and what a call counts.
+    pub(super) called: FxHashMap<RoutineId, Counts>,
     /// Pointer variables that they write through.
     pub(super) through: FxHashSet<VarId>,
     /// Arrays that they subscript with what varies in the loop.
     pub(super) subscripted: FxHashSet<VarId>,
 }
 
+/// What is counted: loads, those from device memory, stores, operations of floating point, work, weight.
+type Counts = [u64; 6];
+
 impl Touched {
+    fn counts(&mut self) -> [&mut u64; 6] {
+        [
+            &mut self.loads,
+            &mut self.fetches,
+            &mut self.stores,
+            &mut self.flops,
+            &mut self.work,
+            &mut self.weight,
+        ]
+    }
+
     /// An inner loop of so many iterations.
     fn add(&mut self, inner: Touched, turns: u64) {
         self.assigned.extend(inner.assigned);
@@ -522,26 +536,22 @@ impl Walk<'_, '_, '_> {
                         self.touched.changes.insert(Object::Everything);
                     }
                     Function::WarpExchange(_) => self.touched.together = true,
+                    // The assembler leaves it alone.
+                    Function::Texture { .. } => self.touched.calls = true,
                     _ => {}
                 }
-                let cost = match function {
+                let (cost, machine) = match function {
                     Function::Math(warplens_ir::MathClass::Special, name) => {
                         let double = matches!(expression.ty, Type::Float { bits: 64 });
-                        let small = name.starts_with("__") || name.contains("exp");
+                        let small =
+                            name.contains("exp") || name.starts_with("__") && !name.contains("pow");
                         self.touched.calls |= double || !small;
-                        // The root is one operation until late.
-                        if name.contains("sqrt") {
-                            2
-                        } else if small && !double {
-                            12
-                        } else {
-                            40
-                        }
+                        library_cost(name, small && !double)
                     }
-                    _ => 1,
+                    _ => (1, 1),
                 };
                 self.touched.weight += cost;
-                self.works(cost);
+                self.works(machine);
                 for part in parts {
                     self.expression(part);
                 }
@@ -562,8 +572,18 @@ impl Walk<'_, '_, '_> {
                 self.functions += 1;
                 let depth = std::mem::replace(&mut self.depth, 1);
                 // A second call does the same.
-                if self.functions < 12 && self.touched.called.insert(id) {
+                let known = self.touched.called.get(&id).copied();
+                if let Some(known) = known {
+                    for (count, more) in self.touched.counts().into_iter().zip(known) {
+                        *count = count.saturating_add(more);
+                    }
+                } else if self.functions < 12 {
+                    self.touched.called.insert(id, Counts::default());
+                    let before = self.touched.counts().map(|count| *count);
                     self.statements(&routine.body);
+                    let after = self.touched.counts().map(|count| *count);
+                    let each = std::array::from_fn(|at| after[at] - before[at]);
+                    self.touched.called.insert(id, each);
                 }
                 self.depth = depth;
                 self.functions -= 1;
@@ -581,9 +601,8 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// Pointer parameters that some statement writes through, as far as that is plain; and whether the kernel calls what
-/// the machine has no instruction for.
-pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> (FxHashSet<VarId>, bool) {
+/// Pointer parameters that some statement writes through, as far as that is plain.
+pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> FxHashSet<VarId> {
     let mut touched = Touched::default();
     let mut walk = Walk {
         builder,
@@ -596,7 +615,7 @@ pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> (FxHas
         addressing: false,
     };
     walk.statements(&kernel.body);
-    (touched.through, touched.calls)
+    touched.through
 }
 
 /// The pointer variable that a place is reached through.
@@ -611,6 +630,19 @@ pub(super) fn reached(expression: &Expr) -> Option<VarId> {
         | ExprKind::Binary(_, base, _) => reached(base),
         ExprKind::List(parts) if parts.len() == 1 => reached(&parts[0]),
         _ => None,
+    }
+}
+
+/// Operations of a function of the library, as LLVM counts them and as the machine does.
+fn library_cost(name: &str, small: bool) -> (u64, u64) {
+    let name = name.trim_end_matches('f');
+    match name {
+        // One operation until late.
+        _ if name.contains("sqrt") => (2, 2),
+        _ if small => (12, 8),
+        // Reduced by a loop of their own where arguments are large.
+        "sin" | "cos" | "tan" | "sincos" | "pow" => (200, 200),
+        _ => (40, 40),
     }
 }
 
