@@ -84,7 +84,7 @@ impl Builder<'_> {
         held.any(|v| self.hangs_on_thread(*v, 0))
     }
 
-    fn hangs_on_thread(&self, v: V, depth: u32) -> bool {
+    pub(super) fn hangs_on_thread(&self, v: V, depth: u32) -> bool {
         let inst = self.graph.inst(v);
         match inst.op {
             Op::Builtin(Builtin::ThreadIdx(_) | Builtin::GlobalIdx(_)) => true,
@@ -157,7 +157,8 @@ impl Builder<'_> {
         }
     }
 
-    fn plain_number(&self, expression: &Expr) -> Option<i64> {
+    /// What an expression is, where it is a number.
+    pub(super) fn plain_number(&self, expression: &Expr) -> Option<i64> {
         self.fold(expression, &FxHashMap::default(), &FxHashSet::default())
     }
 

@@ -185,6 +185,7 @@ impl Builder<'_> {
                     && !touched.forks
                     && !touched.written_out
                     && !touched.calls
+                    && (touched.stepped || !touched.strided)
                     && !(self.counts_wide(parts) && from_constant)
                     && self.steps_evenly(parts)
                     && !self.scatters(parts, &touched)

@@ -41,6 +41,10 @@ pub(crate) struct Touched {
     /// varies.
     pub(super) far_stores: u64,
     pub(super) scaled: bool,
+    /// A place is a multiple of what varies by a power of two beside what is another in each thread.
+    pub(super) strided: bool,
+    /// A place moves on otherwise.
+    pub(super) stepped: bool,
     /// The addresses that they move on, by the variables that are written.
     pub(super) moved: FxHashSet<Vec<VarId>>,
     /// The places that they store to, by the hash of what is written.
@@ -96,6 +100,8 @@ impl Touched {
         self.stores = self.stores.saturating_add(times(inner.stores));
         self.far_stores = self.far_stores.saturating_add(times(inner.far_stores));
         self.scaled |= inner.scaled;
+        self.strided |= inner.strided;
+        self.stepped |= inner.stepped;
         self.moved.extend(inner.moved);
         self.stored.extend(inner.stored);
         self.flops = self.flops.saturating_add(times(inner.flops));
@@ -199,7 +205,7 @@ impl Walk<'_, '_, '_> {
             return;
         }
         if moves {
-            self.touched.moved.insert(moving(place));
+            self.moves(place);
         }
         if let Some(changes) = self.changes
             && !changes.contains(&Object::Everything)
@@ -229,6 +235,42 @@ impl Walk<'_, '_, '_> {
     /// What an address costs: nothing where the loop does not change it.
     fn address(&self, base: &Expr, index: &Expr) -> u64 {
         u64::from(!(self.is_fixed(base) && self.is_fixed(index)))
+    }
+
+    /// A place that is another one in each iteration.
+    fn moves(&mut self, place: &Expr) {
+        let all = moving(place);
+        if let ExprKind::Index(_, index) = &place.kind
+            && self.is_multiple(index)
+        {
+            let by_lane = |id: &VarId| {
+                let stays = self.varies.is_some_and(|varies| !varies.contains(id));
+                let held = self.builder.env.get(&(*id, 0));
+                stays && held.is_some_and(|v| self.builder.hangs_on_thread(*v, 0))
+            };
+            self.touched.strided |= all.iter().any(by_lane);
+        } else {
+            self.touched.stepped = true;
+        }
+        self.touched.moved.insert(all);
+    }
+
+    /// True for a sum with a product of what varies and a power of two.
+    fn is_multiple(&self, part: &Expr) -> bool {
+        let part = uncast(part);
+        match &part.kind {
+            ExprKind::Binary(BinaryOp::Mul, a, b) => {
+                let number = |side: &Expr| {
+                    let number = self.builder.plain_number(side);
+                    self.is_fixed(side) && number.is_some_and(|by| by.count_ones() == 1)
+                };
+                !self.is_fixed(part) && (number(a) || number(b))
+            }
+            ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) => {
+                self.is_multiple(a) || self.is_multiple(b)
+            }
+            _ => false,
+        }
     }
 
     /// True for a place that stays, or whose subscript holds a product of what varies.
@@ -502,7 +544,7 @@ impl Walk<'_, '_, '_> {
                     };
                     self.touched.weight += moves;
                     if moves > 0 {
-                        self.touched.moved.insert(moving(target));
+                        self.moves(target);
                     }
                     self.touched.stored.extend(shape(target));
                     match op {
