@@ -5,7 +5,8 @@ use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, LoopKind, StmtKind, Type, U
 
 use super::Builder;
 use super::loops::Parts;
-use super::touched::{Touched, Walk};
+use super::tally::Touched;
+use super::touched::Walk;
 use crate::graph::{Op, V};
 
 impl Builder<'_> {

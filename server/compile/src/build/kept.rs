@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use warplens_ir::LoopKind;
 
 use super::loops::Parts;
-use super::touched::Touched;
+use super::tally::Touched;
 use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
 use crate::frequency::Share;

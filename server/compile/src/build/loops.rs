@@ -6,7 +6,8 @@ use rustc_hash::FxHashSet;
 use warplens_ir::{Control, Expr, ExprKind, LoopKind, Stmt, Storage, Type};
 
 use super::Builder;
-use super::touched::{Touched, Walk};
+use super::tally::Touched;
+use super::touched::Walk;
 use super::versions::Object;
 use crate::Backend;
 

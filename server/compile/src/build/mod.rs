@@ -12,6 +12,8 @@ mod functions;
 mod kept;
 mod loops;
 mod memory;
+mod places;
+mod tally;
 mod touched;
 mod versions;
 
@@ -91,7 +93,7 @@ pub(crate) struct Builder<'k> {
     signed: FxHashSet<V>,
     /// Pointer parameters that the kernel writes through.
     written: FxHashSet<VarId>,
-    assigned: FxHashMap<usize, std::rc::Rc<touched::Touched>>,
+    assigned: FxHashMap<usize, std::rc::Rc<tally::Touched>>,
 }
 
 /// More instructions than this are not built.
