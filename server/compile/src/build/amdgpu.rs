@@ -5,7 +5,7 @@ use warplens_ir::{Storage, Type};
 
 use super::Builder;
 use super::loops::{FULL, Parts};
-use super::touched::Touched;
+use super::tally::Touched;
 
 /// The most operations of a loop written out, in hundredths of the usual, where it subscripts a work-item's own array,
 /// and where it subscripts the LDS.

@@ -5,17 +5,18 @@ use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, LoopKind, StmtKind, Type, U
 
 use super::Builder;
 use super::loops::Parts;
-use super::touched::{Touched, Walk};
+use super::tally::Touched;
+use super::touched::Walk;
 use crate::graph::{Op, V};
 
 impl Builder<'_> {
     /// What moves the counter: the step, or the one statement of the body that assigns what the condition reads.
     pub(super) fn step<'a>(&self, parts: Parts<'a>) -> Option<&'a Expr> {
-        if parts.step.is_some() {
-            return parts.step;
-        }
         let mut reads = Vec::new();
         variables(parts.condition?, &mut reads);
+        if let Some(step) = parts.step {
+            return Some(self.own_step(step, &reads).unwrap_or(step));
+        }
         let mut found = None;
         for statement in parts.body {
             if let StmtKind::Expr(step) = &statement.kind
@@ -33,6 +34,21 @@ impl Builder<'_> {
             }
         }
         found.map(|(step, _)| step)
+    }
+
+    /// Of several steps the one that moves what the condition reads, where no other does.
+    fn own_step<'a>(&self, step: &'a Expr, reads: &[VarId]) -> Option<&'a Expr> {
+        let ExprKind::List(all) = &step.kind else {
+            return None;
+        };
+        let moves = |part: &&Expr| {
+            let (ExprKind::Step(_, _, place) | ExprKind::Assign(_, place, _)) = &part.kind else {
+                return true;
+            };
+            !matches!(place.kind, ExprKind::Var(id) if !reads.contains(&id))
+        };
+        let mut moving = all.iter().filter(moves);
+        moving.next().filter(|_| moving.next().is_none())
     }
 
     /// What the variables begin with that the test reads and the loop moves.
@@ -58,7 +74,18 @@ impl Builder<'_> {
         starts.iter().any(|start| self.hangs_on_thread(*start, 0))
     }
 
-    fn hangs_on_thread(&self, v: V, depth: u32) -> bool {
+    /// True for a counter whose bound is another one in each thread.
+    pub(super) fn ends_by_lane(&self, parts: Parts, touched: &Touched) -> bool {
+        let mut reads = Vec::new();
+        if let Some(condition) = parts.condition {
+            variables(condition, &mut reads);
+        }
+        reads.retain(|id| !touched.assigned.contains(id));
+        let mut held = reads.iter().filter_map(|id| self.env.get(&(*id, 0)));
+        held.any(|v| self.hangs_on_thread(*v, 0))
+    }
+
+    pub(super) fn hangs_on_thread(&self, v: V, depth: u32) -> bool {
         let inst = self.graph.inst(v);
         match inst.op {
             Op::Builtin(Builtin::ThreadIdx(_) | Builtin::GlobalIdx(_)) => true,
@@ -103,11 +130,105 @@ impl Builder<'_> {
         }
     }
 
+    /// True for a counter that may pass its bound and begin again at the other end, by a step of more than one: only
+    /// the assembler knows how often it goes round.
+    pub(super) fn may_wrap(&self, parts: Parts) -> bool {
+        if !self.strides(parts) {
+            return false;
+        }
+        if !self.counts_unsigned(parts) {
+            return self.ends_after_bound(parts);
+        }
+        // What is at least the step before it falls by it does not pass 0.
+        let Some(ExprKind::Binary(op, _, bound)) = parts.condition.map(|condition| &condition.kind)
+        else {
+            return true;
+        };
+        let by = match self.step(parts).map(|step| &step.kind) {
+            Some(ExprKind::Assign(Some(BinaryOp::Sub), _, by)) => self.plain_number(by),
+            _ => None,
+        };
+        let (Some(by), Some(bound)) = (by, self.plain_number(bound)) else {
+            return true;
+        };
+        match op {
+            BinaryOp::Ge => bound < by,
+            BinaryOp::Gt => bound + 1 < by,
+            _ => true,
+        }
+    }
+
+    /// What an expression is, where it is a number.
+    pub(super) fn plain_number(&self, expression: &Expr) -> Option<i64> {
+        self.fold(expression, &FxHashMap::default(), &FxHashSet::default())
+    }
+
+    /// True for a step by a constant other than one.
+    fn strides(&self, parts: Parts) -> bool {
+        let Some(ExprKind::Assign(_, _, by)) = self.step(parts).map(|step| &step.kind) else {
+            return false;
+        };
+        self.plain_number(by).is_some_and(|by| by.abs() != 1)
+    }
+
+    /// True for a counter whose bound is a number.
+    pub(super) fn ends_at_constant(&self, parts: Parts) -> bool {
+        match parts.condition.map(|condition| &condition.kind) {
+            Some(ExprKind::Binary(_, a, b)) => {
+                self.plain_number(a).is_some() || self.plain_number(b).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// True for a counter that falls.
+    pub(super) fn counts_down(&self, parts: Parts) -> bool {
+        match self.step(parts).map(|step| &step.kind) {
+            Some(ExprKind::Step(by, ..)) => *by < 0,
+            Some(ExprKind::Assign(Some(op), ..)) => *op == BinaryOp::Sub,
+            _ => false,
+        }
+    }
+
+    /// True for a test that the bound itself passes, by a step of more than one: its first iteration stands before the
+    /// loop. A bound less one is none.
+    pub(super) fn ends_after_bound(&self, parts: Parts) -> bool {
+        let Some(ExprKind::Binary(BinaryOp::Le | BinaryOp::Ge, _, bound)) =
+            parts.condition.map(|condition| &condition.kind)
+        else {
+            return false;
+        };
+        let less_one = match uncast(bound).kind {
+            ExprKind::Var(id) => self.env.get(&(id, 0)).is_some_and(|v| {
+                let inst = self.graph.inst(*v);
+                inst.op == Op::Add
+                    && self.signed.contains(v)
+                    && self.graph.int(inst.args[1]) == Some(-1)
+            }),
+            ExprKind::Binary(BinaryOp::Sub, ..) => !self.counts_unsigned(parts),
+            _ => false,
+        };
+        if self.plain_number(bound).is_some() {
+            return false;
+        }
+        !less_one && self.strides(parts)
+    }
+
     /// True for a counter of 64 bits.
     pub(super) fn counts_wide(&self, parts: Parts) -> bool {
-        match parts.condition.map(|condition| &condition.kind) {
-            Some(ExprKind::Binary(_, a, b)) => a.ty.size().max(b.ty.size()) > 4,
-            _ => false,
+        self.counter_type(parts).is_some_and(|ty| ty.size() > 4)
+    }
+
+    /// True for a variable without a sign that counts, whatever it is tested as.
+    pub(super) fn counter_is_unsigned(&self, parts: Parts) -> bool {
+        let ty = self.counter_type(parts);
+        ty.is_some_and(|ty| matches!(ty, Type::Int { signed: false, .. }))
+    }
+
+    fn counter_type<'a>(&self, parts: Parts<'a>) -> Option<&'a Type> {
+        match &self.step(parts)?.kind {
+            ExprKind::Step(_, _, target) | ExprKind::Assign(_, target, _) => Some(&target.ty),
+            _ => None,
         }
     }
 
@@ -127,6 +248,8 @@ impl Builder<'_> {
         {
             inside.remove(&id);
         }
+        // What else is stepped may be what the counter moves by.
+        let step = parts.step.unwrap_or(step);
         let last = parts.kind == LoopKind::Do;
         let mut trips = 0;
         loop {
@@ -158,18 +281,13 @@ impl Builder<'_> {
             ExprKind::Var(id) => touched.assigned.contains(id).then_some(*id),
             _ => None,
         };
-        let (counter, bound, counter_on_left) = match (counter(a), counter(b)) {
-            (Some(id), None) => (id, b, true),
-            (None, Some(id)) => (id, a, false),
+        let (counter, bound) = match (counter(a), counter(b)) {
+            (Some(id), None) => (id, b),
+            (None, Some(id)) => (id, a),
             _ => return false,
         };
         let mut reads = Vec::new();
         variables(bound, &mut reads);
-        // A counter that is widened for the test may wrap before.
-        let side = if counter_on_left { a } else { b };
-        if side.ty.size() != uncast(side).ty.size() {
-            return false;
-        }
         let stays = reads.iter().all(|id| !touched.assigned.contains(id))
             && !self.is_changed(bound, &touched.changes);
         let moves = self.step(parts).is_some_and(|step| match &step.kind {
@@ -186,8 +304,10 @@ impl Builder<'_> {
                         bits: 32
                     }
                 );
+                // By how much one moves on that may wrap must be known.
+                let known = self.plain_number(by).is_some();
                 matches!(target.kind, ExprKind::Var(id) if id == counter)
-                    && (signed || matches!(uncast(by).kind, ExprKind::Int(_)))
+                    && (known || signed && !self.counts_unsigned(parts))
                     && reads.iter().all(|id| !touched.assigned.contains(id))
             }
             _ => false,
@@ -297,6 +417,7 @@ impl Builder<'_> {
                             functions: 0,
                             varies: None,
                             changes: None,
+                            stored: None,
                             addressing: false,
                         }
                         .expression(part);

@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use warplens_ir::LoopKind;
 
 use super::loops::Parts;
-use super::touched::Touched;
+use super::tally::Touched;
 use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
 use crate::frequency::Share;
@@ -13,6 +13,9 @@ use crate::graph::{B, End, Loop, Op, Space, Ty, V};
 
 /// A place of memory that a loop keeps in a register: its access, its base, the value at the loop's head.
 type Carried = ((Space, u8, i64), V, V);
+
+/// Code stands there no more often.
+const MOST_COPIES: u32 = 512;
 
 impl Builder<'_> {
     /// Every iteration, one behind the other.
@@ -65,7 +68,7 @@ impl Builder<'_> {
             0 => Share::Turns(frequency, parts.control, times),
             _ => Share::LeftOver(frequency, parts.control, left_over),
         });
-        self.copies = around.saturating_mul(copies).min(64);
+        self.copies = around.saturating_mul(copies).min(MOST_COPIES);
         let mark = self.mark();
         let outer = self.within;
         let number = self.graph.loops.len() as u32;
@@ -128,7 +131,7 @@ impl Builder<'_> {
                     self.graph.blocks[header.0 as usize].again = Some(frequency);
                 }
                 // The assembler keeps one test of four.
-                if copies > 1 && (enters || self.is_counted(parts, touched)) {
+                if copies > 2 && (enters || self.is_counted(parts, touched)) {
                     let turns = Share::Turns(frequency, parts.control, times * 4);
                     let turns = self.graph.frequencies.add(turns);
                     self.graph.blocks[header.0 as usize].frequency = turns;

@@ -6,7 +6,8 @@ use rustc_hash::FxHashSet;
 use warplens_ir::{Control, Expr, ExprKind, LoopKind, Stmt, Storage, Type};
 
 use super::Builder;
-use super::touched::{Touched, Walk};
+use super::tally::Touched;
+use super::touched::Walk;
 use super::versions::Object;
 use crate::Backend;
 
@@ -21,7 +22,15 @@ const MOST_ASKED: u64 = 64;
 /// Most iterations side by side where the end of the loop is not known.
 const RUNTIME: u64 = 4;
 /// The most machine instructions of a loop that the assembler unrolls whole, and of one that it unrolls further.
-const ASSEMBLER_FULL: u64 = 500;
+const ASSEMBLER_FULL: u64 = 320;
+/// The former where it goes round no more often than so.
+const ASSEMBLER_FEW: u64 = 500;
+const FEW: u64 = 4;
+/// The former, times those of an iteration as it finds it: many small iterations may be more.
+const ASSEMBLER_FULL_SMALL: u64 = 10_400;
+/// The most quarters of machine instructions of the iterations side by side, and those left over, that it unrolls
+/// further where their number is known.
+const ASSEMBLER_COUNTED: u64 = 1087;
 /// The former where no loads from device memory stand side by side.
 const ASSEMBLER_APART: u64 = 2000;
 const ASSEMBLER_PARTIAL: u64 = 58;
@@ -115,27 +124,37 @@ impl Builder<'_> {
                 && !touched.forks
                 && !touched.exits
                 && (touched.together || touched.fetches == 0);
+            // An odd number is run in fours that are left in the middle.
+            let odd = times == 1 && free && most >= RUNTIME && trips % 2 == 1 && !touched.exits;
+            let together = if odd { RUNTIME } else { times };
+            let size = touched.quarters(together);
             let all = trips.saturating_mul(touched.machine());
-            if apart && all <= ASSEMBLER_APART || plain && all <= ASSEMBLER_FULL {
+            let turns = trips.div_ceil(together);
+            let few = if turns <= FEW {
+                ASSEMBLER_FEW
+            } else {
+                ASSEMBLER_FULL
+            };
+            let small = trips.saturating_mul(touched.untested()) <= few
+                || turns.saturating_mul(size.saturating_mul(size)) / 16 <= ASSEMBLER_FULL_SMALL;
+            if apart && all <= ASSEMBLER_APART || plain && small {
                 self.written_out(parts, trips);
                 return;
             }
-            let turns = trips / times;
             let further = plain
                 && turns >= 4
-                && times <= ASSEMBLER_TIMES
-                && touched.machine() * times <= ASSEMBLER_PARTIAL
-                && touched.loads * times <= ASSEMBLER_ACCESSES;
-            let copies = match turns {
-                _ if !further => 1,
-                512.. => 7,
-                256.. => 6,
-                64.. if turns % 5 == 0 && turns % 4 != 0 => 5,
-                64.. => 4,
-                _ if turns % 2 == 1 => 7,
-                _ => 6,
+                && together <= ASSEMBLER_TIMES
+                && touched.machine() * together <= ASSEMBLER_PARTIAL
+                && touched.loads * together <= ASSEMBLER_ACCESSES;
+            let copies = if further {
+                further_counted(trips / together, ASSEMBLER_COUNTED / size)
+            } else {
+                1
             };
-            self.kept(parts, &touched, (times, copies), false);
+            self.kept(parts, &touched, (together, copies), false);
+            if odd && further {
+                self.written_out(parts, trips % together);
+            }
             return;
         }
         let plain = !touched.exits && !touched.loops;
@@ -150,6 +169,9 @@ impl Builder<'_> {
                 }
                 (times, 1, 1)
             }
+            _ if plain && self.is_counted(parts, &touched) && self.may_wrap(parts) => {
+                (1, 1, self.further_alone(parts, &touched))
+            }
             _ if plain && self.is_counted(parts, &touched) => {
                 let times = match most {
                     _ if touched.together && !self.steps_evenly(parts) => 1,
@@ -163,10 +185,11 @@ impl Builder<'_> {
                     && !touched.together
                     && !touched.forks
                     && !touched.written_out
-                    && !self.calls
+                    && !touched.calls
+                    && (touched.stepped || !touched.strided)
                     && !(self.counts_wide(parts) && from_constant)
                     && self.steps_evenly(parts)
-                    && (touched.stores == 0 || !self.starts_by_lane(parts, &touched))
+                    && !self.scatters(parts, &touched)
                     && touched.machine() * times <= ASSEMBLER_PARTIAL
                     && (touched.loads + touched.stores) * times <= ASSEMBLER_ACCESSES;
                 // Barriers keep iterations apart, so that only those follow each other closely that fetch nothing, or
@@ -175,7 +198,7 @@ impl Builder<'_> {
                     && unroll.is_none()
                     && (times < RUNTIME || touched.fetches == 0)
                     && !touched.forks
-                    && !self.calls
+                    && !touched.calls
                     && self.steps_evenly(parts)
                     && self.ends_at_parameter(parts, &touched)
                     && !self.starts_by_lane(parts, &touched)
@@ -186,6 +209,7 @@ impl Builder<'_> {
                     true if !from_constant && self.counts_unsigned(parts) => 5,
                     true if self.nesting > 1 => 3,
                     _ if apart && times == 1 => 7,
+                    _ if times == 1 && self.ends_after_bound(parts) => 2,
                     _ => 1,
                 };
                 (times, if further || apart { 7 } else { 1 }, left)
@@ -202,6 +226,35 @@ impl Builder<'_> {
         if let Some(last) = self.graph.loops.get_mut(number) {
             last.left_over = both;
         }
+    }
+
+    /// How often the code of a loop stands there that only the assembler unrolls: once, the first iteration, then
+    /// four, two and one.
+    fn further_alone(&self, parts: Parts, touched: &Touched) -> u32 {
+        let apart = !touched.together
+            || !touched.written_out
+                && !touched.forks
+                && self.ends_at_parameter(parts, touched)
+                && !self.starts_by_lane(parts, touched);
+        let further = apart
+            && !touched.calls
+            && self.steps_evenly(parts)
+            && !self.scatters(parts, touched)
+            && touched.machine() <= ASSEMBLER_PARTIAL
+            && touched.loads + touched.stores <= ASSEMBLER_ACCESSES;
+        match further {
+            true if self.counts_unsigned(parts) && !self.counts_down(parts) => 8,
+            true => 7,
+            false if self.ends_after_bound(parts) => 2,
+            false => 1,
+        }
+    }
+
+    /// True where each thread starts or ends elsewhere and computes anew where it stores: the assembler leaves it alone.
+    fn scatters(&self, parts: Parts, touched: &Touched) -> bool {
+        touched.far_stores > 0
+            && (touched.scaled || self.counter_is_unsigned(parts) && !self.ends_at_constant(parts))
+            && (self.starts_by_lane(parts, touched) || self.ends_by_lane(parts, touched))
     }
 
     /// True where a thread's own array is subscripted with what varies.
@@ -222,6 +275,7 @@ impl Builder<'_> {
             functions: 0,
             varies: None,
             changes: None,
+            stored: None,
             addressing: false,
         }
         .statements(statements);
@@ -267,6 +321,7 @@ impl Builder<'_> {
             functions: 0,
             varies: None,
             changes: None,
+            stored: None,
             addressing: false,
         };
         walk.all(parts);
@@ -274,6 +329,7 @@ impl Builder<'_> {
         let Touched {
             assigned: varies,
             changes,
+            stored,
             ..
         } = touched;
         let mut touched = Touched::default();
@@ -284,11 +340,22 @@ impl Builder<'_> {
             functions: 0,
             varies: Some(&varies),
             changes: Some(&changes),
+            stored: Some(&stored),
             addressing: false,
         }
         .all(parts);
         let touched = Rc::new(touched);
         self.assigned.insert(key, Rc::clone(&touched));
         touched
+    }
+}
+
+/// How often the code of a loop stands there that goes round so often, of which the assembler unrolls as much as fits:
+/// as many turns as leave few over, which stand there too.
+fn further_counted(turns: u64, most: u64) -> u32 {
+    let fits = |beside: &u64| beside + turns % beside <= most;
+    match (2..=most.min(turns)).rev().find(fits) {
+        Some(beside) => (beside + turns % beside) as u32,
+        None => 1,
     }
 }

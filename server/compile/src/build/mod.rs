@@ -12,6 +12,8 @@ mod functions;
 mod kept;
 mod loops;
 mod memory;
+mod places;
+mod tally;
 mod touched;
 mod versions;
 
@@ -91,9 +93,7 @@ pub(crate) struct Builder<'k> {
     signed: FxHashSet<V>,
     /// Pointer parameters that the kernel writes through.
     written: FxHashSet<VarId>,
-    /// The kernel calls what the machine has no instruction for: the assembler leaves its loops alone.
-    calls: bool,
-    assigned: FxHashMap<usize, std::rc::Rc<touched::Touched>>,
+    assigned: FxHashMap<usize, std::rc::Rc<tally::Touched>>,
 }
 
 /// More instructions than this are not built.
@@ -136,7 +136,6 @@ impl<'k> Builder<'k> {
             truncated: false,
             signed: FxHashSet::default(),
             written: FxHashSet::default(),
-            calls: false,
             assigned: FxHashMap::default(),
         };
         let entry = builder.block();
@@ -150,7 +149,7 @@ impl<'k> Builder<'k> {
             ..Frame::default()
         });
         let kernel = self.kernel;
-        (self.written, self.calls) = touched::written(kernel, &self);
+        self.written = touched::written(kernel, &self);
         for (number, var) in kernel.vars.iter().enumerate() {
             let id = VarId(number as u32);
             if let Storage::Param(_) = var.storage

@@ -1,86 +1,16 @@
 //! What the parts of a loop do, found without building them.
 
-use std::hash::{Hash, Hasher};
-
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{
-    BinaryOp, Expr, ExprKind, Function, LoopKind, RoutineId, Stmt, StmtKind, Storage, Type, VarId,
+    BinaryOp, Expr, ExprKind, Function, LoopKind, Stmt, StmtKind, Storage, Type, VarId,
 };
 
 use super::Builder;
 use super::counting::{reads_memory, uncast, variables};
 use super::loops::Parts;
+use super::places::{is_clobber, is_easy_divisor, library_cost, moving, reached, shape};
+use super::tally::{Counts, Touched};
 use super::versions::Object;
-
-/// What a loop's parts do.
-#[derive(Debug, Default)]
-pub(crate) struct Touched {
-    /// Variables that they assign.
-    pub(super) assigned: FxHashSet<VarId>,
-    /// Memory that they may change.
-    pub(super) changes: FxHashSet<Object>,
-    /// What a warp must reach together: barriers, votes.
-    pub(super) together: bool,
-    /// They leave the loop before its test does.
-    pub(super) exits: bool,
-    /// Some iterations end early.
-    pub(super) continues: bool,
-    /// They hold a loop, and one of a known number of iterations.
-    pub(super) loops: bool,
-    pub(super) written_out: bool,
-    /// They hold a branch that is more than a choice between values: the assembler sees several blocks.
-    pub(super) forks: bool,
-    /// They call what the machine has no instruction for.
-    pub(super) calls: bool,
-    /// Loads, stores, and operations of floating point.
-    pub(super) loads: u64,
-    /// The loads among them from device memory.
-    pub(super) fetches: u64,
-    pub(super) stores: u64,
-    pub(super) flops: u64,
-    /// Accesses and operations that are no part of an address.
-    pub(super) work: u64,
-    /// The places that they load from, by the hash of what is written.
-    pub(super) loaded: FxHashSet<u64>,
-    /// Operations of an iteration, roughly as LLVM counts them.
-    pub(super) weight: u64,
-    /// Functions kept once that they call.
-    pub(super) called: FxHashSet<RoutineId>,
-    /// Pointer variables that they write through.
-    pub(super) through: FxHashSet<VarId>,
-    /// Arrays that they subscript with what varies in the loop.
-    pub(super) subscripted: FxHashSet<VarId>,
-}
-
-impl Touched {
-    /// An inner loop of so many iterations.
-    fn add(&mut self, inner: Touched, turns: u64) {
-        self.assigned.extend(inner.assigned);
-        self.through.extend(inner.through);
-        self.changes.extend(inner.changes);
-        self.subscripted.extend(inner.subscripted);
-        self.together |= inner.together;
-        self.exits |= inner.exits;
-        self.loops |= inner.loops;
-        self.calls |= inner.calls;
-        self.forks |= inner.forks;
-        self.written_out |= inner.written_out;
-        let times = |each: u64| each.saturating_mul(turns);
-        self.weight = self
-            .weight
-            .saturating_add(times(inner.weight.saturating_sub(2)));
-        self.loads = self.loads.saturating_add(times(inner.loads));
-        self.fetches = self.fetches.saturating_add(times(inner.fetches));
-        self.stores = self.stores.saturating_add(times(inner.stores));
-        self.flops = self.flops.saturating_add(times(inner.flops));
-        self.work = self.work.saturating_add(times(inner.work));
-    }
-
-    /// Machine instructions of an iteration, roughly: a product and a sum are one, addresses differ by constants.
-    pub(super) fn machine(&self) -> u64 {
-        (self.work - self.work.min(self.flops / 2)).max(1)
-    }
-}
 
 /// Looks at what statements do without building them.
 pub(super) struct Walk<'a, 'b, 'k> {
@@ -94,6 +24,8 @@ pub(super) struct Walk<'a, 'b, 'k> {
     pub(super) varies: Option<&'b FxHashSet<VarId>>,
     /// The memory that the loop may change, where that is known.
     pub(super) changes: Option<&'b FxHashSet<Object>>,
+    /// The places that the loop stores to, where they are known.
+    pub(super) stored: Option<&'b FxHashSet<u64>>,
     /// Within an address.
     pub(super) addressing: bool,
 }
@@ -109,6 +41,7 @@ impl Walk<'_, '_, '_> {
             functions: self.functions,
             varies: Some(varies),
             changes: self.changes,
+            stored: self.stored,
             addressing: false,
         };
         look(&mut walk);
@@ -146,6 +79,20 @@ impl Walk<'_, '_, '_> {
 
     /// A load, but for one of what the loop leaves alone.
     fn load(&mut self, place: &Expr) {
+        let moves = match &place.kind {
+            ExprKind::Index(base, index) => self.address(base, index) > 0,
+            _ => true,
+        };
+        // What the iteration before stored there.
+        if !moves
+            && shape(place).is_some_and(|shape| self.stored.is_some_and(|all| all.contains(&shape)))
+        {
+            self.touched.weight += 1;
+            return;
+        }
+        if moves {
+            self.moves(place);
+        }
         if let Some(changes) = self.changes
             && !changes.contains(&Object::Everything)
             && !self.builder.is_changed(place, changes)
@@ -174,6 +121,60 @@ impl Walk<'_, '_, '_> {
     /// What an address costs: nothing where the loop does not change it.
     fn address(&self, base: &Expr, index: &Expr) -> u64 {
         u64::from(!(self.is_fixed(base) && self.is_fixed(index)))
+    }
+
+    /// A place that is another one in each iteration.
+    fn moves(&mut self, place: &Expr) {
+        let all = moving(place);
+        if let ExprKind::Index(_, index) = &place.kind
+            && self.is_multiple(index)
+        {
+            let by_lane = |id: &VarId| {
+                let stays = self.varies.is_some_and(|varies| !varies.contains(id));
+                let held = self.builder.env.get(&(*id, 0));
+                stays && held.is_some_and(|v| self.builder.hangs_on_thread(*v, 0))
+            };
+            self.touched.strided |= all.iter().any(by_lane);
+        } else {
+            self.touched.stepped = true;
+        }
+        self.touched.moved.insert(all);
+    }
+
+    /// True for a sum with a product of what varies and a power of two.
+    fn is_multiple(&self, part: &Expr) -> bool {
+        let part = uncast(part);
+        match &part.kind {
+            ExprKind::Binary(BinaryOp::Mul, a, b) => {
+                let number = |side: &Expr| {
+                    let number = self.builder.plain_number(side);
+                    self.is_fixed(side) && number.is_some_and(|by| by.count_ones() == 1)
+                };
+                !self.is_fixed(part) && (number(a) || number(b))
+            }
+            ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) => {
+                self.is_multiple(a) || self.is_multiple(b)
+            }
+            _ => false,
+        }
+    }
+
+    /// True for a place that stays, or whose subscript holds a product of what varies.
+    fn is_scaled(&self, place: &Expr) -> bool {
+        fn product(walk: &Walk, part: &Expr) -> bool {
+            match &uncast(part).kind {
+                ExprKind::Binary(BinaryOp::Mul | BinaryOp::Shl, ..) => !walk.is_fixed(part),
+                ExprKind::Binary(_, a, b) => product(walk, a) || product(walk, b),
+                _ => false,
+            }
+        }
+        match &place.kind {
+            ExprKind::Index(base, index) if self.address(base, index) == 0 => true,
+            ExprKind::Index(base, index) => self.is_scaled(base) || product(self, index),
+            ExprKind::Field(base, _) | ExprKind::Cast(_, base) => self.is_scaled(base),
+            ExprKind::Deref(pointer) => product(self, pointer),
+            _ => false,
+        }
     }
 
     /// True for what is computed before the loop.
@@ -239,6 +240,7 @@ impl Walk<'_, '_, '_> {
                             functions: 0,
                             varies: None,
                             changes: None,
+                            stored: None,
                             addressing: false,
                         };
                         walk.statements(init);
@@ -254,9 +256,12 @@ impl Walk<'_, '_, '_> {
                         self.all(parts);
                         self.depth -= 1;
                         std::mem::swap(&mut inner, self.touched);
-                        if trips.is_none() && step.is_some() && !inner.exits && !inner.loops {
+                        let unknown = trips.is_none() && step.is_some();
+                        if unknown && !inner.exits && !inner.loops {
                             // It stands there in fours and once more, each with its tests.
-                            inner.weight = inner.weight.saturating_mul(5).saturating_add(25);
+                            if self.builder.is_counted(parts, &inner) || !inner.together {
+                                inner.weight = inner.weight.saturating_mul(5).saturating_add(25);
+                            }
                             self.touched.add(inner, 1);
                         } else {
                             self.touched.add(inner, trips.unwrap_or(2).max(1));
@@ -299,11 +304,13 @@ impl Walk<'_, '_, '_> {
     fn constant_trips(&self, init: &[Stmt], parts: Parts) -> Option<u64> {
         let (condition, step) = (parts.condition?, parts.step?);
         let mut numbers = FxHashMap::default();
-        let inside = FxHashSet::default();
+        // What the loop around moves has no number.
+        let mut inside = self.varies.cloned().unwrap_or_default();
         for statement in init {
             match &statement.kind {
                 StmtKind::Declare(id, Some(value)) => {
                     numbers.insert(*id, self.builder.fold(value, &numbers, &inside)?);
+                    inside.remove(id);
                 }
                 StmtKind::Expr(Expr {
                     kind: ExprKind::Assign(None, target, value),
@@ -313,6 +320,7 @@ impl Walk<'_, '_, '_> {
                         return None;
                     };
                     numbers.insert(id, self.builder.fold(value, &numbers, &inside)?);
+                    inside.remove(&id);
                 }
                 _ => return None,
             }
@@ -412,14 +420,22 @@ impl Walk<'_, '_, '_> {
                     self.touched.weight += 2;
                     self.touched.stores += 1;
                     self.touched.work += 1;
+                    if !matches!(self.builder.object_of(target), Object::Shared(_)) {
+                        self.touched.far_stores += 1;
+                        self.touched.scaled |= self.is_scaled(target);
+                    }
                     let moves = match &target.kind {
                         ExprKind::Index(a, b) => self.address(a, b),
                         _ => 0,
                     };
                     self.touched.weight += moves;
+                    if moves > 0 {
+                        self.moves(target);
+                    }
+                    self.touched.stored.extend(shape(target));
                     match op {
                         // What the iteration before stored.
-                        Some(_) if moves == 0 => self.touched.weight += 1,
+                        Some(_) if moves == 0 => self.touched.weight += 2,
                         Some(_) => self.load(target),
                         None => {}
                     }
@@ -439,6 +455,7 @@ impl Walk<'_, '_, '_> {
             ExprKind::Call(function, parts) => {
                 match function {
                     Function::Atomic(_) | Function::Store | Function::Tile { .. } => {
+                        self.touched.far_stores += 1;
                         self.touched.through.extend(parts.first().and_then(reached));
                         let object = parts.first().map(|place| self.builder.object_of(place));
                         self.touched.changes.extend(object);
@@ -447,26 +464,22 @@ impl Walk<'_, '_, '_> {
                         self.touched.changes.insert(Object::Everything);
                     }
                     Function::WarpExchange(_) => self.touched.together = true,
+                    // The assembler leaves it alone.
+                    Function::Texture { .. } => self.touched.calls = true,
                     _ => {}
                 }
-                let cost = match function {
+                let (cost, machine) = match function {
                     Function::Math(warplens_ir::MathClass::Special, name) => {
                         let double = matches!(expression.ty, Type::Float { bits: 64 });
-                        let small = name.starts_with("__") || name.contains("exp");
+                        let small =
+                            name.contains("exp") || name.starts_with("__") && !name.contains("pow");
                         self.touched.calls |= double || !small;
-                        // The root is one operation until late.
-                        if name.contains("sqrt") {
-                            2
-                        } else if small && !double {
-                            12
-                        } else {
-                            40
-                        }
+                        library_cost(name, small && !double)
                     }
-                    _ => 1,
+                    _ => (1, 1),
                 };
                 self.touched.weight += cost;
-                self.works(cost);
+                self.works(machine);
                 for part in parts {
                     self.expression(part);
                 }
@@ -487,8 +500,18 @@ impl Walk<'_, '_, '_> {
                 self.functions += 1;
                 let depth = std::mem::replace(&mut self.depth, 1);
                 // A second call does the same.
-                if self.functions < 12 && self.touched.called.insert(id) {
+                let known = self.touched.called.get(&id).copied();
+                if let Some(known) = known {
+                    for (count, more) in self.touched.counts().into_iter().zip(known) {
+                        *count = count.saturating_add(more);
+                    }
+                } else if self.functions < 12 {
+                    self.touched.called.insert(id, Counts::default());
+                    let before = self.touched.counts().map(|count| *count);
                     self.statements(&routine.body);
+                    let after = self.touched.counts().map(|count| *count);
+                    let each = std::array::from_fn(|at| after[at] - before[at]);
+                    self.touched.called.insert(id, each);
                 }
                 self.depth = depth;
                 self.functions -= 1;
@@ -506,9 +529,8 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// Pointer parameters that some statement writes through, as far as that is plain; and whether the kernel calls what
-/// the machine has no instruction for.
-pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> (FxHashSet<VarId>, bool) {
+/// Pointer parameters that some statement writes through, as far as that is plain.
+pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> FxHashSet<VarId> {
     let mut touched = Touched::default();
     let mut walk = Walk {
         builder,
@@ -517,70 +539,9 @@ pub(super) fn written(kernel: &warplens_ir::Kernel, builder: &Builder) -> (FxHas
         functions: 0,
         varies: None,
         changes: None,
+        stored: None,
         addressing: false,
     };
     walk.statements(&kernel.body);
-    (touched.through, touched.calls)
-}
-
-/// The pointer variable that a place is reached through.
-pub(super) fn reached(expression: &Expr) -> Option<VarId> {
-    match &expression.kind {
-        ExprKind::Var(id) => Some(*id),
-        ExprKind::Index(base, _)
-        | ExprKind::Deref(base)
-        | ExprKind::Field(base, _)
-        | ExprKind::Cast(_, base)
-        | ExprKind::AddressOf(base)
-        | ExprKind::Binary(_, base, _) => reached(base),
-        ExprKind::List(parts) if parts.len() == 1 => reached(&parts[0]),
-        _ => None,
-    }
-}
-
-/// True for a function without a value behind which memory may hold something else.
-fn is_clobber(name: &str) -> bool {
-    name.contains("fence") || matches!(name, "printf" | "vprintf")
-}
-
-/// A hash of what is written, wherever it stands; none of what may be another value the next time.
-fn shape(expression: &Expr) -> Option<u64> {
-    let mut hasher = rustc_hash::FxHasher::default();
-    write_shape(expression, &mut hasher)?;
-    Some(hasher.finish())
-}
-
-fn write_shape(expression: &Expr, into: &mut rustc_hash::FxHasher) -> Option<()> {
-    std::mem::discriminant(&expression.kind).hash(into);
-    match &expression.kind {
-        ExprKind::Int(value) => value.hash(into),
-        ExprKind::Var(id) => id.hash(into),
-        ExprKind::Builtin(builtin) => builtin.hash(into),
-        ExprKind::Binary(op, a, b) => {
-            op.hash(into);
-            write_shape(a, into)?;
-            write_shape(b, into)?;
-        }
-        ExprKind::Index(a, b) => {
-            write_shape(a, into)?;
-            write_shape(b, into)?;
-        }
-        ExprKind::Field(a, offset) => {
-            offset.hash(into);
-            write_shape(a, into)?;
-        }
-        ExprKind::Cast(_, a) | ExprKind::Deref(a) => write_shape(a, into)?,
-        _ => return None,
-    }
-    Some(())
-}
-
-/// True for a constant by which a division is a product: any integer, a power of two among the others.
-fn is_easy_divisor(divisor: &Expr, float: bool) -> bool {
-    let value = match &uncast(divisor).kind {
-        ExprKind::Int(value) => Some(*value as f64),
-        ExprKind::Float(value) => value.as_ref().map(|value| value.value()),
-        _ => return false,
-    };
-    !float || value.is_some_and(|value| value != 0.0 && value.abs().log2().fract() == 0.0)
+    touched.through
 }

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use warplens_ir::{AddressSpace, Expr, Storage, Type, VarId};
 
 use super::memory::Place;
-use super::touched::reached;
+use super::places::reached;
 use super::{Args, Builder, Value};
 use crate::graph::{B, Op, Space, Ty, V};
 

@@ -90,6 +90,7 @@ impl Lowering<'_> {
         match self.split_assignment(&target, value) {
             Ok(assigned) => assigned,
             Err(value) => {
+                let value = self.gathered(value);
                 let ty = target.ty.clone();
                 Expr {
                     kind: ExprKind::Assign(None, Box::new(target), Box::new(value)),
@@ -197,6 +198,18 @@ impl Lowering<'_> {
                     .map(|&(_, leaf)| self.var(leaf, value.site))
             })
             .collect()
+    }
+
+    /// A split variable as a whole, by its fields, for what keeps it whole.
+    fn gathered(&self, value: Expr) -> Expr {
+        if !matches!(value.ty, Type::Struct(_) | Type::Vector(..)) {
+            return value;
+        }
+        let Some(leaves) = self.scalars(&value) else {
+            return value;
+        };
+        let parts = leaves.iter().map(|&(_, leaf)| self.var(leaf, value.site));
+        list(&value.ty, parts.collect(), value.site)
     }
 
     /// What the variable holds is not known any more: somebody has its address.
