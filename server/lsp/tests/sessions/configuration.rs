@@ -419,6 +419,7 @@ async fn a_model_that_simulates_refines_the_lens() {
     client
         .open(&project.kernel(), "cuda-cpp", &strided(32))
         .await;
+    client.published(&project.kernel(), 1).await;
     client.until_asked("workspace/codeLens/refresh").await;
     let title = lens(&mut client, &project.kernel()).await;
     let kernel = json!({"uri": project.kernel(), "kernel": "copy"});
