@@ -261,7 +261,9 @@ fn apply(models: &[ModelId], input: &Input) -> BTreeMap<ModelId, Estimate> {
     for (&model, estimate) in &mut estimates {
         if let Some(cycles) = estimate.cycles
             && estimate.cycles_function.is_none()
+            // Linear's price hangs on the launch's counts, which the flow's trips do not move.
             && !model.simulates()
+            && model != ModelId::Linear
         {
             let solve = |input: &Input| cycles_of(model, input);
             estimate.cycles_function = function::of_trips(input, cycles, &solve);
