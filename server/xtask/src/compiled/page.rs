@@ -15,8 +15,8 @@ measured on micro-kernels that do nothing else (`cargo xtask recipes`), and from
 written out was read from micro-kernels of one loop each. What does not fit into a bound on registers was read from\n\
 sums, tiles, stencils and factorisations of growing sizes (`cargo xtask compiled --maxrregcount 32` writes the tables\n\
 of that bound). Which of a compiler's habits matter was looked for where predictions failed on PolyBench/GPU, Rodinia,\n\
-SHOC, Parboil, llm.c and those programs of HeCBench that the table below does not hold; what was found there was measured\n\
-again on micro-kernels.\n\n\
+SHOC, Parboil, llm.c, the CUDA samples and those programs of HeCBench that the table below does not hold; what was found\n\
+there was measured again on micro-kernels.\n\n\
 *Beside it* stands what one reaches without looking at the kernel at all. A count is compared where the kernel or its\n\
 prediction has any. *Theoretical occupancy* is what the registers allow at blocks of 256 threads; a step is the next\n\
 number of blocks that registers can allow. An instance of a template, or an overload, is compared only where it is\n\
