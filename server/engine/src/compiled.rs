@@ -1,8 +1,6 @@
-//! How a kernel is compiled: under which limits, and what came of it.
+//! How a kernel is compiled: under which limits.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use warplens_compile::{Backend, Compiled, MOST_REGISTERS, Options, Target, compile};
+use warplens_compile::{Backend, MOST_REGISTERS, Options, Target};
 use warplens_hardware::{Profile, Vendor, registers_for_blocks};
 use warplens_ir::Kernel;
 use warplens_project::Command;
@@ -42,21 +40,4 @@ pub(crate) fn options(kernel: &Kernel, command: Option<&Command>, profile: &Prof
 fn required_threads(kernel: &Kernel) -> Option<u64> {
     let [x, y, z] = kernel.required_block?;
     x.checked_mul(y)?.checked_mul(z)
-}
-
-/// A kernel as compilers leave it, by the options with which they were asked.
-#[derive(Debug, Default)]
-pub(crate) struct Compilations(Mutex<Vec<(Options, Arc<Compiled>)>>);
-
-impl Compilations {
-    /// With these options.
-    pub(crate) fn of(&self, kernel: &Kernel, options: Options) -> Arc<Compiled> {
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, compiled)) = made.iter().find(|(known, _)| *known == options) {
-            return Arc::clone(compiled);
-        }
-        let compiled = Arc::new(compile(kernel, &options));
-        made.push((options, Arc::clone(&compiled)));
-        compiled
-    }
 }

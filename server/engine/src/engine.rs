@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_analysis::facts::Launch;
 use warplens_analysis::{Contents, Request, analyze};
-use warplens_compile::Compiled;
+use warplens_compile::{Compiled, Options, compile};
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_ir::{
     Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, Storage,
@@ -23,7 +23,7 @@ use warplens_project::{Command, SourceFile};
 use warplens_rules::{Place, Removal};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
-use crate::compiled::{self, Compilations};
+use crate::compiled;
 use crate::compilers::{CompilerWord, Words};
 use crate::counting::Counting;
 use crate::estimates::Estimates;
@@ -75,6 +75,8 @@ pub struct Engine {
     /// Whether an analysis can say its counts as formulas later.
     formulas: bool,
     kernels: Kept<u64, Lowered>,
+    /// What the machine executes, by the kernel's shape and how it is compiled.
+    compiled: Kept<(u64, Options), Compiled>,
     analyses: Kept<u64, KernelAnalysis>,
     /// What compilers said.
     pub(crate) words: Words,
@@ -86,16 +88,16 @@ pub(crate) struct Lowered {
     pub(crate) kernel: Kernel,
     /// A hash of the kernel apart from where it stands: what its analysis is kept under.
     fingerprint: u64,
-    /// What the machine executes, once somebody asked.
-    compiled: Compilations,
+    /// A hash of what is compiled: what the compiled kernel is kept under.
+    shape: u64,
 }
 
 impl Lowered {
     pub(crate) fn new(kernel: Kernel) -> Lowered {
         Lowered {
             fingerprint: kernel.fingerprint(),
+            shape: kernel.shape(),
             kernel,
-            compiled: Compilations::default(),
         }
     }
 }
@@ -228,6 +230,7 @@ impl Engine {
             hosts: Kinds::All,
             formulas: true,
             kernels: Kept::new(kernels),
+            compiled: Kept::new(kernels),
             analyses: Kept::new(analyses),
             words: Words::default(),
         }
@@ -1024,7 +1027,8 @@ impl Engine {
             return Some(analysis);
         }
         let made = catch_unwind(AssertUnwindSafe(|| {
-            let compiled = lowered.compiled.of(&lowered.kernel, options);
+            let make = || compile(&lowered.kernel, &options);
+            let compiled = self.compiled.get_or((lowered.shape, options), make);
             self.kernel(lowered, compiled, given, profile, settings, overrides, word)
         }));
         made.ok()

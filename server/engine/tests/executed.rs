@@ -145,3 +145,42 @@ fn what_is_assumed_is_said() {
     let assumed = analysed(kernel, "k");
     assert!(assumed.executed.as_ref().expect("followed").assumed);
 }
+
+/// What was compiled is used again where only constants of floating point change: what is said must be what compiling
+/// anew says.
+#[test]
+fn another_constant_compiles_to_what_it_compiles_to_alone() {
+    let kernel = |line: &str| {
+        format!(
+            "__global__ void k(float* out, const float* in, double* wide) {{\n  \
+             int i = blockIdx.x * blockDim.x + threadIdx.x;\n  {line}\n}}\n"
+        )
+    };
+    let said = |engine: &Engine, line: &str| {
+        let document = Document::new(&kernel(line), Language::Cuda);
+        let (settings, overrides) = (Settings::default(), Overrides::default());
+        let path = Path::new("k.cu");
+        let found = engine.estimate(&document, path, &settings, &overrides, &[], &[], &[]);
+        let result = found.expect("a known GPU").results.remove(0);
+        let registers = result.resources.registers_per_thread;
+        (registers, format!("{:?}", result.instructions))
+    };
+    let engine = Engine::new(Profiles::builtin());
+    for line in [
+        "out[i] = in[i] * 0.299f + 0.587f;",
+        "out[i] = in[i] * 0.114f + 0.587f;",
+        "out[i] = in[i] * 0.299f + 0.299f;",
+        "out[i] = in[i] * 1.0f + 0.587f;",
+        "out[i] = in[i] * 0.299f + 0.0f;",
+        "out[i] = in[i] * 0.299 + 0.587f;",
+        "out[i] = in[i] / 0.3f;",
+        "out[i] = in[i] / 0.25f;",
+        "out[i] = pow(in[i], 3.0f);",
+        "out[i] = pow(in[i], 3.1f);",
+        "wide[i] = wide[i] * 100.25 + wide[i];",
+        "wide[i] = wide[i] * 100.1 + wide[i];",
+    ] {
+        let alone = said(&Engine::new(Profiles::builtin()), line);
+        assert_eq!(said(&engine, line), alone, "{line}");
+    }
+}

@@ -130,7 +130,7 @@ pub struct Expr {
 }
 
 /// A floating-point number, equal where its bits are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Real(u64);
 
 impl From<f64> for Real {

@@ -12,6 +12,7 @@ mod misread;
 mod outline;
 mod place;
 mod places;
+mod shape;
 mod standard;
 mod types;
 mod unit;
