@@ -388,6 +388,8 @@ const CLASSES: &[(&str, &[Class])] = &[
     ("BAR", &[Class::Bar]),
     ("FP32", &[Class::Ffma, Class::Fadd, Class::Fmul]),
     ("FP64", &[Class::Dfma, Class::Dadd, Class::Dmul]),
+    ("FP16", &[Class::Hfma2]),
+    ("HMMA", &[Class::Hmma]),
 ];
 
 #[test]
@@ -395,7 +397,15 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled");
     let mut wrong = Vec::new();
     let mut kernels = 0;
-    for file in ["memory.cu", "loops.cu", "constant_loops.cu", "numbers.cu"] {
+    for file in [
+        "memory.cu",
+        "loops.cu",
+        "constant_loops.cu",
+        "numbers.cu",
+        "half.cu",
+        "matrices.cu",
+        "together.cu",
+    ] {
         let text = std::fs::read_to_string(folder.join(file)).expect("our own fixture");
         let settings = Settings {
             gpu: Some("a100-sxm4-40gb".to_owned()),

@@ -68,6 +68,24 @@ impl Selector<'_> {
         }
     }
 
+    /// What is done to both halves of a pair is one instruction.
+    pub(super) fn halves(&mut self) {
+        let graph = self.graph;
+        for block in &graph.blocks {
+            for &second in &block.code {
+                let Some(&first) = graph.pairs.get(&second) else {
+                    continue;
+                };
+                let (a, b) = (graph.inst(first), graph.inst(second));
+                if a.op == b.op && block.code.contains(&first) {
+                    self.pieces
+                        .insert(first, SmallVec::from_slice(&[first, second]));
+                    self.brought.insert(second);
+                }
+            }
+        }
+    }
+
     /// A power of two that divides an address or an index, at most 16.
     fn alignment(&self, v: V, depth: u32) -> i64 {
         let inst = self.graph.inst(v);
