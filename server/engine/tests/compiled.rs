@@ -267,6 +267,27 @@ __global__ void k(float *o, const half *a, const half *b) {
     }
 }
 
+/// Without an instruction for the copy there is a register between: LDG and STS, as nvcc of release 13 writes for `sm_75`;
+/// since `sm_80` LDGSTS, which counts among the loads.
+#[test]
+fn a_copy_into_shared_memory_passes_the_registers_where_the_machine_can() {
+    let text = "
+#include <cuda_pipeline.h>
+__global__ void k(float *o, const float *a) {
+  __shared__ float s[256];
+  int t = threadIdx.x;
+  __pipeline_memcpy_async(&s[t], &a[t], 4);
+  __pipeline_commit(); __pipeline_wait_prior(0); __syncthreads();
+  o[t] = s[255 - t];
+}
+";
+    for (gpu, stores) in [("rtx-2080-ti", 1), ("a100-sxm4-40gb", 0), ("h100-sxm5", 0)] {
+        let compiled = compiled_for(gpu, text, "k");
+        let found = [Class::Ldg, Class::Sts].map(|class| count(&compiled, &[class]));
+        assert_eq!(found, [1, stores], "{gpu}");
+    }
+}
+
 /// What a function becomes is the architecture's own: constants of 64 bits are operands before `sm_90` and moved since. All
 /// instructions, as nvcc of release 13 writes them for `sm_75`, `sm_80` and `sm_90`.
 #[test]
