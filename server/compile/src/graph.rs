@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use warplens_ir::{BinaryOp, Builtin, Site, VarId};
 
+use crate::Class;
 use crate::frequency::{Frequencies, Frequency};
 
 /// A value: an index into [`Graph::values`].
@@ -132,7 +133,8 @@ pub(crate) enum Op {
     /// A call of the system's: `printf`, `malloc`. It follows the convention of calls.
     System,
     Texture,
-    Tensor,
+    /// So many instructions of a class that leave no value behind: a warp's access to a matrix, its product.
+    Fixed(Class, u8),
     /// Something not followed: an instruction.
     Other,
     Phi,
@@ -152,7 +154,7 @@ impl Op {
                 | Op::Fence
                 | Op::System
                 | Op::Texture
-                | Op::Tensor
+                | Op::Fixed(..)
                 | Op::Other
                 | Op::Phi
                 | Op::Undefined
@@ -163,7 +165,7 @@ impl Op {
     pub fn has_effect(self) -> bool {
         matches!(
             self,
-            Op::Store(..) | Op::Atomic(..) | Op::Barrier | Op::Fence | Op::System | Op::Tensor
+            Op::Store(..) | Op::Atomic(..) | Op::Barrier | Op::Fence | Op::System | Op::Fixed(..)
         )
     }
 
@@ -242,6 +244,8 @@ pub(crate) struct Graph {
     pub loops: Vec<Loop>,
     /// Addresses of which the source says that so many bytes divide them: those of vectors.
     pub aligned: FxHashMap<V, u32>,
+    /// Of pairs of half precision the second, with the first: one operation makes both.
+    pub pairs: FxHashMap<V, V>,
     pub frequencies: Frequencies,
 }
 

@@ -170,6 +170,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
     };
     selector.fuse();
     selector.vectorise();
+    selector.halves();
     let mut blocks = Vec::with_capacity(graph.blocks.len());
     let mut moves = FxHashMap::default();
     for block in &graph.blocks {
@@ -449,6 +450,7 @@ impl Selector<'_> {
             // Its own instruction where no operation takes the sign.
             Op::Neg | Op::Abs if inst.ty == Ty::F32 => self.emit(v, Class::Fadd, 1),
             Op::Neg | Op::Abs if inst.ty == Ty::F64 => self.emit(v, Class::Dadd, 1),
+            Op::Neg if inst.ty == Ty::F16 => self.emit(v, Class::Hfma2, 1),
             Op::Neg => self.emit(v, Class::Iadd3, words),
             Op::Mul => self.emit(v, Class::Imad, if wide { 4 } else { 1 }),
             Op::MulHigh => self.emit(v, Class::Imad, 1),
@@ -477,6 +479,7 @@ impl Selector<'_> {
                     self.emit(v, Class::Sel, 2);
                     self.also(v, Class::Isetp, 2);
                 }
+                Ty::F16 => self.emit(v, Class::Hfma2, 1),
                 _ => self.emit(v, Class::Other, 1),
             },
             Op::Abs => self.emit(v, Class::Other, words),
@@ -490,7 +493,8 @@ impl Selector<'_> {
                 let of = graph.ty(inst.args[0]);
                 match of {
                     Ty::F32 => self.emit(v, Class::Fsetp, 1),
-                    Ty::F64 | Ty::F16 => self.emit(v, Class::Other, 1),
+                    Ty::F64 => self.emit(v, Class::Other, 1),
+                    Ty::F16 => self.emit(v, Class::Hfma2, 1),
                     Ty::I64 => self.emit(v, Class::Isetp, 2),
                     _ => self.emit(v, Class::Isetp, 1),
                 }
@@ -563,7 +567,7 @@ impl Selector<'_> {
             Op::Vote => self.emit(v, Class::Vote, 1),
             Op::Barrier => self.emit(v, Class::Bar, 1),
             Op::Texture => self.emit(v, Class::Tex, 1),
-            Op::Tensor => self.emit(v, Class::Hmma, self.machine.products),
+            Op::Fixed(class, count) => self.emit(v, class, u32::from(count)),
             Op::System => {
                 // Its arguments go through local memory.
                 let given = inst.args.len() as u32;

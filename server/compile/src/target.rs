@@ -21,7 +21,11 @@ pub(crate) struct Machine {
     /// Accesses of shared memory scale their subscript: `[R0.X4]`.
     pub scales_subscripts: bool,
     /// Instructions for a warp's matrix product of 16 · 16 · 16 in half precision.
-    pub products: u32,
+    pub products: u8,
+    /// Matrices of 8 · 8 in half precision that an instruction loads from shared memory for one of 16 · 16.
+    pub matrices: u32,
+    /// Copies from device memory into shared memory pass the registers by: `LDGSTS`.
+    pub copies: bool,
     /// What the address of shared memory costs a kernel: since clusters, a block's shared memory is a window in theirs.
     pub window: &'static [(Class, u32)],
     /// The same for each further array.
@@ -36,6 +40,8 @@ const BEFORE_CLUSTERS: Machine = Machine {
     descriptor: true,
     scales_subscripts: true,
     products: 2,
+    matrices: 4,
+    copies: true,
     window: &[],
     further_array: &[],
 };
@@ -48,6 +54,8 @@ const WITH_CLUSTERS: Machine = Machine {
     descriptor: true,
     scales_subscripts: false,
     products: 2,
+    matrices: 4,
+    copies: true,
     window: &[(Class::Other, 1), (Class::Mov, 1), (Class::Lea, 1)],
     further_array: &[(Class::Iadd3, 1), (Class::Lea, 1)],
 };
@@ -59,6 +67,8 @@ pub(crate) const MEASURED: [Machine; 7] = [
         capability: (7, 5),
         descriptor: false,
         products: 4,
+        matrices: 2,
+        copies: false,
         ..BEFORE_CLUSTERS
     },
     Machine {

@@ -267,6 +267,27 @@ __global__ void k(float *o, const half *a, const half *b) {
     }
 }
 
+/// Without an instruction for the copy there is a register between: LDG and STS, as nvcc of release 13 writes for `sm_75`;
+/// since `sm_80` LDGSTS, which counts among the loads.
+#[test]
+fn a_copy_into_shared_memory_passes_the_registers_where_the_machine_can() {
+    let text = "
+#include <cuda_pipeline.h>
+__global__ void k(float *o, const float *a) {
+  __shared__ float s[256];
+  int t = threadIdx.x;
+  __pipeline_memcpy_async(&s[t], &a[t], 4);
+  __pipeline_commit(); __pipeline_wait_prior(0); __syncthreads();
+  o[t] = s[255 - t];
+}
+";
+    for (gpu, stores) in [("rtx-2080-ti", 1), ("a100-sxm4-40gb", 0), ("h100-sxm5", 0)] {
+        let compiled = compiled_for(gpu, text, "k");
+        let found = [Class::Ldg, Class::Sts].map(|class| count(&compiled, &[class]));
+        assert_eq!(found, [1, stores], "{gpu}");
+    }
+}
+
 /// What a function becomes is the architecture's own: constants of 64 bits are operands before `sm_90` and moved since. All
 /// instructions, as nvcc of release 13 writes them for `sm_75`, `sm_80` and `sm_90`.
 #[test]
@@ -388,6 +409,8 @@ const CLASSES: &[(&str, &[Class])] = &[
     ("BAR", &[Class::Bar]),
     ("FP32", &[Class::Ffma, Class::Fadd, Class::Fmul]),
     ("FP64", &[Class::Dfma, Class::Dadd, Class::Dmul]),
+    ("FP16", &[Class::Hfma2]),
+    ("HMMA", &[Class::Hmma]),
 ];
 
 #[test]
@@ -395,7 +418,15 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled");
     let mut wrong = Vec::new();
     let mut kernels = 0;
-    for file in ["memory.cu", "loops.cu", "constant_loops.cu", "numbers.cu"] {
+    for file in [
+        "memory.cu",
+        "loops.cu",
+        "constant_loops.cu",
+        "numbers.cu",
+        "half.cu",
+        "matrices.cu",
+        "together.cu",
+    ] {
         let text = std::fs::read_to_string(folder.join(file)).expect("our own fixture");
         let settings = Settings {
             gpu: Some("a100-sxm4-40gb".to_owned()),

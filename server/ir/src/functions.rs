@@ -63,6 +63,8 @@ pub enum Function {
     Load,
     /// A store through the address that its first argument gives of its second.
     Store,
+    /// The copy that its argument is, from device memory into shared memory without a register in between.
+    CopyPastRegisters,
     /// An access through the address that its first argument gives, by the whole warp or block: which lane
     /// touches what is the library's affair.
     Tile {

@@ -4,6 +4,7 @@
 //! rest goes on.
 
 mod controls;
+mod fragment;
 mod functions;
 mod kernel;
 mod launch;
@@ -19,6 +20,7 @@ mod unit;
 mod walk;
 
 pub use controls::{Control, Controls};
+pub use fragment::{Fragment, Matrix};
 pub use functions::{Bits, Function, MathClass, known as known_function};
 pub use kernel::{
     AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel, LOADED,

@@ -450,7 +450,7 @@ impl Maker<'_> {
                     latency::PLAIN
                 };
                 let order = match inst.op {
-                    Op::System | Op::Tensor => Order::Barrier,
+                    Op::System | Op::Fixed(..) => Order::Barrier,
                     _ => Order::Free,
                 };
                 self.step(made, read, [copies, 0], wait, order);

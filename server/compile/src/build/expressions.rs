@@ -618,7 +618,33 @@ impl Builder<'_> {
             }
             out.push(v);
         }
+        self.pair(&out);
         out
+    }
+
+    /// Notes the values that one operation makes of two lanes of half precision.
+    pub(super) fn pair(&mut self, lanes: &Value) {
+        for pair in lanes.chunks_exact(2) {
+            let (first, second) = (self.graph.inst(pair[0]), self.graph.inst(pair[1]));
+            let paired = matches!(
+                first.op,
+                Op::Add
+                    | Op::Sub
+                    | Op::Mul
+                    | Op::Fma
+                    | Op::Neg
+                    | Op::Min(_)
+                    | Op::Max(_)
+                    | Op::Resize
+            );
+            if paired
+                && first.op == second.op
+                && (first.ty, second.ty) == (Ty::F16, Ty::F16)
+                && pair[0] < pair[1]
+            {
+                self.graph.pairs.insert(pair[1], pair[0]);
+            }
+        }
     }
 
     fn pointers(&mut self, op: BinaryOp, a: &Value, left: &Type, b: &Value, right: &Type) -> Value {

@@ -1,7 +1,7 @@
 //! Calls of functions that every kernel may call.
 
 use smallvec::smallvec;
-use warplens_ir::{Bits, Expr, Function, MathClass, Type};
+use warplens_ir::{Bits, Expr, Fragment, Function, MathClass, Type};
 
 use super::expressions::{element, is_signed};
 use super::memory::Place;
@@ -31,8 +31,21 @@ impl Builder<'_> {
                 return Value::new();
             }
             Function::Atomic(name) => return self.atomic(name, arguments, ty),
+            Function::CopyPastRegisters => {
+                if let Some(copy) = arguments.first() {
+                    self.copy(copy);
+                }
+                return Value::new();
+            }
             Function::Tile { store } => {
                 let place = arguments.first().map(|pointer| self.pointed_at(pointer));
+                if let Some(fragment) = arguments[1..]
+                    .iter()
+                    .find_map(|argument| Fragment::of(&argument.ty))
+                {
+                    self.matrix_access(*store, fragment, place, &arguments[1..]);
+                    return self.nothing(ty);
+                }
                 for argument in arguments.iter().skip(1) {
                     self.value(argument);
                 }
@@ -218,14 +231,18 @@ impl Builder<'_> {
         let made = machine(&element_ty);
         let lanes = scalars(ty).len();
         if class == MathClass::Tensor {
-            let args = values.iter().filter_map(|v| v.first().copied()).collect();
-            self.push(Op::Tensor, Ty::F32, args);
+            self.product(name, arguments);
             return self.nothing(ty);
         }
         let mut out = Value::new();
+        // A vector of scalars: each lane is made of its own.
+        let gathered = class == MathClass::Convert && lanes > 1 && values.len() == lanes;
         for lane in 0..lanes.max(1) {
             let mut args = Args::new();
-            for (value, argument) in values.iter().zip(arguments) {
+            for (number, (value, argument)) in values.iter().zip(arguments).enumerate() {
+                if gathered && number != lane {
+                    continue;
+                }
                 let Some(&v) = value.get(lane).or(value.first()) else {
                     continue;
                 };
@@ -246,6 +263,7 @@ impl Builder<'_> {
                 return Value::new();
             }
         }
+        self.pair(&out);
         out
     }
 

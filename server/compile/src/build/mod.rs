@@ -11,6 +11,7 @@ mod fold;
 mod functions;
 mod kept;
 mod loops;
+mod matrices;
 mod memory;
 mod places;
 mod tally;

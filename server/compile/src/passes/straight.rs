@@ -67,7 +67,7 @@ fn side(graph: &Graph, way: B, backend: Backend) -> Option<(B, usize)> {
             | Op::Shuffle
             | Op::Vote
             | Op::Atomic(..)
-            | Op::Tensor
+            | Op::Fixed(..)
             | Op::Texture
             | Op::Math(_)
             | Op::Div(_)

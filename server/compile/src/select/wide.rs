@@ -1,6 +1,6 @@
 //! Loads of neighbouring words that are one instruction.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use warplens_ir::Storage;
 
@@ -64,6 +64,27 @@ impl Selector<'_> {
                     }
                     at += words;
                 }
+            }
+        }
+    }
+
+    /// What is done to both halves of a pair is one instruction.
+    pub(super) fn halves(&mut self) {
+        let graph = self.graph;
+        if graph.pairs.is_empty() {
+            return;
+        }
+        for block in &graph.blocks {
+            let mut before = FxHashSet::default();
+            for &v in &block.code {
+                if let Some(&first) = graph.pairs.get(&v)
+                    && before.contains(&first)
+                    && graph.op(first) == graph.op(v)
+                {
+                    self.pieces.insert(first, SmallVec::from_slice(&[first, v]));
+                    self.brought.insert(v);
+                }
+                before.insert(v);
             }
         }
     }

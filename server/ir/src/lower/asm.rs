@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use warplens_syntax::Node;
 
+use super::library::asynchronous;
 use super::split::deref;
 use super::{Lowering, Source, parts, text_of};
 use crate::functions::{Function, MathClass};
@@ -196,7 +197,7 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
                 ty: Type::Pointer(Arc::new(piece.clone()), AddressSpace::Shared),
                 site,
             };
-            Some(Expr {
+            Some(asynchronous(Expr {
                 kind: ExprKind::Assign(
                     None,
                     Box::new(deref(to, site)),
@@ -204,7 +205,7 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
                 ),
                 ty: piece,
                 site,
-            })
+            }))
         }
         "mma" | "wmma" | "wgmma" => Some(call(
             Function::Math(MathClass::Tensor, base.into()),

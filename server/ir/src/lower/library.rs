@@ -9,12 +9,13 @@ use warplens_syntax::Node;
 
 use super::split::{deref, list};
 use super::{Lowering, Source, parts, text_of};
+use crate::fragment::Fragment;
 use crate::functions::{self, Function, MathClass};
 use crate::kernel::{BinaryOp, Builtin, Expr, ExprKind, Stmt, StmtKind};
 use crate::types::{Bound, Struct};
 use crate::{AddressSpace, Site, Type};
 
-/// Elements of a matrix fragment that a lane holds.
+/// Elements of a matrix fragment that a lane holds where its template's arguments are not known.
 const FRAGMENT: u64 = 8;
 
 /// Types by name.
@@ -159,6 +160,19 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
     }
 }
 
+/// A copy into shared memory of 4, 8 or 16 bytes, which passes the registers by.
+pub(super) fn asynchronous(copy: Expr) -> Expr {
+    if !matches!(copy.kind, ExprKind::Assign(None, ..)) || !matches!(copy.ty.size(), 4 | 8 | 16) {
+        return copy;
+    }
+    let site = copy.site;
+    Expr {
+        kind: ExprKind::Call(Function::CopyPastRegisters, vec![copy]),
+        ty: Type::Void,
+        site,
+    }
+}
+
 /// CUB's operators on numbers and pairs that are no templates, with their namespace: `cub::Sum`.
 pub(super) fn cub_operator(name: &str) -> Option<Type> {
     let last = name
@@ -217,10 +231,21 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
         },
         "surface" => Type::Library("texture".into()),
         // A lane's part of a matrix: registers that are subscripted.
-        "fragment" => fields(vec![(
-            "x",
-            Type::Array(Arc::new(Type::FLOAT), Some(FRAGMENT)),
-        )]),
+        "fragment" => {
+            let spelled = super::templates::spell_instance(name, arguments);
+            let held =
+                Fragment::spelled(&spelled).map_or(FRAGMENT, |fragment| u64::from(fragment.held()));
+            let element = ty(4)
+                .filter(|ty| ty.is_int() || ty.is_float())
+                .unwrap_or(Type::FLOAT);
+            let held = Type::Array(Arc::new(element), Some(held));
+            Type::Struct(Arc::new(Struct::new(
+                &spelled,
+                vec![("x".to_owned(), held)],
+                false,
+                1,
+            )))
+        }
         "barrier" | "pipeline" | "pipeline_shared_state" | "atomic_ref" | "atomic" => {
             if name == "atomic" || name == "atomic_ref" {
                 Type::Library(format!("atomic {}", super::templates::spell_type(&ty(0)?)).into())
@@ -410,6 +435,7 @@ pub(super) fn value(name: &str) -> Option<(ExprKind, Type)> {
                 if single { Type::FLOAT } else { Type::DOUBLE },
             ))
         }
+        "mem_col_major" | "col_major" => int(1),
         // Orders, scopes, modes and flags of the toolkit: their values change no cost.
         _ if name.starts_with("memory_order")
             || name.starts_with("thread_scope")
@@ -425,7 +451,6 @@ pub(super) fn value(name: &str) -> Option<(ExprKind, Type)> {
             || name.starts_with("__ATOMIC_")
             || name.starts_with("__MEMORY_SCOPE")
             || name.starts_with("mem_row_major")
-            || name.starts_with("mem_col_major")
             || ["__NV_", "__HIP_"].iter().any(|vendor| {
                 name.strip_prefix(vendor).is_some_and(|mode| {
                     ["E", "SATFINITE", "NOSAT"]
@@ -436,7 +461,6 @@ pub(super) fn value(name: &str) -> Option<(ExprKind, Type)> {
             || matches!(
                 name,
                 "row_major"
-                    | "col_major"
                     | "stdout"
                     | "stderr"
                     | "piecewise_construct"
@@ -581,9 +605,12 @@ impl Lowering<'_> {
 
     pub(super) fn library_member(&mut self, base: &Expr, name: &str, site: Site) -> Option<Expr> {
         match &base.ty {
-            Type::Struct(structure) if structure.name == "fragment" && name == "num_elements" => {
+            Type::Struct(structure)
+                if structure.name.starts_with("fragment<") && name == "num_elements" =>
+            {
+                let held = Fragment::of(&base.ty).map_or(FRAGMENT, |of| u64::from(of.held()));
                 Some(Expr {
-                    kind: ExprKind::Int(FRAGMENT as i64),
+                    kind: ExprKind::Int(held as i64),
                     ty: Type::INT,
                     site,
                 })
@@ -922,7 +949,8 @@ impl Lowering<'_> {
                 return Some(self.tile(true, &arguments[0], &arguments[1..], site));
             }
             "__pipeline_memcpy_async" if arguments.len() >= 3 => {
-                return Some(self.copied(&arguments[0], &arguments[1], &arguments[2], site));
+                let copy = self.copied(&arguments[0], &arguments[1], &arguments[2], site);
+                return Some(asynchronous(copy));
             }
             "memcpy_async" if arguments.len() >= 3 => {
                 // With a group first the threads share the copy: who copies what is the library's affair.
@@ -931,7 +959,8 @@ impl Lowering<'_> {
                     let store = self.tile(true, &arguments[1], &arguments[3..], site);
                     return Some(list(&Type::Void, vec![load, store], site));
                 }
-                return Some(self.copied(&arguments[0], &arguments[1], &arguments[2], site));
+                let copy = self.copied(&arguments[0], &arguments[1], &arguments[2], site);
+                return Some(asynchronous(copy));
             }
             "async_work_group_copy" | "async_work_group_strided_copy" if arguments.len() >= 3 => {
                 let load = self.tile(false, &arguments[1], &[], site);
@@ -942,8 +971,10 @@ impl Lowering<'_> {
                 });
             }
             "load_matrix_sync" if arguments.len() >= 2 => {
-                let loaded = self.tile(false, &arguments[1], &arguments[2..], site);
-                return Some(list(&Type::Void, vec![arguments[0].clone(), loaded], site));
+                // What is held of the matrix says how the lanes share the access.
+                let mut others = arguments[2..].to_vec();
+                others.push(arguments[0].clone());
+                return Some(self.tile(false, &arguments[1], &others, site));
             }
             "store_matrix_sync" if arguments.len() >= 3 => {
                 return Some(self.tile(true, &arguments[0], &arguments[1..], site));
