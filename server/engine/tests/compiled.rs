@@ -395,7 +395,13 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled");
     let mut wrong = Vec::new();
     let mut kernels = 0;
-    for file in ["memory.cu", "loops.cu", "constant_loops.cu", "numbers.cu"] {
+    for file in [
+        "memory.cu",
+        "shared.cu",
+        "loops.cu",
+        "constant_loops.cu",
+        "numbers.cu",
+    ] {
         let text = std::fs::read_to_string(folder.join(file)).expect("our own fixture");
         let settings = Settings {
             gpu: Some("a100-sxm4-40gb".to_owned()),
