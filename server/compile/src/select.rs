@@ -92,6 +92,10 @@ struct Selector<'a> {
     wide: FxHashSet<u64>,
     /// Loads that come with another.
     brought: FxHashSet<V>,
+    /// Stores that others do on the way, by those.
+    written: FxHashMap<V, SmallVec<[V; 2]>>,
+    /// Where arrays of shared memory begin.
+    layout: FxHashMap<VarId, i64>,
     /// The parts of wide loads.
     pieces: FxHashMap<V, SmallVec<[V; 2]>>,
 }
@@ -166,6 +170,8 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
         made: FxHashSet::default(),
         wide: FxHashSet::default(),
         brought: FxHashSet::default(),
+        written: FxHashMap::default(),
+        layout: wide::layout(kernel),
         pieces: FxHashMap::default(),
     };
     selector.fuse();
@@ -353,6 +359,35 @@ impl Selector<'_> {
         self.code.push(Instruction::new(class, count, site));
     }
 
+    /// The recipe of a division or of a function of the library.
+    fn called(&self, v: V) -> Option<u16> {
+        let graph = self.graph;
+        let inst = graph.inst(v);
+        match inst.op {
+            Op::Math(number) => Some(number),
+            Op::Div(_) | Op::Rem(_) if inst.ty.is_float() => {
+                let one = graph.float(inst.args[0]) == Some(1.0);
+                let name = if one { "recip" } else { "div" };
+                Some(recipes::index(name, inst.ty, name, self.options.fast_math))
+            }
+            Op::Div(signed) | Op::Rem(signed) => {
+                let by = graph.int(inst.args[1]);
+                let rem = matches!(inst.op, Op::Rem(_));
+                Some(recipes::division(rem, inst.ty, signed, by))
+            }
+            _ => None,
+        }
+    }
+
+    /// True for a call with a slow path: the code around it is not one stretch.
+    fn branches_off(&self, v: V) -> bool {
+        self.called(v).is_some_and(|number| {
+            let recipe = recipes::recipe(self.options.target, number);
+            let mut all = recipe.in_place.iter().chain(&recipe.once);
+            all.any(|(class, _)| *class == Class::Bra)
+        })
+    }
+
     fn recipe(&mut self, v: V, number: u16) {
         let recipe: &Recipe = recipes::recipe(self.options.target, number);
         let site = self.graph.inst(v).site;
@@ -454,19 +489,10 @@ impl Selector<'_> {
             Op::Neg => self.emit(v, Class::Iadd3, words),
             Op::Mul => self.emit(v, Class::Imad, if wide { 4 } else { 1 }),
             Op::MulHigh => self.emit(v, Class::Imad, 1),
-            Op::Div(signed) | Op::Rem(signed) => {
-                let rem = matches!(inst.op, Op::Rem(_));
-                let number = if inst.ty.is_float() {
-                    let one = graph.float(inst.args[0]) == Some(1.0);
-                    let name = if one { "recip" } else { "div" };
-                    recipes::index(name, inst.ty, name, self.options.fast_math)
-                } else {
-                    let by = graph.int(inst.args[1]);
-                    recipes::division(rem, inst.ty, signed, by)
-                };
+            Op::Div(_) | Op::Rem(_) | Op::Math(_) => {
+                let number = self.called(v).expect("one has a recipe");
                 self.recipe(v, number);
             }
-            Op::Math(number) => self.recipe(v, number),
             Op::Shl | Op::Shr(_) => self.emit(v, Class::Shf, words),
             Op::And | Op::Or | Op::Xor | Op::Not => self.emit(v, Class::Lop3, words),
             Op::Min(_) | Op::Max(_) => match inst.ty {
@@ -543,8 +569,19 @@ impl Selector<'_> {
                     Space::Local => Class::Stl,
                     _ => Class::Stg,
                 };
-                self.stored_constants(v);
+                let others = self.written.remove(&v).unwrap_or_default();
+                for &store in others.iter().chain(&[v]) {
+                    self.stored_constants(store);
+                }
+                let mut uses = SmallVec::<[V; 4]>::new();
+                for store in others {
+                    self.registers(store, &mut uses);
+                    self.load_operands(store, &mut uses);
+                }
                 self.emit(v, class, 1);
+                let last = self.code.last_mut().expect("the store");
+                uses.retain(|of| !last.uses.contains(of));
+                last.uses.extend(uses);
             }
             Op::Atomic(space, update) => {
                 self.stored_constants(v);

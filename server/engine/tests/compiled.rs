@@ -420,6 +420,7 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
     let mut kernels = 0;
     for file in [
         "memory.cu",
+        "shared.cu",
         "loops.cu",
         "constant_loops.cu",
         "numbers.cu",
