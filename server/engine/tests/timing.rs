@@ -179,7 +179,7 @@ fn long_kernels_are_simulated_to_their_end_in_few_instructions() {
                 let (taken, name) = (begun.elapsed(), &kernel.analysis.facts.name);
                 let of = |quantity: &str| estimate.detail[quantity];
                 let simulated = of("simulated_instructions");
-                println!(
+                eprintln!(
                     "{name} on {gpu}: {taken:?}, {simulated} of {}",
                     of("wave_instructions")
                 );

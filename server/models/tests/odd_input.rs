@@ -4,7 +4,6 @@ mod common;
 
 use common::{Kernel, Target, compute, fp32, input, int, repeat, touch};
 use warplens_analysis::facts::{KernelFacts, Mix, Node, Op};
-use warplens_hardware::Profile;
 use warplens_models::{Estimate, Input, ModelId, estimate};
 
 const GPUS: [&str; 4] = ["geforce-8800-gtx", "gtx-280", "a100-sxm4-40gb", "mi210"];
@@ -151,13 +150,21 @@ fn who_lacks_a_figure_says_so_and_the_others_answer() {
         &[],
         1,
     )]);
-    let lacking = |facts: &KernelFacts, gpu: &str, take: &dyn Fn(&mut Profile), model, named| {
-        let target = Target::new(gpu);
-        let mut profile = (*target.profile).clone();
-        take(&mut profile);
-        let occupancy = target.occupancy(facts);
+    let mut profile = (*Target::new("gtx-280").profile).clone();
+    profile.departure_del_uncoal = None;
+    let no_doubles = Target::new("geforce-8800-gtx");
+    for (facts, profile, model, named) in [
+        (
+            &streaming(10.0).facts,
+            &profile,
+            ModelId::MwpCwp,
+            "departure delays",
+        ),
+        (&doubles.facts, &*no_doubles.profile, ModelId::Trace, "fp64"),
+    ] {
+        let occupancy = no_doubles.occupancy(facts);
         for other in ModelId::ALL {
-            let estimate = estimate(other, &input(facts, &profile, &occupancy, &[]));
+            let estimate = estimate(other, &input(facts, profile, &occupancy, &[]));
             sound(other, &estimate);
             if other == model {
                 let why = estimate.why.expect("a reason");
@@ -172,20 +179,5 @@ fn who_lacks_a_figure_says_so_and_the_others_answer() {
                 );
             }
         }
-    };
-    let streaming = streaming(10.0).facts;
-    lacking(
-        &streaming,
-        "gtx-280",
-        &|profile| profile.departure_del_uncoal = None,
-        ModelId::MwpCwp,
-        "departure delays",
-    );
-    // The 8800 GTX has no double precision: what a model does with it is its own affair, as long as it says so.
-    for model in ModelId::ALL {
-        sound(
-            model,
-            &Target::new("geforce-8800-gtx").estimate(model, &doubles.facts),
-        );
     }
 }

@@ -491,7 +491,7 @@ fn a_run_under_way_stops_soon_after_nobody_waits() {
         }
         other.join().expect("no panic").elapsed()
     });
-    println!("stopped after {since:?}; a whole answer took {longest:?}");
+    eprintln!("stopped after {since:?}; a whole answer took {longest:?}");
     assert!(since.as_millis() < 100, "{since:?}");
 }
 
