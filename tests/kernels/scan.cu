@@ -58,12 +58,13 @@ __global__ void scan_div(const float* __restrict__ in, float* __restrict__ out) 
   out[first + t + threads] = sums[t + threads];
 }
 
-// Leaves one word free after every 2^LOG_BANKS, as many as the target has banks, so that elements a power of
-// two apart fall into different ones: 16 before compute capability 2.0, 32 since.
-#ifndef LOG_BANKS
-#define LOG_BANKS 5
+// Leaves one word free after every 32, so that elements a power of two apart fall into different
+// banks. LOG_BANKS is for GPUs with another number of banks: 4 before compute capability 2.0.
+#ifdef LOG_BANKS
+#define PADDED(i) ((i) + ((i) >> LOG_BANKS))
+#else
+#define PADDED(i) ((i) + (i) / 32)
 #endif
-#define PADDED(i) ((i) + (i) / (1 << LOG_BANKS))
 
 // warplens: block=256 grid=2048 dynamic_shared=2112
 __global__ void scan_div_b(const float* __restrict__ in, float* __restrict__ out) {
