@@ -3,7 +3,6 @@
 mod bad_input;
 mod command_line;
 mod facts;
-mod models;
 mod schemas;
 mod understood;
 mod work_flow;

@@ -57,25 +57,6 @@ fn a_graph_is_of_one_kernel_on_one_gpu() {
 }
 
 #[test]
-fn a_graph_of_thousands_of_nodes_is_drawn() {
-    let lines: Vec<String> = (0..1500)
-        .map(|line| {
-            format!("    out[i + {line} * n] += in[i] * {line}.5f;\n    __syncthreads();\n")
-        })
-        .collect();
-    let lines = lines.concat();
-    let text = format!(
-        "__global__ void long_one(float *out, const float *in, int n) {{\n    int i = threadIdx.x;\n{lines}}}\n"
-    );
-    let folder = Folder::with("k.cu", text);
-    folder.estimate(&["--graph", "long.svg"]);
-    let svg = std::fs::read_to_string(folder.path().join("long.svg")).expect("written");
-    assert!(svg.ends_with("</svg>\n"));
-    assert!(svg.len() < 20_000_000, "{} bytes", svg.len());
-    assert!(!svg.contains("NaN"));
-}
-
-#[test]
 fn contents_decide_how_long_rows_are() {
     let folder = Folder::with("k.cu", ROWS);
     folder.write("start.bin", starts(129, 6));
