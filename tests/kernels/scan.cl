@@ -1,5 +1,5 @@
 // The OpenCL twin of scan.cu. The host gives the last argument its size: 2 floats for each work-item
-// of a group, and for scan_div_b and scan_init_b one more for every 32 floats.
+// of a group, and for scan_div_b and scan_init_b one more for every 32 floats (2^LOG_BANKS where that is given).
 
 // Work-item t owns element 2t + 1 throughout.
 // warplens: block=256 grid=2048 dynamic_shared=2048
@@ -54,8 +54,12 @@ __kernel void scan_div(__global const float *restrict in, __global float *restri
   out[first + t + threads] = sums[t + threads];
 }
 
-// Leaves one word free after every 32.
+// Leaves one word free after every 32, or as many as LOG_BANKS says.
+#ifdef LOG_BANKS
+#define PADDED(i) ((i) + ((i) >> LOG_BANKS))
+#else
 #define PADDED(i) ((i) + (i) / 32)
+#endif
 
 // warplens: block=256 grid=2048 dynamic_shared=2112
 __kernel void scan_div_b(__global const float *restrict in, __global float *restrict out,

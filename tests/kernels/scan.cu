@@ -59,8 +59,12 @@ __global__ void scan_div(const float* __restrict__ in, float* __restrict__ out) 
 }
 
 // Leaves one word free after every 32, so that elements a power of two apart fall into different
-// banks.
+// banks. LOG_BANKS is for GPUs with another number of banks: 4 before compute capability 2.0.
+#ifdef LOG_BANKS
+#define PADDED(i) ((i) + ((i) >> LOG_BANKS))
+#else
 #define PADDED(i) ((i) + (i) / 32)
+#endif
 
 // warplens: block=256 grid=2048 dynamic_shared=2112
 __global__ void scan_div_b(const float* __restrict__ in, float* __restrict__ out) {

@@ -19,6 +19,7 @@ struct Launched<'a> {
     gpu: &'a str,
     launch: LaunchValues,
     contents: BTreeMap<String, Arc<[u8]>>,
+    settings: Settings,
     /// Text of the file that is put in place of other text.
     edit: Option<(&'a str, &'a str)>,
 }
@@ -31,6 +32,7 @@ impl<'a> Launched<'a> {
             gpu,
             launch: LaunchValues::default(),
             contents: BTreeMap::new(),
+            settings: Settings::default(),
             edit: None,
         }
     }
@@ -43,6 +45,13 @@ impl<'a> Launched<'a> {
 
     fn edited(mut self, from: &'a str, to: &'a str) -> Self {
         self.edit = Some((from, to));
+        self
+    }
+
+    /// With `-D NAME=VALUE`.
+    fn defined(mut self, name: &str, value: &str) -> Self {
+        let defines = &mut self.settings.defines;
+        defines.insert(name.to_owned(), value.to_owned());
         self
     }
 
@@ -73,7 +82,7 @@ impl<'a> Launched<'a> {
             .estimate(
                 &Document::new(&text, Language::Cuda),
                 &path,
-                &Settings::default(),
+                &self.settings,
                 &overrides,
                 &[self.gpu.to_owned()],
                 &[],
@@ -150,12 +159,11 @@ fn wider_tiles_are_faster_and_no_tile_is_slowest() {
 
 #[test]
 fn padding_helps_the_scan_whose_warps_agree_and_no_other() {
-    // Baghsorkhi et al. 2010, Figure 9. Their GPU has 16 banks: a word free after every 16, where the file has one
-    // after 32 for later GPUs.
+    // Baghsorkhi et al. 2010, Figure 9. Their GPU has 16 banks.
     for block in [64, 128, 256] {
         let scan = |kernel, words: u64| {
             Launched::new(GTX, "scan.cu", kernel)
-                .edited("((i) + (i) / 32)", "((i) + ((i) >> 4))")
+                .defined("LOG_BANKS", "4")
                 .blocks([(1 << 19) / block, 1, 1], [block, 1, 1])
                 .shared(4 * words)
                 .cycles("wfg")

@@ -144,3 +144,47 @@ fn the_kernel_of_table_2_without_its_conflicts() {
         assert!(error.abs() <= most, "{warps}: {error:.3}");
     }
 }
+
+/// Loops in loops and many warps: what the engine extrapolates, so that an answer stays a matter of milliseconds.
+#[test]
+fn long_kernels_are_simulated_to_their_end_in_few_instructions() {
+    for (file, gpus) in [
+        ("matmul.cu", &["gtx-280"][..]),
+        ("n_body.cu", &["gtx-280", "a100-sxm4-40gb"]),
+        ("hopping.cu", &["gtx-280"]),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+        let text = std::fs::read_to_string(path.join(file)).expect("one of our kernels");
+        for gpu in gpus {
+            let settings = Settings {
+                gpu: Some((*gpu).to_owned()),
+                ..Settings::default()
+            };
+            let analysed = Engine::new(Profiles::builtin())
+                .analyze(
+                    &Document::new(&text, Language::Cuda),
+                    &path.join(file),
+                    &settings,
+                    &Overrides::default(),
+                    &Cancel::default(),
+                )
+                .expect("not cancelled");
+            for kernel in &analysed.kernels {
+                let begun = std::time::Instant::now();
+                let estimate = kernel
+                    .analysis
+                    .estimate_by(ModelId::Timing, &Cancel::default())
+                    .expect("not cancelled");
+                let (taken, name) = (begun.elapsed(), &kernel.analysis.facts.name);
+                let of = |quantity: &str| estimate.detail[quantity];
+                let simulated = of("simulated_instructions");
+                eprintln!(
+                    "{name} on {gpu}: {taken:?}, {simulated} of {}",
+                    of("wave_instructions")
+                );
+                assert_eq!(of("simulated_to_the_end"), 1.0, "{name} on {gpu}");
+                assert!(simulated < 100_000.0, "{name} on {gpu}: {simulated}");
+            }
+        }
+    }
+}

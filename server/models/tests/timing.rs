@@ -2,8 +2,8 @@
 
 mod common;
 
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use common::{Kernel, Target, branch, compute, fp32, input, int, repeat, touch};
 use warplens_analysis::facts::{Mix, Node, Op, Pattern, Stride};
@@ -332,6 +332,70 @@ fn a_steady_loop_is_as_long_as_all_its_iterations() {
     }
 }
 
+/// A tile fetched, a barrier, a loop over the tile, a barrier; nodes of one iteration of the outer loop with the inner
+/// loop as it is or written out.
+fn tile(kernel: &mut Kernel, inner: usize, written: bool) -> Vec<Node> {
+    let load = kernel.global(Op::Load, 4.0, 4.0, 32, 1);
+    let store = kernel.shared(Op::Store, 1.0, 1.0, 2);
+    let read = kernel.shared(Op::Load, 2.0, 1.0, 4);
+    let body = vec![touch(read, &[]), int(0.3, 4), fp32(2.0, &[read], 4)];
+    let mut nodes = vec![
+        int(2.0, 1),
+        touch(load, &[]),
+        touch(store, &[load]),
+        Node::Barrier { line: 3 },
+    ];
+    if written {
+        let length = body.len() * inner;
+        nodes.extend(body.into_iter().cycle().take(length));
+    } else {
+        nodes.push(repeat(inner as f64, body, 4));
+    }
+    nodes.push(Node::Barrier { line: 5 });
+    nodes
+}
+
+#[test]
+fn nested_loops_are_as_long_as_all_their_iterations() {
+    for (gpu, warps, inner, outer) in [
+        ("gtx-280", 1, 40, 48),
+        ("gtx-280", 8, 40, 48),
+        ("gtx-280", 8, 24, 60),
+        ("a100-sxm4-40gb", 8, 40, 48),
+        ("a100-sxm4-40gb", 16, 24, 40),
+        ("a100-sxm4-40gb", 32, 20, 25),
+    ] {
+        let target = Target::new(gpu);
+        let blocks = u64::from(target.profile.sms);
+        let make = |written| {
+            let mut kernel = Kernel::new([blocks, 1, 1], [32 * warps, 1, 1]);
+            let nodes = tile(&mut kernel, inner, written);
+            if written {
+                let length = nodes.len() * outer;
+                let all = nodes.into_iter().cycle().take(length).collect();
+                kernel.flow(vec![repeat(1.0, all, 1)])
+            } else {
+                kernel.flow(vec![repeat(outer as f64, nodes, 1)])
+            }
+        };
+        let estimate = |written| target.estimate(ModelId::Timing, &make(written).facts);
+        let (looped, written) = (estimate(false), estimate(true));
+        assert_eq!(written.detail["simulated_to_the_end"], 1.0, "{gpu} {warps}");
+        let (short, long) = (looped.cycles.unwrap(), written.cycles.unwrap());
+        assert!(
+            (short - long).abs() <= 0.01 * long,
+            "{gpu} {warps}: {short} {long}"
+        );
+        let simulated = |of: &Estimate| of.detail["simulated_instructions"];
+        assert!(
+            simulated(&looped) < 0.4 * simulated(&written),
+            "{gpu} {warps}: {} {}",
+            simulated(&looped),
+            simulated(&written)
+        );
+    }
+}
+
 #[test]
 fn the_scoreboards_policy_moves_the_result_a_little() {
     // Addresses, a load and a sum by 16 warps in two blocks.
@@ -394,6 +458,41 @@ fn who_no_longer_asks_gets_no_answer_and_nobody_waits_long() {
     assert_eq!(estimate.cycles, None);
     assert!(estimate.why.is_some());
     assert!(begun.elapsed().as_millis() < 100, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_run_under_way_stops_soon_after_nobody_waits() {
+    let target = Target::new("a100-sxm4-40gb");
+    // Straight code has nothing to skip: 64 warps run to where a run is cut off.
+    let kernel = Kernel::new([432, 1, 1], [512, 1, 1]);
+    let kernel = kernel.flow((0..4000).map(|line| fp32(8.0, &[], line)).collect());
+    let occupancy = target.occupancy(&kernel.facts);
+    let cancel = AtomicBool::new(false);
+    let input = Input {
+        cancel: Some(&cancel),
+        ..input(&kernel.facts, &target.profile, &occupancy, &[])
+    };
+    let mut longest = Duration::ZERO;
+    let since = std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(3));
+            cancel.store(true, Ordering::Relaxed);
+            Instant::now()
+        });
+        loop {
+            let begun = Instant::now();
+            if warplens_models::estimate(ModelId::Timing, &input)
+                .cycles
+                .is_none()
+            {
+                break;
+            }
+            longest = longest.max(begun.elapsed());
+        }
+        other.join().expect("no panic").elapsed()
+    });
+    eprintln!("stopped after {since:?}; a whole answer took {longest:?}");
+    assert!(since.as_millis() < 100, "{since:?}");
 }
 
 #[test]

@@ -13,10 +13,16 @@ use crate::Bottleneck;
 const MOST_STEPS: u64 = 200_000;
 
 /// Steps between two looks at whether anybody still waits for the answer.
-const STEPS_BETWEEN_LOOKS: u64 = 2048;
+const STEPS_BETWEEN_LOOKS: u64 = 512;
 
-/// Iterations whose mean cost is compared with that of as many before.
+/// Most iterations that a window has at first: their mean cost is compared with that of as many before.
 const WINDOW: u64 = 8;
+
+/// Instructions of all warps that are enough for a window: of long iterations it has fewer.
+const ENOUGH_INSTRUCTIONS: f64 = 2048.0;
+
+/// Comparisons after which windows are made twice as long: what goes up and down evens out in longer ones.
+const PATIENCE: u32 = 4;
 
 /// Two windows that differ by no more are the loop's steady state.
 const STEADY: f64 = 0.005;
@@ -61,8 +67,14 @@ const PARTS: usize = 6;
 /// What is known of a loop's iterations, by one warp's.
 #[derive(Debug, Clone)]
 struct Watch {
-    /// Iterations that had ended at the last mark.
-    ended: u64,
+    /// Iterations of a window.
+    window: u64,
+    /// How many have ended where the next window does.
+    due: u64,
+    /// Comparisons that failed with windows of this length.
+    failed: u32,
+    /// Cycles of an iteration in the steady state that was found last: an inner loop is entered again and again.
+    known: Option<f64>,
     /// A window before the last mark, where it was watched then.
     before: Option<Ledger>,
     last: Ledger,
@@ -84,6 +96,8 @@ struct Engine<'m> {
     warps: Vec<Warp>,
     /// Each warp's next instruction; none while it waits at a barrier or is done.
     next: Vec<Option<Instruction>>,
+    /// When its operands and its warp allow that, infinite where there is none: what most warps are passed over by.
+    ready: Vec<f64>,
     state: Vec<State>,
     schedulers: Vec<Scheduler>,
     units_free: f64,
@@ -149,6 +163,7 @@ pub(crate) fn run(
         machine,
         program,
         next: vec![None; warps.len()],
+        ready: vec![f64::INFINITY; warps.len()],
         state: vec![State::Running; warps.len()],
         warps,
         schedulers: vec![Scheduler::default(); machine.schedulers],
@@ -203,29 +218,37 @@ pub(crate) fn run(
 impl Engine<'_> {
     /// The warp that can issue first, when, and what it waits for until then. Of several the policy says which.
     fn choose(&self) -> Option<(usize, f64, Ready)> {
-        let mut best: Option<(usize, f64)> = None;
+        let mut best: Option<usize> = None;
+        let mut soonest = f64::INFINITY;
         let count = self.warps.len();
-        // One turn more than warps, for the greedy one stands in two places; nobody loses by that.
-        for turn in 0..=count {
-            let warp = match self.policy {
-                Policy::InTurn => (self.last + 1 + turn) % count,
-                Policy::Greedy if turn == 0 => self.last,
-                Policy::Oldest | Policy::Greedy => turn.max(1) - 1,
-            };
+        let free = self.schedulers.iter().map(|scheduler| scheduler.free);
+        // Nothing issues before this, so whoever can then needs no comparison with those who are asked later.
+        let at_once = free.fold(f64::INFINITY, f64::min).max(self.now);
+        let first = match self.policy {
+            Policy::InTurn => (self.last + 1) % count.max(1),
+            Policy::Oldest | Policy::Greedy => 0,
+        };
+        // The greedy one stands in two places; nobody loses by that.
+        let again = (self.policy == Policy::Greedy).then_some(self.last);
+        for warp in again.into_iter().chain(first..count).chain(0..first) {
+            if soonest <= self.ready[warp] {
+                continue;
+            }
             let Some(instruction) = &self.next[warp] else {
                 continue;
             };
-            let soonest = best.map_or(f64::INFINITY, |(_, at)| at);
-            if soonest <= instruction.ready.at {
-                continue;
-            }
             let at = self.free_at(warp, instruction);
             if at < soonest {
-                best = Some((warp, at));
+                best = Some(warp);
+                soonest = at;
+                if at <= at_once {
+                    break;
+                }
             }
         }
-        let (warp, at) = best?;
-        Some((warp, at, self.cause(warp, self.next[warp].as_ref()?)))
+        let warp = best?;
+        let cause = self.cause(warp, self.next[warp].as_ref()?);
+        Some((warp, soonest, cause))
     }
 
     /// The earliest that an instruction can issue.
@@ -301,6 +324,7 @@ impl Engine<'_> {
         let Some(instruction) = self.next[warp].take() else {
             return;
         };
+        self.ready[warp] = f64::INFINITY;
         self.advance(at, cause, self.warps[warp].divergent > 0);
         self.steps += 1;
         self.simulated += 1.0;
@@ -386,6 +410,7 @@ impl Engine<'_> {
             let barriers = self.machine.barrier.is_some();
             match self.warps[warp].fetch(self.program, barriers, &mut self.steps) {
                 Fetched::Next(instruction) => {
+                    self.ready[warp] = instruction.ready.at;
                     self.next[warp] = Some(instruction);
                     return;
                 }
@@ -444,41 +469,84 @@ impl Engine<'_> {
         self.state.iter().position(|state| *state != State::Done) == Some(warp)
     }
 
-    /// The leader ends an iteration. Where the last two windows cost the same, all warps skip what the loop has left
-    /// but a window: it would go on like that.
+    /// The leader ends an iteration. Where the last two windows cost the same, or the last one what the loop's steady
+    /// state is known to cost, all warps skip what the loop has left but a window: it would go on like that.
     fn watch(&mut self, leader: usize) {
         let depth = self.warps[leader].frames.len() - 1;
         let frame = &self.warps[leader].frames[depth];
-        let (id, ended) = (frame.id, frame.ended);
+        let (id, ended, left) = (frame.id, frame.ended, frame.left);
+        let ledger = &self.ledger;
         if ended == 1 {
-            self.watches[id] = None;
-        }
-        if frame.left < 3.0 * WINDOW as f64 || ended % WINDOW != 0 {
+            let before = self.watches[id].take();
+            // How long an iteration is shows when the second has ended.
+            let window = before.as_ref().map_or(0, |watch| watch.window);
+            self.watches[id] = Some(Watch {
+                window,
+                due: ended + window.max(1),
+                failed: 0,
+                known: before.and_then(|watch| watch.known),
+                before: None,
+                last: ledger.clone(),
+            });
             return;
         }
-        let before = self.watches[id]
-            .take()
-            .filter(|watch| watch.ended + WINDOW == ended);
-        if let Some(Watch {
-            before: Some(before),
-            last,
-            ..
-        }) = &before
-        {
-            let cycles = self.ledger.time - last.time;
-            if (cycles - (last.time - before.time)).abs() <= STEADY * cycles {
-                self.skip(id, depth, before);
-            }
+        let Some(watch) = &mut self.watches[id] else {
+            return;
+        };
+        if ended < watch.due || left <= watch.window as f64 {
+            return;
         }
-        self.watches[id] = Some(Watch {
-            ended,
-            before: before.map(|watch| watch.last),
-            last: self.ledger.clone(),
-        });
+        if watch.window == 0 {
+            let issued = (ledger.instructions - watch.last.instructions).max(1.0);
+            watch.window = ((ENOUGH_INSTRUCTIONS / issued).ceil() as u64).clamp(1, WINDOW);
+            watch.due = ended + watch.window;
+            watch.last = ledger.clone();
+            return;
+        }
+        let window = watch.window;
+        let cycles = ledger.time - watch.last.time;
+        let same = |then: f64| (cycles - then).abs() <= STEADY * cycles;
+        let steady = match &watch.before {
+            Some(before) if same(watch.last.time - before.time) => {
+                Some((before.clone(), 2.0 * window as f64))
+            }
+            _ if watch.known.is_some_and(|known| same(known * window as f64)) => {
+                Some((watch.last.clone(), window as f64))
+            }
+            _ => None,
+        };
+        let last = std::mem::replace(&mut watch.last, ledger.clone());
+        watch.before = Some(last);
+        watch.due = ended + window;
+        if let Some((mark, iterations)) = steady {
+            watch.known = Some((ledger.time - mark.time) / iterations);
+            if self.skip(id, depth, &mark, iterations, window)
+                && let Some(watch) = &mut self.watches[id]
+            {
+                // What is left is not looked at again.
+                watch.due = u64::MAX;
+            }
+            return;
+        }
+        watch.failed += 1;
+        if watch.failed == PATIENCE {
+            watch.failed = 0;
+            watch.window *= 2;
+            watch.due = ended + watch.window;
+            watch.before = None;
+        }
     }
 
-    /// Adds what the last two windows were, as often as all warps have such iterations left.
-    fn skip(&mut self, id: usize, depth: usize, mark: &Ledger) {
+    /// Adds what went on since the mark, which was so many iterations ago, for all iterations that every warp has left
+    /// but the last window's. False where there are none.
+    fn skip(
+        &mut self,
+        id: usize,
+        depth: usize,
+        mark: &Ledger,
+        iterations: f64,
+        window: u64,
+    ) -> bool {
         let mut left = f64::INFINITY;
         for (warp, state) in self.warps.iter().zip(&self.state) {
             if *state == State::Done {
@@ -487,22 +555,22 @@ impl Engine<'_> {
             match warp.frames.get(depth) {
                 Some(frame) if frame.id == id => left = left.min(frame.left),
                 // Some warp is elsewhere: it has not settled.
-                _ => return,
+                _ => return false,
             }
         }
-        let window = 2.0 * WINDOW as f64;
-        let windows = (left / window).floor() - 1.0;
-        if windows < 1.0 || !windows.is_finite() {
-            return;
+        let skipped = (left - window as f64).floor();
+        if skipped < 1.0 || !skipped.is_finite() {
+            return false;
         }
         for (warp, state) in self.warps.iter_mut().zip(&self.state) {
             if *state != State::Done {
-                warp.frames[depth].left -= windows * window;
+                warp.frames[depth].left -= skipped;
             }
         }
+        let times = skipped / iterations;
         let ledger = &mut self.ledger;
         let more = |now: &mut f64, then: f64| {
-            let grown = (*now - then) * windows;
+            let grown = (*now - then) * times;
             *now += grown;
         };
         more(&mut ledger.time, mark.time);
@@ -513,6 +581,7 @@ impl Engine<'_> {
         for (now, then) in ledger.shares.iter_mut().zip(&mark.shares) {
             more(now, *then);
         }
+        true
     }
 }
 
