@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::graph::{B, Graph, Op, V};
 use crate::select::{Code, Instruction};
-use crate::{Class, Options};
+use crate::{Class, Options, Target};
 
 /// Registers that every thread has besides: the stack's address, what the halves of pairs leave unused.
 const FRAME: u32 = 5;
@@ -22,7 +22,7 @@ const CHEAP: u32 = 8;
 const REMAKING: u32 = 9;
 
 /// Blocks of more instructions are not scheduled.
-const LONG: usize = 3000;
+const LONG: usize = 8000;
 
 /// Blocks of fewer instructions are not worth it to note what issuing each would change.
 const MANY: usize = 32;
@@ -41,6 +41,9 @@ enum Order {
     Latency(u32),
     /// What leaves the fewest words alive.
     Fewest,
+    /// The same, and of several what the fewest of those that read it could not go on with yet: a value is made when all
+    /// that it is for can follow.
+    Followed,
     /// As the compiler's front end leaves them.
     AsWritten,
 }
@@ -92,7 +95,7 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
     let mut least = None;
     // Fewer registers let in more warps: as few are taken as nothing is lost by. Where it is said how many warps
     // there are to be, all that this leaves are used.
-    let fewer = steps().filter(|step| !options.occupancy_given && *step < most);
+    let fewer = steps(options.target).filter(|step| !options.occupancy_given && *step < most);
     for step in fewer.chain([most]) {
         let room = step.saturating_sub(FRAME);
         if least.is_none_or(|least| least <= room) {
@@ -119,11 +122,11 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
 }
 
 /// Registers of a thread with which an SM holds another number of warps, from the most warps on.
-fn steps() -> impl Iterator<Item = u32> {
+fn steps(target: Target) -> impl Iterator<Item = u32> {
     // Of a lane, in a quarter of the SM; the unit in which they are handed out.
     const OF_PART: u32 = 512;
     const UNIT: u32 = 8;
-    let mut steps: Vec<u32> = (2..=16)
+    let mut steps: Vec<u32> = (2..=target.machine().warps)
         .rev()
         .map(|warps| OF_PART / warps / UNIT * UNIT)
         .collect();
@@ -157,9 +160,9 @@ impl<'a> Pressure<'a> {
 
     /// The fewest words that an order of a block's instructions is found for.
     fn fewest(&self, block: &Block<'_>) -> u32 {
-        let orders = [Order::Fewest, Order::AsWritten];
+        let orders = [Order::Fewest, Order::Followed, Order::AsWritten];
         let words = orders.map(|order| self.issue(block, order));
-        words[0].min(words[1]) + block.remade.min(REMAKING)
+        words.into_iter().min().unwrap_or(0) + block.remade.min(REMAKING)
     }
 
     fn blocks(&mut self) -> Vec<Block<'a>> {
@@ -334,6 +337,19 @@ impl<'a> Pressure<'a> {
         } else {
             Vec::new()
         };
+        // How many of those that wait for each wait for others as well.
+        let mut ahead: Vec<Vec<usize>> = Vec::new();
+        let mut stuck = vec![0u32; count];
+        let mut issued = vec![false; count];
+        if order == Order::Followed && count <= LONG {
+            ahead = vec![Vec::new(); count];
+            for (number, others) in behind.iter().enumerate() {
+                for &other in others {
+                    ahead[other].push(number);
+                    stuck[number] += u32::from(waits[other] > 1);
+                }
+            }
+        }
         while !open.is_empty() {
             if matches!(order, Order::Latency(room) if most > room) {
                 return most;
@@ -373,6 +389,7 @@ impl<'a> Pressure<'a> {
                 let least = open.iter().enumerate().min_by_key(|(_, number)| {
                     (
                         growth(**number, &live, &uses),
+                        stuck[**number],
                         std::cmp::Reverse(newest(**number)),
                         **number,
                     )
@@ -383,7 +400,7 @@ impl<'a> Pressure<'a> {
                 // Very long blocks are taken as they stand.
                 _ if count > LONG => (0..open.len()).min_by_key(|at| open[*at]),
                 Order::AsWritten => (0..open.len()).min_by_key(|at| open[*at]),
-                Order::Fewest => fewest(),
+                Order::Fewest | Order::Followed => fewest(),
                 Order::Latency(room) => {
                     let fits = |number: usize| {
                         now_live + WIDEST <= room
@@ -409,6 +426,7 @@ impl<'a> Pressure<'a> {
                 continue;
             };
             let number = open.swap_remove(at);
+            issued[number] = true;
             let operands = &orders[number];
             most = most.max(now_live + operands.extra);
             for v in operands.read.iter().chain(&operands.made) {
@@ -442,6 +460,12 @@ impl<'a> Pressure<'a> {
             now = now.max(since[number]) + code[number].count.max(1);
             for &other in &behind[number] {
                 waits[other] -= 1;
+                if waits[other] == 1
+                    && let Some(ahead) = ahead.get(other)
+                    && let Some(last) = ahead.iter().find(|number| !issued[**number])
+                {
+                    stuck[*last] -= 1;
+                }
                 since[other] = since[other].max(now + latency(&code[number]));
                 if waits[other] == 0 {
                     open.push(other);
