@@ -693,10 +693,11 @@ mod tests {
         for plan in PLANS {
             let text =
                 std::fs::read_to_string(folder.join(format!("{}.cu", plan.program))).unwrap();
+            // A template may run several.
             let runs = text.matches("program.run(").count();
-            assert_eq!(runs, plan.kernels.len(), "{}", plan.program);
+            assert!((1..=plan.kernels.len()).contains(&runs), "{}", plan.program);
             for kernel in plan.kernels {
-                assert!(text.contains(&format!("\"{kernel}\",")), "{kernel}");
+                assert!(text.contains(&format!("\"{kernel}\"")), "{kernel}");
             }
         }
     }
