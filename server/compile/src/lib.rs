@@ -35,6 +35,9 @@ pub enum Backend {
     Amdgpu,
 }
 
+/// The registers of a quarter of today's SMs, which [`Options::warps`] share.
+pub const WARPS_REGISTERS: u32 = 16_384;
+
 /// How a kernel is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -46,6 +49,9 @@ pub struct Options {
     pub backend: Backend,
     /// Most registers of a thread: what `-maxrregcount`, `__launch_bounds__` or the GPU allow.
     pub max_registers: u32,
+    /// The most warps that share [`WARPS_REGISTERS`] registers on an SM: a thread with fewer than that leaves it gains
+    /// nothing.
+    pub warps: u32,
     /// Whether that bound says how many warps an SM is to hold, so that fewer registers gain nothing.
     pub occupancy_given: bool,
 }
@@ -57,6 +63,7 @@ impl Default for Options {
             fast_math: false,
             backend: Backend::default(),
             max_registers: MOST_REGISTERS,
+            warps: 16,
             occupancy_given: false,
         }
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::graph::{B, Graph, Op, V};
 use crate::select::{Code, Instruction};
-use crate::{Class, Options, Target};
+use crate::{Class, Options, WARPS_REGISTERS};
 
 /// Registers that every thread has besides: the stack's address, what the halves of pairs leave unused.
 const FRAME: u32 = 5;
@@ -95,7 +95,7 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
     let mut least = None;
     // Fewer registers let in more warps: as few are taken as nothing is lost by. Where it is said how many warps
     // there are to be, all that this leaves are used.
-    let fewer = steps(options.target).filter(|step| !options.occupancy_given && *step < most);
+    let fewer = steps(options.warps).filter(|step| !options.occupancy_given && *step < most);
     for step in fewer.chain([most]) {
         let room = step.saturating_sub(FRAME);
         if least.is_none_or(|least| least <= room) {
@@ -122,11 +122,11 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
 }
 
 /// Registers of a thread with which an SM holds another number of warps, from the most warps on.
-fn steps(target: Target) -> impl Iterator<Item = u32> {
-    // Of a lane, in a quarter of the SM; the unit in which they are handed out.
-    const OF_PART: u32 = 512;
+fn steps(warps: u32) -> impl Iterator<Item = u32> {
+    // Of a lane; the unit in which they are handed out.
+    const OF_PART: u32 = WARPS_REGISTERS / 32;
     const UNIT: u32 = 8;
-    let mut steps: Vec<u32> = (2..=target.machine().warps)
+    let mut steps: Vec<u32> = (2..=warps)
         .rev()
         .map(|warps| OF_PART / warps / UNIT * UNIT)
         .collect();

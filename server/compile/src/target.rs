@@ -26,8 +26,6 @@ pub(crate) struct Machine {
     pub matrices: u32,
     /// Copies from device memory into shared memory pass the registers by: `LDGSTS`.
     pub copies: bool,
-    /// The most warps that a quarter of an SM holds: fewer registers than these leave a thread gain nothing.
-    pub warps: u32,
     /// What the address of shared memory costs a kernel: since clusters, a block's shared memory is a window in theirs.
     pub window: &'static [(Class, u32)],
     /// The same for each further array.
@@ -44,7 +42,6 @@ const BEFORE_CLUSTERS: Machine = Machine {
     products: 2,
     matrices: 4,
     copies: true,
-    warps: 16,
     window: &[],
     further_array: &[],
 };
@@ -59,7 +56,6 @@ const WITH_CLUSTERS: Machine = Machine {
     products: 2,
     matrices: 4,
     copies: true,
-    warps: 16,
     window: &[(Class::Other, 1), (Class::Mov, 1), (Class::Lea, 1)],
     further_array: &[(Class::Iadd3, 1), (Class::Lea, 1)],
 };
@@ -73,7 +69,6 @@ pub(crate) const MEASURED: [Machine; 7] = [
         products: 4,
         matrices: 2,
         copies: false,
-        warps: 8,
         ..BEFORE_CLUSTERS
     },
     Machine {
@@ -84,13 +79,11 @@ pub(crate) const MEASURED: [Machine; 7] = [
     Machine {
         name: "sm_86",
         capability: (8, 6),
-        warps: 12,
         ..BEFORE_CLUSTERS
     },
     Machine {
         name: "sm_89",
         capability: (8, 9),
-        warps: 12,
         ..BEFORE_CLUSTERS
     },
     Machine {
@@ -106,7 +99,6 @@ pub(crate) const MEASURED: [Machine; 7] = [
     Machine {
         name: "sm_120",
         capability: (12, 0),
-        warps: 12,
         ..WITH_CLUSTERS
     },
 ];

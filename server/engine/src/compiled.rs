@@ -1,6 +1,6 @@
 //! How a kernel is compiled: under which limits.
 
-use warplens_compile::{Backend, MOST_REGISTERS, Options, Target};
+use warplens_compile::{Backend, MOST_REGISTERS, Options, Target, WARPS_REGISTERS};
 use warplens_hardware::{Profile, Vendor, registers_for_blocks};
 use warplens_ir::Kernel;
 use warplens_project::Command;
@@ -33,8 +33,17 @@ pub(crate) fn options(kernel: &Kernel, command: Option<&Command>, profile: &Prof
             .unwrap_or(MOST_REGISTERS)
             .min(profile.max_registers_per_thread)
             .min(MOST_REGISTERS),
+        warps: warps(profile),
         occupancy_given,
     }
+}
+
+/// The most warps that share [`WARPS_REGISTERS`] registers of an SM.
+fn warps(profile: &Profile) -> u32 {
+    let warps = u64::from(profile.max_warps_per_sm) * u64::from(WARPS_REGISTERS)
+        / u64::from(profile.registers_per_sm.max(1));
+    // No thread has fewer than eight registers.
+    warps.min(64) as u32
 }
 
 fn required_threads(kernel: &Kernel) -> Option<u64> {
