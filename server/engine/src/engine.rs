@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use warplens_analysis::facts::Launch;
+use warplens_analysis::facts::{KernelFacts, Launch};
 use warplens_analysis::{Contents, Request, analyze};
 use warplens_compile::{Compiled, Options, compile};
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
@@ -882,6 +882,7 @@ impl Engine {
                         variant: at,
                         variants: names.clone(),
                         compiler: said,
+                        launched_at: given.place.clone(),
                         places: Arc::clone(&lowered.kernel.places),
                         functions: Arc::new(function_lines(program)),
                     };
@@ -1133,33 +1134,39 @@ impl Engine {
             .and_then(|name| ModelId::ALL.into_iter().find(|model| model.name() == name))
             .unwrap_or(ModelId::Auto);
         let registers_known = overrides.registers.is_some() || said.is_some();
-        let findings = Self::findings(&input, registers_known, &|block| {
-            let changed = Launch {
-                block,
-                grid: launch::whole_warps_grid(launch.grid, launch.block, block),
-                ..launch
-            };
-            let mut facts = facts_for(changed);
-            if let Some(running) = Running::new(&compiled, &facts) {
-                running.weigh(&mut facts.flow, &facts.accesses);
-            }
-            if let Some(bytes) = said_shared {
-                facts.static_shared_bytes = bytes;
-            }
-            let residence = residency(
-                registers,
-                facts.static_shared_bytes,
-                &changed,
-                changed.blocks(),
-            );
-            let input = Input {
-                facts: &facts,
-                occupancy: &residence,
-                ..input
-            };
-            let threads = (changed.blocks() * changed.threads_per_block()) as f64;
-            warplens_models::cycles(&input).map(|cycles| cycles / threads)
-        });
+        let findings = Self::findings(
+            &input,
+            kernel,
+            &compiled,
+            registers_known,
+            &|grid, block| {
+                let changed = Launch {
+                    block,
+                    grid,
+                    ..launch
+                };
+                let mut facts = facts_for(changed);
+                if let Some(running) = Running::new(&compiled, &facts) {
+                    running.weigh(&mut facts.flow, &facts.accesses);
+                }
+                if let Some(bytes) = said_shared {
+                    facts.static_shared_bytes = bytes;
+                }
+                let residence = residency(
+                    registers,
+                    facts.static_shared_bytes,
+                    &changed,
+                    changed.blocks(),
+                );
+                let input = Input {
+                    facts: &facts,
+                    occupancy: &residence,
+                    ..input
+                };
+                let threads = (changed.blocks() * changed.threads_per_block()) as f64;
+                warplens_models::cycles(&input).map(|cycles| cycles / threads)
+            },
+        );
         KernelAnalysis {
             profile: Arc::clone(profile),
             occupancy: residence.clone(),
@@ -1191,12 +1198,44 @@ impl Engine {
     /// What the rules say; `per_thread` re-analyses under another block: cycles per thread.
     fn findings(
         input: &Input,
+        kernel: &Kernel,
+        compiled: &Compiled,
         registers_known: bool,
-        per_thread: &dyn Fn([u64; 3]) -> Option<f64>,
+        per_thread: &dyn Fn([u64; 3], [u64; 3]) -> Option<f64>,
     ) -> Vec<warplens_rules::Finding> {
         let base = OnceCell::new();
+        let before = || *base.get_or_init(|| warplens_models::cycles(input));
+        let relaunched = |before: f64, grid, block| {
+            let launch = &input.facts.launch;
+            let threads = (launch.blocks() * launch.threads_per_block()) as f64;
+            per_thread(grid, block).map_or(1.0, |after| {
+                warplens_models::speedup(before / threads, after)
+            })
+        };
+        let trial = |change: &mut dyn FnMut(&mut KernelFacts)| {
+            let Some(before) = before() else {
+                return 1.0;
+            };
+            let mut facts = input.facts.clone();
+            change(&mut facts);
+            let residence = occupancy(
+                input.profile,
+                facts.launch.threads_per_block(),
+                facts.registers_per_thread,
+                facts.static_shared_bytes
+                    + facts.launch.dynamic_shared_bytes
+                    + argument_bytes(kernel, input.profile),
+                facts.launch.blocks(),
+            );
+            let after = warplens_models::cycles(&Input {
+                facts: &facts,
+                occupancy: &residence,
+                ..*input
+            });
+            after.map_or(1.0, |after| warplens_models::speedup(before, after))
+        };
         let gain = |removal: Removal| {
-            let Some(before) = *base.get_or_init(|| warplens_models::cycles(input)) else {
+            let Some(before) = before() else {
                 return 1.0;
             };
             let after = match removal {
@@ -1213,24 +1252,24 @@ impl Engine {
                     })
                 }
                 Removal::IdleLanes => {
-                    let block = input.facts.launch.block;
-                    let threads = (input.facts.launch.blocks()
-                        * input.facts.launch.threads_per_block())
-                        as f64;
+                    let Launch { grid, block, .. } = input.facts.launch;
                     let whole = launch::whole_warps(block, input.facts.warp_size);
-                    return per_thread(whole).map_or(1.0, |after| {
-                        warplens_models::speedup(before / threads, after)
-                    });
+                    let grid = launch::whole_warps_grid(grid, block, whole);
+                    return relaunched(before, grid, whole);
                 }
+                Removal::Launch { grid, block } => return relaunched(before, grid, block),
             };
             after.map_or(1.0, |after| warplens_models::speedup(before, after))
         };
         warplens_rules::run(&warplens_rules::Context {
             facts: input.facts,
+            kernel,
+            compiled,
             profile: input.profile,
             occupancy: input.occupancy,
             registers_known,
             gain: &gain,
+            trial: &trial,
         })
     }
 }

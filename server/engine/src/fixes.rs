@@ -8,6 +8,7 @@ use warplens_fixes::{Analysis, Kernel, Request, fixes};
 use warplens_syntax::Document;
 
 use crate::settings::{RuleLevel, Settings};
+use crate::suppress::heard;
 use crate::{Cancel, Engine, FileAnalysis, Overrides, PlacedFix};
 
 impl Engine {
@@ -66,6 +67,9 @@ impl Engine {
 }
 
 fn off(settings: &Settings, rule: &str) -> bool {
+    if !heard(rule, settings) {
+        return true;
+    }
     let category = rule.split('/').next().unwrap_or(rule);
     let level = settings
         .rules
@@ -82,6 +86,8 @@ impl Analysis for FileAnalysis {
                 start: placed.start,
                 end: placed.end,
                 facts: &placed.analysis.facts,
+                findings: &placed.analysis.findings,
+                launched_at: placed.launched_at.as_ref(),
                 places: &placed.places,
                 cycles: placed.analysis.estimate().cycles,
                 occupancy: placed.analysis.occupancy.fraction,

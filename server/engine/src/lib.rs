@@ -181,6 +181,8 @@ pub struct PlacedKernel {
     pub variants: Vec<String>,
     /// What a compiler said of it last, for the GPU's architecture.
     pub compiler: Option<Spoken>,
+    /// Bytes of the launch or the directive that it was analysed under, where that stands in this file.
+    pub launched_at: Option<Range<usize>>,
     /// Where the sites of the analysis stand in the kernel's text now.
     places: Arc<Places>,
     /// Where the file's functions begin, by the hash of their text.

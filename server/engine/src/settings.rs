@@ -33,6 +33,8 @@ pub struct Settings {
     pub kernels: BTreeMap<String, KernelSettings>,
     /// Rule id or category to `"off"`, `"hint"`, `"information"` or `"warning"`.
     pub rules: BTreeMap<String, RuleLevel>,
+    /// Also the rules that are still tried out.
+    pub preview: bool,
     /// Inlay hints.
     pub inlay_hints: Toggle,
     /// Code lenses.
@@ -52,6 +54,7 @@ impl Default for Settings {
             assume: BTreeMap::new(),
             kernels: BTreeMap::new(),
             rules: BTreeMap::new(),
+            preview: false,
             inlay_hints: Toggle { enable: true },
             code_lens: Toggle { enable: true },
         }

@@ -1,6 +1,6 @@
 //! What the user does not want to hear: `allow` directives and rule levels.
 
-use warplens_rules::Severity;
+use warplens_rules::{Severity, State};
 use warplens_syntax::{Directive, DirectiveKind};
 
 use crate::PlacedFinding;
@@ -46,6 +46,7 @@ pub(crate) fn apply(
         }
     }
     findings.append(&mut extra);
+    findings.retain(|finding| heard(finding.rule, settings));
     findings.retain_mut(|finding| {
         let category = finding.rule.split('/').next().unwrap_or(finding.rule);
         let level = settings
@@ -65,6 +66,13 @@ pub(crate) fn apply(
             }
         }
     });
+}
+
+/// False for a rule that is still tried out and that nobody asked for.
+pub(crate) fn heard(rule: &str, settings: &Settings) -> bool {
+    settings.preview
+        || settings.rules.contains_key(rule)
+        || warplens_rules::find(rule).is_none_or(|rule| rule.state == State::Stable)
 }
 
 fn own(

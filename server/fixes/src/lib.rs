@@ -7,6 +7,7 @@
 mod aos_host;
 mod aos_to_soa;
 mod pad_shared;
+mod proof;
 mod source;
 mod wording;
 
@@ -14,6 +15,7 @@ use std::fmt;
 use std::ops::Range;
 
 use warplens_analysis::facts::{KernelFacts, Places, Site};
+use warplens_rules::Finding;
 use warplens_syntax::Document;
 
 /// One kernel of an analysed text.
@@ -25,6 +27,10 @@ pub struct Kernel<'a> {
     pub end: usize,
     /// What is known about it.
     pub facts: &'a KernelFacts,
+    /// What the rules say of it.
+    pub findings: &'a [Finding],
+    /// Bytes of its launch or of the directive that gives it, where that stands in the file.
+    pub launched_at: Option<&'a Range<usize>>,
     /// Where the sites of the facts stand, counted from that byte.
     pub places: &'a Places,
     /// Predicted cycles, where there is a prediction.

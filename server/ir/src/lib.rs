@@ -35,4 +35,4 @@ pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
 pub use places::Places;
 pub use types::{AddressSpace, Bound, Callable, Callee, Class, Field, Struct, Type};
 pub use unit::{Constant, Definition, Unit, text_hash};
-pub use walk::each_site;
+pub use walk::{Part, each_site, expressions, parts};

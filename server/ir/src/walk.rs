@@ -4,13 +4,16 @@ use crate::Site;
 use crate::kernel::{Expr, ExprKind, Stmt, StmtKind, VarId};
 
 /// A part of a stretch of statements.
-pub(crate) enum Part<'a> {
+#[derive(Debug, Clone, Copy)]
+pub enum Part<'a> {
+    /// A statement.
     Statement(&'a Stmt),
+    /// An expression.
     Expression(&'a Expr),
 }
 
 /// Visits every expression, outer ones before inner ones; of a routine's call the arguments.
-pub(crate) fn expressions(statements: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
+pub fn expressions(statements: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
     parts(statements, &mut |part| {
         if let Part::Expression(expression) = part {
             visit(expression);
@@ -19,7 +22,7 @@ pub(crate) fn expressions(statements: &[Stmt], visit: &mut dyn FnMut(&Expr)) {
 }
 
 /// Visits every statement and expression, outer ones before inner ones; of a routine's call the arguments.
-pub(crate) fn parts(statements: &[Stmt], visit: &mut dyn FnMut(Part)) {
+pub fn parts(statements: &[Stmt], visit: &mut dyn FnMut(Part)) {
     for statement in statements {
         visit(Part::Statement(statement));
         match &statement.kind {

@@ -1,9 +1,23 @@
 //! The catalogue: every rule's id, one line about it, and its page.
 
-use crate::{
-    div_early_exit_before_barrier, div_tid_branch, launch_impossible, launch_not_warp_multiple,
-    mem_aos, mem_column_walk, mem_strided, mem_uncoalesced, occ_limiter, smem_bank_conflict,
-};
+/// How far a rule is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// On unless it is turned off.
+    Stable,
+    /// Off unless it is asked for by its id, or all such rules are: its precision is not good enough yet, or not measured.
+    Preview,
+}
+
+impl State {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Stable => "stable",
+            State::Preview => "preview",
+        }
+    }
+}
 
 /// What is known about a rule without running it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +28,8 @@ pub struct RuleInfo {
     pub title: &'static str,
     /// How loud its findings are, in words.
     pub severity: &'static str,
-    /// True where it runs without being asked for.
-    pub default_on: bool,
+    /// Whether it is heard without being asked for.
+    pub state: State,
     /// The page, Markdown: what it detects, why it costs, how it is computed, an example, when it is wrong,
     /// how sure it is, references.
     pub explain: &'static str,
@@ -33,7 +47,7 @@ const CONFIG_INVALID: RuleInfo = RuleInfo {
     id: "config/invalid",
     title: "a setting or a hardware profile that cannot be followed",
     severity: "error",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/config-invalid.md"),
 };
 
@@ -42,7 +56,7 @@ const CONFIG_UNUSED_SUPPRESSION: RuleInfo = RuleInfo {
     id: "config/unused-suppression",
     title: "an allow directive that silences nothing",
     severity: "hint",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/config-unused-suppression.md"),
 };
 
@@ -51,30 +65,30 @@ const INPUT_UNREADABLE: RuleInfo = RuleInfo {
     id: "input/unreadable",
     title: "a file that cannot be read",
     severity: "error",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/input-unreadable.md"),
 };
 
 /// Sorted by id.
-static CATALOGUE: [RuleInfo; 13] = [
+static CATALOGUE: &[RuleInfo] = &[
     CONFIG_INVALID,
     CONFIG_UNUSED_SUPPRESSION,
-    div_early_exit_before_barrier::INFO,
-    div_tid_branch::INFO,
+    crate::div_early_exit_before_barrier::INFO,
+    crate::div_tid_branch::INFO,
     INPUT_UNREADABLE,
-    launch_impossible::INFO,
-    launch_not_warp_multiple::INFO,
-    mem_aos::INFO,
-    mem_column_walk::INFO,
-    mem_strided::INFO,
-    mem_uncoalesced::INFO,
-    occ_limiter::INFO,
-    smem_bank_conflict::INFO,
+    crate::launch_impossible::INFO,
+    crate::launch_not_warp_multiple::INFO,
+    crate::mem_aos::INFO,
+    crate::mem_column_walk::INFO,
+    crate::mem_strided::INFO,
+    crate::mem_uncoalesced::INFO,
+    crate::occ_limiter::INFO,
+    crate::smem_bank_conflict::INFO,
 ];
 
 /// Every rule, sorted by id.
 pub fn catalogue() -> &'static [RuleInfo] {
-    &CATALOGUE
+    CATALOGUE
 }
 
 /// The rule of that id.

@@ -2,7 +2,7 @@
 
 use warplens_analysis::facts::{Branch, Certainty};
 
-use crate::catalogue::RuleInfo;
+use crate::catalogue::{RuleInfo, State};
 use crate::wording;
 use crate::{Context, Finding, Place, Severity};
 
@@ -10,7 +10,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "div/early-exit-before-barrier",
     title: "some threads of a block never reach a barrier that others wait at",
     severity: "error; warning where it hangs on values that are not known",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/div-early-exit-before-barrier.md"),
 };
 

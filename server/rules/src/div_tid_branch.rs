@@ -3,7 +3,7 @@
 use warplens_analysis::facts::{Branch, BranchKind, Certainty, Uniformity};
 use warplens_models::Factor;
 
-use crate::catalogue::RuleInfo;
+use crate::catalogue::{RuleInfo, State};
 use crate::wording::{self, percent};
 use crate::{Context, Finding, Place, Removal};
 
@@ -11,7 +11,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "div/tid-branch",
     title: "a condition splits the lanes of a warp and both ways are long enough to cost",
     severity: "by predicted gain: hint, information or warning",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/div-tid-branch.md"),
 };
 

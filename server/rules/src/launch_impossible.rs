@@ -3,7 +3,7 @@
 use warplens_analysis::facts::Source;
 use warplens_hardware::{Limiter, launch_problem};
 
-use crate::catalogue::RuleInfo;
+use crate::catalogue::{RuleInfo, State};
 use crate::wording;
 use crate::{Context, Finding, Place, Severity};
 
@@ -11,7 +11,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "launch/impossible",
     title: "a block, shared memory or registers that cannot launch on the target",
     severity: "error; warning where it rests on estimated registers",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/launch-impossible.md"),
 };
 

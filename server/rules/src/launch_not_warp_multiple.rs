@@ -2,7 +2,7 @@
 
 use warplens_analysis::facts::{Certainty, Source};
 
-use crate::catalogue::RuleInfo;
+use crate::catalogue::{RuleInfo, State};
 use crate::wording;
 use crate::{Context, Finding, Place, Removal};
 
@@ -10,7 +10,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "launch/not-warp-multiple",
     title: "the block is not a multiple of the warp: lanes idle in every block",
     severity: "by predicted gain: hint, information or warning",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/launch-not-warp-multiple.md"),
 };
 

@@ -24,10 +24,12 @@ mod testing;
 use std::fmt;
 
 use warplens_analysis::facts::{KernelFacts, Site};
+use warplens_compile::Compiled;
 use warplens_hardware::{Occupancy, Profile};
+use warplens_ir::Kernel;
 use warplens_models::Factor;
 
-pub use catalogue::{RuleInfo, catalogue, find, href};
+pub use catalogue::{RuleInfo, State, catalogue, find, href};
 
 /// How loud a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,13 +98,24 @@ pub enum Removal {
     /// No idle lanes in the last warp of a block: the kernel with its block rounded up to whole warps and
     /// the grid shrunk to the same number of threads; the ratio of the times per thread.
     IdleLanes,
+    /// Another grid and block: the kernel is analysed anew; the ratio of the times per thread.
+    Launch {
+        /// Blocks.
+        grid: [u64; 3],
+        /// Threads of a block.
+        block: [u64; 3],
+    },
 }
 
 /// What a rule sees: one kernel under one launch on one GPU.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// The kernel.
+    /// What is known about the kernel.
     pub facts: &'a KernelFacts,
+    /// The kernel as the source says it, its device functions in place of their calls.
+    pub kernel: &'a Kernel,
+    /// What the machine executes.
+    pub compiled: &'a Compiled,
     /// The GPU.
     pub profile: &'a Profile,
     /// Resident blocks and warps.
@@ -112,7 +125,13 @@ pub struct Context<'a> {
     /// Predicted whole-kernel speedup of removing one cause: 1.0 is none. Whatever is not a finite number
     /// above 1 counts as none.
     pub gain: &'a dyn Fn(Removal) -> f64,
+    /// Predicted whole-kernel speedup of what a rule makes of a copy of the facts. Registers, shared memory and
+    /// launch there decide the occupancy; a block of another shape is [`Removal::Launch`]'s.
+    pub trial: Trial<'a>,
 }
+
+/// Predicts the facts as something that is given a copy of them leaves them.
+pub type Trial<'a> = &'a dyn Fn(&mut dyn FnMut(&mut KernelFacts)) -> f64;
 
 impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,12 +148,20 @@ impl Context<'_> {
     /// The predicted gain, never less than 1 and never a non-number. Where a model leaves no time at all
     /// when a cause is gone, it has left its domain: nothing is believed beyond [`MOST_GAIN`].
     fn gain(&self, removal: Removal) -> f64 {
-        let gain = (self.gain)(removal);
-        if gain.is_finite() {
-            gain.clamp(1.0, MOST_GAIN)
-        } else {
-            1.0
-        }
+        believed((self.gain)(removal))
+    }
+
+    /// The predicted gain of a change to the facts, likewise.
+    fn trial(&self, mut change: impl FnMut(&mut KernelFacts)) -> f64 {
+        believed((self.trial)(&mut change))
+    }
+}
+
+fn believed(gain: f64) -> f64 {
+    if gain.is_finite() {
+        gain.clamp(1.0, MOST_GAIN)
+    } else {
+        1.0
     }
 }
 
@@ -143,25 +170,33 @@ impl Context<'_> {
 /// One access has one finding at most, by the most specific rule; accesses of one array on one line that
 /// share a cause are one finding.
 pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
-    let impossible = launch_impossible::check(ctx);
-    let mut findings = Vec::new();
+    let mut findings = launch_impossible::check(ctx);
     // A launch that cannot happen has no cost: its figures would be fiction.
-    if impossible.is_empty() {
-        findings.extend(launch_not_warp_multiple::check(ctx));
-        findings.extend(occ_limiter::check(ctx));
-        findings.extend(access::check(ctx));
-        findings.extend(smem_bank_conflict::check(ctx));
-        findings.extend(div_tid_branch::check(ctx));
+    if findings.is_empty() {
+        findings.extend(COSTS.iter().flat_map(|check| check(ctx)));
     }
-    findings.extend(impossible);
-    // Right or wrong does not hang on the launch being possible.
-    findings.extend(div_early_exit_before_barrier::check(ctx));
+    findings.extend(ALWAYS.iter().flat_map(|check| check(ctx)));
     findings.sort_by_key(|finding| match finding.place {
         Place::Launch | Place::Kernel => (0, 0),
         Place::Site(site) => (1, site.span.start),
     });
     findings
 }
+
+/// What looks for findings of one rule, or of several that share a subject.
+type Check = fn(&Context<'_>) -> Vec<Finding>;
+
+/// Rules about what something costs under the launch.
+const COSTS: &[Check] = &[
+    access::check,
+    div_tid_branch::check,
+    launch_not_warp_multiple::check,
+    occ_limiter::check,
+    smem_bank_conflict::check,
+];
+
+/// Rules about what is right or wrong under any launch.
+const ALWAYS: &[Check] = &[div_early_exit_before_barrier::check];
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,13 @@
 //! mem/aos: a field of an array of structures.
 
 use crate::access::Costly;
-use crate::catalogue::RuleInfo;
+use crate::catalogue::{RuleInfo, State};
 
 pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "mem/aos",
     title: "a field of an array of structures: neighbouring threads are a whole structure apart",
     severity: "by predicted gain: hint, information or warning",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/mem-aos.md"),
 };
 

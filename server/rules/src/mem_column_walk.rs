@@ -1,13 +1,13 @@
 //! mem/column-walk: `threadIdx.x` multiplies the leading dimension.
 
 use crate::access::Costly;
-use crate::catalogue::RuleInfo;
+use crate::catalogue::{RuleInfo, State};
 
 pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "mem/column-walk",
     title: "threadIdx.x multiplies the leading dimension: the warp walks down a column",
     severity: "by predicted gain: hint, information or warning",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/mem-column-walk.md"),
 };
 

@@ -1,13 +1,13 @@
 //! mem/strided: a constant distance of more than one element between neighbouring threads.
 
 use crate::access::Costly;
-use crate::catalogue::RuleInfo;
+use crate::catalogue::{RuleInfo, State};
 
 pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "mem/strided",
     title: "neighbouring threads skip elements: part of every transaction is thrown away",
     severity: "by predicted gain: hint, information or warning",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/mem-strided.md"),
 };
 

@@ -3,13 +3,13 @@
 use warplens_analysis::facts::Pattern;
 
 use crate::access::Costly;
-use crate::catalogue::RuleInfo;
+use crate::catalogue::{RuleInfo, State};
 
 pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "mem/uncoalesced",
     title: "a warp's global access moves more transactions than its bytes need",
     severity: "by predicted gain: hint, information or warning",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/mem-uncoalesced.md"),
 };
 

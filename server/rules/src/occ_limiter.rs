@@ -4,7 +4,7 @@ use warplens_analysis::facts::Certainty;
 use warplens_hardware::Limiter;
 use warplens_models::Factor;
 
-use crate::catalogue::RuleInfo;
+use crate::catalogue::{RuleInfo, State};
 use crate::wording::{self, percent};
 use crate::{Context, Finding, Place, Removal};
 
@@ -12,7 +12,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "occ/limiter",
     title: "too few resident warps to hide latency, and what keeps further blocks out",
     severity: "by predicted gain: information or warning",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/occ-limiter.md"),
 };
 

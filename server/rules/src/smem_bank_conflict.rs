@@ -4,7 +4,7 @@ use warplens_analysis::facts::{Access, Space};
 use warplens_models::Factor;
 
 use crate::access::{Candidate, findings, plural};
-use crate::catalogue::RuleInfo;
+use crate::catalogue::{RuleInfo, State};
 use crate::wording::number;
 use crate::{Context, Finding};
 
@@ -12,7 +12,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "smem/bank-conflict",
     title: "lanes of a warp want different words of one shared-memory bank",
     severity: "by predicted gain: hint, information or warning",
-    default_on: true,
+    state: State::Stable,
     explain: include_str!("../docs/smem-bank-conflict.md"),
 };
 

@@ -6,6 +6,7 @@ use warplens_analysis::facts::{
     Access, Alias, Assumption, Branch, BranchKind, Certainty, Dependence, KernelFacts, Launch, Op,
     Pattern, SharedArray, Site, Source, Space, Span, Stride, StructField, Uniformity,
 };
+use warplens_compile::Compiled;
 use warplens_hardware::{Profile, Profiles, occupancy};
 
 use crate::{Context, Finding, Removal, run};
@@ -14,6 +15,7 @@ use crate::{Context, Finding, Removal, run};
 pub(crate) struct Kernel {
     pub facts: KernelFacts,
     pub registers_known: bool,
+    pub compiled: Compiled,
 }
 
 fn a100() -> Arc<Profile> {
@@ -55,6 +57,7 @@ impl Kernel {
         Self {
             facts,
             registers_known: false,
+            compiled: Compiled::default(),
         }
     }
 
@@ -113,11 +116,37 @@ impl Kernel {
         );
         run(&Context {
             facts: &self.facts,
+            kernel: &nothing(),
+            compiled: &self.compiled,
             profile: &profile,
             occupancy: &occupancy,
             registers_known: self.registers_known,
             gain: &gain,
+            trial: &|_| 1.0,
         })
+    }
+}
+
+/// A kernel that does nothing: what rules read of the source has tests on sources.
+fn nothing() -> warplens_ir::Kernel {
+    warplens_ir::Kernel {
+        name: "kernel".to_owned(),
+        name_site: site(0),
+        language: warplens_syntax::Language::Cuda,
+        vars: Vec::new(),
+        params: 0,
+        body: Vec::new(),
+        max_threads: None,
+        min_blocks: None,
+        max_registers: None,
+        required_block: None,
+        template_args: Vec::new(),
+        routines: Vec::new(),
+        axes: [true, false, false],
+        not_understood: Vec::new(),
+        places: Arc::default(),
+        assumed: Vec::new(),
+        undefined: Vec::new(),
     }
 }
 

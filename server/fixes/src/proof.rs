@@ -1,0 +1,85 @@
+//! What a code action has to show before it is offered: the edited copy, analysed again.
+
+use std::ops::Range;
+
+use warplens_rules::{Finding, Place};
+
+use crate::{Analysis, Edit, Kernel, Request, edited, touch};
+
+/// A kernel that is predicted slower by more than this is.
+const SLOWER: f64 = 1.0005;
+
+/// The findings of a rule in a kernel that the request's range touches, with the bytes they are about. A finding in a
+/// called function is not among them: its place is the call's.
+pub(crate) fn asked<'a>(
+    request: &Request<'_>,
+    kernel: &Kernel<'a>,
+    rule: &str,
+) -> Vec<(&'a Finding, Range<usize>)> {
+    let of_rule = kernel
+        .findings
+        .iter()
+        .filter(|finding| finding.rule == rule);
+    let placed = of_rule.filter_map(|finding| {
+        let place = match finding.place {
+            Place::Site(site) if site.callee != 0 => return None,
+            Place::Site(site) => kernel.place(site),
+            Place::Kernel => kernel.place(kernel.facts.name_site),
+            Place::Launch => match kernel.launched_at {
+                Some(place) => place.clone(),
+                None => kernel.place(kernel.facts.name_site),
+            },
+        };
+        touch(request.range, &place).then_some((finding, place))
+    });
+    placed.collect()
+}
+
+/// The analysis of a copy with some edits made.
+pub(crate) struct Proof {
+    analysis: Box<dyn Analysis>,
+    kernel: usize,
+}
+
+/// Makes the edits on a copy and analyses it. `None` where the copy does not parse as well as the document, where the kernel
+/// is no longer found, understood less well or cannot be launched.
+pub(crate) fn prove(request: &Request<'_>, kernel: &Kernel<'_>, edits: &[Edit]) -> Option<Proof> {
+    let copy = edited(request.document, edits);
+    let name = &kernel.facts.name;
+    let analysis = (request.reanalyze)(&copy, std::slice::from_ref(name))?;
+    // Kernels of one name (specialisations, launch variants) stand in the same order as before.
+    let alike = |one: &Kernel<'_>| one.facts.name == *name;
+    let before = request.analysis.kernels();
+    let which = before
+        .iter()
+        .filter(|one| alike(one))
+        .position(|one| std::ptr::eq(one.facts, kernel.facts))?;
+    let kernels = analysis.kernels();
+    let (at, after) = kernels
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| alike(one))
+        .nth(which)?;
+    let understood = after.facts.not_understood.len() <= kernel.facts.not_understood.len();
+    if !after.launchable || !understood {
+        return None;
+    }
+    drop(kernels);
+    Some(Proof {
+        analysis,
+        kernel: at,
+    })
+}
+
+impl Proof {
+    /// The kernel as edited.
+    pub(crate) fn after(&self) -> Kernel<'_> {
+        self.analysis.kernels().swap_remove(self.kernel)
+    }
+
+    /// Predicted speedup over the kernel before, at least 1; `None` where there is no prediction or it is slower.
+    pub(crate) fn speedup(&self, before: &Kernel<'_>) -> Option<f64> {
+        let (before, after) = (before.cost()?, self.after().cost()?);
+        (after <= before * SLOWER).then_some((before / after).max(1.0))
+    }
+}
