@@ -186,6 +186,7 @@ impl Builder<'_> {
                     && !touched.forks
                     && !touched.written_out
                     && !touched.calls
+                    && !touched.divides
                     && (touched.stepped || !touched.strided)
                     && !(self.counts_wide(parts) && from_constant)
                     && self.steps_evenly(parts)

@@ -36,6 +36,8 @@ pub(crate) struct Touched {
     pub(super) scaled: bool,
     /// A place is a multiple of what varies by a power of two beside what is another in each thread.
     pub(super) strided: bool,
+    /// An address holds a quotient or a remainder of what varies.
+    pub(super) divides: bool,
     /// A place moves on otherwise.
     pub(super) stepped: bool,
     /// The addresses that they move on, by the variables that are written.
@@ -95,6 +97,7 @@ impl Touched {
         self.scaled |= inner.scaled;
         self.strided |= inner.strided;
         self.stepped |= inner.stepped;
+        self.divides |= inner.divides;
         self.moved.extend(inner.moved);
         self.stored.extend(inner.stored);
         self.flops = self.flops.saturating_add(times(inner.flops));

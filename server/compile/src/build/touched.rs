@@ -390,6 +390,11 @@ impl Walk<'_, '_, '_> {
                 }
                 let float = !expression.ty.is_int() || !a.ty.is_int();
                 let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
+                let by_shift = || {
+                    let number = self.builder.plain_number(b);
+                    number.is_some_and(|by| by.count_ones() == 1)
+                };
+                self.touched.divides |= divides && !float && self.addressing && !by_shift();
                 if divides && !is_easy_divisor(b, float) {
                     self.touched.calls |= float;
                     self.touched.weight += if float { 8 } else { 12 };
