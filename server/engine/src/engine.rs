@@ -1139,6 +1139,7 @@ impl Engine {
             kernel,
             &compiled,
             registers_known,
+            !overrides.unadvised,
             &|grid, block| {
                 let changed = Launch {
                     block,
@@ -1201,6 +1202,7 @@ impl Engine {
         kernel: &Kernel,
         compiled: &Compiled,
         registers_known: bool,
+        advised: bool,
         per_thread: &dyn Fn([u64; 3], [u64; 3]) -> Option<f64>,
     ) -> Vec<warplens_rules::Finding> {
         let base = OnceCell::new();
@@ -1261,7 +1263,7 @@ impl Engine {
             };
             after.map_or(1.0, |after| warplens_models::speedup(before, after))
         };
-        warplens_rules::run(&warplens_rules::Context {
+        let context = warplens_rules::Context {
             facts: input.facts,
             kernel,
             compiled,
@@ -1270,7 +1272,12 @@ impl Engine {
             registers_known,
             gain: &gain,
             trial: &trial,
-        })
+        };
+        if advised {
+            warplens_rules::run(&context)
+        } else {
+            warplens_rules::impossible(&context)
+        }
     }
 }
 
@@ -1286,6 +1293,7 @@ impl Hash for OverrideKey<'_> {
                 kernel.hash(state);
             }
         }
+        self.0.unadvised.hash(state);
         self.0.contents.hash(state);
         self.0.warps_per_sm.hash(state);
         self.0.without.hash(state);

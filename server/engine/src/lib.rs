@@ -22,6 +22,7 @@ mod said;
 pub mod settings;
 mod sources;
 mod suppress;
+mod sweep;
 mod translation;
 pub mod wire;
 
@@ -43,6 +44,7 @@ pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
 pub use executed::Executed;
 pub use graph::WorkFlow;
+pub use sweep::Prediction;
 pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
 
 /// Values given from outside the file for this session or this command.
@@ -70,6 +72,8 @@ pub struct Overrides {
     pub variants: Variants,
     /// Estimates also where a compiler spoke: to compare with a text that none has seen.
     pub estimated_only: bool,
+    /// No findings but about launches that cannot happen.
+    pub unadvised: bool,
 }
 
 /// Which launches of a kernel that is launched in several ways are looked at.

@@ -16,6 +16,7 @@ mod models;
 mod resources;
 pub mod sarif;
 pub mod style;
+pub mod sweep;
 pub mod table;
 
 pub use html::html;

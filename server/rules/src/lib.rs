@@ -183,6 +183,11 @@ pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
+/// The findings about a launch that cannot happen, and no others.
+pub fn impossible(ctx: &Context<'_>) -> Vec<Finding> {
+    launch_impossible::check(ctx)
+}
+
 /// What looks for findings of one rule, or of several that share a subject.
 type Check = fn(&Context<'_>) -> Vec<Finding>;
 

@@ -35,6 +35,7 @@ struct Cli {
 enum Command {
     Check(commands::check::Check),
     Estimate(Box<commands::estimate::Estimate>),
+    Sweep(Box<commands::sweep::Sweep>),
     Gpus(commands::gpus::Gpus),
     Explain(commands::explain::Explain),
     Lsp(commands::lsp::Lsp),
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Check(check) => check.run(cli.color),
         Command::Estimate(estimate) => estimate.run(cli.color),
+        Command::Sweep(sweep) => sweep.run(cli.color),
         Command::Gpus(gpus) => gpus.run(cli.color),
         Command::Explain(explain) => explain.run(cli.color),
         Command::Lsp(lsp) => Ok(lsp.run()),

@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use warplens_engine::settings::Settings;
 use warplens_engine::wire::{CheckDocument, EstimateDocument};
 use warplens_report::gpus::GpusDocument;
+use warplens_report::sweep::SweepLine;
 
 use crate::output;
 
@@ -38,6 +39,8 @@ enum Of {
     Estimate,
     /// `warplens gpus --format json`
     Gpus,
+    /// A line of `warplens sweep`
+    Sweep,
 }
 
 impl Config {
@@ -53,6 +56,7 @@ impl Config {
                 "warplens estimate --format json",
                 "warplens.estimate/1",
             ),
+            Of::Sweep => line::<SweepLine>("a line of warplens sweep"),
             Of::Gpus => written::<GpusDocument>("warplens gpus --format json", "warplens.gpus/1"),
         };
         output::emit_json(&schema)?;
@@ -67,14 +71,20 @@ fn read<T: JsonSchema>(title: &str) -> serde_json::Value {
     schema
 }
 
-/// What we print; `version` is the constant in its `schema` member.
-fn written<T: JsonSchema>(title: &str, version: &str) -> serde_json::Value {
+/// One of many lines that we print.
+fn line<T: JsonSchema>(title: &str) -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings
         .into_generator()
         .into_root_schema_for::<T>()
         .to_value();
     schema["title"] = title.into();
+    schema
+}
+
+/// What we print; `version` is the constant in its `schema` member.
+fn written<T: JsonSchema>(title: &str, version: &str) -> serde_json::Value {
+    let mut schema = line::<T>(title);
     schema["properties"]["schema"]["const"] = version.into();
     schema
 }

@@ -4,6 +4,7 @@ mod bad_input;
 mod command_line;
 mod facts;
 mod schemas;
+mod sweep;
 mod understood;
 mod work_flow;
 

@@ -1,0 +1,79 @@
+//! One kernel under many configurations: what each is predicted to take, without advice.
+
+use std::path::Path;
+
+use warplens_models::ModelId;
+use warplens_syntax::Document;
+
+use crate::settings::Settings;
+use crate::{Cancel, Engine, Overrides};
+
+/// What is predicted of one configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// SM clock cycles.
+    pub cycles: Option<f64>,
+    /// Milliseconds, the launch's overhead included.
+    pub time_ms: Option<f64>,
+    /// What most of the time goes to.
+    pub bottleneck: Option<&'static str>,
+    /// Resident warps over the most that the GPU holds.
+    pub occupancy: f64,
+    /// Registers of a thread.
+    pub registers_per_thread: u32,
+    /// Shared memory of a block, static and dynamic, in bytes.
+    pub shared_bytes: u64,
+    /// Why it cannot be launched, or why nothing is predicted.
+    pub why_invalid: Option<String>,
+}
+
+impl Engine {
+    /// Predicts one kernel of a file under one configuration: its macros stand in the settings, its launch and arguments in the
+    /// overrides. `Err` is one line: there is no such kernel.
+    pub fn predict(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        kernel: &str,
+        model: ModelId,
+    ) -> Result<Prediction, String> {
+        let overrides = Overrides {
+            unadvised: true,
+            ..overrides.clone()
+        };
+        let wanted = |name: &str| name == kernel;
+        let never = Cancel::default();
+        let analysis = self.analyze_some(document, path, settings, &overrides, &never, &wanted);
+        let mut kernels = analysis.iter().flat_map(|file| &file.kernels);
+        let Some(placed) = kernels.find(|placed| placed.analysis.facts.name == kernel) else {
+            return Err(format!("no kernel named `{kernel}` with these macros"));
+        };
+        let analysis = &placed.analysis;
+        let impossible = analysis.findings.iter();
+        let mut impossible = impossible.filter(|finding| finding.rule == "launch/impossible");
+        let facts = &analysis.facts;
+        let mut prediction = Prediction {
+            cycles: None,
+            time_ms: None,
+            bottleneck: None,
+            occupancy: analysis.occupancy.fraction,
+            registers_per_thread: facts.registers_per_thread,
+            shared_bytes: facts.static_shared_bytes + facts.launch.dynamic_shared_bytes,
+            why_invalid: impossible.next().map(|finding| finding.message.clone()),
+        };
+        if prediction.why_invalid.is_some() {
+            return Ok(prediction);
+        }
+        let estimate = analysis.estimate_by(model, &never);
+        let estimate = estimate.ok_or("no prediction")?;
+        prediction.cycles = estimate.cycles;
+        prediction.time_ms = estimate.time_ms;
+        prediction.bottleneck = estimate.bottleneck.map(|bottleneck| bottleneck.name());
+        if prediction.cycles.is_none() {
+            prediction.why_invalid = estimate.why.clone();
+        }
+        Ok(prediction)
+    }
+}

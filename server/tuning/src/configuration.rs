@@ -1,0 +1,66 @@
+//! One configuration.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What one build and one launch of a kernel are given.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Configuration {
+    /// What the user calls it: given back with the prediction.
+    pub id: Value,
+    /// Macros by name: numbers or texts.
+    #[serde(deserialize_with = "texts")]
+    pub defines: BTreeMap<String, String>,
+    /// Template parameters by name.
+    #[serde(deserialize_with = "texts")]
+    pub template: BTreeMap<String, String>,
+    /// Values of integer parameters by name.
+    pub args: BTreeMap<String, i64>,
+    /// Blocks; one to three numbers.
+    pub grid: Option<Extents>,
+    /// Threads of a block; one to three numbers.
+    pub block: Option<Extents>,
+    /// Bytes of dynamic shared memory of a block.
+    pub dynamic_shared_bytes: Option<u64>,
+    /// Unroll factors of 0: `#pragma unroll NAME` is taken out of the text.
+    #[serde(skip)]
+    pub without_unroll: Vec<String>,
+}
+
+/// One to three numbers; those that are not given are 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Vec<u64>")]
+pub struct Extents(pub [u64; 3]);
+
+impl TryFrom<Vec<u64>> for Extents {
+    type Error = String;
+
+    fn try_from(given: Vec<u64>) -> Result<Extents, String> {
+        if given.is_empty() || given.len() > 3 {
+            return Err(format!("one to three numbers, not {}", given.len()));
+        }
+        let mut extents = [1; 3];
+        extents[..given.len()].copy_from_slice(&given);
+        Ok(Extents(extents))
+    }
+}
+
+/// Numbers as they are written, texts without their quotes.
+fn texts<'de, D>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let values = BTreeMap::<String, Value>::deserialize(deserializer)?;
+    let text = |(name, value): (String, Value)| match value {
+        Value::String(text) => Ok((name, text)),
+        Value::Number(number) => Ok((name, number.to_string())),
+        Value::Bool(flag) => Ok((name, u8::from(flag).to_string())),
+        other => Err(serde::de::Error::custom(format!(
+            "`{name}` is neither a number nor a text: {other}"
+        ))),
+    };
+    values.into_iter().map(text).collect()
+}

@@ -1,0 +1,345 @@
+//! `warplens sweep`: many configurations of one kernel, predicted without a GPU.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, ValueEnum};
+use rayon::prelude::*;
+use warplens_engine::settings::{Settings, unknown_gpu};
+use warplens_engine::{Engine, LaunchValues, Overrides};
+use warplens_hardware::Profiles;
+use warplens_models::ModelId;
+use warplens_report::sweep::{Best, Pareto, SweepLine};
+use warplens_syntax::Document;
+use warplens_tuning::{Cache, Configuration, Space, lines};
+
+use crate::output::{self, Colour};
+use crate::values::Preprocessing;
+use crate::{config, input};
+
+/// Configurations that are predicted side by side before their lines are written.
+const CHUNK: usize = 256;
+
+/// Many configurations of one kernel, ranked without a GPU
+///
+/// Writes a line of JSON for each configuration, in their order: id, time_ms, cycles, bottleneck, occupancy,
+/// registers_per_thread, shared_bytes, valid, why_invalid. A configuration that cannot be launched or read has a line too.
+/// Exit status 2 where not one could be predicted.
+#[derive(Debug, Args)]
+pub struct Sweep {
+    /// Source file that holds the kernel; with --space by default the one that the space names
+    file: Option<PathBuf>,
+    /// The kernel; with --space by default the one that the space names
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+    /// Target GPU, a profile id [default: warplens.toml's, else a100-sxm4-40gb]
+    #[arg(long, value_name = "ID")]
+    gpu: Option<String>,
+    /// Configurations, one a line ("-": standard input): {"id":…, "defines":{…}, "template":{…}, "args":{…}, "grid":[x,y,z],
+    /// "block":[x,y,z], "dynamic_shared_bytes":0}
+    #[arg(
+        long,
+        value_name = "CONFIGS.jsonl",
+        required_unless_present = "space",
+        conflicts_with = "space"
+    )]
+    configs: Option<PathBuf>,
+    /// A space in Kernel Tuner's T1 format: every configuration that fulfils its conditions
+    #[arg(long, value_name = "T1.json")]
+    space: Option<PathBuf>,
+    /// Which model predicts
+    #[arg(long, value_enum, default_value_t = Model::Auto)]
+    model: Model,
+    #[command(flatten)]
+    preprocessing: Preprocessing,
+    /// The fastest K as a table instead of lines
+    #[arg(long, value_name = "K", conflicts_with = "pareto")]
+    top: Option<usize>,
+    /// As a table instead of lines: those that no other beats in time, registers and shared memory together
+    #[arg(long)]
+    pareto: bool,
+    /// Also write the predictions as a cache file that Kernel Tuner opens (with --space)
+    #[arg(long, value_name = "OUT.json", requires = "space")]
+    cache: Option<PathBuf>,
+}
+
+/// Models that answer at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Model {
+    /// What users see first
+    Auto,
+    /// Hong and Kim, ISCA 2009
+    MwpCwp,
+    /// Work flow graph, Baghsorkhi et al., PPoPP 2010
+    Wfg,
+    /// Issue of instructions simulated, Lai and Seznec 2011
+    Timing,
+    /// Weighted counts, Stevens and Klöckner
+    Linear,
+    /// Execution traces, Wang et al. 2019
+    Trace,
+}
+
+impl Model {
+    fn id(self) -> ModelId {
+        match self {
+            Model::Auto => ModelId::Auto,
+            Model::MwpCwp => ModelId::MwpCwp,
+            Model::Wfg => ModelId::Wfg,
+            Model::Timing => ModelId::Timing,
+            Model::Linear => ModelId::Linear,
+            Model::Trace => ModelId::Trace,
+        }
+    }
+}
+
+/// A kernel that can be predicted under any configuration.
+struct Subject<'a> {
+    engine: &'a Engine,
+    file: &'a Path,
+    kernel: &'a str,
+    model: ModelId,
+    settings: &'a Settings,
+    /// The text, parsed, without the pragmas by these unroll factors.
+    documents: HashMap<Vec<String>, Document>,
+}
+
+impl Sweep {
+    /// Runs it.
+    pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
+        let profiles = Profiles::builtin();
+        if let Some(gpu) = &self.gpu
+            && profiles.get(gpu).is_none()
+        {
+            bail!(unknown_gpu(gpu, &profiles));
+        }
+        let space = self.space.as_deref().map(read_space).transpose()?;
+        let file = self.file(space.as_ref())?;
+        let kernel = match (&self.kernel, &space) {
+            (Some(kernel), _) => kernel.clone(),
+            (None, Some(space)) if !space.kernel.is_empty() => space.kernel.clone(),
+            _ => bail!("which kernel? (--kernel NAME)"),
+        };
+        let mut config = config::of(&file, &profiles);
+        self.preprocessing.apply(&mut config.settings);
+        if let Some(gpu) = &self.gpu {
+            config.settings.gpu = Some(gpu.clone());
+        }
+        let source = input::read(&file).map_err(|unreadable| anyhow!(unreadable.line(&file)))?;
+        let gpu = config.settings.gpu.clone();
+        let device = gpu
+            .as_deref()
+            .and_then(|id| profiles.get(id))
+            .map(|profile| profile.name.clone());
+        let engine = Engine::with_project(profiles, input::project(std::slice::from_ref(&file)));
+        let mut subject = Subject {
+            engine: &engine,
+            file: &file,
+            kernel: &kernel,
+            model: self.model.id(),
+            settings: &config.settings,
+            documents: HashMap::from([(Vec::new(), source.document)]),
+        };
+        let mut cache = space
+            .as_ref()
+            .filter(|_| self.cache.is_some())
+            .map(|space| Cache::new(space, device.as_deref().unwrap_or("")));
+        let configurations: Box<dyn Iterator<Item = Result<Configuration, String>>> =
+            match (&space, &self.configs) {
+                (Some(space), _) => Box::new(space.configurations()),
+                (None, Some(path)) => Box::new(lines(open(path)?)),
+                (None, None) => bail!("--configs or --space"),
+            };
+        let mut out = Out {
+            best: self.top.map(Best::new),
+            front: self.pareto.then(Pareto::default),
+            lines: BufWriter::new(io::stdout().lock()),
+        };
+        let (mut seen, mut valid) = (0_u64, 0_u64);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .stack_size(super::STACK)
+            .build()?;
+        let mut configurations = configurations.peekable();
+        while configurations.peek().is_some() {
+            let chunk: Vec<_> = configurations.by_ref().take(CHUNK).collect();
+            subject.prepare(&chunk, &source.text);
+            let found: Vec<SweepLine> = pool.install(|| {
+                let one = |configuration| subject.line(configuration);
+                chunk.par_iter().map(one).collect()
+            });
+            for line in found {
+                seen += 1;
+                valid += u64::from(line.valid);
+                if let Some(cache) = &mut cache {
+                    cache.add(&line.id, line.time_ms);
+                }
+                if !out.line(&line)? {
+                    // Nobody reads any more.
+                    return Ok(ExitCode::SUCCESS);
+                }
+            }
+        }
+        out.finish(colour)?;
+        if let (Some(cache), Some(path)) = (cache, &self.cache) {
+            std::fs::write(path, cache.text()).with_context(|| format!("{}", path.display()))?;
+        }
+        if seen == 0 {
+            bail!("there is no configuration");
+        }
+        if valid == 0 {
+            output::complain(&format!(
+                "none of the {seen} configurations can be launched"
+            ));
+            return Ok(ExitCode::from(2));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The source file: as given, or beside the space that names it.
+    fn file(&self, space: Option<&Space>) -> anyhow::Result<PathBuf> {
+        if let Some(file) = &self.file {
+            return Ok(file.clone());
+        }
+        let named = space.and_then(|space| space.file.as_deref());
+        let beside = self.space.as_deref().and_then(Path::parent);
+        match (named, beside) {
+            (Some(named), Some(folder)) => Ok(folder.join(named)),
+            _ => bail!("which file holds the kernel?"),
+        }
+    }
+}
+
+fn read_space(path: &Path) -> anyhow::Result<Space> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    Space::read(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
+}
+
+fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    let file = File::open(path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    Ok(Box::new(BufReader::new(file)))
+}
+
+impl Subject<'_> {
+    /// Parses the texts that these configurations need.
+    fn prepare(&mut self, chunk: &[Result<Configuration, String>], text: &str) {
+        for configuration in chunk.iter().flatten() {
+            let without = &configuration.without_unroll;
+            if !self.documents.contains_key(without) {
+                let language = self.documents[&Vec::new()].language();
+                let document = Document::new(&without_pragmas(text, without), language);
+                self.documents.insert(without.clone(), document);
+            }
+        }
+    }
+
+    fn line(&self, configuration: &Result<Configuration, String>) -> SweepLine {
+        let configuration = match configuration {
+            Ok(configuration) => configuration,
+            Err(why) => return SweepLine::invalid(serde_json::Value::Null, why.clone()),
+        };
+        let id = configuration.id.clone();
+        let mut settings = self.settings.clone();
+        settings.defines.extend(configuration.defines.clone());
+        let overrides = Overrides {
+            argument: LaunchValues {
+                grid: configuration.grid.map(|grid| grid.0),
+                block: configuration.block.map(|block| block.0),
+                dynamic_shared_bytes: configuration.dynamic_shared_bytes,
+                args: configuration.args.clone(),
+                ..LaunchValues::default()
+            },
+            template_args: configuration.template.clone(),
+            ..Overrides::default()
+        };
+        let Some(document) = self.documents.get(&configuration.without_unroll) else {
+            return SweepLine::invalid(id, "its text was not prepared".to_owned());
+        };
+        let predicted = self.engine.predict(
+            document,
+            self.file,
+            &settings,
+            &overrides,
+            self.kernel,
+            self.model,
+        );
+        match predicted {
+            Ok(found) => SweepLine {
+                id,
+                time_ms: found.time_ms,
+                cycles: found.cycles,
+                bottleneck: found.bottleneck,
+                occupancy: Some(found.occupancy),
+                registers_per_thread: Some(found.registers_per_thread),
+                shared_bytes: Some(found.shared_bytes),
+                valid: found.why_invalid.is_none(),
+                why_invalid: found.why_invalid,
+            },
+            Err(why) => SweepLine::invalid(id, why),
+        }
+    }
+}
+
+/// A text without the lines `#pragma unroll NAME` of these names; the lines stay, empty.
+fn without_pragmas(text: &str, names: &[String]) -> String {
+    let kept = |line: &str| {
+        let mut words = line.split_whitespace().filter(|word| *word != "#");
+        let unroll =
+            matches!(words.next(), Some("#pragma" | "pragma")) && words.next() == Some("unroll");
+        !(unroll
+            && words
+                .next()
+                .is_some_and(|factor| names.iter().any(|name| name == factor)))
+    };
+    let lines = text
+        .split('\n')
+        .map(|line| if kept(line) { line } else { "" });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Where predictions go.
+struct Out<W: Write> {
+    best: Option<Best>,
+    front: Option<Pareto>,
+    lines: BufWriter<W>,
+}
+
+impl<W: Write> Out<W> {
+    /// Takes one; false where nobody reads.
+    fn line(&mut self, line: &SweepLine) -> anyhow::Result<bool> {
+        if let Some(best) = &mut self.best {
+            best.add(line);
+        } else if let Some(front) = &mut self.front {
+            front.add(line);
+        } else {
+            let mut text = serde_json::to_string(line)?;
+            text.push('\n');
+            match self.lines.write_all(text.as_bytes()) {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(false),
+                other => other?,
+            }
+        }
+        Ok(true)
+    }
+
+    fn finish(mut self, colour: Colour) -> anyhow::Result<()> {
+        match self.lines.flush() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            other => other?,
+        }
+        drop(self.lines);
+        let table = match (&self.best, &self.front) {
+            (Some(best), _) => best.table(output::style(colour)),
+            (None, Some(front)) => front.table(output::style(colour)),
+            (None, None) => return Ok(()),
+        };
+        output::emit(&table)
+    }
+}
