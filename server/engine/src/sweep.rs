@@ -53,6 +53,12 @@ impl Engine {
         let analysis = &placed.analysis;
         let impossible = analysis.findings.iter();
         let mut impossible = impossible.filter(|finding| finding.rule == "launch/impossible");
+        let given = &overrides.argument;
+        let why_empty = match (given.grid, given.block) {
+            (Some(grid), _) if grid.contains(&0) => Some("a grid without blocks"),
+            (_, Some(block)) if block.contains(&0) => Some("a block without threads"),
+            _ => None,
+        };
         let facts = &analysis.facts;
         let mut prediction = Prediction {
             cycles: None,
@@ -61,7 +67,10 @@ impl Engine {
             occupancy: analysis.occupancy.fraction,
             registers_per_thread: facts.registers_per_thread,
             shared_bytes: facts.static_shared_bytes + facts.launch.dynamic_shared_bytes,
-            why_invalid: impossible.next().map(|finding| finding.message.clone()),
+            why_invalid: match why_empty {
+                Some(why) => Some(why.to_owned()),
+                None => impossible.next().map(|finding| finding.message.clone()),
+            },
         };
         if prediction.why_invalid.is_some() {
             return Ok(prediction);

@@ -206,7 +206,7 @@ fn what_cannot_be_swept_is_said_in_a_line() {
     wrong["ConfigurationSpace"]["Conditions"][0]["Expression"] = json!("block_size_x > 1024");
     folder.write("impossible.json", wrong.to_string());
     for (arguments, parts) in [
-        (&["sweep", "blur.cu"][..], &["--space"][..]),
+        (&["sweep", "blur.cu"][..], &["--configs"][..]),
         (
             &["sweep", "blur.cu", "--configs", "none.jsonl"],
             &["--kernel"],
