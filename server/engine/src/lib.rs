@@ -23,6 +23,7 @@ pub mod settings;
 mod sources;
 mod suppress;
 mod translation;
+pub mod user_profiles;
 pub mod wire;
 
 use std::collections::BTreeMap;

@@ -77,6 +77,23 @@ impl Profiles {
         self.ids().filter_map(|id| self.get(id))
     }
 
+    /// Of the profiles that `wanted` holds for the one with the most single-precision results a second, which stands for
+    /// the others where nobody says which is meant; of equals the first by id.
+    pub fn largest(&self, wanted: impl Fn(&Profile) -> bool) -> Option<Arc<Profile>> {
+        let rate = |profile: &Profile| {
+            f64::from(profile.sms) * profile.fp32_lanes * profile.cycles_per_second()
+        };
+        self.iter()
+            .filter(|profile| wanted(profile))
+            .reduce(|best, next| {
+                if rate(&next) > rate(&best) {
+                    next
+                } else {
+                    best
+                }
+            })
+    }
+
     /// The id that an unknown one was probably meant to be.
     ///
     /// Spelling is compared without case and punctuation: `RTX 2080Ti` is `rtx-2080-ti`, and
@@ -85,7 +102,7 @@ impl Profiles {
         self.near(unknown, 1).first().copied()
     }
 
-    /// Up to `most` ids that an unknown one may have been meant to be, the likeliest first.
+    /// Up to `most` ids that an unknown one may have been meant to be: the nearest, the shortest of these first.
     pub fn near(&self, unknown: &str, most: usize) -> Vec<&str> {
         let wanted = squeeze(unknown);
         if wanted.is_empty() {
@@ -102,8 +119,11 @@ impl Profiles {
             .filter(|(apart, ..)| *apart <= wanted.len().max(3) / 3)
             .collect();
         found.sort_unstable();
-        found.truncate(most);
-        found.into_iter().map(|(.., id)| id).collect()
+        let nearest = found.first().map(|(apart, ..)| *apart);
+        let nearest = found
+            .into_iter()
+            .take_while(|(apart, ..)| Some(*apart) == nearest);
+        nearest.take(most).map(|(.., id)| id).collect()
     }
 }
 

@@ -306,6 +306,22 @@ fn a_misspelt_id_is_understood() {
 }
 
 #[test]
+fn the_largest_of_an_architecture_stands_for_it() {
+    let profiles = Profiles::builtin();
+    for (architecture, id) in [
+        ("sm_70", "v100-sxm2-16gb"),
+        ("sm_80", "a100-pcie-40gb"),
+        ("sm_86", "rtx-a6000"),
+        ("sm_90", "h100-sxm5"),
+        ("gfx90a", "mi250x"),
+    ] {
+        let found = profiles.largest(|profile| profile.architecture == architecture);
+        assert_eq!(found.expect("embedded").id, id);
+    }
+    assert_eq!(profiles.largest(|profile| profile.sms > 4000), None);
+}
+
+#[test]
 fn a_profile_of_the_user_is_added_and_replaces() {
     let mut profiles = Profiles::builtin();
     let before = profiles.ids().count();
