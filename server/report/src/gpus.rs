@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use warplens_compile::Class;
 use warplens_hardware::Profile;
 
-use crate::figure::{bytes, number};
+use crate::figure::number;
 use crate::style::{Paint, Style, printable};
 use crate::table::{Align, Cell, Table};
 
@@ -115,6 +115,9 @@ fn value(gpu: &Gpu, name: &str) -> String {
     }
 }
 
+/// Bytes.
+const MIB: f64 = 1_048_576.0;
+
 /// What the GPUs of an architecture share, above them, and what they have of their own, a row each.
 pub fn list(gpus: &[Gpu], style: Style) -> String {
     const OWN: [(&str, &str); 4] = [
@@ -175,13 +178,13 @@ fn generation(architecture: &str) -> Generation {
 fn shared(gpu: &Gpu) -> String {
     let of = |key| value(gpu, key);
     let words = match gpu.vendor.as_str() {
-        "amd" => ["waves", "compute unit", "LDS"],
-        "intel" => ["SIMD threads", "Xe-core", "SLM"],
-        _ => ["warps", "SM", "shared memory"],
+        "amd" => ["waves", "a compute unit", "LDS"],
+        "intel" => ["SIMD threads", "an Xe-core", "SLM"],
+        _ => ["warps", "an SM", "shared memory"],
     };
     let [warps, sm, memory] = words;
     printable(&format!(
-        "{} {}: a {sm} has {} {warps} of {}, {} registers, {} {memory}, {} FP32 lanes",
+        "{} {}: {sm} has {} {warps} of {}, {} registers, {} {memory}, {} FP32 lanes",
         gpu.vendor,
         gpu.architecture,
         of("max_warps_per_sm"),
@@ -192,12 +195,18 @@ fn shared(gpu: &Gpu) -> String {
     ))
 }
 
-/// A figure for a table: bytes in their units.
+/// A figure for a table: bytes in their units, others with all their digits.
 fn cell(gpu: &Gpu, key: &str) -> String {
-    let figure = gpu.figures.get(key);
-    match figure.and_then(|figure| figure.value.as_u64().filter(|_| figure.unit == "bytes")) {
-        Some(size) => bytes(size),
-        None => value(gpu, key),
+    let Some(figure) = gpu.figures.get(key) else {
+        return "-".to_owned();
+    };
+    match figure.value.as_f64() {
+        Some(size) if figure.unit == "bytes" && size >= MIB => {
+            format!("{} MiB", number(size / MIB))
+        }
+        Some(size) if figure.unit == "bytes" => format!("{} KiB", number(size / 1024.0)),
+        Some(plain) => plain.to_string(),
+        None => figure.value.to_string(),
     }
 }
 
