@@ -99,9 +99,11 @@ impl Engine {
             // Among those of one architecture the default comes first.
             let default = self.profiles().get(DEFAULT_GPU);
             default
-                .into_iter()
-                .chain(self.profiles().iter())
-                .find(|profile| profile.architecture == wanted)
+                .filter(|profile| profile.architecture == wanted)
+                .or_else(|| {
+                    self.profiles()
+                        .largest(|profile| profile.architecture == wanted)
+                })
         });
         Ok(of_code
             .or_else(|| self.profiles().get(DEFAULT_GPU))

@@ -24,6 +24,7 @@ mod sources;
 mod suppress;
 mod sweep;
 mod translation;
+pub mod user_profiles;
 pub mod wire;
 
 use std::collections::BTreeMap;

@@ -297,11 +297,18 @@ fn compilers_named(text: &str) -> Vec<SettingsProblem> {
         .collect()
 }
 
+/// Ids that an unknown one may have been meant to be, at most.
+const NEAR: usize = 4;
+
 /// One line about a GPU that is not known, with the closest that is.
 pub fn unknown_gpu(id: &str, profiles: &Profiles) -> String {
-    let close = profiles
-        .closest(id)
-        .map_or_else(String::new, |close| format!(": did you mean \"{close}\"?"));
+    let near = profiles.near(id, NEAR).into_iter();
+    let near: Vec<String> = near.map(|near| format!("\"{near}\"")).collect();
+    let close = match near.split_last() {
+        None => String::new(),
+        Some((only, [])) => format!(": did you mean {only}?"),
+        Some((last, rest)) => format!(": did you mean {} or {last}?", rest.join(", ")),
+    };
     format!("unknown GPU \"{id}\"{close} (`warplens gpus` lists them)")
 }
 

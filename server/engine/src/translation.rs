@@ -252,7 +252,7 @@ impl Project {
                     .ok()
             })
             .max()?;
-        profiles.iter().find(|profile| {
+        profiles.largest(|profile| {
             profile
                 .compute_capability
                 .is_some_and(|(major, minor)| major * 10 + minor == wanted)

@@ -23,6 +23,52 @@ const WEIGHT_UNIT: &str = "ps";
 /// Header keys of every file.
 const TEXTS: [&str; 5] = ["id", "name", "vendor", "architecture", "compute_capability"];
 
+/// Keys of which only a few values exist.
+const CHOICES: [(&str, &[f64], &str); 2] = [
+    ("warp_size", &[16.0, 32.0, 64.0], "16, 32 or 64"),
+    ("banks", &[16.0, 32.0], "16 or 32"),
+];
+
+/// The first figure of each pair is no larger than the second.
+const AT_MOST: [(&str, &str); 22] = [
+    ("shared_per_block", "shared_per_sm"),
+    ("shared_per_block_opt_in", "shared_per_sm"),
+    ("shared_per_block", "shared_per_block_opt_in"),
+    ("shared_reserved_per_block", "shared_per_sm"),
+    ("register_unit", "registers_per_sm"),
+    ("max_registers_per_thread", "registers_per_sm"),
+    ("sub_partitions", "max_warps_per_sm"),
+    ("warp_granularity", "max_warps_per_sm"),
+    // A block has a warp at least.
+    ("max_blocks_per_sm", "max_warps_per_sm"),
+    ("barriers_per_sm", "max_blocks_per_sm"),
+    ("max_block_x", "max_threads_per_block"),
+    ("max_block_y", "max_threads_per_block"),
+    ("max_block_z", "max_threads_per_block"),
+    // What is further away is larger and slower.
+    ("l1_bytes", "l2_bytes"),
+    ("shared_latency", "dram_latency"),
+    ("l1_latency", "l2_latency"),
+    ("l1_latency", "dram_latency"),
+    ("l2_latency", "dram_latency"),
+    ("dram_bandwidth_gb_s", "l2_bandwidth_gb_s"),
+    // The wider or rarer the operation, the fewer units.
+    ("fp64_lanes", "fp32_lanes"),
+    ("sfu_lanes", "fp32_lanes"),
+    ("int_mul_lanes", "int_lanes"),
+];
+
+/// The first figure of each pair is a multiple of the second.
+const MULTIPLES: [(&str, &str); 4] = [
+    ("registers_per_sm", "register_unit"),
+    ("registers_per_sm", "sub_partitions"),
+    ("shared_per_sm", "shared_unit"),
+    ("shared_per_sm", "banks"),
+];
+
+/// Bytes that a bank gives in a clock cycle at most: those of 3.x.
+const WIDEST_BANK: f64 = 8.0;
+
 /// A value and where it stands: which file (index) and which bytes of it.
 #[derive(Debug, Clone)]
 struct At<T> {
@@ -374,48 +420,110 @@ impl Draft {
 
     /// What the range of a single key cannot say.
     fn check(&self) -> Result<(), ProfileError> {
-        let value = |key: &str| self.figures.get(key).map(|at| at.value.value);
-        for (key, choices) in [("warp_size", [32.0, 64.0]), ("banks", [16.0, 32.0])] {
-            if value(key).is_some_and(|n| !choices.contains(&n)) {
-                let problem = format!("must be {} or {}", choices[0], choices[1]);
-                return Err(self.bad_figure(key, problem));
+        for (key, choices, words) in CHOICES {
+            if self.value(key).is_some_and(|n| !choices.contains(&n)) {
+                return Err(self.bad_figure(key, format!("must be {words}")));
             }
         }
-        for (small, large) in [
-            ("shared_per_block", "shared_per_sm"),
-            ("shared_per_block_opt_in", "shared_per_sm"),
-            ("shared_per_block", "shared_per_block_opt_in"),
-            ("register_unit", "registers_per_sm"),
-            ("max_registers_per_thread", "registers_per_sm"),
-            ("sub_partitions", "max_warps_per_sm"),
-        ] {
-            if let (Some(a), Some(b)) = (value(small), value(large))
-                && a > b
+        for (small, large) in AT_MOST {
+            self.at_most(small, large)?;
+        }
+        for (whole, part) in MULTIPLES {
+            if let (Some(a), Some(b)) = (self.value(whole), self.value(part))
+                && a % b != 0.0
             {
-                // The device's own figure is the one to doubt, not the architecture's.
                 let own = |key| self.figures.get(key).is_some_and(|at| at.file == 0);
-                return Err(if own(large) && !own(small) {
-                    self.bad_figure(large, format!("must be at least `{small}`, which is {a}"))
+                return Err(if own(part) && !own(whole) {
+                    self.bad_figure(part, format!("must divide `{whole}`, which is {a}"))
                 } else {
-                    self.bad_figure(small, format!("must be at most `{large}`, which is {b}"))
+                    let problem = format!("must be a multiple of `{part}`, which is {b}");
+                    self.bad_figure(whole, problem)
                 });
             }
         }
+        self.check_threads()?;
+        self.check_registers()?;
+        self.check_requests()
+    }
+
+    fn value(&self, key: &str) -> Option<f64> {
+        self.figures.get(key).map(|at| at.value.value)
+    }
+
+    fn at_most(&self, small: &str, large: &str) -> Result<(), ProfileError> {
+        if let (Some(a), Some(b)) = (self.value(small), self.value(large))
+            && a > b
+        {
+            // The device's own figure is the one to doubt, not the architecture's.
+            let own = |key| self.figures.get(key).is_some_and(|at| at.file == 0);
+            return Err(if own(large) && !own(small) {
+                self.bad_figure(large, format!("must be at least `{small}`, which is {a}"))
+            } else {
+                self.bad_figure(small, format!("must be at most `{large}`, which is {b}"))
+            });
+        }
+        Ok(())
+    }
+
+    /// A block must fit an SM.
+    fn check_threads(&self) -> Result<(), ProfileError> {
         if let (Some(threads), Some(warps), Some(lanes)) = (
-            value("max_threads_per_block"),
-            value("max_warps_per_sm"),
-            value("warp_size"),
+            self.value("max_threads_per_block"),
+            self.value("max_warps_per_sm"),
+            self.value("warp_size"),
         ) && threads > warps * lanes
         {
             let most = warps * lanes;
             let problem = format!("must be at most the {most} threads that fit on an SM");
             return Err(self.bad_figure("max_threads_per_block", problem));
         }
-        if let (Some(registers), Some(parts)) = (value("registers_per_sm"), value("sub_partitions"))
-            && registers % parts != 0.0
+        Ok(())
+    }
+
+    /// A warp of threads with the most registers must fit the registers that it is given its own from.
+    fn check_registers(&self) -> Result<(), ProfileError> {
+        let of_warps = self
+            .rules
+            .get("register_scope")
+            .is_some_and(|at| at.value.value == "warp");
+        if let (Some(most), Some(lanes), Some(all), Some(parts)) = (
+            self.value("max_registers_per_thread"),
+            self.value("warp_size"),
+            self.value("registers_per_sm"),
+            self.value("sub_partitions"),
+        ) && of_warps
+            && most * lanes > all / parts
         {
-            let problem = format!("must divide `registers_per_sm`, which is {registers}");
-            return Err(self.bad_figure("sub_partitions", problem));
+            let fit = (all / parts / lanes).floor();
+            let problem = format!(
+                "must be at most {fit}: a warp of {lanes} lanes then has all registers of a sub-partition"
+            );
+            return Err(self.bad_figure("max_registers_per_thread", problem));
+        }
+        Ok(())
+    }
+
+    /// A request's unit is a part of a line, and the banks do not give more than they hold.
+    fn check_requests(&self) -> Result<(), ProfileError> {
+        let unit = self
+            .rules
+            .get("coalescing")
+            .and_then(|at| GlobalRule::parse(&at.value.value))
+            .and_then(GlobalRule::largest_unit);
+        if let (Some(unit), Some(line)) = (unit, self.value("cache_line_bytes"))
+            && f64::from(unit) > line
+        {
+            let problem =
+                format!("must be at least {unit}: `coalescing` moves so many bytes at a time");
+            return Err(self.bad_figure("cache_line_bytes", problem));
+        }
+        if let (Some(bandwidth), Some(banks)) =
+            (self.value("shared_bandwidth_b_clk"), self.value("banks"))
+            && bandwidth > banks * WIDEST_BANK
+        {
+            let most = banks * WIDEST_BANK;
+            let problem = format!("must be at most {most}: {banks} banks of {WIDEST_BANK} bytes");
+            return Err(self.bad_figure("shared_bandwidth_b_clk", problem));
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ pub enum Limiter {
     Shared,
     /// The warps an SM holds.
     Warps,
-    /// The blocks an SM holds.
+    /// The blocks an SM holds, or its barriers.
     Blocks,
     /// The grid has no more blocks.
     Grid,
@@ -155,8 +155,16 @@ fn limits(p: &Profile, demand: Demand) -> Limits {
             .then(|| narrow(register_limit(p, warps, demand.registers))),
         shared: shared_limit(p, demand.shared).map(narrow),
         warps: narrow(u64::from(p.max_warps_per_sm) / warps),
-        blocks: p.max_blocks_per_sm,
+        blocks: block_limit(p, warps),
         grid: narrow(demand.blocks.div_ceil(u64::from(p.sms))),
+    }
+}
+
+/// Blocks of so many warps that an SM keeps track of. A block of one warp waits for nobody and takes no barrier.
+fn block_limit(p: &Profile, warps: u64) -> u32 {
+    match p.barriers_per_sm {
+        Some(barriers) if warps > 1 => p.max_blocks_per_sm.min(barriers),
+        _ => p.max_blocks_per_sm,
     }
 }
 

@@ -303,8 +303,8 @@ impl Profile {
 }
 
 profile! {
-    /// Lanes of a warp (wave).
-    warp_size: u32 = "lanes", 32.0..=64.0;
+    /// Lanes of a warp (wave, SIMD thread).
+    warp_size: u32 = "lanes", 16.0..=64.0;
     /// Streaming multiprocessors (compute units, Xe-cores) of the device.
     sms: u32 = "SMs", 1.0..=4096.0;
     /// SM clock under load; the shader clock on 1.x.
@@ -332,6 +332,8 @@ profile! {
     max_warps_per_sm: u32 = "warps", 1.0..=1024.0;
     /// Most blocks resident on an SM.
     max_blocks_per_sm: u32 = "blocks", 1.0..=1024.0;
+    /// Most blocks of several warps resident on an SM, where each of them takes one of so many barriers.
+    barriers_per_sm: Option<u32> = "barriers", 1.0..=1024.0;
     /// 32-bit registers of an SM.
     registers_per_sm: u32 = "registers", 1024.0..=16_777_216.0;
     /// Most registers of a thread.

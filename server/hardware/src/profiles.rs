@@ -77,21 +77,53 @@ impl Profiles {
         self.ids().filter_map(|id| self.get(id))
     }
 
+    /// Of the profiles that `wanted` holds for the one with the most single-precision results a second, which stands for
+    /// the others where nobody says which is meant; of equals the first by id.
+    pub fn largest(&self, wanted: impl Fn(&Profile) -> bool) -> Option<Arc<Profile>> {
+        let rate = |profile: &Profile| {
+            f64::from(profile.sms) * profile.fp32_lanes * profile.cycles_per_second()
+        };
+        self.iter()
+            .filter(|profile| wanted(profile))
+            .reduce(|best, next| {
+                if rate(&next) > rate(&best) {
+                    next
+                } else {
+                    best
+                }
+            })
+    }
+
     /// The id that an unknown one was probably meant to be.
     ///
     /// Spelling is compared without case and punctuation: `RTX 2080Ti` is `rtx-2080-ti`, and
     /// `a100` is the first A100.
     pub fn closest(&self, unknown: &str) -> Option<&str> {
+        self.near(unknown, 1).first().copied()
+    }
+
+    /// Up to `most` ids that an unknown one may have been meant to be: the nearest, the shortest of these first.
+    pub fn near(&self, unknown: &str, most: usize) -> Vec<&str> {
         let wanted = squeeze(unknown);
         if wanted.is_empty() {
-            return None;
+            return Vec::new();
         }
-        let best = self
+        let mut found: Vec<(usize, usize, &str)> = self
             .ids()
-            .map(|id| (difference(&wanted, &squeeze(id)), id))
-            .min()?;
-        // More than a third wrong is another name, not a misspelt one.
-        (best.0 <= wanted.len().max(3) / 3).then_some(best.1)
+            .map(|id| {
+                let squeezed = squeeze(id);
+                let apart = difference(&wanted, &squeezed);
+                (apart, squeezed.len().abs_diff(wanted.len()), id)
+            })
+            // More than a third wrong is another name, not a misspelt one.
+            .filter(|(apart, ..)| *apart <= wanted.len().max(3) / 3)
+            .collect();
+        found.sort_unstable();
+        let nearest = found.first().map(|(apart, ..)| *apart);
+        let nearest = found
+            .into_iter()
+            .take_while(|(apart, ..)| Some(*apart) == nearest);
+        nearest.take(most).map(|(.., id)| id).collect()
     }
 }
 
@@ -104,7 +136,7 @@ fn squeeze(id: &str) -> String {
 
 /// How far apart two names are: 0 where one contains the other, else the edits between them.
 fn difference(wanted: &str, id: &str) -> usize {
-    if wanted.len() >= 3 && (id.contains(wanted) || wanted.contains(id)) {
+    if wanted.len().min(id.len()) >= 3 && (id.contains(wanted) || wanted.contains(id)) {
         return 0;
     }
     edits(wanted, id)

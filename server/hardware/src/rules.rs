@@ -125,6 +125,15 @@ impl GlobalRule {
             _ => return None,
         })
     }
+
+    /// Bytes of its largest transaction through a cache; `None` where requests go to memory past all caches (1.x).
+    pub(crate) fn largest_unit(self) -> Option<u32> {
+        match self {
+            Self::HalfWarpStrict | Self::HalfWarpSegments => None,
+            Self::Lines128Loads32Stores => Some(128),
+            Self::Sectors { bytes } | Self::CacheLine { bytes } => Some(bytes),
+        }
+    }
 }
 
 impl fmt::Display for GlobalRule {

@@ -4,8 +4,8 @@ use crate::global::Lanes;
 use crate::profile::Profile;
 use crate::rules::BankRule;
 
-/// Lanes that the banks serve at a time where a warp is not split in halves.
-const GROUP: usize = 32;
+/// Most banks, and so most lanes that they serve at a time.
+const MOST: usize = 32;
 
 /// What one warp's request to shared memory costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -13,15 +13,15 @@ pub struct SharedRequest {
     /// Times the bank array is cycled.
     pub passes: u32,
     /// The same without conflicts: 1 for words of 4 bytes and less, 2 for 8, 4 for 16; twice that
-    /// where half-warps or waves of 64 lanes are served apart. Parts without an active lane do not
-    /// count.
+    /// where half-warps or waves of twice as many lanes as banks are served apart. Parts without an
+    /// active lane do not count.
     pub ideal: u32,
 }
 
 /// Passes of one warp's request; arguments as in [`global_request`](crate::global_request).
 ///
-/// Lanes that read one word share a pass. Words of 8 bytes are served for half of the lanes at a
-/// time, words of 16 for a quarter (in the 8-byte mode of 3.x for all and for half). On 1.x a half-warp's pass serves each bank once and broadcasts
+/// Lanes that read one word share a pass. As many lanes as there are banks are served at a time; of words of 8 bytes half
+/// as many, of 16 a quarter (in the 8-byte mode of 3.x all and half). On 1.x a half-warp's pass serves each bank once and broadcasts
 /// one word (CUDA C guide 4.2, F.3.3; which one is unspecified there: the best is taken), and wider
 /// words are requests of 4 bytes each.
 pub fn shared_request(
@@ -55,9 +55,12 @@ pub fn shared_request(
     } else {
         words
     };
-    for (group, lanes) in addresses.chunks(GROUP).enumerate() {
-        for (phase, lanes) in lanes.chunks(GROUP / phases).enumerate() {
-            let first = group * GROUP + phase * (GROUP / phases);
+    let together = p.bank_rule.banks as usize;
+    // Words as wide as a row of all banks are served lane by lane.
+    let of_phase = (together / phases).max(1);
+    for (group, lanes) in addresses.chunks(together).enumerate() {
+        for (phase, lanes) in lanes.chunks(of_phase).enumerate() {
+            let first = group * together + phase * of_phase;
             if first >= crate::global::MAX_LANES {
                 break;
             }
@@ -87,7 +90,7 @@ fn multicast_passes(starts: &[i64], bytes: u32, rule: BankRule) -> u32 {
     // What a bank gives at a time: 4 bytes, or 8.
     let shift = if rule.kepler_eight_byte { 3 } else { 2 };
     // Up to 32 words, and one more for each lane whose address is not aligned.
-    let mut rows = [0_i64; 2 * GROUP];
+    let mut rows = [0_i64; 2 * MOST];
     let mut len = 0;
     for &start in starts {
         let last = start.saturating_add(i64::from(bytes) - 1) >> shift;
@@ -105,7 +108,7 @@ fn multicast_passes(starts: &[i64], bytes: u32, rule: BankRule) -> u32 {
     }
     let rows = &mut rows[..len];
     rows.sort_unstable();
-    let mut count = [0_u32; GROUP];
+    let mut count = [0_u32; MOST];
     for row in rows.chunk_by(|a, b| a == b) {
         count[(row[0] & (banks - 1)) as usize] += 1;
     }
@@ -115,7 +118,7 @@ fn multicast_passes(starts: &[i64], bytes: u32, rule: BankRule) -> u32 {
 /// The fewest passes for a half-warp on 1.x. A pass broadcasts one word to all lanes that want it
 /// and gives every other bank's word to one lane.
 fn broadcast_passes(starts: &[i64], word: i64, banks: u32) -> u32 {
-    let mut words = [0_i64; GROUP];
+    let mut words = [0_i64; MOST];
     let mut len = 0;
     for (slot, &start) in words.iter_mut().zip(starts) {
         *slot = (start >> 2).wrapping_add(word);
@@ -124,7 +127,7 @@ fn broadcast_passes(starts: &[i64], word: i64, banks: u32) -> u32 {
     let words = &mut words[..len];
     words.sort_unstable();
 
-    let mut lanes_of_bank = [0_u8; GROUP];
+    let mut lanes_of_bank = [0_u8; MOST];
     for word in words.iter() {
         lanes_of_bank[(word & i64::from(banks - 1)) as usize] += 1;
     }
@@ -135,7 +138,7 @@ fn broadcast_passes(starts: &[i64], word: i64, banks: u32) -> u32 {
     // A broadcast of a word that n lanes want saves its bank n - 1 passes; each pass has one
     // broadcast, so the fewest passes are the first number within which the broadcasts fit that
     // every bank needs.
-    let mut saved = [(0_u8, 0_u8); GROUP];
+    let mut saved = [(0_u8, 0_u8); MOST];
     let mut groups = 0;
     for group in words.chunk_by(|a, b| a == b) {
         saved[groups] = (

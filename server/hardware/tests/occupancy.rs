@@ -350,3 +350,95 @@ fn dimensions_are_checked_by_axis() {
     assert!(launch_problem(&g80, [1, 1, 2], [32, 1, 1]).is_some());
     assert!(launch_problem(&g80, [1, 1, 1], [1024, 1, 1]).is_some());
 }
+
+/// GCN: 40 waves of 64 lanes and 16 barriers a compute unit; VGPRs in fours of 64 lanes, 256 for each of four SIMDs (LLVM's
+/// user guide for AMDGPU).
+#[test]
+fn blocks_of_several_waves_share_the_barriers_of_gcn() {
+    // One wave takes no barrier: 40 blocks. Two waves: 20 blocks of waves, but 16 barriers.
+    let one = resident("mi50", 64, 24, 0);
+    assert_eq!((one.active_blocks_per_sm, one.fraction), (40, 1.0));
+    let two = resident("mi50", 128, 24, 0);
+    assert_eq!(
+        (two.active_blocks_per_sm, two.limiter),
+        (16, Limiter::Blocks)
+    );
+    assert_eq!(two.active_warps_per_sm, 32);
+    let four = resident("mi50", 256, 24, 0);
+    assert_eq!((four.active_blocks_per_sm, four.fraction), (10, 1.0));
+    // 25 VGPRs count as 28: 9 waves of each SIMD, 36 of a compute unit, 9 blocks of 4.
+    let more = resident("mi50", 256, 25, 0);
+    assert_eq!(
+        (more.active_blocks_per_sm, more.limiter),
+        (9, Limiter::Registers)
+    );
+    // 84 VGPRs: 3 waves of each SIMD.
+    assert_eq!(resident("vega-fe", 64, 84, 0).active_warps_per_sm, 12);
+}
+
+/// RDNA 2 and 3 in waves of 32: 1024 and 1536 VGPRs a lane of a SIMD, in sixteens and twenty-fours, two SIMDs a compute unit.
+#[test]
+fn registers_of_rdna() {
+    // 64 VGPRs: 1024 / 64 = 16 waves of each SIMD; 65 count as 80: 12.
+    assert_eq!(resident("rx-6900-xt", 256, 64, 0).active_warps_per_sm, 32);
+    let more = resident("rx-6900-xt", 256, 65, 0);
+    assert_eq!((more.active_warps_per_sm, more.fraction), (24, 0.75));
+    // 1536 / 96 = 16; 97 count as 120: 12.
+    assert_eq!(resident("rx-7900-xtx", 256, 96, 0).active_warps_per_sm, 32);
+    assert_eq!(resident("rx-7900-xtx", 256, 97, 0).active_warps_per_sm, 24);
+    // 64 KiB of LDS a compute unit, handed out by the KiB.
+    let lds = resident("rx-6900-xt", 256, 32, 20_000);
+    assert_eq!(
+        (lds.active_blocks_per_sm, lds.limiter),
+        (3, Limiter::Shared)
+    );
+}
+
+/// Xe-HPG: 128 hardware threads of 16 lanes an Xe-core, 32 barriers, 64 KiB of SLM a group (Intel's GPU occupancy calculator).
+#[test]
+fn threads_and_barriers_of_xe_hpg() {
+    let full = resident("arc-a770", 256, 32, 0);
+    assert_eq!((full.active_blocks_per_sm, full.fraction), (8, 1.0));
+    // 32 work-items are two threads: 64 groups of threads, but 32 barriers.
+    let barriers = resident("arc-a770", 32, 32, 0);
+    assert_eq!(
+        (barriers.active_blocks_per_sm, barriers.limiter),
+        (32, Limiter::Blocks)
+    );
+    assert_eq!(resident("arc-a770", 16, 32, 0).active_blocks_per_sm, 128);
+    // A thread has its 4 KiB of registers whatever it uses.
+    assert_eq!(resident("arc-a770", 256, 64, 0).active_warps_per_sm, 128);
+    let slm = resident("arc-a770", 256, 32, 40_000);
+    assert_eq!(
+        (slm.active_blocks_per_sm, slm.limiter),
+        (3, Limiter::Shared)
+    );
+    assert!(
+        resident("arc-a770", 256, 32, 65_537)
+            .why_impossible
+            .is_some()
+    );
+}
+
+/// 2.0: registers go to warps in 64s, warps in pairs (CUDA occupancy calculator spreadsheet). 21 registers: 672 count as 704;
+/// 46 warps: 5 blocks of 8, and shared memory in units of 128.
+#[test]
+fn registers_of_fermi() {
+    let fermi = resident("tesla-c2070", 256, 21, 0);
+    assert_eq!(
+        (fermi.active_blocks_per_sm, fermi.limits.registers),
+        (5, Some(5))
+    );
+    assert_eq!(resident("tesla-c2070", 192, 20, 0).fraction, 1.0);
+    assert_eq!(
+        resident("tesla-c2070", 128, 63, 12_300).limits.shared,
+        Some(3)
+    );
+}
+
+/// 6.0 has two sub-partitions: 65536 / 2 / (37 registers as 1280) = 25 warps in each, 50 in all; 7.0's four hold 12 each.
+#[test]
+fn the_halves_of_gp100() {
+    assert_eq!(resident("tesla-p100", 32, 37, 0).limits.registers, Some(50));
+    assert_eq!(resident("titan-v", 32, 37, 0).limits.registers, Some(48));
+}

@@ -65,24 +65,63 @@ fn every_architecture_file_is_named_after_its_architecture_and_used() {
     }
 }
 
+/// The public list of ids.
 #[test]
-fn the_first_ten_are_there() {
+fn every_gpu_that_users_are_promised_is_there() {
     let profiles = Profiles::builtin();
-    for id in [
-        "gtx-280",
-        "quadro-fx-5600",
-        "geforce-8800-gtx",
-        "tesla-k40c",
-        "v100-sxm2-16gb",
-        "rtx-2080-ti",
-        "rtx-a4000",
-        "a100-sxm4-40gb",
-        "a100-pcie-40gb",
-        "h100-sxm5",
-    ] {
+    let promised = "geforce-8800-gtx geforce-8800-gt quadro-fx-5600 gtx-280 tesla-c2070 tesla-k40c gtx-titan-x quadro-k600 \
+                    gtx-645 quadro-k620 geforce-940m r9-fury gtx-1070 gtx-1080-ti tesla-p100 v100-pcie-16gb \
+                    v100-sxm2-16gb titan-v t4 rtx-2080-ti titan-rtx rtx-3060-laptop rtx-3090 rtx-a4000 rtx-a6000 a40 \
+                    a100-pcie-40gb a100-sxm4-40gb a100-sxm4-80gb l4 l40 l40s rtx-4090 h100-pcie h100-sxm5 h200-sxm b200 \
+                    rtx-5090 jetson-orin mi50 mi100 mi210 mi250x mi300x radeon-pro-w6600 radeon-pro-w7800 rx-6900-xt \
+                    rx-7900-xtx vega-fe arc-a770";
+    assert_eq!(promised.split_whitespace().count(), 50);
+    for id in promised.split_whitespace() {
         assert!(profiles.get(id).is_some(), "{id}");
     }
     assert!(profiles.get("no-such-gpu").is_none());
+}
+
+/// What the figures make of a device is what its data sheet states: single-precision operations, two a lane, in TFLOPS.
+#[test]
+fn peak_rates_are_those_of_the_data_sheets() {
+    let profiles = Profiles::builtin();
+    for (id, tflops) in [
+        ("tesla-c2070", 1.03),
+        ("gtx-580", 1.58),
+        ("gtx-1080-ti", 11.3),
+        ("tesla-p100", 9.3),
+        ("v100-pcie-16gb", 14.1),
+        ("t4", 8.1),
+        ("titan-rtx", 16.3),
+        ("rtx-3090", 35.6),
+        ("rtx-a6000", 38.7),
+        ("a40", 37.4),
+        ("a100-sxm4-80gb", 19.5),
+        ("l4", 30.3),
+        ("l40", 90.5),
+        ("l40s", 91.6),
+        ("rtx-4090", 82.6),
+        ("h100-pcie", 51.2),
+        ("h200-sxm", 67.0),
+        ("rtx-5090", 104.8),
+        ("jetson-orin", 5.3),
+        ("r9-fury", 7.2),
+        ("vega-fe", 13.1),
+        ("mi50", 13.3),
+        ("mi100", 23.1),
+        ("mi250x", 23.9),
+        ("mi300x", 163.4),
+        ("rx-6900-xt", 23.04),
+        ("rx-7900-xtx", 61.4),
+        ("radeon-pro-w6600", 10.4),
+        ("radeon-pro-w7800", 45.2),
+        ("arc-a770", 19.66),
+    ] {
+        let p = profiles.get(id).expect("embedded");
+        let found = 2.0 * f64::from(p.sms) * p.fp32_lanes * p.sm_clock_mhz / 1e6;
+        assert!((found / tflops - 1.0).abs() < 0.02, "{id}: {found}");
+    }
 }
 
 #[test]
@@ -248,16 +287,38 @@ fn a_misspelt_id_is_understood() {
         ("a100-sxm-40gb", "a100-sxm4-40gb"),
         ("RTX 2080Ti", "rtx-2080-ti"),
         ("gtx280", "gtx-280"),
-        ("h100", "h100-sxm5"),
+        ("h100", "h100-pcie"),
         ("tesla-k40", "tesla-k40c"),
-        ("v100", "v100-sxm2-16gb"),
+        ("v100", "v100-pcie-16gb"),
         ("8800", "geforce-8800-gt"),
     ] {
         assert_eq!(profiles.closest(unknown), Some(meant), "{unknown}");
     }
+    assert_eq!(
+        profiles.near("A100", 3),
+        ["a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm4-40gb"]
+    );
+    assert_eq!(profiles.near("h100", 9), ["h100-pcie", "h100-sxm5"]);
+    assert_eq!(profiles.near("h100", 1), ["h100-pcie"]);
     for unknown in ["", "voodoo-banshee", "-"] {
         assert_eq!(profiles.closest(unknown), None, "{unknown}");
     }
+}
+
+#[test]
+fn the_largest_of_an_architecture_stands_for_it() {
+    let profiles = Profiles::builtin();
+    for (architecture, id) in [
+        ("sm_70", "v100-sxm2-16gb"),
+        ("sm_80", "a100-pcie-40gb"),
+        ("sm_86", "rtx-a6000"),
+        ("sm_90", "h100-sxm5"),
+        ("gfx90a", "mi250x"),
+    ] {
+        let found = profiles.largest(|profile| profile.architecture == architecture);
+        assert_eq!(found.expect("embedded").id, id);
+    }
+    assert_eq!(profiles.largest(|profile| profile.sms > 4000), None);
 }
 
 #[test]
@@ -382,7 +443,7 @@ fn impossible_values_are_refused_where_they_stand() {
         ("sm_clock_mhz", "inf", "a number from 50"),
         ("dram_bandwidth_gb_s", "-1555", "(GB/s)"),
         ("dram_efficiency", "1.2", "from 0.05 to 1 (fraction)"),
-        ("warp_size", "48", "32 or 64"),
+        ("warp_size", "48", "16, 32 or 64"),
         ("banks", "20", "16 or 32"),
         ("register_unit", "0", "a whole number from 1"),
         (
@@ -397,6 +458,76 @@ fn impossible_values_are_refused_where_they_stand() {
         ),
         ("max_threads_per_block", "4096", "at most the 2048 threads"),
         ("sub_partitions", "3", "must divide `registers_per_sm`"),
+        ("sm_clock_mhz", "0", "a number from 50"),
+        (
+            "registers_per_sm",
+            "65537",
+            "must be a multiple of `register_unit`, which is 256",
+        ),
+        (
+            "register_unit",
+            "192",
+            "must divide `registers_per_sm`, which is 65536",
+        ),
+        (
+            "shared_per_sm",
+            "167939",
+            "must be a multiple of `shared_unit`, which is 128",
+        ),
+        (
+            "max_registers_per_thread",
+            "600",
+            "must be at most 512: a warp of 32 lanes",
+        ),
+        (
+            "max_blocks_per_sm",
+            "65",
+            "at most `max_warps_per_sm`, which is 64",
+        ),
+        (
+            "barriers_per_sm",
+            "33",
+            "at most `max_blocks_per_sm`, which is 32",
+        ),
+        ("warp_granularity", "65", "a whole number from 1 to 64"),
+        (
+            "max_block_z",
+            "2048",
+            "at most `max_threads_per_block`, which is 1024",
+        ),
+        (
+            "l1_bytes",
+            "41943041",
+            "at most `l2_bytes`, which is 41943040",
+        ),
+        ("l2_bytes", "1024", "at least `l1_bytes`, which is 196608"),
+        ("l2_latency", "575", "at most `dram_latency`, which is 574"),
+        ("l2_latency", "35", "at least `l1_latency`, which is 36"),
+        ("l1_latency", "214", "at most `l2_latency`, which is 213"),
+        ("dram_latency", "200", "at least `l2_latency`, which is 213"),
+        (
+            "shared_latency",
+            "600",
+            "at most `dram_latency`, which is 574",
+        ),
+        (
+            "dram_bandwidth_gb_s",
+            "5000",
+            "at most `l2_bandwidth_gb_s`, which is 4619",
+        ),
+        ("fp64_lanes", "65", "at most `fp32_lanes`, which is 64"),
+        ("sfu_lanes", "65", "at most `fp32_lanes`, which is 64"),
+        ("int_mul_lanes", "65", "at most `int_lanes`, which is 64"),
+        (
+            "cache_line_bytes",
+            "16",
+            "must be at least 32: `coalescing`",
+        ),
+        (
+            "shared_bandwidth_b_clk",
+            "257",
+            "must be at most 256: 32 banks",
+        ),
     ] {
         let (key, at, message) = figure(name, value);
         assert_eq!((key.as_str(), at.as_str()), (name, value), "{message}");

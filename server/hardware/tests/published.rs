@@ -1,4 +1,4 @@
-//! The JSON Schema of profile files and the table of keys in their README say what the loader does.
+//! The JSON Schema of profile files, the table of keys in their README and the list of GPUs say what the loader does.
 //! `WARPLENS_BLESS=1` writes them anew.
 
 use std::fmt::Write as _;
@@ -9,6 +9,7 @@ use warplens_hardware::{Profile, Profiles, Property};
 
 const SCHEMA: &str = "docs/schemas/profile.schema.json";
 const README: &str = "hw-profiles/README.md";
+const GPUS: &str = "docs/gpus.md";
 const BEGIN: &str = "<!-- keys: generated from the schema in server/hardware/src/profile.rs -->\n";
 const END: &str = "<!-- end of keys -->\n";
 
@@ -115,6 +116,52 @@ fn table() -> String {
     text
 }
 
+/// The page about the GPUs: how they are called, their size, and where their figures come from.
+fn gpus() -> String {
+    let mut text = String::from(
+        "# GPUs\n\n\
+         The built-in profiles. Each id leads to its file, each architecture to what its GPUs share: there every figure has its\n\
+         source. *Measured* are figures that somebody measured on that GPU or on another of its architecture, *stated* those of data\n\
+         sheets, guides and papers, *estimated* those that nobody published, which follow a rule that stands beside them.\n\
+         `warplens gpus ID` shows one in full. [Adding a GPU](../hw-profiles/README.md#adding-a-gpu) is adding a file. This page is\n\
+         generated: `WARPLENS_BLESS=1 cargo test -p warplens-hardware`.\n",
+    );
+    let profiles = Profiles::builtin();
+    let mut all: Vec<_> = profiles.iter().collect();
+    // Numbers of architectures in the order of their size: sm_90 before sm_100.
+    all.sort_by_key(|p| (p.architecture.len(), p.architecture.clone(), p.id.clone()));
+    for (vendor, title) in [("nvidia", "NVIDIA"), ("amd", "AMD"), ("intel", "Intel")] {
+        write!(
+            text,
+            "\n## {title}\n\n\
+             | id | name | architecture | SMs | MHz | GB/s | measured | stated | estimated |\n\
+             | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        )
+        .expect("a string grows");
+        for p in all.iter().filter(|p| p.vendor.name() == vendor) {
+            let (id, name, architecture) = (&p.id, &p.name, &p.architecture);
+            let figures = p.figures().values();
+            let estimated = figures
+                .clone()
+                .filter(|figure| figure.is_estimated())
+                .count();
+            let measured = figures
+                .filter(|figure| !figure.is_estimated() && figure.source.contains("(measured"))
+                .count();
+            let stated = p.figures().len() - estimated - measured;
+            writeln!(
+                text,
+                "| [{id}](../hw-profiles/{id}.toml) | {name} | \
+                 [{architecture}](../hw-profiles/architectures/{architecture}.toml) | {} | {} | {} | {measured} | {stated} | \
+                 {estimated} |",
+                p.sms, p.sm_clock_mhz, p.dram_bandwidth_gb_s,
+            )
+            .expect("a string grows");
+        }
+    }
+    text
+}
+
 /// The file's text, after writing `wanted` into it where the test is asked to.
 fn published(file: &str, wanted: impl Fn(&str) -> String) -> (String, String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -151,6 +198,15 @@ fn the_readme_lists_every_key() {
     assert!(
         found == wanted,
         "{README} is out of date; run with WARPLENS_BLESS=1"
+    );
+}
+
+#[test]
+fn the_list_of_gpus_is_that_of_the_profiles() {
+    let (found, wanted) = published(GPUS, |_| gpus());
+    assert!(
+        found == wanted,
+        "{GPUS} is out of date; run with WARPLENS_BLESS=1"
     );
 }
 

@@ -115,6 +115,40 @@ fn a_wave_of_64_lanes_counts_its_cache_lines() {
     assert_eq!((request.passes, request.ideal), (2, 2));
 }
 
+/// Xe-HPG: 16 lanes, lines of 64 bytes, 16 banks of 4 bytes (Intel's oneAPI GPU optimization guide, shared local memory).
+#[test]
+fn a_thread_of_16_lanes_counts_lines_and_banks() {
+    let arc = gpu("arc-a770");
+    let sixteen = |of: fn(i64) -> i64| -> Vec<i64> { (0..16).map(of).collect() };
+    let line = global_request(&arc, Access::Load, 4, &sixteen(|i| 4 * i), ALL);
+    assert_eq!((line.transactions, line.ideal), (1, 1));
+    let lines = global_request(&arc, Access::Load, 4, &sixteen(|i| 64 * i), ALL);
+    assert_eq!((lines.transactions, lines.ideal), (16, 1));
+    let passes = |bytes, of| {
+        let found = shared_request(&arc, bytes, &sixteen(of), ALL);
+        (found.passes, found.ideal)
+    };
+    assert_eq!(passes(4, |i| 4 * i), (1, 1));
+    // A column of [16][16] lies in one bank, one of [16][17] in all.
+    assert_eq!(passes(4, |i| 64 * i), (16, 1));
+    assert_eq!(passes(4, |i| 68 * i), (1, 1));
+    // Words of 8 bytes fill the banks twice, of 16 four times.
+    assert_eq!(passes(8, |i| 8 * i), (2, 2));
+    assert_eq!(passes(16, |i| 16 * i), (4, 4));
+}
+
+/// RDNA: waves of 32 lanes over lines of 128 bytes; the LDS of a compute unit has 32 banks (RDNA 2 ISA guide, LDS).
+#[test]
+fn a_wave_of_32_lanes_on_rdna() {
+    let navi = gpu("rx-6900-xt");
+    let floats = global_request(&navi, Access::Load, 4, &lanes(|i| 4 * i), ALL);
+    assert_eq!((floats.transactions, floats.ideal), (1, 1));
+    let strided = global_request(&navi, Access::Store, 4, &lanes(|i| 64 * i), ALL);
+    assert_eq!((strided.transactions, strided.bytes_moved), (16, 2048));
+    assert_eq!(passes("rx-6900-xt", 4, |i| 128 * i), (32, 1));
+    assert_eq!(passes("rx-6900-xt", 8, |i| 8 * i), (2, 2));
+}
+
 #[test]
 fn partial_warps_and_idle_lanes() {
     let p = gpu("a100-sxm4-40gb");
@@ -401,10 +435,12 @@ fn naive_shared(p: &Profile, size: i64, addresses: &[i64], active: u64) -> [u32;
         return sum;
     }
     let eight = mode == "kepler-8-byte";
+    // As many lanes as their words fill the banks once.
+    let banks = p.banks as usize;
     let together = match (size, eight) {
-        (8, false) | (16, true) => 16,
-        (16, false) => 8,
-        _ => 32,
+        (8, false) | (16, true) => banks / 2,
+        (16, false) => banks / 4,
+        _ => banks,
     };
     let mut parts: BTreeMap<usize, Vec<i64>> = BTreeMap::new();
     for (lane, address) in lanes {
@@ -420,7 +456,7 @@ fn naive_shared(p: &Profile, size: i64, addresses: &[i64], active: u64) -> [u32;
                 word
             };
             rows_of_bank
-                .entry(word.rem_euclid(32))
+                .entry(word.rem_euclid(banks as i64))
                 .or_default()
                 .insert(row);
         }

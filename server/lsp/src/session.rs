@@ -16,8 +16,7 @@ use tokio::sync::watch;
 use tower_lsp_server::Client;
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{MessageType, PublishDiagnosticsParams, Uri};
-use warplens_engine::{Cancel, Engine, Project, is_header};
-use warplens_hardware::Profiles;
+use warplens_engine::{Cancel, Engine, Project, is_header, user_profiles};
 use warplens_project::{DiskFiles, Files as _, OpenFiles};
 use warplens_report::estimate::missing_headers;
 use warplens_syntax::Document;
@@ -137,7 +136,7 @@ impl State {
 impl Session {
     /// A session with nothing open. To be made inside the runtime.
     pub fn new(client: Client, outgoing: Outgoing, options: &Options) -> Arc<Session> {
-        let session = Arc::new(Session {
+        Arc::new(Session {
             client,
             outgoing,
             pool: Pool::new(),
@@ -152,22 +151,20 @@ impl Session {
             refreshing: AtomicBool::new(false),
             runtime: tokio::runtime::Handle::current(),
             slow: options.slow,
-        });
-        // The profiles are read while the client is still being greeted.
-        let early = Arc::downgrade(&session);
-        session.pool.submit(Priority::Typing, move || {
-            if let Some(session) = early.upgrade() {
-                session.engine();
-            }
-        });
-        session
+        })
     }
 
-    /// The engine. Only workers ask for it: the first one builds it.
+    /// The engine. Only workers ask for it, once the client has named its folders and without the state in hand: the
+    /// first one builds it, with the profiles of these folders.
     pub fn engine(&self) -> &Engine {
         self.engine.get_or_init(|| {
             let files: Arc<dyn warplens_project::Files> = self.sources.clone();
-            Engine::with_project(Profiles::builtin(), Project::new(files, Vec::new()))
+            let folders = self.state().folders.clone();
+            let (profiles, problems) = user_profiles::in_force(&folders);
+            for problem in problems {
+                self.tell(&format!("warplens: a profile is left out: {problem}"));
+            }
+            Engine::with_project(profiles, Project::new(files, Vec::new()))
         })
     }
 

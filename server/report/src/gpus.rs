@@ -115,34 +115,105 @@ fn value(gpu: &Gpu, name: &str) -> String {
     }
 }
 
-/// All profiles, a row each.
+/// Bytes.
+const MIB: f64 = 1_048_576.0;
+
+/// What the GPUs of an architecture share, above them, and what they have of their own, a row each.
 pub fn list(gpus: &[Gpu], style: Style) -> String {
-    const KEYS: [(&str, &str); 7] = [
+    const OWN: [(&str, &str); 4] = [
         ("SMs", "sms"),
         ("MHz", "sm_clock_mhz"),
-        ("GB/s", "dram_bandwidth_gb_s"),
-        ("registers/SM", "registers_per_sm"),
-        ("shared/SM", "shared_per_sm"),
-        ("warps/SM", "max_warps_per_sm"),
-        ("FP32/clk/SM", "fp32_lanes"),
+        ("DRAM GB/s", "dram_bandwidth_gb_s"),
+        ("L2", "l2_bytes"),
     ];
-    let mut columns = vec![
-        ("id", Align::Left),
-        ("name", Align::Left),
-        ("architecture", Align::Left),
-    ];
-    columns.extend(KEYS.map(|(title, _)| (title, Align::Right)));
+    let mut columns = vec![("id", Align::Left), ("name", Align::Left)];
+    columns.extend(OWN.map(|(title, _)| (title, Align::Right)));
+    columns.push(("TFLOPS", Align::Right));
     let mut table = Table::new(&columns).elastic(1);
-    for gpu in gpus {
-        let mut row = vec![
-            Cell::new(gpu.id.clone(), Paint::Strong),
-            gpu.name.clone().into(),
-            gpu.architecture.clone().into(),
-        ];
-        row.extend(KEYS.map(|(_, key)| Cell::from(value(gpu, key))));
-        table.row(row);
+    for (shared, group) in by_architecture(gpus) {
+        table.heading(shared);
+        for gpu in group {
+            let mut row = vec![
+                Cell::new(gpu.id.clone(), Paint::Strong),
+                gpu.name.clone().into(),
+            ];
+            row.extend(OWN.map(|(_, key)| Cell::from(cell(gpu, key))));
+            row.push(teraflops(gpu).map_or_else(|| "-".to_owned(), number).into());
+            table.row(row);
+        }
     }
     table.render(style, 0)
+}
+
+/// The GPUs under a line on their architecture: vendor by vendor, and there from the oldest to the newest.
+fn by_architecture(gpus: &[Gpu]) -> Vec<(String, Vec<&Gpu>)> {
+    let mut groups: BTreeMap<(usize, Generation, String), Vec<&Gpu>> = BTreeMap::new();
+    for gpu in gpus {
+        let vendor = ["nvidia", "amd", "intel"];
+        let vendor = vendor.iter().position(|known| *known == gpu.vendor);
+        // A user's own profile may differ in what the others share.
+        let key = (
+            vendor.unwrap_or(usize::MAX),
+            generation(&gpu.architecture),
+            shared(gpu),
+        );
+        groups.entry(key).or_default().push(gpu);
+    }
+    groups
+        .into_iter()
+        .map(|((.., shared), gpus)| (shared, gpus))
+        .collect()
+}
+
+/// The family of an architecture, how many digits its number has, and the number: `sm_90` is older than `sm_100`.
+type Generation = (String, usize, String);
+
+fn generation(architecture: &str) -> Generation {
+    let digits = architecture.find(|c: char| c.is_ascii_digit());
+    let (family, number) = architecture.split_at(digits.unwrap_or(architecture.len()));
+    (family.to_owned(), number.len(), number.to_owned())
+}
+
+/// The line above the GPUs of an architecture.
+fn shared(gpu: &Gpu) -> String {
+    let of = |key| value(gpu, key);
+    let words = match gpu.vendor.as_str() {
+        "amd" => ["waves", "a compute unit", "LDS"],
+        "intel" => ["SIMD threads", "an Xe-core", "SLM"],
+        _ => ["warps", "an SM", "shared memory"],
+    };
+    let [warps, sm, memory] = words;
+    printable(&format!(
+        "{} {}: {sm} has {} {warps} of {}, {} registers, {} {memory}, {} FP32 lanes",
+        gpu.vendor,
+        gpu.architecture,
+        of("max_warps_per_sm"),
+        of("warp_size"),
+        of("registers_per_sm"),
+        cell(gpu, "shared_per_sm"),
+        of("fp32_lanes"),
+    ))
+}
+
+/// A figure for a table: bytes in their units, others with all their digits.
+fn cell(gpu: &Gpu, key: &str) -> String {
+    let Some(figure) = gpu.figures.get(key) else {
+        return "-".to_owned();
+    };
+    match figure.value.as_f64() {
+        Some(size) if figure.unit == "bytes" && size >= MIB => {
+            format!("{} MiB", number(size / MIB))
+        }
+        Some(size) if figure.unit == "bytes" => format!("{} KiB", number(size / 1024.0)),
+        Some(plain) => plain.to_string(),
+        None => figure.value.to_string(),
+    }
+}
+
+/// Single-precision operations in a second, two a lane, in millions of millions.
+fn teraflops(gpu: &Gpu) -> Option<f64> {
+    let of = |key: &str| gpu.figures.get(key)?.value.as_f64();
+    Some(2.0 * of("sms")? * of("fp32_lanes")? * of("sm_clock_mhz")? / 1e6)
 }
 
 /// One profile, every figure with its source.

@@ -93,7 +93,7 @@ pub fn load(file: &Path, profiles: &Profiles) -> Config {
 }
 
 /// `file` as seen from the current folder, where it is in it.
-fn shown(file: &Path) -> PathBuf {
+pub fn shown(file: &Path) -> PathBuf {
     std::env::current_dir()
         .ok()
         .and_then(|here| file.strip_prefix(here).ok().map(Path::to_owned))

@@ -9,6 +9,7 @@ mod compiler;
 mod config;
 mod input;
 mod output;
+mod profiles;
 mod suggest;
 mod values;
 

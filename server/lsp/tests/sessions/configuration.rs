@@ -360,6 +360,36 @@ async fn an_unknown_gpu_in_the_editor_is_told_once() {
 }
 
 #[tokio::test]
+async fn a_workspace_brings_profiles_and_a_broken_one_is_told() {
+    let mine = include_str!("../../../../hw-profiles/a100-sxm4-40gb.toml");
+    let project = Project::new("gpu = \"ours\"\n");
+    let profiles = project.path().join(".warplens/profiles");
+    std::fs::create_dir_all(&profiles).expect("a folder");
+    let ours = mine
+        .replace("a100-sxm4-40gb", "ours")
+        .replace("NVIDIA A100", "Our A100");
+    std::fs::write(profiles.join("ours.toml"), ours).expect("a file");
+    let broken = mine.replace("value = 108", "value = 0");
+    std::fs::write(profiles.join("broken.toml"), broken).expect("a file");
+    let mut client = project.start(Setup::default()).await;
+    client
+        .open(&project.kernel(), "cuda-cpp", &strided(32))
+        .await;
+    client.published(&project.kernel(), 1).await;
+    let told = client.notification("window/showMessage").await;
+    let logged = client.notification("window/logMessage").await;
+    assert_eq!(logged, told);
+    let message = told["message"].as_str().expect("a message");
+    assert!(
+        message.contains("broken.toml:8:17: sms: must be"),
+        "{message}"
+    );
+    let title = lens(&mut client, &project.kernel()).await;
+    assert!(title.contains("Our A100"), "{title}");
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn pulled_reports_bring_the_files_problems_along() {
     let project = Project::new("gpu = \"none\"\n");
     let capabilities = json!({"textDocument": {"diagnostic": {"relatedDocumentSupport": true}}});

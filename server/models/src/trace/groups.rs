@@ -64,7 +64,7 @@ impl Parameters {
             registers,
             shared_bytes: shared_bytes.saturating_add(reserved),
             warp_size: u64::from(profile.warp_size),
-            groups_per_sm: u64::from(profile.max_blocks_per_sm),
+            groups_per_sm: u64::from(most_groups(profile, local_size)),
             warps_per_sm: u64::from(profile.max_warps_per_sm),
             registers_per_item: u64::from(profile.max_registers_per_thread),
             registers_per_sm: u64::from(profile.registers_per_sm),
@@ -116,6 +116,16 @@ impl Parameters {
             by_shared,
             active,
         }
+    }
+}
+
+/// `B_wg_SM`; groups of several warps each take one of an SM's barriers where it has few.
+fn most_groups(profile: &Profile, local_size: u64) -> u32 {
+    match profile.barriers_per_sm {
+        Some(barriers) if local_size > u64::from(profile.warp_size) => {
+            profile.max_blocks_per_sm.min(barriers)
+        }
+        _ => profile.max_blocks_per_sm,
     }
 }
 

@@ -19,6 +19,7 @@ use warplens_report::{Paint, check as page, github, sarif};
 use crate::config::{self, Config};
 use crate::input;
 use crate::output::{self, Colour, Progress};
+use crate::profiles;
 use crate::values::Preprocessing;
 
 /// Findings for files and folders
@@ -110,7 +111,7 @@ impl Check {
     /// Runs it.
     pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
         let started = Instant::now();
-        let profiles = Profiles::builtin();
+        let (profiles, left_out) = profiles::of(&self.paths);
         if let Some(gpu) = &self.gpu
             && profiles.get(gpu).is_none()
         {
@@ -148,7 +149,8 @@ impl Check {
         });
         progress.finish();
 
-        let mut diagnostics: Vec<Diagnostic> = configs.diagnostics();
+        let mut diagnostics: Vec<Diagnostic> = left_out;
+        diagnostics.extend(configs.diagnostics());
         let mut stats = Stats::default();
         for outcome in &outcomes {
             diagnostics.extend(outcome.diagnostics.iter().cloned());

@@ -17,7 +17,7 @@ use warplens_report::{estimate as page, graph};
 use crate::assembly::{self, Assembly};
 use crate::output::{self, Colour};
 use crate::values::{self, Preprocessing};
-use crate::{compiler, config, input, suggest};
+use crate::{compiler, config, input, profiles, suggest};
 
 /// The full prediction of the kernels in a file
 ///
@@ -161,9 +161,10 @@ impl Estimate {
 
     fn document(self) -> anyhow::Result<EstimateDocument> {
         let models = self.model.ids();
-        let profiles = Profiles::builtin();
+        let (profiles, left_out) = profiles::of(std::slice::from_ref(&self.file));
         let gpus = self.gpus(&profiles)?;
         let mut config = config::of(&self.file, &profiles);
+        config.diagnostics.splice(0..0, left_out);
         self.preprocessing.apply(&mut config.settings);
         if let [model] = models.as_slice() {
             config.settings.model = Some(model.name().to_owned());

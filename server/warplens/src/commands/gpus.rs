@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use warplens_engine::settings::unknown_gpu;
-use warplens_hardware::Profiles;
 use warplens_report::gpus::{self as page, Gpu, GpusDocument};
 
 use crate::output::{self, Colour};
+use crate::profiles;
 
 /// The hardware profiles with key figures; with ID one in full, every figure with its source
 #[derive(Debug, Args)]
@@ -31,7 +31,10 @@ enum Format {
 impl Gpus {
     /// Runs it.
     pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
-        let profiles = Profiles::builtin();
+        let (profiles, left_out) = profiles::here();
+        for problem in left_out {
+            output::complain(&format!("a profile is left out: {problem}"));
+        }
         let gpus: Vec<Gpu> = match &self.id {
             Some(id) => match profiles.get(id) {
                 Some(profile) => vec![page::gpu(&profile)],

@@ -32,6 +32,9 @@ fn an_unknown_gpu_is_refused_with_the_closest() {
         .run(&["gpus", "h100sxm5"])
         .refused(&["did you mean \"h100-sxm5\""]);
     folder
+        .run(&["gpus", "h100"])
+        .refused(&["did you mean \"h100-pcie\" or \"h100-sxm5\"?"]);
+    folder
         .run(&["estimate", "k.cu", "--gpu", "zzzzzz"])
         .refused(&["unknown GPU", "warplens gpus"]);
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::{Folder, of_rule};
+use crate::{Folder, Run, of_rule};
 
 const STRIDED: &str = "\
 // warplens: block=256 grid=4096
@@ -416,6 +416,112 @@ fn gpus_have_figures_with_sources() {
             .any(|line| line.split_whitespace().eq(["dfma", "32", "48"])),
         "{page}"
     );
+}
+
+#[test]
+fn gpus_are_listed_by_vendor_and_architecture() {
+    let folder = Folder::new();
+    let list = folder.run(&["gpus"]).out;
+    let line = |start: &str| {
+        let found = list
+            .lines()
+            .position(|line| line.trim_start().starts_with(start));
+        found.unwrap_or_else(|| panic!("{start}: {list}"))
+    };
+    // What an architecture's GPUs share stands above them, once.
+    let shared = list.lines().nth(line("nvidia sm_86")).expect("a line");
+    for part in ["48 warps of 32", "100 KiB shared memory", "128 FP32 lanes"] {
+        assert!(shared.contains(part), "{shared}");
+    }
+    assert_eq!(list.matches("nvidia sm_86").count(), 1, "{list}");
+    // From the oldest to the newest, vendor by vendor.
+    let order = [
+        "nvidia sm_10",
+        "nvidia sm_90",
+        "h100-sxm5",
+        "nvidia sm_100",
+        "b200",
+        "amd gfx803",
+        "amd gfx90a",
+        "mi250x",
+        "amd gfx1030",
+        "intel xe-hpg",
+        "arc-a770",
+    ];
+    let places = order.map(line);
+    assert!(places.is_sorted(), "{places:?} {list}");
+    let a40 = list.lines().nth(line("a40 ")).expect("a row");
+    let cells: Vec<&str> = a40.split_whitespace().collect();
+    assert!(
+        cells.ends_with(&["84", "1740", "696", "6", "MiB", "37.42"]),
+        "{a40}"
+    );
+    assert!(
+        list.lines().all(|line| line.chars().count() <= 110),
+        "{list}"
+    );
+}
+
+const MINE: &str = include_str!("../../../../hw-profiles/a100-sxm4-40gb.toml");
+
+#[test]
+fn profiles_of_the_workspace_and_the_user_stand_over_the_built_in_ones() {
+    let folder = Folder::with(
+        "src/k.cu",
+        "__global__ void k(float *a) { a[threadIdx.x] = 0; }\n",
+    );
+    let own = MINE.replace("a100-sxm4-40gb", "our-a100");
+    folder.write(".warplens/profiles/our.toml", &own);
+    let settings = Folder::with(
+        "warplens/profiles/a.toml",
+        MINE.replace("value = 108", "value = 7"),
+    );
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_warplens"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .env("XDG_CONFIG_HOME", settings.path())
+            .env("APPDATA", settings.path())
+            .output();
+        Run::new(&output.expect("warplens runs"))
+    };
+    let sms = |id: &str| {
+        let document = run(&["gpus", id, "--format", "json"]).json();
+        document["gpus"][0]["figures"]["sms"]["value"].clone()
+    };
+    assert_eq!(
+        (sms("our-a100"), sms("a100-sxm4-40gb")),
+        (108.into(), 7.into())
+    );
+    // Files below the workspace know its profiles, wherever one stands.
+    let document = run(&[
+        "estimate", "src/k.cu", "--gpu", "our-a100", "--format", "json",
+    ])
+    .json();
+    assert_eq!(document["results"][0]["gpu"], "our-a100");
+    assert_eq!(run(&["check", "src", "--gpu", "our-a100"]).code, 0);
+
+    // A broken one is told where it stands; the rest is answered.
+    folder.write(
+        ".warplens/profiles/our.toml",
+        own.replace("value = 108", "value = 0"),
+    );
+    let document = run(&["check", "src", "--format", "json"]).json();
+    let invalid = of_rule(&document, "config/invalid");
+    assert_eq!(invalid.len(), 1, "{document:#}");
+    assert_eq!(invalid[0]["file"], ".warplens/profiles/our.toml");
+    assert_eq!(
+        (&invalid[0]["line"], &invalid[0]["column"]),
+        (&8.into(), &17.into())
+    );
+    let message = invalid[0]["message"].as_str().unwrap_or_default();
+    assert!(
+        message.starts_with("sms: must be a whole number from 1"),
+        "{message}"
+    );
+    let list = run(&["gpus"]);
+    assert!(list.code == 0 && list.out.contains("h100-sxm5"), "{list:?}");
+    assert!(list.err.contains("our.toml:8:17: sms: must be"), "{list:?}");
 }
 
 #[cfg(unix)]

@@ -1,0 +1,46 @@
+//! The profiles in force for a command, and what is wrong with those that were left out.
+
+use std::path::{Path, PathBuf};
+
+use warplens_engine::user_profiles;
+use warplens_engine::wire::Diagnostic;
+use warplens_hardware::{ProfileError, Profiles};
+
+use crate::config::shown;
+
+/// Those for files or folders that are looked at; what is wrong as `config/invalid`.
+pub fn of(places: &[PathBuf]) -> (Profiles, Vec<Diagnostic>) {
+    let (profiles, problems) = user_profiles::in_force(places);
+    (profiles, problems.into_iter().map(invalid).collect())
+}
+
+/// Those for the current folder; what is wrong as lines.
+pub fn here() -> (Profiles, Vec<String>) {
+    let (profiles, problems) = user_profiles::in_force(&[PathBuf::from(".")]);
+    let lines = problems.into_iter().map(|mut problem| {
+        problem.file = shown(Path::new(&problem.file)).display().to_string();
+        problem.to_string()
+    });
+    (profiles, lines.collect())
+}
+
+fn invalid(problem: ProfileError) -> Diagnostic {
+    let narrow = |place: usize| u32::try_from(place.max(1)).unwrap_or(u32::MAX);
+    let (line, column) = (narrow(problem.line), narrow(problem.column));
+    let bytes = problem.span.map_or(1, |span| span.len());
+    let key = problem
+        .key
+        .map(|key| format!("{key}: "))
+        .unwrap_or_default();
+    Diagnostic {
+        rule: "config/invalid".to_owned(),
+        severity: "error",
+        file: shown(Path::new(&problem.file)).display().to_string(),
+        line,
+        column,
+        end_line: line,
+        end_column: column.saturating_add(narrow(bytes)),
+        message: format!("{key}{}; the profile is left out", problem.problem),
+        gain: 1.0,
+    }
+}
