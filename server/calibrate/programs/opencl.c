@@ -550,7 +550,8 @@ int main(int argc, char** argv) {
     begin_line("clock", "", "MHz");
     figure(0, (double)number(DEVICE_CLOCK));
     end_line();
-  } else if (strncmp(bench, "latency_", 8) == 0) {
+  } else if (strcmp(bench, "latency_global") == 0 || strcmp(bench, "latency_shared") == 0 ||
+             strcmp(bench, "latency_constant") == 0) {
     latencies(bench);
   } else if (strcmp(bench, "instruction") == 0) {
     instructions();
@@ -558,7 +559,8 @@ int main(int argc, char** argv) {
     barriers();
   } else if (strcmp(bench, "launch") == 0) {
     launches();
-  } else if (strncmp(bench, "bandwidth_", 10) == 0) {
+  } else if (strcmp(bench, "bandwidth_l2") == 0 || strcmp(bench, "bandwidth_dram") == 0 ||
+             strcmp(bench, "bandwidth_copy") == 0) {
     bandwidths(bench);
   } else if (strcmp(bench, "coalescing") == 0) {
     coalescing();
