@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
     MEASURE(lm_copy_wide, double);
     MEASURE(lm_copy_widest, float4);
     MEASURE(lm_add_four, float);
+    MEASURE(lm_load, float);
     MEASURE(lm_stride_two, float);
     MEASURE(lm_stride_two_filled, float);
     MEASURE(lm_stride_wide, float);

@@ -41,6 +41,18 @@ pub fn steady(values: &[f64]) -> Option<f64> {
     median(&kept)
 }
 
+/// What is reached at most: the median of those within a twentieth of the largest, so that the luckiest of many
+/// configurations that all saturate does not decide.
+pub fn plateau(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.into_iter().filter(|x| x.is_finite()).collect();
+    let largest = values.iter().copied().max_by(f64::total_cmp)?;
+    let near: Vec<f64> = values
+        .into_iter()
+        .filter(|x| *x >= 0.95 * largest)
+        .collect();
+    median(&near)
+}
+
 /// How far apart they lie: the deviation over the median.
 pub fn spread(values: &[f64]) -> f64 {
     match median(values) {
@@ -85,6 +97,13 @@ mod tests {
         assert_eq!(steady(&[]), None);
         assert_eq!(steady(&[f64::NAN]), None);
         assert_eq!(spread(&[0.0, 0.0]), 0.0);
+    }
+
+    #[test]
+    fn a_plateau_is_the_middle_of_what_saturates() {
+        assert_eq!(plateau([10.0, 50.0, 98.0, 99.0, 103.0]), Some(99.0));
+        assert_eq!(plateau([f64::INFINITY, 5.0]), Some(5.0));
+        assert_eq!(plateau([]), None);
     }
 
     #[test]

@@ -26,7 +26,7 @@ proptest! {
     #[test]
     fn latencies_and_bandwidths_are_found_within_three_percent(seed: u64, scale in 0.5f64..2.0) {
         let machine = Machine::default().scaled(scale);
-        let fitted = fitted(&machine, seed, 0.02);
+        let fitted = fitted(&machine, seed, 0.01);
         for (key, truth) in machine.latencies().into_iter().chain(machine.bandwidths()) {
             let error = error(&fitted, key, truth);
             prop_assert!(error < 0.03, "{key}: {:.1} %", 100.0 * error);

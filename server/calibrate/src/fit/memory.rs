@@ -2,6 +2,7 @@
 
 use super::Fitting;
 use crate::measurements::Sample;
+use crate::statistics;
 
 /// A peak that the driver reports is believed where kernels reach at least this part of it, and not more than all.
 const BELIEVED: f64 = 0.4;
@@ -29,10 +30,8 @@ pub(super) fn fit(fitting: &mut Fitting) {
 /// The most over all configurations.
 fn best(fitting: &Fitting, bench: &str, unit: &str) -> Option<f64> {
     let samples = fitting.measurements.of(bench);
-    samples
-        .filter(|sample| sample.unit == unit)
-        .filter_map(Fitting::steady)
-        .max_by(f64::total_cmp)
+    let usable = samples.filter(|sample| sample.unit == unit);
+    statistics::plateau(usable.filter_map(Fitting::steady))
 }
 
 fn dram(fitting: &mut Fitting) {

@@ -102,11 +102,11 @@ fn instructions(fitting: &mut Fitting) {
 /// The most warp instructions of a class that one SM issues in a cycle, over all numbers of warps and chains.
 fn rate(fitting: &Fitting, class: &str) -> Option<f64> {
     let samples = fitting.measurements.of("instruction");
-    samples
-        .filter(|sample| sample.text("class") == Some(class))
-        .filter_map(|sample| Some(sample.number("warps")? / fitting.cycles(sample)?))
-        .filter(|rate| rate.is_finite())
-        .max_by(f64::total_cmp)
+    let of_class = samples.filter(|sample| sample.text("class") == Some(class));
+    statistics::plateau(of_class.filter_map(|sample| {
+        // Warp instructions in a cycle.
+        Some(sample.number("warps")? / fitting.cycles(sample)?)
+    }))
 }
 
 /// Cycles from one instruction of a class to the next that needs its result: one warp, one chain.

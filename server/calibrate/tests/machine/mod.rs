@@ -70,7 +70,7 @@ impl Default for Machine {
             let price = match property {
                 Property::Launch => 4e6,
                 Property::Block => 900.0,
-                Property::Overlap => -0.1,
+                Property::Overlap => -0.4,
                 Property::Barrier => 0.4,
                 Property::BankConflict => 9.0,
                 Property::AtomicConflict => 60.0,
