@@ -4,14 +4,11 @@
 #if defined(__HIPCC__) || defined(__HIP__)
 #include <hip/hip_runtime.h>
 #define GPU(name) hip##name
-// A value that the compiler must take as unknown from here on.
-#define KEEP(x) asm volatile("" : "+v"(x))
 #define SYMBOL(name) HIP_SYMBOL(name)
 #define AMD 1
 #else
 #include <cuda_runtime.h>
 #define GPU(name) cuda##name
-#define KEEP(x) asm volatile("" : "+r"(x))
 #define SYMBOL(name) name
 #define AMD 0
 #endif

@@ -7,13 +7,14 @@ constexpr int COMPUTATIONS = 8;
 
 template <int LOADS, int LANE_WORDS>
 __global__ void loads(const int* data, unsigned mask, float seed, bench::Span* spans, float* sink) {
-  const unsigned lane = threadIdx.x % 32;
-  const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
-  const unsigned warps = gridDim.x * blockDim.x / 32;
+  const unsigned lanes = warpSize;
+  const unsigned lane = threadIdx.x % lanes;
+  const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / lanes;
+  const unsigned warps = gridDim.x * blockDim.x / lanes;
   float x = seed;
   // Every load of every warp has lines of its own, until the memory is used up.
-  unsigned at = warp * 32 * LANE_WORDS + lane * LANE_WORDS;
-  const unsigned step = warps * 32 * LANE_WORDS;
+  unsigned at = warp * lanes * LANE_WORDS + lane * LANE_WORDS;
+  const unsigned step = warps * lanes * LANE_WORDS;
   __syncthreads();
   const long long from = clock64();
 #pragma unroll 1
@@ -40,21 +41,21 @@ static void measure(const bench::Run& run) {
   while (words * 8 <= run.memory / 4 && words * 4 < std::max(size_t(1) << 29, run.l2 * 16)) words *= 2;
   bench::Buffer<int> data(words);
   bench::Buffer<float> sink(1);
-  for (int warps = 1; warps * 32 <= run.threads_per_sm && warps <= 32; warps *= 2) {
+  for (int warps = 1; warps * run.warp <= std::min(run.threads_per_sm, 1024); warps *= 2) {
     const int grid = run.sms;
     bench::Buffer<bench::Span> spans(grid);
     auto once = [&] {
-      loads<LOADS, LANE_WORDS><<<grid, warps * 32>>>(data.data, static_cast<unsigned>(words - 1),
+      loads<LOADS, LANE_WORDS><<<grid, warps * run.warp>>>(data.data, static_cast<unsigned>(words - 1),
                                                      1.0f, spans.data, sink.data);
       CHECK(GPU(GetLastError)());
       return bench::longest(spans.host());
     };
-    // An instruction for each computation, three around each load, three for the loop.
+    // An instruction for each computation, two around each load, three for the loop.
     bench::print("departure",
                  bench::format("\"loads\":%d,\"rounds\":%d,\"computations\":%d,\"warps\":%d,"
                                "\"transactions\":%d,\"bytes\":%d",
                                LOADS, ROUNDS, COMPUTATIONS + 2 * LOADS + 3, warps,
-                               LANE_WORDS == 1 ? 1 : 32, 128),
+                               LANE_WORDS == 1 ? 1 : run.warp, 4 * run.warp),
                  "cycles", bench::repeat(run, once));
   }
 }

@@ -14,7 +14,7 @@ __global__ void conflicts(int degree, bench::Span* spans, float* sink) {
   for (int i = threadIdx.x; i < WORDS; i += blockDim.x) tile[i] = 0;
   __syncthreads();
   constexpr int WIDTH = sizeof(Wide) / sizeof(float);
-  const volatile float* mine = tile + threadIdx.x % 32 * degree * WIDTH;
+  const volatile float* mine = tile + threadIdx.x % warpSize * degree * WIDTH;
   float total[4] = {0, 0, 0, 0};
   const long long from = clock64();
 #pragma unroll 1

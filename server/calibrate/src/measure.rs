@@ -1,6 +1,7 @@
 //! Runs the benchmarks: compiled when they are needed, one after the other, each kept as soon as it is whole.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,8 +26,14 @@ const TRIES: usize = 3;
 /// A clock that changed by more than this fraction from the beginning to the end is said.
 const CLOCK_MOVED: f64 = 0.03;
 
+/// How the remark on that begins, which each run makes anew.
+const CLOCK_WENT: &str = "the clock went";
+
 /// Longest that a compiler or a benchmark may take.
 const BOUND: Duration = Duration::from_mins(2);
+
+/// What is under way when the budget ends may go on for so long.
+const GRACE: Duration = Duration::from_mins(1);
 
 /// What compiling a program takes, for the time that is left.
 const COMPILING: f64 = 6.0;
@@ -83,6 +90,7 @@ pub fn measure(
         plan,
         folder: folder.path(),
         cancelled,
+        deadline: begun + plan.budget + GRACE,
         architecture: String::new(),
         compiled: BTreeMap::new(),
     };
@@ -95,7 +103,8 @@ pub fn measure(
             left: Duration::from_secs_f64(left.clamp(0.0, 86_400.0)),
         });
     };
-    report("asking the device", 0, plan.budget.as_secs_f64());
+    let expected = expected(plan.interface, &benches);
+    report("asking the device", 0, expected.iter().sum());
     let mut device = bench.device()?;
     device.compiler = bench.version()?;
     bench.architecture.clone_from(&device.architecture);
@@ -104,22 +113,33 @@ pub fn measure(
     // An unwritable file is known before anything is measured for it.
     kept.write(&plan.file)?;
 
+    // What an earlier run finished takes no time.
+    let had: Vec<usize> = (0..benches.len())
+        .filter(|&at| kept.has(benches[at].name))
+        .collect();
     let mut first_problem = None;
     for (at, of) in benches.iter().enumerate() {
         if kept.has(of.name) {
             continue;
         }
-        let left: f64 = benches[at..]
-            .iter()
-            .filter(|later| !kept.has(later.name))
-            .map(|later| later.seconds)
-            .sum();
+        let unfinished = |range: Range<usize>| -> f64 {
+            let of_now = range.filter(|at| !had.contains(at));
+            of_now.map(|at| expected[at]).sum()
+        };
+        // As fast as it went so far.
+        let went = unfinished(0..at);
+        let pace = if went > 0.0 {
+            begun.elapsed().as_secs_f64() / went
+        } else {
+            1.0
+        };
+        let left = unfinished(at..benches.len()) * pace.clamp(0.1, 10.0);
         if begun.elapsed() > plan.budget {
             let remark = format!("out of time: {} and what follows was not measured", of.name);
             kept.remarks.push(remark);
             break;
         }
-        report(of.about, at, left + COMPILING);
+        report(of.about, at, left);
         match bench.samples(of) {
             Ok((samples, remark)) => {
                 kept.samples.retain(|sample| sample.bench != of.name);
@@ -149,6 +169,18 @@ pub fn measure(
     Ok(kept)
 }
 
+/// Seconds that each benchmark is expected to take, its program's compilation with the first that needs it.
+fn expected(interface: Interface, benches: &[&Bench]) -> Vec<f64> {
+    let mut compiled = Vec::new();
+    let each = benches.iter().map(|bench| {
+        let program = interface.program(bench);
+        let first = !compiled.contains(&program);
+        compiled.push(program);
+        bench.seconds + if first { COMPILING } else { 0.0 }
+    });
+    each.collect()
+}
+
 /// What an earlier run of this device left, or nothing yet. Remarks are those of what is measured now.
 fn taken_up(plan: &Plan, device: Device) -> Result<Measurements, Failure> {
     if plan.fresh || !plan.file.exists() {
@@ -171,7 +203,7 @@ fn taken_up(plan: &Plan, device: Device) -> Result<Measurements, Failure> {
         });
     }
     kept.remarks
-        .retain(|remark| !remark.starts_with("out of time"));
+        .retain(|remark| !remark.starts_with("out of time") && !remark.starts_with(CLOCK_WENT));
     let unfinished = |remark: &String| {
         let bench = remark.split(':').next().unwrap_or_default();
         plan.interface.benches().any(|of| of.name == bench)
@@ -197,7 +229,7 @@ fn moved(kept: &Measurements) -> Option<String> {
     let change = after / before - 1.0;
     (change.abs() > CLOCK_MOVED).then(|| {
         format!(
-            "the clock went from {before:.0} to {after:.0} MHz: the GPU throttles or was not awake; cycles are \
+            "{CLOCK_WENT} from {before:.0} to {after:.0} MHz: the GPU throttles or was not awake; cycles are \
              those of its own clock, times and bandwidths are of what it held"
         )
     })
@@ -209,22 +241,30 @@ struct Workbench<'a> {
     plan: &'a Plan,
     folder: &'a Path,
     cancelled: &'a AtomicBool,
+    /// Everything ends here.
+    deadline: Instant,
     architecture: String,
     /// Programs that compile, and why others do not.
     compiled: BTreeMap<&'static str, Result<PathBuf, Failure>>,
 }
 
 impl Workbench<'_> {
+    /// Runs a compiler or a benchmark.
+    fn execute(&self, program: &Path, arguments: &[String]) -> Result<Outcome, Failure> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        process::run(
+            program,
+            arguments,
+            self.folder,
+            BOUND.min(left),
+            self.cancelled,
+        )
+    }
+
     /// The line with which the compiler tells its version.
     fn version(&self) -> Result<String, Failure> {
         let asked = ["--version".to_owned()];
-        let said = process::run(
-            &self.plan.compiler,
-            &asked,
-            self.folder,
-            BOUND,
-            self.cancelled,
-        )?;
+        let said = self.execute(&self.plan.compiler, &asked)?;
         let telling =
             |line: &&str| line.contains("release") || line.contains("ersion") || line.contains('.');
         let line = said.output.lines().find(telling).unwrap_or("unknown");
@@ -248,13 +288,7 @@ impl Workbench<'_> {
         let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
         let source = interface.source(name);
         let arguments = interface.arguments(&source, &file, &self.architecture);
-        let said = process::run(
-            &self.plan.compiler,
-            &arguments,
-            self.folder,
-            BOUND,
-            self.cancelled,
-        )?;
+        let said = self.execute(&self.plan.compiler, &arguments)?;
         let made = self.folder.join(file);
         if said.status == Some(0) && made.is_file() {
             Ok(made)
@@ -273,7 +307,7 @@ impl Workbench<'_> {
             self.plan.device.to_string(),
             REPETITIONS.to_string(),
         ];
-        let said = process::run(&program, &arguments, self.folder, BOUND, self.cancelled)?;
+        let said = self.execute(&program, &arguments)?;
         if said.status == Some(0) {
             return Ok(said);
         }
