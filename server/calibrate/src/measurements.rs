@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ pub const SCHEMA: &str = "warplens.measurements/1";
 const LARGEST: u64 = 64 << 20;
 
 /// A measurements file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurements {
     /// [`SCHEMA`].
     pub schema: String,
@@ -38,7 +39,7 @@ pub struct Measurements {
 }
 
 /// A device, as its driver describes it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Device {
     /// Its name.
     pub name: String,
@@ -74,7 +75,7 @@ impl Device {
 }
 
 /// One configuration of one benchmark, measured several times.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
     /// Which benchmark.

@@ -16,7 +16,7 @@ pub struct Generate {
 }
 
 /// The schemas under docs/schemas and what prints them.
-const SCHEMAS: [&str; 4] = ["check", "config", "estimate", "gpus"];
+const SCHEMAS: [&str; 5] = ["check", "config", "estimate", "gpus", "measurements"];
 
 impl Generate {
     /// Runs it.

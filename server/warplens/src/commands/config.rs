@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use warplens_calibrate::{Measurements, SCHEMA as MEASUREMENTS};
 use warplens_engine::settings::Settings;
 use warplens_engine::wire::{CheckDocument, EstimateDocument};
 use warplens_report::gpus::GpusDocument;
@@ -38,6 +39,8 @@ enum Of {
     Estimate,
     /// `warplens gpus --format json`
     Gpus,
+    /// The measurements file of `warplens calibrate`
+    Measurements,
 }
 
 impl Config {
@@ -54,6 +57,11 @@ impl Config {
                 "warplens.estimate/1",
             ),
             Of::Gpus => written::<GpusDocument>("warplens gpus --format json", "warplens.gpus/1"),
+            Of::Measurements => {
+                let mut schema = read::<Measurements>("measurements of warplens calibrate");
+                schema["properties"]["schema"]["const"] = MEASUREMENTS.into();
+                schema
+            }
         };
         output::emit_json(&schema)?;
         Ok(ExitCode::SUCCESS)

@@ -4,7 +4,7 @@
 use crate::Folder;
 
 /// What a short run would have left.
-const HALF: &str = r#"{
+pub const HALF: &str = r#"{
   "schema": "warplens.measurements/1", "warplens": "0.1.0", "date": "2026-01-31",
   "device": {"name": "NVIDIA Half", "vendor": "nvidia", "architecture": "sm_90", "interface": "cuda",
              "driver": "13.0", "properties": {"sms": 100, "l2_bytes": 41943040}},
