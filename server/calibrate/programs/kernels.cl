@@ -53,7 +53,7 @@ kernel void chase_constant(constant uint* ring, global uint* state, uint loads) 
 #define FP32_MULTIPLY(x) ((x) * a)
 #define INT(x) (((x) + a) ^ b)
 #define INT_MUL(x) ((x) * a + b)
-#define SFU(x) native_recip(x)
+#define SFU(x) native_rsqrt(x)
 #define CONVERSION(x) as_float(convert_int_rte(x))
 #define TO_FLOAT(x) convert_float_rte(as_int(x))
 
