@@ -16,7 +16,14 @@ pub struct Generate {
 }
 
 /// The schemas under docs/schemas and what prints them.
-const SCHEMAS: [&str; 5] = ["check", "config", "estimate", "gpus", "sweep"];
+const SCHEMAS: [&str; 6] = [
+    "check",
+    "config",
+    "estimate",
+    "gpus",
+    "measurements",
+    "sweep",
+];
 
 impl Generate {
     /// Runs it.

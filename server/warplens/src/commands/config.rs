@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use warplens_calibrate::{Measurements, SCHEMA as MEASUREMENTS};
 use warplens_engine::settings::Settings;
 use warplens_engine::wire::{CheckDocument, EstimateDocument};
 use warplens_report::gpus::GpusDocument;
@@ -41,6 +42,8 @@ enum Of {
     Gpus,
     /// A line of `warplens sweep`
     Sweep,
+    /// The measurements file of `warplens calibrate`
+    Measurements,
 }
 
 impl Config {
@@ -58,6 +61,11 @@ impl Config {
             ),
             Of::Sweep => line::<SweepLine>("a line of warplens sweep"),
             Of::Gpus => written::<GpusDocument>("warplens gpus --format json", "warplens.gpus/1"),
+            Of::Measurements => {
+                let mut schema = read::<Measurements>("measurements of warplens calibrate");
+                schema["properties"]["schema"]["const"] = MEASUREMENTS.into();
+                schema
+            }
         };
         output::emit_json(&schema)?;
         Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! One subcommand a file.
 
+pub mod calibrate;
 pub mod check;
 pub mod config;
 pub mod estimate;

@@ -53,7 +53,15 @@ fn help_is_complete_and_version_is_there() {
     let folder = Folder::new();
     let run = folder.run(&["--help"]);
     assert_eq!((run.code, run.err.as_str()), (0, ""));
-    for command in ["check", "estimate", "gpus", "explain", "lsp", "config"] {
+    for command in [
+        "check",
+        "estimate",
+        "gpus",
+        "calibrate",
+        "explain",
+        "lsp",
+        "config",
+    ] {
         assert!(run.out.contains(command), "{command}");
         let help = folder.run(&[command, "--help"]);
         assert_eq!(help.code, 0, "{command}");

@@ -1,6 +1,7 @@
 //! The real binary, run as people and scripts run it.
 
 mod bad_input;
+mod calibrate;
 mod command_line;
 mod facts;
 mod schemas;

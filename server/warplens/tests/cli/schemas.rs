@@ -81,6 +81,16 @@ fn gpus_keeps_to_its_schema() {
 }
 
 #[test]
+fn measurements_keep_to_their_schema() {
+    let half: Value = serde_json::from_str(crate::calibrate::HALF).expect("JSON");
+    keeps_to("measurements", &half);
+    let validator = jsonschema::validator_for(&schema("measurements")).expect("a schema");
+    let mut other = half;
+    other["schema"] = "warplens.measured/1".into();
+    assert!(!validator.is_valid(&other));
+}
+
+#[test]
 fn the_schema_of_the_toml_takes_what_we_take_and_nothing_else() {
     let validator = jsonschema::validator_for(&schema("config")).expect("a schema");
     let of = |text: &str| -> Value {
