@@ -49,6 +49,8 @@ pub(crate) struct Transfer {
 pub(crate) struct Machine {
     /// Schedulers of an SM, each with warps and pipes of its own.
     pub schedulers: usize,
+    /// Schedulers of which only this one is simulated, being alike.
+    pub stands_for: usize,
     /// Cycles between two instructions of a scheduler.
     pub period: f64,
     /// Cycles that the arithmetic port is taken by one instruction.
@@ -106,6 +108,7 @@ impl Machine {
         let memory_latency = profile.dram_latency;
         let mut machine = Machine {
             schedulers: profile.schedulers_per_sm.max(1) as usize,
+            stands_for: 1,
             period: profile.issue_period.unwrap_or(slot),
             port: slot,
             pipes,
@@ -123,6 +126,25 @@ impl Machine {
         };
         machine.transfers = machine.transfers(work);
         machine
+    }
+
+    /// One scheduler of several that are alike. While it issues an access the others issue one too, so that the units
+    /// that they share take that many times as long; the last of these accesses is the one that counts.
+    pub fn of_one_scheduler(&self) -> Machine {
+        let times = self.schedulers as f64;
+        let transfers = self.transfers.iter().map(|transfer| Transfer {
+            units: transfer.units * times,
+            banks: transfer.banks * times,
+            bytes: transfer.bytes * times,
+            service: transfer.service * times,
+            ..*transfer
+        });
+        Machine {
+            schedulers: 1,
+            stands_for: self.schedulers,
+            transfers: transfers.collect(),
+            ..self.clone()
+        }
     }
 
     fn transfers(&self, work: &Work) -> Vec<Transfer> {
