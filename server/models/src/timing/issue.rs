@@ -49,8 +49,8 @@ pub(crate) enum Policy {
 pub(crate) struct Limits<'c> {
     /// Steps after which it is cut off.
     pub steps: u64,
-    /// Says that nobody waits for the answer any more.
-    pub cancelled: &'c dyn Fn() -> bool,
+    /// Says that nobody waits for the answer any more; asked every few steps, with how many were made.
+    pub cancelled: &'c dyn Fn(u64) -> bool,
 }
 
 /// What a run comes to.
@@ -95,7 +95,10 @@ pub(super) struct Engine<'m> {
     last: usize,
     pub(super) watches: Vec<Option<Watch>>,
     steps: u64,
-    most_steps: u64,
+    limits: &'m Limits<'m>,
+    /// [`STEPS_BETWEEN_LOOKS`] that were over at the last look, and what it came to.
+    looks: u64,
+    stopped: bool,
     simulated: f64,
 }
 
@@ -145,21 +148,16 @@ pub(crate) fn run(
         last: 0,
         watches: vec![None; program.loops],
         steps: 0,
-        most_steps: limits.steps,
+        limits,
+        looks: 0,
+        stopped: false,
         simulated: 0.0,
     };
     for warp in 0..engine.warps.len() {
         engine.fetch(warp);
     }
-    let mut looks = 0;
     let finished = loop {
-        if engine.steps / STEPS_BETWEEN_LOOKS != looks {
-            looks = engine.steps / STEPS_BETWEEN_LOOKS;
-            if (limits.cancelled)() {
-                return None;
-            }
-        }
-        if engine.steps > limits.steps {
+        if !engine.goes_on() {
             break false;
         }
         let Some((warp, at, cause)) = engine.choose() else {
@@ -167,6 +165,9 @@ pub(crate) fn run(
         };
         engine.issue(warp, at, cause);
     };
+    if engine.stopped {
+        return None;
+    }
     // What is still under way when the last instruction has issued.
     let end = engine.end;
     engine.advance(end.at, end, false);
@@ -181,6 +182,16 @@ pub(crate) fn run(
 }
 
 impl Engine<'_> {
+    /// False once the run is over before its end.
+    fn goes_on(&mut self) -> bool {
+        let looks = self.steps / STEPS_BETWEEN_LOOKS;
+        if looks != self.looks {
+            self.looks = looks;
+            self.stopped |= (self.limits.cancelled)(self.steps);
+        }
+        !self.stopped && self.steps <= self.limits.steps
+    }
+
     /// The warp that can issue first, when, and what it waits for until then. Of several the policy says which.
     fn choose(&self) -> Option<(usize, f64, Ready)> {
         let mut best: Option<usize> = None;
@@ -359,8 +370,8 @@ impl Engine<'_> {
                     return;
                 }
                 Fetched::Iteration => {
-                    if self.steps > self.most_steps {
-                        // Nothing is issued in here: the run is cut off.
+                    // Iterations may come and go without an instruction.
+                    if !self.goes_on() {
                         return;
                     }
                     if self.leads(warp) {
@@ -418,5 +429,98 @@ pub(crate) fn part(part: Bottleneck) -> usize {
         Bottleneck::Shared => 3,
         Bottleneck::Divergence => 4,
         Bottleneck::Synchronisation => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Most steps between two looks of a run of 64 warps that execute `steps`, and all that it made.
+    fn longest_between_looks(steps: Vec<Step>) -> (u64, u64) {
+        let machine = Machine {
+            schedulers: 4,
+            stands_for: 1,
+            period: 1.0,
+            port: 1.0,
+            pipes: Default::default(),
+            transfers: Vec::new(),
+            shared_operand: 0.0,
+            in_flight_bytes: 1.0,
+            clusters: 1.0,
+            sharers: 1.0,
+            bytes_per_cycle: 1.0,
+            memory_latency: 1.0,
+            c_mem_double: 1.0,
+            barrier: Some(1.0),
+        };
+        let program = Program {
+            steps,
+            loops: 2,
+            slots: 1,
+            ..Program::default()
+        };
+        let (last, longest) = (Cell::new(0), Cell::new(0));
+        let limits = Limits {
+            steps: 50_000,
+            cancelled: &|steps| {
+                longest.set(longest.get().max(steps - last.get()));
+                last.set(steps);
+                false
+            },
+        };
+        let resident = Resident {
+            warps: 64,
+            warps_per_block: 16,
+        };
+        run(&machine, &program, 1, resident, Policy::InTurn, &limits).expect("not cancelled");
+        (longest.get(), last.get())
+    }
+
+    fn compute(count: f64) -> Step {
+        Step::Compute {
+            node: 0,
+            counts: vec![(0, count)],
+            chain: 1.0,
+            uses: Vec::new(),
+            slot: 0,
+            linked: false,
+        }
+    }
+
+    fn nested(inside: Vec<Step>) -> Vec<Step> {
+        let behind = inside.len() + 4;
+        let mut steps = vec![
+            Step::Loop {
+                id: 0,
+                trips: 1e18,
+                behind,
+            },
+            Step::Loop {
+                id: 1,
+                trips: 1e18,
+                behind: behind - 1,
+            },
+        ];
+        steps.extend(inside);
+        steps.push(Step::End { body: 2 });
+        steps.push(Step::End { body: 1 });
+        steps
+    }
+
+    #[test]
+    fn looks_are_few_steps_apart_whatever_is_simulated() {
+        let straight = vec![compute(3.0); 2000];
+        let barriers = nested(vec![compute(0.1), Step::Barrier { node: 0 }]);
+        // Iterations that issue next to nothing.
+        let idle = nested(vec![compute(1e-12)]);
+        for steps in [straight, barriers, idle] {
+            let (longest, all) = longest_between_looks(steps);
+            assert!(all > 10_000, "{all}");
+            // An issue may let a block's warps go on, each over some steps.
+            assert!(longest <= STEPS_BETWEEN_LOOKS + 64 * 4, "{longest}");
+        }
     }
 }

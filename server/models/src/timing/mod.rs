@@ -127,7 +127,7 @@ fn wave(
     let nodes = work.graph.nodes.len();
     let limits = Limits {
         steps: most_steps,
-        cancelled: &|| work.input.is_cancelled(),
+        cancelled: &|_| work.input.is_cancelled(),
     };
     let mut run = match resident.of_one_scheduler(machine.schedulers, program) {
         Some(resident) if expected > LONG_RUN => {
