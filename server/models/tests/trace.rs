@@ -1131,7 +1131,7 @@ fn loops_that_are_cut_take_as_long_as_whole_ones() {
         let [four, eight] = [4.0, 8.0].map(at);
         assert_eq!(eight.detail["loop_sampling"], 1.0);
         let slope = (sound(&eight) - sound(&four)) / 4.0;
-        for trips in [16.0, 32.0, 20_000.0] {
+        for trips in [64.0, 128.0, 20_000.0] {
             let cut = at(trips);
             assert!(cut.detail["loop_sampling"] < 1.0);
             let line = sound(&eight) + (trips - 8.0) * slope;

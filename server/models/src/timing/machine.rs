@@ -189,7 +189,7 @@ impl Machine {
                     + if work.is_without(Factor::Latency) {
                         0.0
                     } else {
-                        latency(profile, share, request.moved_bytes)
+                        latency(profile, share, request.moved_bytes.min(request.ideal_bytes))
                     };
                 // One transaction follows another where they go out by themselves; L1 takes a line a cycle.
                 transfer.units = if profile.l1_latency.is_some() {
@@ -244,13 +244,14 @@ fn conflict_latency(profile: &Profile, pass: f64) -> f64 {
     })
 }
 
-/// The mean round trip of a request, by where its bytes come from.
-fn latency(profile: &Profile, traffic: &Traffic, moved: f64) -> f64 {
-    if moved <= 0.0 {
+/// The mean round trip of a request, by where its bytes come from. It is there when its last transaction is, so what one
+/// moves beyond what it needs makes none quicker: as many bytes as it needs from a level are the whole request's wait.
+fn latency(profile: &Profile, traffic: &Traffic, needed: f64) -> f64 {
+    if needed <= 0.0 {
         return profile.dram_latency;
     }
-    let dram = (traffic.dram / moved).min(1.0);
-    let beyond_l1 = (traffic.l2 / moved).min(1.0).max(dram);
+    let dram = (traffic.dram / needed).min(1.0);
+    let beyond_l1 = (traffic.l2 / needed).min(1.0).max(dram);
     let l2 = profile.l2_latency.unwrap_or(profile.dram_latency);
     let l1 = profile.l1_latency.unwrap_or(l2);
     dram * profile.dram_latency + (beyond_l1 - dram) * l2 + (1.0 - beyond_l1) * l1

@@ -27,7 +27,7 @@ use crate::work::Work;
 use crate::{Breakdown, Estimate, Factor};
 
 /// Operations of all simulated traces together, about: loops are cut where there would be more.
-const OPERATIONS: f64 = 40_000.0;
+const OPERATIONS: f64 = 160_000.0;
 /// Steps of one warp's search, at most, however long the code is.
 const LONGEST: usize = 400_000;
 /// Warps of a round, at most.
