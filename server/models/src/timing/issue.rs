@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::program::{Program, Step};
-use super::steady::{Ledger, Watch};
+use super::steady::{Ledger, Sum, Watch};
 use super::units::{Common, Memory, NOTHING, Scheduler, Waiting};
 use super::warp::{Fetched, Instruction, Kind, Ready, Warp};
 use crate::Bottleneck;
@@ -138,10 +138,10 @@ pub(crate) fn run(
         common: Common::default(),
         memory: Memory::default(),
         ledger: Ledger {
-            time: 0.0,
-            parts: [0.0; PARTS],
-            shares: vec![0.0; nodes],
-            instructions: 0.0,
+            time: Sum::default(),
+            parts: [Sum::default(); PARTS],
+            shares: vec![Sum::default(); nodes],
+            instructions: Sum::default(),
         },
         now: 0.0,
         end: Ready::at(0.0, 0, Bottleneck::Compute),
@@ -172,10 +172,10 @@ pub(crate) fn run(
     let end = engine.end;
     engine.advance(end.at, end, false);
     Some(Run {
-        cycles: engine.ledger.time,
-        parts: engine.ledger.parts,
-        shares: engine.ledger.shares,
-        instructions: engine.ledger.instructions * machine.stands_for as f64,
+        cycles: engine.ledger.time.total(),
+        parts: engine.ledger.parts.map(Sum::total),
+        shares: engine.ledger.shares.iter().map(|sum| sum.total()).collect(),
+        instructions: engine.ledger.instructions.total() * machine.stands_for as f64,
         simulated: engine.simulated,
         finished,
     })
@@ -279,7 +279,7 @@ impl Engine<'_> {
         self.advance(at, cause, self.warps[warp].divergent > 0);
         self.steps += 1;
         self.simulated += 1.0;
-        self.ledger.instructions += 1.0;
+        self.ledger.instructions.add(1.0);
         self.last = warp;
         let machine = self.machine;
         let node = instruction.node;
@@ -345,17 +345,17 @@ impl Engine<'_> {
             return;
         }
         self.now = at;
-        self.ledger.time += cycles;
+        self.ledger.time.add(cycles);
         if let Some(share) = self.ledger.shares.get_mut(cause.node) {
-            *share += cycles;
+            share.add(cycles);
         }
         let parts = &mut self.ledger.parts;
         if divergent {
-            parts[part(Bottleneck::Divergence)] += cycles;
+            parts[part(Bottleneck::Divergence)].add(cycles);
         } else {
             let queue = cycles * cause.queue;
-            parts[part(Bottleneck::MemoryBandwidth)] += queue;
-            parts[part(cause.part)] += cycles - queue;
+            parts[part(Bottleneck::MemoryBandwidth)].add(queue);
+            parts[part(cause.part)].add(cycles - queue);
         }
     }
 

@@ -30,13 +30,34 @@ pub(super) struct Watch {
     last: Ledger,
 }
 
+/// A sum of which most may come of iterations that were skipped: what is added to it then is no less exact.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Sum {
+    simulated: f64,
+    skipped: f64,
+}
+
+impl Sum {
+    pub fn add(&mut self, more: f64) {
+        self.simulated += more;
+    }
+
+    pub fn total(self) -> f64 {
+        self.simulated + self.skipped
+    }
+
+    fn since(self, then: Sum) -> f64 {
+        (self.simulated - then.simulated) + (self.skipped - then.skipped)
+    }
+}
+
 /// Everything that goes on evenly in a steady state.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ledger {
-    pub time: f64,
-    pub parts: [f64; PARTS],
-    pub shares: Vec<f64>,
-    pub instructions: f64,
+    pub time: Sum,
+    pub parts: [Sum; PARTS],
+    pub shares: Vec<Sum>,
+    pub instructions: Sum,
 }
 
 impl Engine<'_> {
@@ -73,7 +94,7 @@ impl Engine<'_> {
             return;
         }
         if watch.window == 0 {
-            let issued = (ledger.instructions - watch.last.instructions).max(1.0);
+            let issued = ledger.instructions.since(watch.last.instructions).max(1.0);
             watch.window =
                 ((ENOUGH_INSTRUCTIONS / (issued * self.machine.stands_for as f64)).ceil() as u64)
                     .clamp(1, WINDOW);
@@ -82,10 +103,10 @@ impl Engine<'_> {
             return;
         }
         let window = watch.window;
-        let cycles = ledger.time - watch.last.time;
+        let cycles = ledger.time.since(watch.last.time);
         let same = |then: f64| (cycles - then).abs() <= STEADY * cycles;
         let steady = match &watch.before {
-            Some(before) if same(watch.last.time - before.time) => {
+            Some(before) if same(watch.last.time.since(before.time)) => {
                 Some((before.clone(), 2.0 * window as f64))
             }
             _ if watch.known.is_some_and(|known| same(known * window as f64)) => {
@@ -97,7 +118,7 @@ impl Engine<'_> {
         watch.before = Some(last);
         watch.due = ended + window;
         if let Some((mark, iterations)) = steady {
-            watch.known = Some((ledger.time - mark.time) / iterations);
+            watch.known = Some(ledger.time.since(mark.time) / iterations);
             if self.skip(id, depth, &mark, iterations, window)
                 && let Some(watch) = &mut self.watches[id]
             {
@@ -147,10 +168,7 @@ impl Engine<'_> {
         }
         let times = skipped / iterations;
         let ledger = &mut self.ledger;
-        let more = |now: &mut f64, then: f64| {
-            let grown = (*now - then) * times;
-            *now += grown;
-        };
+        let more = |now: &mut Sum, then: Sum| now.skipped += now.since(then) * times;
         more(&mut ledger.time, mark.time);
         more(&mut ledger.instructions, mark.instructions);
         for (now, then) in ledger.parts.iter_mut().zip(mark.parts) {

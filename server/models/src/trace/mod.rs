@@ -336,7 +336,8 @@ fn finish(
             *to += cycles;
         }
     }
-    let cycles: f64 = shares.iter().sum();
+    // Of nothing the sum of floats is -0.
+    let cycles = shares.iter().sum::<f64>() + 0.0;
     if !cycles.is_finite() {
         return Err("the kernel's counts are too large to add up".to_owned());
     }
