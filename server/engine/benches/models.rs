@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p warplens-engine --bench models` measures our own kernels; with `-- LIST` those that the file LIST
 //! names, one a line: `FILE KERNEL GRID BLOCK [-DNAME=VALUE]… [NAME=VALUE]…`, paths from LIST's folder, `#` before a
-//! remark.
+//! remark. `-- --gpu=NAME` takes another GPU.
 
 #![allow(
     clippy::print_stdout,
@@ -40,17 +40,20 @@ fn main() {
         Some(list) => listed(Path::new(&list)),
         None => own(),
     };
-    let profile = Profiles::builtin().get(GPU).expect("embedded");
+    let gpu =
+        std::env::args().find_map(|argument| Some(argument.strip_prefix("--gpu=")?.to_owned()));
+    let gpu = gpu.as_deref().unwrap_or(GPU);
+    let profile = Profiles::builtin().get(gpu).expect("a GPU's name");
     let mut totals = [Duration::ZERO; ModelId::ALL.len()];
     let mut kernels = 0;
     for case in &cases {
-        kernels += measure(case, &profile, &mut totals);
+        kernels += measure(case, gpu, &profile, &mut totals);
     }
     let means = totals.map(|total| total / kernels.max(1));
     print_row("mean", &means);
 }
 
-fn measure(case: &Case, profile: &Arc<Profile>, totals: &mut [Duration]) -> u32 {
+fn measure(case: &Case, gpu: &str, profile: &Arc<Profile>, totals: &mut [Duration]) -> u32 {
     let source = std::fs::read_to_string(&case.file).expect("a kernel's file");
     let language = match case.file.extension().and_then(|end| end.to_str()) {
         Some("cl") => Language::OpenCl,
@@ -61,7 +64,7 @@ fn measure(case: &Case, profile: &Arc<Profile>, totals: &mut [Duration]) -> u32 
         ..Overrides::default()
     };
     let settings = Settings {
-        gpu: Some(GPU.to_owned()),
+        gpu: Some(gpu.to_owned()),
         ..case.settings.clone()
     };
     let file = Engine::new(Profiles::builtin())

@@ -396,6 +396,48 @@ fn nested_loops_are_as_long_as_all_their_iterations() {
     }
 }
 
+/// Long runs are simulated for one scheduler, with its share of the units; short ones for the whole SM.
+#[test]
+fn one_scheduler_of_several_stands_for_all() {
+    let target = Target::new("a100-sxm4-40gb");
+    let blocks = u64::from(target.profile.sms) * 8;
+    let estimate = |trips: f64, arithmetic: f64, barrier: bool| {
+        let mut kernel = Kernel::new([blocks, 1, 1], [256, 1, 1]);
+        let load = kernel.global(Op::Load, 4.0, 4.0, 32, 1);
+        let read = kernel.shared(Op::Load, 2.0, 1.0, 2);
+        let mut body = vec![
+            int(2.0, 1),
+            touch(load, &[]),
+            touch(read, &[]),
+            fp32(arithmetic, &[read, load], 2),
+        ];
+        if barrier {
+            body.push(Node::Barrier { line: 3 });
+        }
+        let kernel = kernel.flow(vec![repeat(trips, body, 1)]);
+        target.estimate(ModelId::Timing, &kernel.facts)
+    };
+    for arithmetic in [1.0, 8.0, 64.0] {
+        for barrier in [false, true] {
+            let each = 64.0 * (4.0 + arithmetic + f64::from(u8::from(barrier)));
+            let few = (49_000.0 / each).floor();
+            let many = (51_000.0 / each).ceil();
+            let (whole, one) = (
+                estimate(few, arithmetic, barrier),
+                estimate(many, arithmetic, barrier),
+            );
+            // A quarter of the warps issue a quarter of the instructions.
+            assert!(4.0 * one.detail["simulated_instructions"] <= one.detail["wave_instructions"]);
+            assert_eq!(one.detail["wave_instructions"], each * many);
+            let ratio = one.cycles.unwrap() / many / (whole.cycles.unwrap() / few);
+            assert!(
+                (ratio - 1.0).abs() < 0.04,
+                "{arithmetic} {barrier}: {ratio}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_scoreboards_policy_moves_the_result_a_little() {
     // Addresses, a load and a sum by 16 warps in two blocks.

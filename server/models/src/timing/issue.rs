@@ -1,37 +1,37 @@
 //! The issue engine of one SM: resident warps issue the program's instructions in order, one a scheduler at a time.
 
-use std::collections::VecDeque;
-
-use warplens_hardware::Pipe;
-
 use super::machine::Machine;
-use super::program::Program;
+use super::program::{Program, Step};
+use super::steady::{Ledger, Sum, Watch};
+use super::units::{Common, Memory, NOTHING, Scheduler, Waiting};
 use super::warp::{Fetched, Instruction, Kind, Ready, Warp};
 use crate::Bottleneck;
 
-/// Instructions and steps that one run looks at; a longer one is extrapolated from what it did.
-const MOST_STEPS: u64 = 200_000;
-
 /// Steps between two looks at whether anybody still waits for the answer.
 const STEPS_BETWEEN_LOOKS: u64 = 512;
-
-/// Most iterations that a window has at first: their mean cost is compared with that of as many before.
-const WINDOW: u64 = 8;
-
-/// Instructions of all warps that are enough for a window: of long iterations it has fewer.
-const ENOUGH_INSTRUCTIONS: f64 = 2048.0;
-
-/// Comparisons after which windows are made twice as long: what goes up and down evens out in longer ones.
-const PATIENCE: u32 = 4;
-
-/// Two windows that differ by no more are the loop's steady state.
-const STEADY: f64 = 0.005;
 
 /// Warps that start together on an SM.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Resident {
     pub warps: usize,
     pub warps_per_block: usize,
+}
+
+impl Resident {
+    /// The warps of one scheduler of several that are alike: as many of each block, if there is anything to wait for
+    /// the others of the block for.
+    pub fn of_one_scheduler(self, schedulers: usize, program: &Program) -> Option<Resident> {
+        let barriers = program
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::Barrier { .. }));
+        let even = |warps: usize| warps.is_multiple_of(schedulers);
+        let alike = even(self.warps) && (even(self.warps_per_block) || !barriers);
+        (schedulers > 1 && alike).then(|| Resident {
+            warps: self.warps / schedulers,
+            warps_per_block: (self.warps_per_block / schedulers).max(1),
+        })
+    }
 }
 
 /// Which of the warps that could issue at the same moment does: the scoreboard's policy, which is not published.
@@ -43,6 +43,14 @@ pub(crate) enum Policy {
     Oldest,
     /// The one that issued last, then the oldest.
     Greedy,
+}
+
+/// What ends a run early.
+pub(crate) struct Limits<'c> {
+    /// Steps after which it is cut off.
+    pub steps: u64,
+    /// Says that nobody waits for the answer any more; asked every few steps, with how many were made.
+    pub cancelled: &'c dyn Fn(u64) -> bool,
 }
 
 /// What a run comes to.
@@ -62,94 +70,54 @@ pub(crate) struct Run {
     pub finished: bool,
 }
 
-const PARTS: usize = 6;
+pub(super) const PARTS: usize = 6;
 
-/// What is known of a loop's iterations, by one warp's.
-#[derive(Debug, Clone)]
-struct Watch {
-    /// Iterations of a window.
-    window: u64,
-    /// How many have ended where the next window does.
-    due: u64,
-    /// Comparisons that failed with windows of this length.
-    failed: u32,
-    /// Cycles of an iteration in the steady state that was found last: an inner loop is entered again and again.
-    known: Option<f64>,
-    /// A window before the last mark, where it was watched then.
-    before: Option<Ledger>,
-    last: Ledger,
-}
-
-/// Everything that goes on evenly in a steady state.
-#[derive(Debug, Clone, PartialEq)]
-struct Ledger {
-    time: f64,
-    parts: [f64; PARTS],
-    shares: Vec<f64>,
-    instructions: f64,
-}
-
-struct Engine<'m> {
+/// An SM that runs its warps.
+pub(super) struct Engine<'m> {
     policy: Policy,
-    machine: &'m Machine,
+    pub(super) machine: &'m Machine,
     program: &'m Program,
-    warps: Vec<Warp>,
+    pub(super) warps: Vec<Warp>,
     /// Each warp's next instruction; none while it waits at a barrier or is done.
     next: Vec<Option<Instruction>>,
-    /// When its operands and its warp allow that, infinite where there is none: what most warps are passed over by.
-    ready: Vec<f64>,
-    state: Vec<State>,
+    /// The same as far as choosing one takes it.
+    waiting: Vec<Waiting>,
+    pub(super) state: Vec<State>,
     schedulers: Vec<Scheduler>,
-    units_free: f64,
-    banks_free: f64,
+    common: Common,
     memory: Memory,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     /// The last issue.
     now: f64,
     /// The last result.
     end: Ready,
     /// The warp that issued last.
     last: usize,
-    watches: Vec<Option<Watch>>,
+    pub(super) watches: Vec<Option<Watch>>,
     steps: u64,
+    limits: &'m Limits<'m>,
+    /// [`STEPS_BETWEEN_LOOKS`] that were over at the last look, and what it came to.
+    looks: u64,
+    stopped: bool,
     simulated: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum State {
+pub(super) enum State {
     Running,
     /// At a barrier since.
     Waiting(f64),
     Done,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Scheduler {
-    free: f64,
-    port_free: f64,
-    pipes_free: [f64; Pipe::ALL.len()],
-}
-
-/// The way to memory of a cluster: so many bytes a cycle, and no more in flight than that fills its latency with.
-#[derive(Debug, Clone, Default)]
-struct Memory {
-    /// When what was asked for arrives, in order, and its bytes.
-    flying: VecDeque<(f64, f64)>,
-    bytes: f64,
-    /// When there is room.
-    room: f64,
-    /// The last result.
-    last: f64,
-}
-
-/// Runs the resident warps to their end. `None` where `cancelled` says that nobody waits.
+/// Runs the resident warps to their end or to the limit. `None` where nobody waits for the answer.
 pub(crate) fn run(
     machine: &Machine,
     program: &Program,
     nodes: usize,
     resident: Resident,
     policy: Policy,
-    cancelled: &dyn Fn() -> bool,
+    limits: &Limits,
 ) -> Option<Run> {
     let warps: Vec<Warp> = (0..resident.warps)
         .map(|warp| {
@@ -163,38 +131,33 @@ pub(crate) fn run(
         machine,
         program,
         next: vec![None; warps.len()],
-        ready: vec![f64::INFINITY; warps.len()],
+        waiting: vec![NOTHING; warps.len()],
         state: vec![State::Running; warps.len()],
         warps,
-        schedulers: vec![Scheduler::default(); machine.schedulers],
-        units_free: 0.0,
-        banks_free: 0.0,
+        schedulers: (0..machine.schedulers).map(Scheduler::new).collect(),
+        common: Common::default(),
         memory: Memory::default(),
         ledger: Ledger {
-            time: 0.0,
-            parts: [0.0; PARTS],
-            shares: vec![0.0; nodes],
-            instructions: 0.0,
+            time: Sum::default(),
+            parts: [Sum::default(); PARTS],
+            shares: vec![Sum::default(); nodes],
+            instructions: Sum::default(),
         },
         now: 0.0,
         end: Ready::at(0.0, 0, Bottleneck::Compute),
         last: 0,
         watches: vec![None; program.loops],
         steps: 0,
+        limits,
+        looks: 0,
+        stopped: false,
         simulated: 0.0,
     };
     for warp in 0..engine.warps.len() {
         engine.fetch(warp);
     }
-    let mut looks = 0;
     let finished = loop {
-        if engine.steps / STEPS_BETWEEN_LOOKS != looks {
-            looks = engine.steps / STEPS_BETWEEN_LOOKS;
-            if cancelled() {
-                return None;
-            }
-        }
-        if engine.steps > MOST_STEPS {
+        if !engine.goes_on() {
             break false;
         }
         let Some((warp, at, cause)) = engine.choose() else {
@@ -202,83 +165,71 @@ pub(crate) fn run(
         };
         engine.issue(warp, at, cause);
     };
+    if engine.stopped {
+        return None;
+    }
     // What is still under way when the last instruction has issued.
     let end = engine.end;
     engine.advance(end.at, end, false);
     Some(Run {
-        cycles: engine.ledger.time,
-        parts: engine.ledger.parts,
-        shares: engine.ledger.shares,
-        instructions: engine.ledger.instructions,
+        cycles: engine.ledger.time.total(),
+        parts: engine.ledger.parts.map(Sum::total),
+        shares: engine.ledger.shares.iter().map(|sum| sum.total()).collect(),
+        instructions: engine.ledger.instructions.total() * machine.stands_for as f64,
         simulated: engine.simulated,
         finished,
     })
 }
 
 impl Engine<'_> {
+    /// False once the run is over before its end.
+    fn goes_on(&mut self) -> bool {
+        let looks = self.steps / STEPS_BETWEEN_LOOKS;
+        if looks != self.looks {
+            self.looks = looks;
+            self.stopped |= (self.limits.cancelled)(self.steps);
+        }
+        !self.stopped && self.steps <= self.limits.steps
+    }
+
     /// The warp that can issue first, when, and what it waits for until then. Of several the policy says which.
     fn choose(&self) -> Option<(usize, f64, Ready)> {
         let mut best: Option<usize> = None;
         let mut soonest = f64::INFINITY;
-        let count = self.warps.len();
+        let count = self.schedulers.len();
         let free = self.schedulers.iter().map(|scheduler| scheduler.free);
         // Nothing issues before this, so whoever can then needs no comparison with those who are asked later.
         let at_once = free.fold(f64::INFINITY, f64::min).max(self.now);
-        let first = match self.policy {
-            Policy::InTurn => (self.last + 1) % count.max(1),
-            Policy::Oldest | Policy::Greedy => 0,
-        };
-        // The greedy one stands in two places; nobody loses by that.
-        let again = (self.policy == Policy::Greedy).then_some(self.last);
-        for warp in again.into_iter().chain(first..count).chain(0..first) {
-            if soonest <= self.ready[warp] {
+        // Schedulers come in turn to the units that they share.
+        let after = self.last % count + 1;
+        'found: for own in (after..count).chain(0..after.min(count)) {
+            let last = self.schedulers[own].last;
+            let warps = own..self.warps.len();
+            if warps.is_empty() {
                 continue;
             }
-            let Some(instruction) = &self.next[warp] else {
-                continue;
+            let (again, first) = match self.policy {
+                Policy::InTurn => (0..0, last + count),
+                Policy::Oldest => (0..0, own),
+                // The greedy one stands in two places; nobody loses by that.
+                Policy::Greedy => (last..last + 1, own),
             };
-            let at = self.free_at(warp, instruction);
-            if at < soonest {
-                best = Some(warp);
-                soonest = at;
-                if at <= at_once {
-                    break;
+            let behind = (first.min(warps.end)..warps.end).step_by(count);
+            let before = (own..first.min(warps.end)).step_by(count);
+            for warp in again.chain(behind).chain(before) {
+                let can = self.waiting[warp].can_issue(&self.schedulers, &self.common);
+                if can < soonest {
+                    best = Some(warp);
+                    soonest = can;
+                    if can <= at_once {
+                        break 'found;
+                    }
                 }
             }
         }
         let warp = best?;
         let cause = self.cause(warp, self.next[warp].as_ref()?);
         Some((warp, soonest, cause))
-    }
-
-    /// The earliest that an instruction can issue.
-    fn free_at(&self, warp: usize, instruction: &Instruction) -> f64 {
-        let scheduler = &self.schedulers[warp % self.schedulers.len()];
-        let at = instruction.ready.at.max(scheduler.free);
-        match instruction.kind {
-            Kind::Arithmetic(pipe) => {
-                let mut at = at.max(scheduler.pipes_free[pipe as usize]);
-                if self.machine.pipes[pipe as usize].port {
-                    at = at.max(scheduler.port_free);
-                }
-                if instruction.operand.is_some() {
-                    at = at.max(self.banks_free);
-                }
-                at
-            }
-            Kind::Access { access, .. } => {
-                let transfer = &self.machine.transfers[access];
-                let mut at = at.max(self.units_free);
-                if transfer.banks > 0.0 {
-                    at = at.max(self.banks_free);
-                }
-                if transfer.service > 0.0 {
-                    at = at.max(self.memory.room);
-                }
-                at
-            }
-            Kind::Barrier => at.max(scheduler.port_free),
-        }
     }
 
     /// What an instruction waits for last until then: its operands, or one of the units.
@@ -297,17 +248,17 @@ impl Engine<'_> {
                 }
                 ready = ready.later(busy(free, Bottleneck::Compute));
                 if instruction.operand.is_some() {
-                    ready = ready.later(busy(self.banks_free, Bottleneck::Shared));
+                    ready = ready.later(busy(self.common.banks_free, Bottleneck::Shared));
                 }
             }
             Kind::Access { access, .. } => {
                 let transfer = &self.machine.transfers[access];
                 if transfer.banks > 0.0 {
                     ready = ready
-                        .later(busy(self.units_free, Bottleneck::Shared))
-                        .later(busy(self.banks_free, Bottleneck::Shared));
+                        .later(busy(self.common.units_free, Bottleneck::Shared))
+                        .later(busy(self.common.banks_free, Bottleneck::Shared));
                 } else {
-                    ready = ready.later(busy(self.units_free, Bottleneck::Compute));
+                    ready = ready.later(busy(self.common.units_free, Bottleneck::Compute));
                 }
                 if transfer.service > 0.0 {
                     ready = ready.later(busy(self.memory.room, Bottleneck::MemoryBandwidth));
@@ -324,16 +275,17 @@ impl Engine<'_> {
         let Some(instruction) = self.next[warp].take() else {
             return;
         };
-        self.ready[warp] = f64::INFINITY;
+        self.waiting[warp] = NOTHING;
         self.advance(at, cause, self.warps[warp].divergent > 0);
         self.steps += 1;
         self.simulated += 1.0;
-        self.ledger.instructions += 1.0;
+        self.ledger.instructions.add(1.0);
         self.last = warp;
         let machine = self.machine;
         let node = instruction.node;
         let own = warp % self.schedulers.len();
         let scheduler = &mut self.schedulers[own];
+        scheduler.last = warp;
         scheduler.free = at + machine.period;
         let mut same_warp = machine.period;
         match instruction.kind {
@@ -347,7 +299,7 @@ impl Engine<'_> {
                 let mut done = Ready::at(at + arithmetic.latency, node, Bottleneck::Compute);
                 if let Some(access) = instruction.operand {
                     let transfer = &machine.transfers[access];
-                    self.banks_free = at + transfer.banks;
+                    self.common.banks_free = at + transfer.banks;
                     let latency =
                         machine.shared_operand.max(arithmetic.latency) + transfer.conflict;
                     done = Ready::at(at + latency, node, Bottleneck::Shared);
@@ -358,10 +310,10 @@ impl Engine<'_> {
             Kind::Access { access, value } => {
                 let transfer = machine.transfers[access];
                 same_warp = transfer.same_warp;
-                self.units_free = at + transfer.units;
+                self.common.units_free = at + transfer.units;
                 let mut done = Ready::at(at + transfer.latency, node, Bottleneck::Shared);
                 if transfer.banks > 0.0 {
-                    self.banks_free = at + transfer.banks;
+                    self.common.banks_free = at + transfer.banks;
                 } else {
                     done = self.memory.send(machine, access, at, node);
                 }
@@ -375,6 +327,8 @@ impl Engine<'_> {
                 self.state[warp] = State::Waiting(at);
             }
         }
+        self.schedulers[own].update(machine);
+        self.common.update(self.memory.room);
         let free = at + same_warp.max(machine.period);
         self.warps[warp].free = Ready::at(free, node, Bottleneck::Compute);
         if instruction.kind == Kind::Barrier {
@@ -391,17 +345,17 @@ impl Engine<'_> {
             return;
         }
         self.now = at;
-        self.ledger.time += cycles;
+        self.ledger.time.add(cycles);
         if let Some(share) = self.ledger.shares.get_mut(cause.node) {
-            *share += cycles;
+            share.add(cycles);
         }
         let parts = &mut self.ledger.parts;
         if divergent {
-            parts[part(Bottleneck::Divergence)] += cycles;
+            parts[part(Bottleneck::Divergence)].add(cycles);
         } else {
             let queue = cycles * cause.queue;
-            parts[part(Bottleneck::MemoryBandwidth)] += queue;
-            parts[part(cause.part)] += cycles - queue;
+            parts[part(Bottleneck::MemoryBandwidth)].add(queue);
+            parts[part(cause.part)].add(cycles - queue);
         }
     }
 
@@ -410,13 +364,14 @@ impl Engine<'_> {
             let barriers = self.machine.barrier.is_some();
             match self.warps[warp].fetch(self.program, barriers, &mut self.steps) {
                 Fetched::Next(instruction) => {
-                    self.ready[warp] = instruction.ready.at;
+                    let scheduler = warp % self.schedulers.len();
+                    self.waiting[warp] = Waiting::new(&instruction, scheduler, self.machine);
                     self.next[warp] = Some(instruction);
                     return;
                 }
                 Fetched::Iteration => {
-                    if self.steps > MOST_STEPS {
-                        // Nothing is issued in here: the run is cut off.
+                    // Iterations may come and go without an instruction.
+                    if !self.goes_on() {
                         return;
                     }
                     if self.leads(warp) {
@@ -463,160 +418,6 @@ impl Engine<'_> {
             self.fetch(warp);
         }
     }
-
-    /// The warp by which steady states are known.
-    fn leads(&self, warp: usize) -> bool {
-        self.state.iter().position(|state| *state != State::Done) == Some(warp)
-    }
-
-    /// The leader ends an iteration. Where the last two windows cost the same, or the last one what the loop's steady
-    /// state is known to cost, all warps skip what the loop has left but a window: it would go on like that.
-    fn watch(&mut self, leader: usize) {
-        let depth = self.warps[leader].frames.len() - 1;
-        let frame = &self.warps[leader].frames[depth];
-        let (id, ended, left) = (frame.id, frame.ended, frame.left);
-        let ledger = &self.ledger;
-        if ended == 1 {
-            let before = self.watches[id].take();
-            // How long an iteration is shows when the second has ended.
-            let window = before.as_ref().map_or(0, |watch| watch.window);
-            self.watches[id] = Some(Watch {
-                window,
-                due: ended + window.max(1),
-                failed: 0,
-                known: before.and_then(|watch| watch.known),
-                before: None,
-                last: ledger.clone(),
-            });
-            return;
-        }
-        let Some(watch) = &mut self.watches[id] else {
-            return;
-        };
-        if ended < watch.due || left <= watch.window as f64 {
-            return;
-        }
-        if watch.window == 0 {
-            let issued = (ledger.instructions - watch.last.instructions).max(1.0);
-            watch.window = ((ENOUGH_INSTRUCTIONS / issued).ceil() as u64).clamp(1, WINDOW);
-            watch.due = ended + watch.window;
-            watch.last = ledger.clone();
-            return;
-        }
-        let window = watch.window;
-        let cycles = ledger.time - watch.last.time;
-        let same = |then: f64| (cycles - then).abs() <= STEADY * cycles;
-        let steady = match &watch.before {
-            Some(before) if same(watch.last.time - before.time) => {
-                Some((before.clone(), 2.0 * window as f64))
-            }
-            _ if watch.known.is_some_and(|known| same(known * window as f64)) => {
-                Some((watch.last.clone(), window as f64))
-            }
-            _ => None,
-        };
-        let last = std::mem::replace(&mut watch.last, ledger.clone());
-        watch.before = Some(last);
-        watch.due = ended + window;
-        if let Some((mark, iterations)) = steady {
-            watch.known = Some((ledger.time - mark.time) / iterations);
-            if self.skip(id, depth, &mark, iterations, window)
-                && let Some(watch) = &mut self.watches[id]
-            {
-                // What is left is not looked at again.
-                watch.due = u64::MAX;
-            }
-            return;
-        }
-        watch.failed += 1;
-        if watch.failed == PATIENCE {
-            watch.failed = 0;
-            watch.window *= 2;
-            watch.due = ended + watch.window;
-            watch.before = None;
-        }
-    }
-
-    /// Adds what went on since the mark, which was so many iterations ago, for all iterations that every warp has left
-    /// but the last window's. False where there are none.
-    fn skip(
-        &mut self,
-        id: usize,
-        depth: usize,
-        mark: &Ledger,
-        iterations: f64,
-        window: u64,
-    ) -> bool {
-        let mut left = f64::INFINITY;
-        for (warp, state) in self.warps.iter().zip(&self.state) {
-            if *state == State::Done {
-                continue;
-            }
-            match warp.frames.get(depth) {
-                Some(frame) if frame.id == id => left = left.min(frame.left),
-                // Some warp is elsewhere: it has not settled.
-                _ => return false,
-            }
-        }
-        let skipped = (left - window as f64).floor();
-        if skipped < 1.0 || !skipped.is_finite() {
-            return false;
-        }
-        for (warp, state) in self.warps.iter_mut().zip(&self.state) {
-            if *state != State::Done {
-                warp.frames[depth].left -= skipped;
-            }
-        }
-        let times = skipped / iterations;
-        let ledger = &mut self.ledger;
-        let more = |now: &mut f64, then: f64| {
-            let grown = (*now - then) * times;
-            *now += grown;
-        };
-        more(&mut ledger.time, mark.time);
-        more(&mut ledger.instructions, mark.instructions);
-        for (now, then) in ledger.parts.iter_mut().zip(mark.parts) {
-            more(now, then);
-        }
-        for (now, then) in ledger.shares.iter_mut().zip(&mark.shares) {
-            more(now, *then);
-        }
-        true
-    }
-}
-
-impl Memory {
-    /// A request goes out; its result.
-    fn send(&mut self, machine: &Machine, access: usize, at: f64, node: usize) -> Ready {
-        let transfer = &machine.transfers[access];
-        let alone = at + (transfer.latency - transfer.ideal_service).max(0.0);
-        let done = alone.max(self.last) + transfer.service;
-        let done = done.max(at + transfer.latency);
-        if transfer.service > 0.0 {
-            self.last = done;
-        }
-        // Its transactions arrive one after another, on average half of the transfer before the last.
-        let arrived = done - transfer.service / 2.0;
-        self.flying.push_back((arrived, transfer.bytes));
-        self.bytes += transfer.bytes;
-        while self.bytes >= machine.in_flight_bytes {
-            let Some((arrived, bytes)) = self.flying.pop_front() else {
-                break;
-            };
-            self.room = self.room.max(arrived);
-            self.bytes -= bytes;
-        }
-        let wait = done - at;
-        let queue = if wait > 0.0 {
-            ((wait - transfer.latency) / wait).clamp(0.0, 1.0)
-        } else {
-            0.0
-        };
-        Ready {
-            queue,
-            ..Ready::at(done, node, Bottleneck::MemoryLatency)
-        }
-    }
 }
 
 /// Where a part stands in [`Run::parts`].
@@ -628,5 +429,98 @@ pub(crate) fn part(part: Bottleneck) -> usize {
         Bottleneck::Shared => 3,
         Bottleneck::Divergence => 4,
         Bottleneck::Synchronisation => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Most steps between two looks of a run of 64 warps that execute `steps`, and all that it made.
+    fn longest_between_looks(steps: Vec<Step>) -> (u64, u64) {
+        let machine = Machine {
+            schedulers: 4,
+            stands_for: 1,
+            period: 1.0,
+            port: 1.0,
+            pipes: Default::default(),
+            transfers: Vec::new(),
+            shared_operand: 0.0,
+            in_flight_bytes: 1.0,
+            clusters: 1.0,
+            sharers: 1.0,
+            bytes_per_cycle: 1.0,
+            memory_latency: 1.0,
+            c_mem_double: 1.0,
+            barrier: Some(1.0),
+        };
+        let program = Program {
+            steps,
+            loops: 2,
+            slots: 1,
+            ..Program::default()
+        };
+        let (last, longest) = (Cell::new(0), Cell::new(0));
+        let limits = Limits {
+            steps: 50_000,
+            cancelled: &|steps| {
+                longest.set(longest.get().max(steps - last.get()));
+                last.set(steps);
+                false
+            },
+        };
+        let resident = Resident {
+            warps: 64,
+            warps_per_block: 16,
+        };
+        run(&machine, &program, 1, resident, Policy::InTurn, &limits).expect("not cancelled");
+        (longest.get(), last.get())
+    }
+
+    fn compute(count: f64) -> Step {
+        Step::Compute {
+            node: 0,
+            counts: vec![(0, count)],
+            chain: 1.0,
+            uses: Vec::new(),
+            slot: 0,
+            linked: false,
+        }
+    }
+
+    fn nested(inside: Vec<Step>) -> Vec<Step> {
+        let behind = inside.len() + 4;
+        let mut steps = vec![
+            Step::Loop {
+                id: 0,
+                trips: 1e18,
+                behind,
+            },
+            Step::Loop {
+                id: 1,
+                trips: 1e18,
+                behind: behind - 1,
+            },
+        ];
+        steps.extend(inside);
+        steps.push(Step::End { body: 2 });
+        steps.push(Step::End { body: 1 });
+        steps
+    }
+
+    #[test]
+    fn looks_are_few_steps_apart_whatever_is_simulated() {
+        let straight = vec![compute(3.0); 2000];
+        let barriers = nested(vec![compute(0.1), Step::Barrier { node: 0 }]);
+        // Iterations that issue next to nothing.
+        let idle = nested(vec![compute(1e-12)]);
+        for steps in [straight, barriers, idle] {
+            let (longest, all) = longest_between_looks(steps);
+            assert!(all > 10_000, "{all}");
+            // An issue may let a block's warps go on, each over some steps.
+            assert!(longest <= STEPS_BETWEEN_LOOKS + 64 * 4, "{longest}");
+        }
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Transfer {
 pub(crate) struct Machine {
     /// Schedulers of an SM, each with warps and pipes of its own.
     pub schedulers: usize,
+    /// Schedulers of which only this one is simulated, being alike.
+    pub stands_for: usize,
     /// Cycles between two instructions of a scheduler.
     pub period: f64,
     /// Cycles that the arithmetic port is taken by one instruction.
@@ -106,6 +108,7 @@ impl Machine {
         let memory_latency = profile.dram_latency;
         let mut machine = Machine {
             schedulers: profile.schedulers_per_sm.max(1) as usize,
+            stands_for: 1,
             period: profile.issue_period.unwrap_or(slot),
             port: slot,
             pipes,
@@ -123,6 +126,25 @@ impl Machine {
         };
         machine.transfers = machine.transfers(work);
         machine
+    }
+
+    /// One scheduler of several that are alike. While it issues an access the others issue one too, so that the units
+    /// that they share take that many times as long; the last of these accesses is the one that counts.
+    pub fn of_one_scheduler(&self) -> Machine {
+        let times = self.schedulers as f64;
+        let transfers = self.transfers.iter().map(|transfer| Transfer {
+            units: transfer.units * times,
+            banks: transfer.banks * times,
+            bytes: transfer.bytes * times,
+            service: transfer.service * times,
+            ..*transfer
+        });
+        Machine {
+            schedulers: 1,
+            stands_for: self.schedulers,
+            transfers: transfers.collect(),
+            ..self.clone()
+        }
     }
 
     fn transfers(&self, work: &Work) -> Vec<Transfer> {
@@ -167,7 +189,7 @@ impl Machine {
                     + if work.is_without(Factor::Latency) {
                         0.0
                     } else {
-                        latency(profile, share, request.moved_bytes)
+                        latency(profile, share, request.moved_bytes.min(request.ideal_bytes))
                     };
                 // One transaction follows another where they go out by themselves; L1 takes a line a cycle.
                 transfer.units = if profile.l1_latency.is_some() {
@@ -222,13 +244,14 @@ fn conflict_latency(profile: &Profile, pass: f64) -> f64 {
     })
 }
 
-/// The mean round trip of a request, by where its bytes come from.
-fn latency(profile: &Profile, traffic: &Traffic, moved: f64) -> f64 {
-    if moved <= 0.0 {
+/// The mean round trip of a request, by where its bytes come from. It is there when its last transaction is, so what one
+/// moves beyond what it needs makes none quicker: as many bytes as it needs from a level are the whole request's wait.
+fn latency(profile: &Profile, traffic: &Traffic, needed: f64) -> f64 {
+    if needed <= 0.0 {
         return profile.dram_latency;
     }
-    let dram = (traffic.dram / moved).min(1.0);
-    let beyond_l1 = (traffic.l2 / moved).min(1.0).max(dram);
+    let dram = (traffic.dram / needed).min(1.0);
+    let beyond_l1 = (traffic.l2 / needed).min(1.0).max(dram);
     let l2 = profile.l2_latency.unwrap_or(profile.dram_latency);
     let l1 = profile.l1_latency.unwrap_or(l2);
     dram * profile.dram_latency + (beyond_l1 - dram) * l2 + (1.0 - beyond_l1) * l1

@@ -7,20 +7,32 @@
 mod issue;
 mod machine;
 mod program;
+mod steady;
+mod units;
 mod warp;
 
 use std::collections::BTreeMap;
 
 use warplens_hardware::{Pipe, Profile};
 
-use self::issue::{Policy, Resident, Run, part};
+use self::issue::{Limits, Policy, Resident, Run, part};
 use self::machine::Machine;
 use self::program::Program;
 use crate::work::Work;
 use crate::{Bottleneck, Breakdown, Estimate, Input};
 
+/// Steps (instructions that are issued, and steps of the program that are walked over) after which a run is cut off and
+/// extrapolated from what it did.
+const MOST_STEPS: u64 = 700_000;
+
 /// Instructions up to which a run is repeated under the other policies.
 const SHORT_RUN: f64 = 10_000.0;
+
+/// Steps after which a repeated one is given up: under some policies a loop settles late or never.
+const MOST_REPEATED: u64 = 100_000;
+
+/// Instructions from which on one scheduler is simulated for all, where they are alike.
+const LONG_RUN: f64 = 50_000.0;
 
 /// Applies the model to a kernel.
 pub fn estimate(input: &Input) -> Estimate {
@@ -38,20 +50,20 @@ pub(crate) fn estimate_work(work: &Work) -> Estimate {
     let rest = warps - rounds * resident;
 
     let rounds = [(resident, rounds), (rest.round(), 1.0)];
-    let all = |policy: Policy| -> Option<(Total, Option<Run>)> {
+    let all = |policy: Policy, most_steps: u64| -> Option<(Total, Option<Run>)> {
         let mut total = Total::new(work.graph.nodes.len());
         let mut first = None;
         for (warps, times) in rounds {
             if warps < 1.0 || times <= 0.0 {
                 continue;
             }
-            let run = wave(work, &machine, &program, warps, policy)?;
+            let run = wave(work, &machine, &program, warps, (policy, most_steps))?;
             total.add(&run, times);
             first.get_or_insert(run);
         }
         Some((total, first))
     };
-    let Some((total, first)) = all(Policy::InTurn) else {
+    let Some((total, first)) = all(Policy::InTurn, MOST_STEPS) else {
         return cancelled();
     };
     if !total.cycles.is_finite() {
@@ -62,14 +74,16 @@ pub(crate) fn estimate_work(work: &Work) -> Estimate {
     }
     let mut interval = None;
     if first.as_ref().is_some_and(|run| run.simulated < SHORT_RUN) {
-        let mut ends = [total.cycles; 2];
+        let mut ends = Some([total.cycles; 2]);
         for policy in [Policy::Oldest, Policy::Greedy] {
-            let Some((other, _)) = all(policy) else {
+            let Some((other, _)) = all(policy, MOST_REPEATED) else {
                 return cancelled();
             };
-            ends = [ends[0].min(other.cycles), ends[1].max(other.cycles)];
+            ends = ends
+                .filter(|_| other.finished)
+                .map(|[low, high]| [low.min(other.cycles), high.max(other.cycles)]);
         }
-        interval = Some(ends);
+        interval = ends;
     }
     let mut detail = details(work.profile(), &machine);
     detail.insert("waves".to_owned(), warps / resident);
@@ -102,31 +116,27 @@ fn wave(
     machine: &Machine,
     program: &Program,
     warps: f64,
-    policy: Policy,
+    (policy, most_steps): (Policy, u64),
 ) -> Option<Run> {
     let residency = &work.residency;
     let resident = Resident {
         warps: warps.min(f64::from(work.profile().max_warps_per_sm)) as usize,
         warps_per_block: residency.warps_per_block.max(1.0) as usize,
     };
-    let mut run = issue::run(
-        machine,
-        program,
-        work.graph.nodes.len(),
-        resident,
-        policy,
-        &|| work.input.is_cancelled(),
-    )?;
-    if !run.finished {
-        let visits = work.graph.visits(work.branching());
-        let mut expected = 0.0;
-        for (node, times) in work.graph.nodes.iter().zip(&visits) {
-            let instructions = match &node.kind {
-                crate::wfg::graph::Kind::Compute { mix, .. } => mix.total(),
-                _ => 1.0,
-            };
-            expected += instructions * times * warps;
+    let expected = program.instructions(machine.barrier.is_some()) * resident.warps as f64;
+    let nodes = work.graph.nodes.len();
+    let limits = Limits {
+        steps: most_steps,
+        cancelled: &|_| work.input.is_cancelled(),
+    };
+    let mut run = match resident.of_one_scheduler(machine.schedulers, program) {
+        Some(resident) if expected > LONG_RUN => {
+            let machine = machine.of_one_scheduler();
+            issue::run(&machine, program, nodes, resident, policy, &limits)?
         }
+        _ => issue::run(machine, program, nodes, resident, policy, &limits)?,
+    };
+    if !run.finished {
         run.stretch((expected / run.instructions.max(1.0)).max(1.0));
     }
     Some(run)
@@ -147,6 +157,7 @@ struct Total {
     cycles: f64,
     parts: Vec<f64>,
     shares: Vec<f64>,
+    finished: bool,
 }
 
 impl Total {
@@ -155,11 +166,13 @@ impl Total {
             cycles: 0.0,
             parts: Vec::new(),
             shares: vec![0.0; nodes],
+            finished: true,
         }
     }
 
     fn add(&mut self, run: &Run, times: f64) {
         self.cycles += run.cycles * times;
+        self.finished &= run.finished;
         self.parts.resize(run.parts.len(), 0.0);
         for (sum, share) in self.parts.iter_mut().zip(run.parts) {
             *sum += share * times;

@@ -35,8 +35,8 @@ pub(crate) fn is_integer(pipe: Pipe) -> bool {
     matches!(pipe, Pipe::Int | Pipe::IntMul | Pipe::Branch)
 }
 
-/// How often each pipe of [`ORDER`] is issued to.
-pub(crate) type Counts = [f64; ORDER.len()];
+/// How often a pipe is issued to, by its place in [`ORDER`]; the others are not.
+pub(crate) type Counts = Vec<(usize, f64)>;
 
 /// One step. Places to go on at are indices into [`Program::steps`].
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,7 @@ pub(crate) enum Step {
     Compute {
         node: usize,
         counts: Counts,
+        /// Of the instructions the share that wait for one another.
         chain: f64,
         uses: Vec<usize>,
         /// The line it stands on: accesses of that line wait for its addresses.
@@ -93,7 +94,7 @@ impl Step {
     /// True where a warp may issue something here.
     fn issues(&self) -> bool {
         match self {
-            Step::Compute { counts, .. } => counts.iter().any(|count| *count > 0.0),
+            Step::Compute { counts, .. } => !counts.is_empty(),
             Step::Access { .. } | Step::Barrier { .. } => true,
             _ => false,
         }
@@ -133,6 +134,34 @@ impl Program {
         hoist(work, &mut program.steps);
         program
     }
+
+    /// Instructions that a warp issues, on average.
+    pub fn instructions(&self, barriers: bool) -> f64 {
+        let mut sum = 0.0;
+        let mut times = 1.0;
+        // What holds behind a loop or a branch, and on a branch's other side.
+        let mut outside: Vec<(f64, f64)> = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Compute { counts, .. } => sum += times * total(counts),
+                Step::Access { operand, .. } => sum += if *operand { 0.0 } else { times },
+                Step::Barrier { .. } => sum += if barriers { times } else { 0.0 },
+                Step::Loop { trips, .. } => {
+                    outside.push((times, 0.0));
+                    times *= trips;
+                }
+                Step::Branch { taken, other, .. } => {
+                    outside.push((times, times * other));
+                    times *= taken;
+                }
+                Step::Side => times = outside.last().map_or(times, |(_, other)| *other),
+                Step::End { .. } | Step::Join => {
+                    times = outside.pop().map_or(times, |(behind, _)| behind);
+                }
+            }
+        }
+        sum
+    }
 }
 
 struct Builder<'w> {
@@ -169,10 +198,16 @@ impl Builder<'_> {
                 } => {
                     let slot = self.slot(*line);
                     let node = self.node();
+                    let counts = counts(mix);
+                    let total = total(&counts);
                     self.program.steps.push(Step::Compute {
                         node,
-                        counts: counts(mix),
-                        chain: positive(*chain),
+                        counts,
+                        chain: if total > 0.0 {
+                            positive(*chain) / total
+                        } else {
+                            1.0
+                        },
                         uses: self.values(uses),
                         slot,
                         linked: self.linked,
@@ -381,7 +416,15 @@ fn sums_up(facts: &KernelFacts, body: &[Node], line: u32) -> bool {
 }
 
 fn counts(mix: &Mix) -> Counts {
-    ORDER.map(|pipe| positive(mix.of(pipe)))
+    let counts = ORDER.iter().map(|pipe| positive(mix.of(*pipe)));
+    counts
+        .enumerate()
+        .filter(|(_, count)| *count > 0.0)
+        .collect()
+}
+
+fn total(counts: &Counts) -> f64 {
+    counts.iter().map(|(_, count)| count).sum()
 }
 
 fn positive(value: f64) -> f64 {

@@ -101,7 +101,7 @@ impl Levels {
 
     /// What the next instruction waits for.
     fn next(&mut self) -> Ready {
-        let level = (self.issued * self.chain / self.total).floor();
+        let level = down(self.issued * self.chain / self.total);
         if level > self.level {
             self.level = level;
             self.before = self.now;
@@ -119,6 +119,8 @@ struct Stretch {
     slot: usize,
     /// Instructions left, by pipe.
     left: [u64; ORDER.len()],
+    /// The first pipe that has some left.
+    first: usize,
     integers: Levels,
     values: Levels,
 }
@@ -156,7 +158,7 @@ pub(super) struct Warp {
     /// Where in the fractions of instructions it begins, from 0 to 1: warps differ in it, so that a branch taken
     /// by a third of the warps is taken by every third warp.
     phase: f64,
-    carry: Counts,
+    carry: [f64; ORDER.len()],
     branches: Vec<[f64; 2]>,
     sides: Vec<Side>,
     stretch: Option<Stretch>,
@@ -331,12 +333,12 @@ impl Warp {
         } else {
             stretch.values.now = stretch.values.now.later(done);
         }
-        if stretch.left.iter().all(|left| *left == 0) {
-            let stretch = *stretch;
+        if stretch.first == ORDER.len() {
+            let (slot, values) = (stretch.slot, stretch.values);
             self.stretch = None;
-            if stretch.values.total > 0.0 {
-                self.values[stretch.slot] = stretch.values.now;
-                self.last_value = self.last_value.later(stretch.values.now);
+            if values.total > 0.0 {
+                self.values[slot] = values.now;
+                self.last_value = self.last_value.later(values.now);
             }
         }
     }
@@ -370,47 +372,41 @@ impl Warp {
 
     fn begin(&mut self, node: usize, counts: &Counts, chain: f64, slot: usize, linked: bool) {
         let mut left = [0; ORDER.len()];
-        for ((left, carry), count) in left.iter_mut().zip(&mut self.carry).zip(counts) {
-            let now = *carry + count;
-            let issued = (now + 1e-9).floor().clamp(0.0, 1e15);
-            *carry = (now - issued).clamp(0.0, 1.0);
-            *left = issued as u64;
+        let (mut integers, mut values) = (0.0, 0.0);
+        for &(at, count) in counts {
+            let now = self.carry[at] + count;
+            let issued = down((now + 1e-9).clamp(0.0, 1e15));
+            self.carry[at] = (now - issued).clamp(0.0, 1.0);
+            left[at] = issued as u64;
+            if is_integer(ORDER[at]) {
+                integers += issued;
+            } else {
+                values += issued;
+            }
         }
-        if left.iter().all(|left| *left == 0) {
+        if integers + values <= 0.0 {
             return;
         }
-        let expected: f64 = counts.iter().sum();
-        // The chain's share, of as many instructions as there are this time.
-        let chain = if expected > 0.0 {
-            chain / expected
-        } else {
-            1.0
-        };
-        let of = |integer: bool| -> f64 {
-            ORDER
-                .into_iter()
-                .zip(left)
-                .filter(|(pipe, _)| is_integer(*pipe) == integer)
-                .map(|(_, left)| left as f64)
-                .sum()
-        };
         let nothing = Ready::at(0.0, node, Bottleneck::Compute);
         let before = if linked { self.values[slot] } else { nothing };
         self.stretch = Some(Stretch {
             node,
             slot,
             left,
-            integers: Levels::new(of(true), chain, nothing),
-            values: Levels::new(of(false), chain, before),
+            first: left.iter().position(|left| *left > 0).unwrap_or(0),
+            integers: Levels::new(integers, chain, nothing),
+            values: Levels::new(values, chain, before),
         });
     }
 
     /// The stretch's next instruction.
     fn of_stretch(&mut self) -> Option<Instruction> {
         let stretch = self.stretch.as_mut()?;
-        let at = stretch.left.iter().position(|left| *left > 0)?;
-        let pipe = ORDER[at];
-        stretch.left[at] -= 1;
+        let pipe = *ORDER.get(stretch.first)?;
+        stretch.left[stretch.first] -= 1;
+        while stretch.left.get(stretch.first) == Some(&0) {
+            stretch.first += 1;
+        }
         let levels = if is_integer(pipe) {
             &mut stretch.integers
         } else {
@@ -459,6 +455,11 @@ impl Warp {
             self.pending = self.pending.later(self.loads[*value]);
         }
     }
+}
+
+/// Rounds what is not negative down; quicker than the library's rounding on processors at large.
+fn down(value: f64) -> f64 {
+    value as i64 as f64
 }
 
 /// Adds a fraction to what is carried; true where that makes one.

@@ -27,7 +27,7 @@ use crate::work::Work;
 use crate::{Breakdown, Estimate, Factor};
 
 /// Operations of all simulated traces together, about: loops are cut where there would be more.
-const OPERATIONS: f64 = 40_000.0;
+const OPERATIONS: f64 = 160_000.0;
 /// Steps of one warp's search, at most, however long the code is.
 const LONGEST: usize = 400_000;
 /// Warps of a round, at most.
@@ -336,7 +336,8 @@ fn finish(
             *to += cycles;
         }
     }
-    let cycles: f64 = shares.iter().sum();
+    // Of nothing the sum of floats is -0.
+    let cycles = shares.iter().sum::<f64>() + 0.0;
     if !cycles.is_finite() {
         return Err("the kernel's counts are too large to add up".to_owned());
     }
