@@ -6,9 +6,13 @@
 
 mod aos_host;
 mod aos_to_soa;
+mod arithmetic;
 mod pad_shared;
 mod proof;
+mod simpler_power;
 mod source;
+mod suffix_literal;
+mod types;
 mod wording;
 
 use std::fmt;
@@ -104,6 +108,8 @@ pub struct Fix {
 pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let mut found = pad_shared::fixes(request);
     found.extend(aos_to_soa::fixes(request));
+    found.extend(simpler_power::fixes(request));
+    found.extend(suffix_literal::fixes(request));
     found
 }
 

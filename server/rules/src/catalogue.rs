@@ -71,6 +71,11 @@ const INPUT_UNREADABLE: RuleInfo = RuleInfo {
 
 /// Sorted by id.
 static CATALOGUE: &[RuleInfo] = &[
+    crate::arith_double_literal::INFO,
+    crate::arith_fast_math::INFO,
+    crate::arith_int_div_mod::INFO,
+    crate::arith_pow::INFO,
+    crate::arith_sincos::INFO,
     CONFIG_INVALID,
     CONFIG_UNUSED_SUPPRESSION,
     crate::div_early_exit_before_barrier::INFO,

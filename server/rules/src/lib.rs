@@ -5,6 +5,12 @@
 //! diagnostics' links open ([`catalogue`], [`href`]).
 
 mod access;
+mod arith;
+mod arith_double_literal;
+mod arith_fast_math;
+mod arith_int_div_mod;
+mod arith_pow;
+mod arith_sincos;
 mod catalogue;
 mod div_early_exit_before_barrier;
 mod div_tid_branch;
@@ -189,6 +195,11 @@ type Check = fn(&Context<'_>) -> Vec<Finding>;
 /// Rules about what something costs under the launch.
 const COSTS: &[Check] = &[
     access::check,
+    arith_double_literal::check,
+    arith_fast_math::check,
+    arith_int_div_mod::check,
+    arith_pow::check,
+    arith_sincos::check,
     div_tid_branch::check,
     launch_not_warp_multiple::check,
     occ_limiter::check,
