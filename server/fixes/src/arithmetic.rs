@@ -5,7 +5,7 @@ use std::ops::Range;
 use warplens_rules::Finding;
 use warplens_syntax::{Node, Parsed};
 
-use crate::proof::{self, Proof};
+use crate::proof;
 use crate::source::text;
 use crate::wording::gain;
 use crate::{Edit, Fix, Kernel, Request, in_order, touch};
@@ -49,26 +49,30 @@ impl Action<'_> {
         places: &[Range<usize>],
     ) -> Option<Fix> {
         let parsed = request.document.parsed();
-        let mut edits: Vec<Edit> = Vec::new();
-        let mut nodes = Vec::new();
+        let mut groups = Vec::new();
         for place in places.iter().take(MOST_PLACES) {
             let Some(node) = node_at(parsed, place).filter(|node| !in_macro(parsed, *node)) else {
                 continue;
             };
-            if let Some(more) = (self.rewrite)(parsed, node) {
-                nodes.push(node);
-                edits.extend(more);
+            if let Some(edits) = (self.rewrite)(parsed, node) {
+                groups.push((node, edits));
             }
         }
         // Of one inside another the outer one waits for another time.
-        edits.sort_by_key(|(range, _)| (range.end, std::cmp::Reverse(range.start)));
-        edits.dedup();
+        groups.sort_by_key(|(node, _)| (node.end_byte(), std::cmp::Reverse(node.start_byte())));
         let mut kept: Vec<Edit> = Vec::new();
-        for edit in edits {
-            if kept.iter().all(|(range, _)| range.end <= edit.0.start) {
-                kept.push(edit);
+        let mut nodes: Vec<Node> = Vec::new();
+        for (node, edits) in groups {
+            let overlaps = edits.iter().any(|(one, _)| {
+                let other = |(range, _): &Edit| one.start < range.end && range.start < one.end;
+                kept.iter().any(other)
+            });
+            if !overlaps {
+                kept.extend(edits);
+                nodes.push(node);
             }
         }
+        nodes.sort_by_key(Node::start_byte);
         if nodes.is_empty() {
             return None;
         }
@@ -79,7 +83,7 @@ impl Action<'_> {
             return None;
         }
         let says = (self.says)(parsed, &nodes, kernel, &after)?;
-        let speedup = speedup(&proof, kernel)?;
+        let speedup = proof.speedup(kernel)?;
         Some(Fix {
             title: format!("{says}, {}", gain(speedup)),
             rule: self.rule,
@@ -88,10 +92,6 @@ impl Action<'_> {
             complete: true,
         })
     }
-}
-
-fn speedup(proof: &Proof, kernel: &Kernel<'_>) -> Option<f64> {
-    proof.speedup(kernel)
 }
 
 /// Where a finding stands, in the kernel's own text.

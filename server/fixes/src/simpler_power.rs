@@ -3,8 +3,8 @@
 use warplens_syntax::{Node, Parsed};
 
 use crate::arithmetic::{Action, bare, binds, call};
-use crate::source::{children, text};
-use crate::types::{self, Number, repeatable};
+use crate::source::text;
+use crate::types::{self, Number, becomes_single, repeatable, value};
 use crate::{Edit, Fix, Kernel, Request};
 
 /// A longer base is not written several times.
@@ -123,42 +123,6 @@ fn simpler(parsed: &Parsed, node: Node) -> Option<String> {
     }
 }
 
-/// The number that an expression always is, where it is written out.
-fn value(parsed: &Parsed, node: Node) -> Option<f64> {
-    let node = bare(node);
-    let written = text(parsed, node);
-    match node.kind() {
-        "number_literal" => {
-            if written.starts_with("0x") {
-                return None;
-            }
-            written
-                .trim_end_matches(['f', 'F', 'u', 'U', 'l', 'L'])
-                .parse()
-                .ok()
-        }
-        "unary_expression" => {
-            let minus = text(parsed, node.child_by_field_name("operator")?) == "-";
-            let of = value(parsed, node.child_by_field_name("argument")?)?;
-            minus.then_some(-of)
-        }
-        "binary_expression" => {
-            let a = node.child_by_field_name("left")?;
-            let b = node.child_by_field_name("right")?;
-            let divides = text(parsed, node.child_by_field_name("operator")?) == "/";
-            // Integers cut.
-            let whole = types::of(parsed, node)? == Number::Whole;
-            (divides && !whole).then_some(value(parsed, a)? / value(parsed, b)?)
-        }
-        "cast_expression" => {
-            types::named(text(parsed, node.child_by_field_name("type")?))
-                .filter(|ty| *ty != Number::Whole)?;
-            value(parsed, node.child_by_field_name("value")?)
-        }
-        _ => None,
-    }
-}
-
 /// True where nothing around a call binds its operands closer than a product of its own.
 fn stands_alone(node: Node) -> bool {
     let Some(parent) = node.parent() else {
@@ -181,47 +145,6 @@ fn stands_alone(node: Node) -> bool {
         }
         _ => false,
     }
-}
-
-/// True where the value goes into a float through sums and products of floats and constants alone.
-fn becomes_single(parsed: &Parsed, node: Node) -> bool {
-    let mut child = node;
-    while let Some(parent) = child.parent() {
-        match parent.kind() {
-            "parenthesized_expression" | "unary_expression" => {}
-            "binary_expression" => {
-                for side in children(parent) {
-                    let double = types::of(parsed, side) == Some(Number::Double);
-                    let constant = value(parsed, side).is_some();
-                    let known = types::of(parsed, side).is_some() || call(parsed, side).is_some();
-                    if side != child
-                        && (!known || (double && !constant && call(parsed, side).is_none()))
-                    {
-                        return false;
-                    }
-                }
-            }
-            "init_declarator" => {
-                let declaration = parent.parent();
-                return declaration
-                    .and_then(|one| one.child_by_field_name("type"))
-                    .is_some_and(|ty| types::named(text(parsed, ty)) == Some(Number::Single));
-            }
-            "assignment_expression" => {
-                return parent
-                    .child_by_field_name("left")
-                    .is_some_and(|place| types::of(parsed, place) == Some(Number::Single));
-            }
-            "cast_expression" => {
-                return parent
-                    .child_by_field_name("type")
-                    .is_some_and(|ty| types::named(text(parsed, ty)) == Some(Number::Single));
-            }
-            _ => return false,
-        }
-        child = parent;
-    }
-    false
 }
 
 fn says(parsed: &Parsed, nodes: &[Node], _: &Kernel, _: &Kernel) -> Option<String> {

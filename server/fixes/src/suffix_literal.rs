@@ -43,7 +43,11 @@ fn says(parsed: &Parsed, nodes: &[Node], before: &Kernel, after: &Kernel) -> Opt
             .sum::<f64>()
     };
     let threads = (before.facts.launch.blocks() * before.facts.launch.threads_per_block()) as f64;
-    let (old, new) = (doubles(before) / threads, doubles(after) / threads);
+    // Sums of nothing may be -0.
+    let (old, new) = (
+        doubles(before) / threads,
+        (doubles(after) / threads).max(0.0),
+    );
     if new > old {
         return None;
     }

@@ -224,3 +224,84 @@ fn of_mathematics(name: &str) -> bool {
         || name == "get_global_id"
         || name == "get_local_id"
 }
+
+/// The number that an expression always is, where it is written out.
+pub(crate) fn value(parsed: &Parsed, node: Node) -> Option<f64> {
+    let node = bare(node);
+    let written = text(parsed, node);
+    match node.kind() {
+        "number_literal" => {
+            if written.starts_with("0x") {
+                return None;
+            }
+            written
+                .trim_end_matches(['f', 'F', 'u', 'U', 'l', 'L'])
+                .parse()
+                .ok()
+        }
+        "unary_expression" => {
+            let minus = text(parsed, node.child_by_field_name("operator")?) == "-";
+            let inner = value(parsed, node.child_by_field_name("argument")?)?;
+            minus.then_some(-inner)
+        }
+        "binary_expression" => {
+            let a = node.child_by_field_name("left")?;
+            let b = node.child_by_field_name("right")?;
+            let divides = text(parsed, node.child_by_field_name("operator")?) == "/";
+            // Integers cut.
+            let whole = of(parsed, node)? == Number::Whole;
+            (divides && !whole).then_some(value(parsed, a)? / value(parsed, b)?)
+        }
+        "cast_expression" => {
+            named(text(parsed, node.child_by_field_name("type")?))
+                .filter(|ty| *ty != Number::Whole)?;
+            value(parsed, node.child_by_field_name("value")?)
+        }
+        _ => None,
+    }
+}
+
+/// True where the value goes into a float through sums and products of floats and constants alone.
+pub(crate) fn becomes_single(parsed: &Parsed, node: Node) -> bool {
+    let mut child = node;
+    while let Some(parent) = child.parent() {
+        match parent.kind() {
+            "parenthesized_expression" | "unary_expression" => {}
+            "binary_expression" => {
+                for side in children(parent) {
+                    let double = of(parsed, side) == Some(Number::Double);
+                    let constant = value(parsed, side).is_some();
+                    let known = of(parsed, side).is_some()
+                        || crate::arithmetic::call(parsed, side).is_some();
+                    if side != child
+                        && (!known
+                            || (double
+                                && !constant
+                                && crate::arithmetic::call(parsed, side).is_none()))
+                    {
+                        return false;
+                    }
+                }
+            }
+            "init_declarator" => {
+                let declaration = parent.parent();
+                return declaration
+                    .and_then(|one| one.child_by_field_name("type"))
+                    .is_some_and(|ty| named(text(parsed, ty)) == Some(Number::Single));
+            }
+            "assignment_expression" => {
+                return parent
+                    .child_by_field_name("left")
+                    .is_some_and(|place| of(parsed, place) == Some(Number::Single));
+            }
+            "cast_expression" => {
+                return parent
+                    .child_by_field_name("type")
+                    .is_some_and(|ty| named(text(parsed, ty)) == Some(Number::Single));
+            }
+            _ => return false,
+        }
+        child = parent;
+    }
+    false
+}

@@ -808,6 +808,9 @@ impl Machine<'_> {
         } else {
             stem
         };
+        if matches!(stem, "sincos" | "sincospi") {
+            return self.sine_and_cosine(stem == "sincospi", values, mask, place);
+        }
         let mut ty = values
             .iter()
             .filter_map(Value::scalar)
@@ -837,6 +840,9 @@ impl Machine<'_> {
             "sin" => Some((f64::sin, true)),
             "cos" => Some((f64::cos, true)),
             "tan" => Some((f64::tan, true)),
+            "sinpi" => Some((|x| half_turns(x).sin(), true)),
+            "cospi" => Some((|x| half_turns(x).cos(), true)),
+            "cbrt" => Some((f64::cbrt, true)),
             "tanh" => Some((f64::tanh, true)),
             "atan" => Some((f64::atan, true)),
             "fabs" | "abs" => Some((f64::abs, false)),
@@ -898,6 +904,63 @@ impl Machine<'_> {
         self.count(class, mask, operations);
         Ok(Some(Value::words(Type::Scalar(ty), words)))
     }
+
+    /// `sincos(x, &sine, &cosine)`, and of OpenCL `sine = sincos(x, &cosine)`.
+    fn sine_and_cosine(
+        &mut self,
+        of_pi: bool,
+        values: Vec<Value>,
+        mask: &[bool],
+        place: Place,
+    ) -> Done<Option<Value>> {
+        let mut values = values.into_iter();
+        let Some(angle) = values.next() else {
+            return Ok(None);
+        };
+        let mut places = Vec::new();
+        let mut ty = None;
+        for pointer in values {
+            let (Type::Pointer(element), Data::Words(addresses)) = (pointer.ty, pointer.data)
+            else {
+                return Ok(None);
+            };
+            let Type::Scalar(scalar) = *element else {
+                return Ok(None);
+            };
+            ty = Some(scalar);
+            places.push(addresses);
+        }
+        let Some(ty) = ty.filter(|_| places.len() <= 2) else {
+            return Ok(None);
+        };
+        let Data::Words(angles) = self.converted(angle, &Type::Scalar(ty), mask, place)?.data
+        else {
+            return Ok(None);
+        };
+        let mut sines = vec![0; self.lanes];
+        for lane in (0..self.lanes).filter(|&lane| mask[lane]) {
+            let x = float_of(ty, angles[lane]);
+            let (sine, cosine) = if of_pi { half_turns(x) } else { x }.sin_cos();
+            sines[lane] = word_of(ty, sine);
+            let results: &[f64] = if places.len() == 2 {
+                &[sine, cosine]
+            } else {
+                &[cosine]
+            };
+            for (addresses, result) in places.iter().zip(results) {
+                self.memory
+                    .write(lane, addresses[lane], ty.size(), word_of(ty, *result))
+                    .map_err(|what| Error::new(place, what))?;
+            }
+        }
+        self.count(Class::Sfu, mask, 1);
+        Ok(Some(Value::words(Type::Scalar(ty), sines)))
+    }
+}
+
+/// The angle of so many halves of a turn, within one turn.
+fn half_turns(x: f64) -> f64 {
+    (x - 2.0 * (x / 2.0).round()) * std::f64::consts::PI
 }
 
 /// Binds the template parameters that a parameter's type shows.

@@ -83,6 +83,14 @@ struct Tree {
     region: Site,
 }
 
+/// What is double for the sake of constants alone.
+pub(crate) fn regions(ctx: &Context<'_>) -> Vec<Site> {
+    if ctx.kernel.language == Language::OpenCl {
+        return Vec::new();
+    }
+    trees(ctx).iter().map(|tree| tree.region).collect()
+}
+
 fn trees(ctx: &Context<'_>) -> Vec<Tree> {
     let mut found = Vec::new();
     parts(&ctx.kernel.body, &mut |part| match part {

@@ -5,7 +5,7 @@ use warplens_ir::{BinaryOp, ExprKind, expressions};
 
 use crate::arith::{self, Executed, Part, instead};
 use crate::catalogue::{RuleInfo, State};
-use crate::wording::{WORTH_KNOWING, number};
+use crate::wording::{COSTLY, WORTH_KNOWING, number};
 use crate::{Context, Finding};
 
 pub(crate) const INFO: RuleInfo = RuleInfo {
@@ -18,6 +18,9 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 
 /// What a division by a number that was prepared before takes: the upper half of a product, a shift, a correction.
 const PREPARED: [(Class, f64); 3] = [(Class::Imad, 1.0), (Class::Shf, 1.0), (Class::Iadd3, 1.0)];
+
+/// A warp that comes there so often is in a loop.
+const OFTEN: f64 = 2.0;
 
 /// More divisions than this of one kernel are not looked at one by one.
 const MOST: usize = 64;
@@ -58,7 +61,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let gain = instead(ctx, &before, &after);
-    if gain < WORTH_KNOWING {
+    // A thread that finds its row and column once is what most kernels do.
+    let hot = before.times >= OFTEN || gain >= COSTLY;
+    if gain < WORTH_KNOWING || !hot {
         return Vec::new();
     }
     let says = format!(

@@ -3,7 +3,7 @@
 use warplens_compile::Class;
 use warplens_ir::{Expr, expressions};
 
-use crate::arith::{self, Executed, Part, bits, constant, instead, product};
+use crate::arith::{self, Executed, Part, alike, bits, constant, instead, product};
 use crate::catalogue::{RuleInfo, State};
 use crate::wording::number;
 use crate::{Context, Finding};
@@ -23,7 +23,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut powers = Vec::new();
     expressions(&ctx.kernel.body, &mut |expression| {
         if let Some(simpler) = simpler(expression) {
-            powers.push((expression.site, simpler));
+            powers.push((expression.clone(), simpler));
         }
     });
     if powers.is_empty() {
@@ -34,18 +34,26 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     let (mut before, mut after) = (Part::default(), Part::default());
     let mut sites = Vec::new();
-    for (site, simpler) in powers {
+    let mut costly: Vec<&Expr> = Vec::new();
+    for (power, simpler) in &powers {
+        let site = power.site;
         let part = executed.at(|at| at == site);
         let Some(others) = simpler.instructions(&executed) else {
             continue;
         };
         let becomes = part.by(&others, part.calls());
+        // Computed before, for another one.
+        if part.total() <= 0.0 && costly.iter().any(|other| same(other, power)) {
+            sites.push((site, "computed with it".to_owned()));
+            continue;
+        }
         // What the compiler took away, or did itself.
         if part.is_rare() || part.total() <= becomes.total() {
             continue;
         }
         before.merge(&part);
         after.merge(&becomes);
+        costly.push(power);
         sites.push((site, format!("{} does", simpler.text)));
     }
     let Some((first, does)) = sites.iter().min_by_key(|(site, _)| site.span).cloned() else {
@@ -61,6 +69,16 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     arith::finding(INFO.id, &executed, &sites, says, gain)
         .into_iter()
         .collect()
+}
+
+/// Two powers of one value.
+fn same(a: &Expr, b: &Expr) -> bool {
+    match (arith::called(a), arith::called(b)) {
+        (Some((_, [x, p])), Some((_, [y, q]))) => {
+            alike(x, y) && constant(p) == constant(q) && (constant(p).is_some() || alike(p, q))
+        }
+        _ => false,
+    }
 }
 
 /// What takes a power's place.

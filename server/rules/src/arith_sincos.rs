@@ -6,7 +6,7 @@ use warplens_ir::{
     parts,
 };
 
-use crate::arith::{self, Executed, Part, bits, constant, instead};
+use crate::arith::{self, Executed, Part, alike, bits, constant, instead};
 use crate::catalogue::{RuleInfo, State};
 use crate::wording::number;
 use crate::{Context, Finding};
@@ -210,26 +210,6 @@ fn straight<'a>(value: &'a Expr, open: &mut Vec<&'a Expr>, found: &mut Vec<Candi
         // Its counterpart may come.
         None => open.push(value),
     }
-}
-
-/// The same value, wherever it stands.
-fn alike(a: &Expr, b: &Expr) -> bool {
-    a.ty == b.ty
-        && match (&a.kind, &b.kind) {
-            (ExprKind::Unary(p, x), ExprKind::Unary(q, y)) => p == q && alike(x, y),
-            (ExprKind::Cast(_, x), ExprKind::Cast(_, y))
-            | (ExprKind::Deref(x), ExprKind::Deref(y)) => alike(x, y),
-            (ExprKind::Field(x, p), ExprKind::Field(y, q)) => p == q && alike(x, y),
-            (ExprKind::Binary(p, x, s), ExprKind::Binary(q, y, t)) => {
-                p == q && alike(x, y) && alike(s, t)
-            }
-            (ExprKind::Index(x, s), ExprKind::Index(y, t)) => alike(x, y) && alike(s, t),
-            (
-                ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Builtin(_),
-                _,
-            ) => a.kind == b.kind,
-            _ => false,
-        }
 }
 
 /// What a statement changes.
