@@ -425,13 +425,13 @@ fn examples_of_the_pages_are_true() {
         assert_eq!(blocks.len(), 2, "{}: a bad example and a good one", rule.id);
         let path = Path::new("example.cu");
         let bad = found(
-            &analyze(&engine, path, &blocks[0], &Options::default(), rule.id),
+            &analyze(&engine, path, &blocks[0], &options(&blocks[0]), rule.id),
             &blocks[0],
         );
         if !bad.iter().any(|mark| mark.rule == rule.id) {
             let _ = writeln!(report, "{}: the bad example has no such finding", rule.id);
         }
-        let analysis = analyze(&engine, path, &blocks[1], &Options::default(), rule.id);
+        let analysis = analyze(&engine, path, &blocks[1], &options(&blocks[1]), rule.id);
         for reason in not_understood(&analysis) {
             let _ = writeln!(report, "{}: the good example: {reason}", rule.id);
         }

@@ -112,8 +112,7 @@ impl Part {
     pub(crate) fn count(&self, of: impl Fn(Class) -> bool) -> f64 {
         let all = self.lines.values().flatten();
         all.filter(|(class, _)| of(*class))
-            .map(|(_, count)| count)
-            .sum()
+            .fold(0.0, |sum, (_, count)| sum + count)
     }
 
     /// All of them.
@@ -297,11 +296,21 @@ fn each_stretch(
     }
 }
 
-/// Whether one site holds another.
-pub(crate) fn holds(outer: Site, inner: Site) -> bool {
-    outer.callee == inner.callee
-        && outer.span.start <= inner.span.start
-        && inner.span.end <= outer.span.end
+/// Whether one site holds another. What a called function does stands at its call, and there what stands on one line of
+/// it is taken for one.
+pub(crate) fn holds(ctx: &Context<'_>, outer: Site, inner: Site) -> bool {
+    let within = outer.span.start <= inner.span.start && inner.span.end <= outer.span.end;
+    if !within || outer.callee == inner.callee || outer.callee == 0 {
+        return within;
+    }
+    let places = &ctx.kernel.places;
+    match (places.callee(outer), places.callee(inner)) {
+        (Some(outer), Some(inner)) => {
+            (outer.function, outer.line, outer.caller) == (inner.function, inner.line, inner.caller)
+                && outer.path == inner.path
+        }
+        _ => false,
+    }
 }
 
 /// `1 conversion`, `3 conversions`.

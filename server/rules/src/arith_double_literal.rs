@@ -32,18 +32,19 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     let (mut before, mut after) = (Part::default(), Part::default());
     let mut literals = Vec::new();
-    let mut regions: Vec<Site> = Vec::new();
+    let mut counted: Vec<Site> = Vec::new();
     for tree in &trees {
-        // Two constants of one statement: its instructions count once.
-        if !regions.iter().any(|region| holds(*region, tree.region)) {
-            let part = executed.at(|site| holds(tree.region, site));
-            if part.is_rare() || part.count(makes_double) <= 0.0 {
-                continue;
-            }
-            before.merge(&part);
-            after.merge(&part.map(single));
-            regions.push(tree.region);
+        let within = |site| tree.regions.iter().any(|region| holds(ctx, *region, site));
+        let part = executed.at(within);
+        if part.is_rare() || part.count(makes_double) <= 0.0 {
+            continue;
         }
+        // One tree in another: its instructions count once.
+        let part = executed
+            .at(|site| within(site) && !counted.iter().any(|region| holds(ctx, *region, site)));
+        before.merge(&part);
+        after.merge(&part.map(single));
+        counted.extend(&tree.regions);
         literals.extend(
             tree.literals
                 .iter()
@@ -80,7 +81,7 @@ struct Tree {
     /// The constants.
     literals: Vec<Site>,
     /// What holds it and the conversion of its result.
-    region: Site,
+    regions: Vec<Site>,
 }
 
 /// What is double for the sake of constants alone.
@@ -88,7 +89,10 @@ pub(crate) fn regions(ctx: &Context<'_>) -> Vec<Site> {
     if ctx.kernel.language == Language::OpenCl {
         return Vec::new();
     }
-    trees(ctx).iter().map(|tree| tree.region).collect()
+    trees(ctx)
+        .into_iter()
+        .flat_map(|tree| tree.regions)
+        .collect()
 }
 
 fn trees(ctx: &Context<'_>) -> Vec<Tree> {
@@ -119,11 +123,10 @@ fn rooted(expression: &Expr) -> Option<Tree> {
             a,
             b,
         ) => tree(&[a, b], false, site),
-        ExprKind::Call(Function::Math(..), arguments) if expression.ty == Type::FLOAT => {
-            let parts: Vec<&Expr> = arguments.iter().collect();
-            // A constant argument is converted when the kernel is compiled.
-            tree(&parts, false, site)
-        }
+        // A constant argument of a function for float is converted when the kernel is compiled.
+        ExprKind::Call(Function::Math(..), arguments) if expression.ty == Type::FLOAT => arguments
+            .iter()
+            .find_map(|argument| tree(&[argument], false, argument.site)),
         ExprKind::Call(Function::Atomic(_), arguments) if expression.ty == Type::FLOAT => {
             tree(&[arguments.get(1)?], false, site)
         }
@@ -147,9 +150,14 @@ fn tree(values: &[&Expr], promoted: bool, region: Site) -> Option<Tree> {
     for value in values {
         seen.follow(value)?;
     }
+    let regions = values
+        .iter()
+        .map(|value| value.site)
+        .chain([region])
+        .collect();
     (seen.promoted && !seen.literals.is_empty()).then_some(Tree {
         literals: seen.literals,
-        region,
+        regions,
     })
 }
 

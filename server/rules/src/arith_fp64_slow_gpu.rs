@@ -21,6 +21,9 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 /// Single precision so many times as fast makes a GPU slow at double.
 const SLOW: f64 = 16.0;
 
+/// Fewer instructions than this of a warp are no work.
+const FEW: f64 = 4.0;
+
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let issue = |pipe| ctx.profile.timing(pipe).issue;
     let ratio = issue(Pipe::Fp64) / issue(Pipe::Fp32);
@@ -41,11 +44,12 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     // Where only a constant makes it double, that is the finding.
     let literals = arith_double_literal::regions(ctx);
-    let meant =
-        |site: Site| doubles.contains(&site) && !literals.iter().any(|region| holds(*region, site));
+    let meant = |site: Site| {
+        doubles.contains(&site) && !literals.iter().any(|region| holds(ctx, *region, site))
+    };
     let before = executed.at(meant);
     let count = before.count(is_double);
-    if before.is_rare() || count <= 0.0 {
+    if before.is_rare() || count < FEW {
         return Vec::new();
     }
     let gain = instead(ctx, &before, &before.map(single));

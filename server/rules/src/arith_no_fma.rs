@@ -31,7 +31,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let (mut before, mut after) = (Part::default(), Part::default());
     let mut sites = Vec::new();
     for (site, bits) in sums {
-        let part = executed.at(|at| arith::holds(site, at));
+        let part = executed.at(|at| arith::holds(ctx, site, at));
         if part.is_rare() || part.total() <= 0.0 {
             continue;
         }
