@@ -7,6 +7,7 @@
 mod aos_host;
 mod aos_to_soa;
 mod arithmetic;
+mod fused;
 mod inverse_root;
 mod pad_shared;
 mod proof;
@@ -111,6 +112,7 @@ pub struct Fix {
 pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let mut found = pad_shared::fixes(request);
     found.extend(aos_to_soa::fixes(request));
+    found.extend(fused::fixes(request));
     found.extend(inverse_root::fixes(request));
     found.extend(shift_division::fixes(request));
     found.extend(simpler_power::fixes(request));

@@ -856,6 +856,8 @@ impl Machine<'_> {
         let two: Option<(OfTwo, bool)> = match stem {
             "min" | "fmin" => Some((f64::min, false)),
             "max" | "fmax" => Some((f64::max, false)),
+            "fadd_rn" | "dadd_rn" => Some((|x, y| x + y, false)),
+            "fmul_rn" | "dmul_rn" => Some((|x, y| x * y, false)),
             "pow" => Some((f64::powf, true)),
             "fmod" => Some((|x, y| x % y, true)),
             "atan2" => Some((f64::atan2, true)),
@@ -877,7 +879,7 @@ impl Machine<'_> {
                     .collect();
                 (words, if special { Class::Sfu } else { Self::class(ty) }, 1)
             }
-            (3, ..) if matches!(stem, "fma" | "fmaf_rn" | "mad") => {
+            (3, ..) if matches!(stem, "fma" | "fmaf_rn" | "fma_rn" | "mad") => {
                 let words = (0..self.lanes).map(|lane| match ty {
                     Scalar::F32 => {
                         let part = |which: usize| f32::from_bits(operands[which][lane] as u32);

@@ -5,13 +5,13 @@ use rustc_hash::FxHashMap;
 use warplens_analysis::facts::{Certainty, Mix, Node, Site};
 use warplens_compile::{Class, Code, Executions, Target, Ways, library};
 use warplens_hardware::Pipe;
-use warplens_ir::{BinaryOp, Expr, ExprKind, Function, MathClass, Real, Type, UnaryOp};
+use warplens_ir::{BinaryOp, Expr, ExprKind, Function, MathClass, Real, Stmt, Type, UnaryOp};
 
 use crate::wording;
 use crate::{Context, Finding, Place};
 
-/// Less than this of the launch's warps come there: what a few threads do is not worth a word.
-const FEW: f64 = 0.05;
+/// Fewer of the launch's warps than this come there: what a few threads do is not worth a word.
+const FEW: f64 = 0.25;
 
 /// The compiled kernel under the launch.
 pub(crate) struct Executed<'a> {
@@ -340,6 +340,19 @@ pub(crate) fn constant(value: &Expr) -> Option<f64> {
             }
         }
         _ => None,
+    }
+}
+
+/// What a kernel does, and the device functions that are kept once for all their calls.
+pub(crate) fn bodies<'a>(ctx: &Context<'a>) -> impl Iterator<Item = &'a [Stmt]> {
+    let routines = ctx.kernel.routines.iter();
+    std::iter::once(ctx.kernel.body.as_slice()).chain(routines.map(|one| one.body.as_slice()))
+}
+
+/// Visits every expression of them.
+pub(crate) fn expressions(ctx: &Context<'_>, visit: &mut dyn FnMut(&Expr)) {
+    for body in bodies(ctx) {
+        warplens_ir::expressions(body, visit);
     }
 }
 

@@ -97,7 +97,7 @@ pub(crate) fn regions(ctx: &Context<'_>) -> Vec<Site> {
 
 fn trees(ctx: &Context<'_>) -> Vec<Tree> {
     let mut found = Vec::new();
-    parts(&ctx.kernel.body, &mut |part| match part {
+    let mut look = |part: Source| match part {
         Source::Statement(statement) => {
             if let StmtKind::Declare(var, Some(value)) = &statement.kind
                 && is_narrow(&ctx.kernel.var(*var).ty)
@@ -106,7 +106,8 @@ fn trees(ctx: &Context<'_>) -> Vec<Tree> {
             }
         }
         Source::Expression(expression) => found.extend(rooted(expression)),
-    });
+    };
+    arith::bodies(ctx).for_each(|body| parts(body, &mut look));
     found
 }
 

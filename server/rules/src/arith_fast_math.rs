@@ -1,6 +1,6 @@
 //! arith/fast-math: a square root and a division where one function does both.
 
-use warplens_ir::{BinaryOp, Expr, ExprKind, expressions};
+use warplens_ir::{BinaryOp, Expr, ExprKind};
 
 use crate::arith::{self, Executed, Part, bits, constant, instead};
 use crate::catalogue::{RuleInfo, State};
@@ -17,7 +17,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut quotients = Vec::new();
-    expressions(&ctx.kernel.body, &mut |expression| {
+    arith::expressions(ctx, &mut |expression| {
         quotients.extend(
             inverse_root(expression).map(|root| (expression.site, root.site, root.ty.clone())),
         );
@@ -54,8 +54,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     let gain = instead(ctx, &before, &after);
     let says = format!(
-        "a warp executes {} instructions, {} would do: `{}` is a root and a division, rsqrt is both in one",
-        number(before.total()),
+        "a warp executes {}, {} would do: `{}` is a root and a division, rsqrt is both in one",
+        arith::counted(before.total(), "instruction", "instructions"),
         number(after.total()),
         arith::quote(ctx, first),
     );

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use warplens_analysis::facts::Site;
 use warplens_hardware::Pipe;
-use warplens_ir::{Type, expressions};
+use warplens_ir::Type;
 
 use crate::arith::{self, Executed, holds, instead, is_double, single};
 use crate::catalogue::{RuleInfo, State};
@@ -31,7 +31,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let mut doubles: FxHashSet<Site> = FxHashSet::default();
-    expressions(&ctx.kernel.body, &mut |expression| {
+    arith::expressions(ctx, &mut |expression| {
         if expression.ty == Type::DOUBLE {
             doubles.insert(expression.site);
         }
@@ -61,9 +61,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let says = format!(
-        "a warp executes {} instructions in double precision, which this GPU does at 1/{} of the rate of single \
+        "a warp executes {} in double precision, which this GPU does at 1/{} of the rate of single \
          precision: most at `{}`",
-        number(count),
+        arith::counted(count, "instruction", "instructions"),
         number(ratio),
         arith::quote(ctx, site),
     );

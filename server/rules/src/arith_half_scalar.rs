@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use warplens_analysis::facts::Site;
 use warplens_compile::Class;
-use warplens_ir::{Type, expressions};
+use warplens_ir::Type;
 
 use crate::arith::{self, Executed, instead};
 use crate::catalogue::{RuleInfo, State};
@@ -20,7 +20,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut halves: FxHashSet<Site> = FxHashSet::default();
-    expressions(&ctx.kernel.body, &mut |expression| {
+    arith::expressions(ctx, &mut |expression| {
         if expression.ty == (Type::Float { bits: 16 }) {
             halves.insert(expression.site);
         }
@@ -47,8 +47,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let says = format!(
-        "a warp executes {} instructions of half precision, {} would do two numbers at a time: `{}` uses half of each",
-        number(count),
+        "a warp executes {} of half precision, {} would do two numbers at a time: `{}` uses half of each",
+        arith::counted(count, "instruction", "instructions"),
         number(count / 2.0),
         arith::quote(ctx, site),
     );

@@ -1,11 +1,11 @@
 //! arith/int-div-mod: integer divisions by what the compiler does not know, where they cost.
 
 use warplens_compile::Class;
-use warplens_ir::{BinaryOp, ExprKind, expressions};
+use warplens_ir::{BinaryOp, ExprKind};
 
 use crate::arith::{self, Executed, Part, instead};
 use crate::catalogue::{RuleInfo, State};
-use crate::wording::{COSTLY, WORTH_KNOWING, number};
+use crate::wording::{COSTLY, WORTH_KNOWING};
 use crate::{Context, Finding};
 
 pub(crate) const INFO: RuleInfo = RuleInfo {
@@ -27,7 +27,7 @@ const MOST: usize = 64;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut divisions = Vec::new();
-    expressions(&ctx.kernel.body, &mut |expression| {
+    arith::expressions(ctx, &mut |expression| {
         let divides = match &expression.kind {
             ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, _, by)
             | ExprKind::Assign(Some(BinaryOp::Div | BinaryOp::Rem), _, by) => {
@@ -67,8 +67,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let says = format!(
-        "a warp executes {} instructions for integer divisions: the compiler does not know what `{}` divides by",
-        number(before.total()),
+        "a warp executes {} for integer divisions: the compiler does not know what `{}` divides by",
+        arith::counted(before.total(), "instruction", "instructions"),
         arith::quote(ctx, first),
     );
     arith::finding(INFO.id, &executed, &sites, says, gain)

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use warplens_analysis::facts::Site;
 use warplens_compile::Class;
-use warplens_ir::{Expr, ExprKind, expressions};
+use warplens_ir::{Expr, ExprKind};
 
 use crate::arith::{self, Executed, Part, instead};
 use crate::catalogue::{RuleInfo, State};
@@ -23,7 +23,7 @@ const OFTEN: f64 = 2.0;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut places: FxHashSet<Site> = FxHashSet::default();
-    expressions(&ctx.kernel.body, &mut |expression| {
+    arith::expressions(ctx, &mut |expression| {
         if converts(expression) {
             places.insert(expression.site);
         }

@@ -1,6 +1,6 @@
 //! arith/no-fma: a product and a sum that are kept apart.
 
-use warplens_ir::{Expr, ExprKind, Function, expressions};
+use warplens_ir::{Expr, ExprKind, Function};
 
 use crate::arith::{self, Executed, Part, instead, product};
 use crate::catalogue::{RuleInfo, State};
@@ -17,7 +17,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut sums = Vec::new();
-    expressions(&ctx.kernel.body, &mut |expression| {
+    arith::expressions(ctx, &mut |expression| {
         if let Some(bits) = apart(expression) {
             sums.push((expression.site, bits));
         }

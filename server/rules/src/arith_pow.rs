@@ -1,7 +1,7 @@
 //! arith/pow: a general power where a multiplication, a root or an exponential does.
 
 use warplens_compile::Class;
-use warplens_ir::{Expr, expressions};
+use warplens_ir::Expr;
 
 use crate::arith::{self, Executed, Part, alike, bits, constant, instead, product};
 use crate::catalogue::{RuleInfo, State};
@@ -21,7 +21,7 @@ const THIRD: f64 = 1e-7;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut powers = Vec::new();
-    expressions(&ctx.kernel.body, &mut |expression| {
+    arith::expressions(ctx, &mut |expression| {
         if let Some(simpler) = simpler(expression) {
             powers.push((expression.clone(), simpler));
         }
@@ -61,8 +61,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     let gain = instead(ctx, &before, &after);
     let says = format!(
-        "a warp executes {} instructions, {} would do: `{}` is computed as a general power, {does}",
-        number(before.total()),
+        "a warp executes {}, {} would do: `{}` is computed as a general power, {does}",
+        arith::counted(before.total(), "instruction", "instructions"),
         number(after.total()),
         arith::quote(ctx, first),
     );

@@ -1,10 +1,7 @@
 //! arith/sincos: sine and cosine of one argument apart, or of a multiple of pi.
 
 use warplens_analysis::facts::Site;
-use warplens_ir::{
-    BinaryOp, Expr, ExprKind, Kernel, Part as Source, Stmt, StmtKind, Type, VarId, expressions,
-    parts,
-};
+use warplens_ir::{BinaryOp, Expr, ExprKind, Part as Source, Stmt, StmtKind, Type, VarId, parts};
 
 use crate::arith::{self, Executed, Part, alike, bits, constant, instead};
 use crate::catalogue::{RuleInfo, State};
@@ -21,8 +18,10 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut candidates = Vec::new();
-    pairs(ctx.kernel, &ctx.kernel.body, &mut candidates);
-    expressions(&ctx.kernel.body, &mut |expression| {
+    for body in arith::bodies(ctx) {
+        pairs(body, &mut candidates);
+    }
+    arith::expressions(ctx, &mut |expression| {
         if let Some(function) = of_pi(expression) {
             candidates.push(Candidate {
                 calls: vec![expression.site],
@@ -86,8 +85,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             )
         };
         let says = format!(
-            "a warp executes {} instructions, {} would do: {cause}",
-            number(before.total()),
+            "a warp executes {}, {} would do: {cause}",
+            arith::counted(before.total(), "instruction", "instructions"),
             number(after.total()),
         );
         let gain = instead(ctx, &before, &after);
@@ -134,7 +133,7 @@ fn factors_of_pi(value: &Expr, factors: &mut u32) -> u32 {
 }
 
 /// Sines and cosines of one argument in one list of statements, nothing changing it in between.
-fn pairs(kernel: &Kernel, statements: &[Stmt], found: &mut Vec<Candidate>) {
+fn pairs(statements: &[Stmt], found: &mut Vec<Candidate>) {
     let mut open: Vec<&Expr> = Vec::new();
     for statement in statements {
         let nested: Vec<&[Stmt]> = match &statement.kind {
@@ -150,7 +149,7 @@ fn pairs(kernel: &Kernel, statements: &[Stmt], found: &mut Vec<Candidate>) {
         if !nested.is_empty() {
             open.clear();
             for inner in nested {
-                pairs(kernel, inner, found);
+                pairs(inner, found);
             }
             continue;
         }

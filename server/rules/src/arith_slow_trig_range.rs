@@ -1,6 +1,6 @@
 //! arith/slow-trig-range: sines of arguments that may be big.
 
-use warplens_ir::{Type, expressions};
+use warplens_ir::Type;
 
 use crate::arith::{self, Executed, Part, instead};
 use crate::catalogue::{RuleInfo, State};
@@ -17,7 +17,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut calls = Vec::new();
-    expressions(&ctx.kernel.body, &mut |expression| {
+    arith::expressions(ctx, &mut |expression| {
         let fast = match arith::called(expression) {
             Some(("sin", _)) => "__sinf",
             Some(("cos", _)) => "__cosf",

@@ -20,7 +20,7 @@ const MORE: [(Class, f64); 2] = [(Class::Imad, 0.75), (Class::Iadd3, 0.75)];
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut subscripts = Vec::new();
-    parts(&ctx.kernel.body, &mut |part| {
+    let mut look = |part: Source| {
         if let Source::Statement(statement) = part
             && let StmtKind::Loop { init, body, .. } = &statement.kind
             && let Some(counter) = counter(ctx, init)
@@ -34,7 +34,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 }
             });
         }
-    });
+    };
+    arith::bodies(ctx).for_each(|body| parts(body, &mut look));
     if subscripts.is_empty() {
         return Vec::new();
     }
