@@ -13,6 +13,9 @@ use crate::{Edit, Fix, Kernel, Request, in_order, touch};
 /// Places of a finding that are looked at.
 const MOST_PLACES: usize = 64;
 
+/// What a title says of the places that are rewritten, in the kernel before and after; `None` where it must not be done.
+pub(crate) type Says<'a> = &'a dyn Fn(&Parsed, &[Node], &Kernel<'_>, &Kernel<'_>) -> Option<String>;
+
 /// What an action does to the places of a finding.
 pub(crate) struct Action<'a> {
     /// The rule.
@@ -20,7 +23,7 @@ pub(crate) struct Action<'a> {
     /// The edits of one place; `None` where it must stay.
     pub rewrite: &'a dyn Fn(&Parsed, Node) -> Option<Vec<Edit>>,
     /// What the title says of so many places, before the gain.
-    pub says: &'a dyn Fn(&Parsed, &[Node], &Kernel<'_>, &Kernel<'_>) -> Option<String>,
+    pub says: Says<'a>,
 }
 
 impl Action<'_> {

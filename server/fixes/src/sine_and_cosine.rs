@@ -177,7 +177,7 @@ fn together(parsed: &Parsed, first: Node) -> Option<Vec<Edit>> {
         if own(&plain) {
             return plain;
         }
-        (1..)
+        (1..100)
             .map(|number| format!("{plain}_{}", number + earlier))
             .find(|name| !has_word(text(parsed, function), name))
             .unwrap_or(plain)

@@ -61,7 +61,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             };
             let becomes = each[0].by(&others, each[0].calls());
             let mut part = Part::default();
-            each.iter().for_each(|one| part.merge(one));
+            for one in &each {
+                part.merge(one);
+            }
             if part.total() <= becomes.total() {
                 continue;
             }
@@ -156,7 +158,7 @@ fn pairs(statements: &[Stmt], found: &mut Vec<Candidate>) {
         let changed = changed(statement);
         open.retain(|call| {
             let reads = |id: &VarId| call.reads(&[*id]);
-            !changed.variables.iter().any(reads) && !(changed.memory && call.reads_or_forks())
+            !(changed.variables.iter().any(reads) || changed.memory && call.reads_or_forks())
         });
     }
 }
