@@ -23,6 +23,7 @@ use warplens_ir::{Controls, Kernel, Site};
 
 pub use class::Class;
 pub use frequency::{Code, Executions, Frequency, Ways};
+pub use recipes::library;
 pub use target::Target;
 
 /// The part of a compiler that makes machine code.

@@ -157,6 +157,19 @@ pub(crate) fn index(plain: &str, ty: Ty, written: &str, fast: bool) -> u16 {
         .unwrap_or(0) as u16
 }
 
+/// The instructions in place of a call of a library function on numbers of 16, 32 or 64 bits, without
+/// `-use_fast_math`; `None` for what was not measured.
+pub fn library(name: &str, bits: u8, target: Target) -> Option<&'static [(Class, u32)]> {
+    let ty = match bits {
+        64 => Ty::F64,
+        32 => Ty::F32,
+        16 => Ty::F16,
+        _ => return None,
+    };
+    let number = index(&plain(name), ty, name, false);
+    (number > 0).then(|| recipe(target, number).in_place.as_slice())
+}
+
 /// A division's or a remainder's recipe.
 pub(crate) fn division(rem: bool, ty: Ty, signed: bool, by: Option<i64>) -> u16 {
     let kind = match (ty, signed) {

@@ -6,9 +6,17 @@
 
 mod aos_host;
 mod aos_to_soa;
+mod arithmetic;
+mod fused;
+mod inverse_root;
 mod pad_shared;
 mod proof;
+mod shift_division;
+mod simpler_power;
+mod sine_and_cosine;
 mod source;
+mod suffix_literal;
+mod types;
 mod wording;
 
 use std::fmt;
@@ -104,6 +112,12 @@ pub struct Fix {
 pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let mut found = pad_shared::fixes(request);
     found.extend(aos_to_soa::fixes(request));
+    found.extend(fused::fixes(request));
+    found.extend(inverse_root::fixes(request));
+    found.extend(shift_division::fixes(request));
+    found.extend(simpler_power::fixes(request));
+    found.extend(sine_and_cosine::fixes(request));
+    found.extend(suffix_literal::fixes(request));
     found
 }
 

@@ -36,3 +36,4 @@ pub use places::Places;
 pub use types::{AddressSpace, Bound, Callable, Callee, Class, Field, Struct, Type};
 pub use unit::{Constant, Definition, Unit, text_hash};
 pub use walk::{Part, each_site, expressions, parts};
+pub use warplens_syntax::Language;

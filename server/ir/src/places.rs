@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
-use crate::kernel::{Expr, ExprKind, Kernel, Stmt, StmtKind};
+use crate::kernel::{BinaryOp, Expr, ExprKind, Kernel, Stmt, StmtKind};
 use crate::walk::{Part, each_site, parts};
 use crate::{CalleeLine, Site, Span};
 
@@ -122,7 +122,7 @@ impl Kernel {
     }
 }
 
-/// What facts quote: accesses of memory, conditions.
+/// What facts and findings quote: accesses of memory, conditions, constants, divisions.
 fn quotes(expression: &Expr, into: &mut BTreeSet<Site>) {
     match &expression.kind {
         ExprKind::Var(_)
@@ -131,7 +131,9 @@ fn quotes(expression: &Expr, into: &mut BTreeSet<Site>) {
         | ExprKind::Field(..)
         | ExprKind::AddressOf(_)
         | ExprKind::Call(..)
-        | ExprKind::Opaque(..) => {
+        | ExprKind::Opaque(..)
+        | ExprKind::Float(_)
+        | ExprKind::Binary(BinaryOp::Div | BinaryOp::Rem, ..) => {
             into.insert(expression.site);
         }
         ExprKind::Select(condition, ..) => {

@@ -808,6 +808,9 @@ impl Machine<'_> {
         } else {
             stem
         };
+        if matches!(stem, "sincos" | "sincospi") {
+            return self.sine_and_cosine(stem == "sincospi", values, mask, place);
+        }
         let mut ty = values
             .iter()
             .filter_map(Value::scalar)
@@ -837,6 +840,9 @@ impl Machine<'_> {
             "sin" => Some((f64::sin, true)),
             "cos" => Some((f64::cos, true)),
             "tan" => Some((f64::tan, true)),
+            "sinpi" => Some((|x| half_turns(x).sin(), true)),
+            "cospi" => Some((|x| half_turns(x).cos(), true)),
+            "cbrt" => Some((f64::cbrt, true)),
             "tanh" => Some((f64::tanh, true)),
             "atan" => Some((f64::atan, true)),
             "fabs" | "abs" => Some((f64::abs, false)),
@@ -850,6 +856,8 @@ impl Machine<'_> {
         let two: Option<(OfTwo, bool)> = match stem {
             "min" | "fmin" => Some((f64::min, false)),
             "max" | "fmax" => Some((f64::max, false)),
+            "fadd_rn" | "dadd_rn" => Some((|x, y| x + y, false)),
+            "fmul_rn" | "dmul_rn" => Some((|x, y| x * y, false)),
             "pow" => Some((f64::powf, true)),
             "fmod" => Some((|x, y| x % y, true)),
             "atan2" => Some((f64::atan2, true)),
@@ -871,7 +879,7 @@ impl Machine<'_> {
                     .collect();
                 (words, if special { Class::Sfu } else { Self::class(ty) }, 1)
             }
-            (3, ..) if matches!(stem, "fma" | "fmaf_rn" | "mad") => {
+            (3, ..) if matches!(stem, "fma" | "fmaf_rn" | "fma_rn" | "mad") => {
                 let words = (0..self.lanes).map(|lane| match ty {
                     Scalar::F32 => {
                         let part = |which: usize| f32::from_bits(operands[which][lane] as u32);
@@ -898,6 +906,63 @@ impl Machine<'_> {
         self.count(class, mask, operations);
         Ok(Some(Value::words(Type::Scalar(ty), words)))
     }
+
+    /// `sincos(x, &sine, &cosine)`, and of OpenCL `sine = sincos(x, &cosine)`.
+    fn sine_and_cosine(
+        &mut self,
+        of_pi: bool,
+        values: Vec<Value>,
+        mask: &[bool],
+        place: Place,
+    ) -> Done<Option<Value>> {
+        let mut values = values.into_iter();
+        let Some(angle) = values.next() else {
+            return Ok(None);
+        };
+        let mut places = Vec::new();
+        let mut ty = None;
+        for pointer in values {
+            let (Type::Pointer(element), Data::Words(addresses)) = (pointer.ty, pointer.data)
+            else {
+                return Ok(None);
+            };
+            let Type::Scalar(scalar) = *element else {
+                return Ok(None);
+            };
+            ty = Some(scalar);
+            places.push(addresses);
+        }
+        let Some(ty) = ty.filter(|_| places.len() <= 2) else {
+            return Ok(None);
+        };
+        let Data::Words(angles) = self.converted(angle, &Type::Scalar(ty), mask, place)?.data
+        else {
+            return Ok(None);
+        };
+        let mut sines = vec![0; self.lanes];
+        for lane in (0..self.lanes).filter(|&lane| mask[lane]) {
+            let x = float_of(ty, angles[lane]);
+            let (sine, cosine) = if of_pi { half_turns(x) } else { x }.sin_cos();
+            sines[lane] = word_of(ty, sine);
+            let results: &[f64] = if places.len() == 2 {
+                &[sine, cosine]
+            } else {
+                &[cosine]
+            };
+            for (addresses, result) in places.iter().zip(results) {
+                self.memory
+                    .write(lane, addresses[lane], ty.size(), word_of(ty, *result))
+                    .map_err(|what| Error::new(place, what))?;
+            }
+        }
+        self.count(Class::Sfu, mask, 1);
+        Ok(Some(Value::words(Type::Scalar(ty), sines)))
+    }
+}
+
+/// The angle of so many halves of a turn, within one turn.
+fn half_turns(x: f64) -> f64 {
+    (x - 2.0 * (x / 2.0).round()) * std::f64::consts::PI
 }
 
 /// Binds the template parameters that a parameter's type shows.

@@ -71,6 +71,16 @@ const INPUT_UNREADABLE: RuleInfo = RuleInfo {
 
 /// Sorted by id.
 static CATALOGUE: &[RuleInfo] = &[
+    crate::arith_double_literal::INFO,
+    crate::arith_fast_math::INFO,
+    crate::arith_fp64_slow_gpu::INFO,
+    crate::arith_half_scalar::INFO,
+    crate::arith_int_div_mod::INFO,
+    crate::arith_narrow_int::INFO,
+    crate::arith_no_fma::INFO,
+    crate::arith_pow::INFO,
+    crate::arith_sincos::INFO,
+    crate::arith_slow_trig_range::INFO,
     CONFIG_INVALID,
     CONFIG_UNUSED_SUPPRESSION,
     crate::div_early_exit_before_barrier::INFO,
@@ -78,6 +88,7 @@ static CATALOGUE: &[RuleInfo] = &[
     INPUT_UNREADABLE,
     crate::launch_impossible::INFO,
     crate::launch_not_warp_multiple::INFO,
+    crate::loop_unsigned_counter::INFO,
     crate::mem_aos::INFO,
     crate::mem_column_walk::INFO,
     crate::mem_strided::INFO,

@@ -5,11 +5,23 @@
 //! diagnostics' links open ([`catalogue`], [`href`]).
 
 mod access;
+mod arith;
+mod arith_double_literal;
+mod arith_fast_math;
+mod arith_fp64_slow_gpu;
+mod arith_half_scalar;
+mod arith_int_div_mod;
+mod arith_narrow_int;
+mod arith_no_fma;
+mod arith_pow;
+mod arith_sincos;
+mod arith_slow_trig_range;
 mod catalogue;
 mod div_early_exit_before_barrier;
 mod div_tid_branch;
 mod launch_impossible;
 mod launch_not_warp_multiple;
+mod loop_unsigned_counter;
 mod mem_aos;
 mod mem_column_walk;
 mod mem_strided;
@@ -194,8 +206,19 @@ type Check = fn(&Context<'_>) -> Vec<Finding>;
 /// Rules about what something costs under the launch.
 const COSTS: &[Check] = &[
     access::check,
+    arith_double_literal::check,
+    arith_fast_math::check,
+    arith_fp64_slow_gpu::check,
+    arith_half_scalar::check,
+    arith_int_div_mod::check,
+    arith_narrow_int::check,
+    arith_no_fma::check,
+    arith_pow::check,
+    arith_sincos::check,
+    arith_slow_trig_range::check,
     div_tid_branch::check,
     launch_not_warp_multiple::check,
+    loop_unsigned_counter::check,
     occ_limiter::check,
     smem_bank_conflict::check,
 ];

@@ -7,7 +7,7 @@ use crate::Severity;
 /// Predicted gain below which a finding is a hint.
 pub(crate) const WORTH_KNOWING: f64 = 1.02;
 /// Predicted gain from which a finding is a warning, where it is certain.
-const COSTLY: f64 = 1.10;
+pub(crate) const COSTLY: f64 = 1.10;
 /// More assumptions than this are cut short: a message is one line.
 const ASSUMPTIONS_SHOWN: usize = 3;
 

@@ -128,18 +128,24 @@ impl Builder<'_> {
         if inst.ty != Ty::F64 || !matches!(inst.op, Op::Add | Op::Sub | Op::Mul | Op::Div(_)) {
             return None;
         }
-        let (op, a, b) = (inst.op, inst.args[0], inst.args[1]);
-        let mut narrow = |v: V| {
-            if let Some(value) = self.graph.float(v) {
-                let same = f64::from(value as f32) == value;
-                return same.then(|| self.float(Some(value), Ty::F32));
-            }
-            let inst = self.graph.inst(v);
-            let from = (inst.op == Op::Resize).then(|| inst.args[0])?;
-            (self.graph.ty(from) == Ty::F32).then_some(from)
-        };
-        let (a, b) = (narrow(a)?, narrow(b)?);
-        Some(self.binary(op, Ty::F32, a, b))
+        let (op, site, a, b) = (inst.op, inst.site, inst.args[0], inst.args[1]);
+        let (a, b) = (self.single(a)?, self.single(b)?);
+        // It stands where the operation does, not where its result is converted.
+        let here = std::mem::replace(&mut self.site, site);
+        let narrow = self.binary(op, Ty::F32, a, b);
+        self.site = here;
+        Some(narrow)
+    }
+
+    /// The `float` that a `double` is.
+    fn single(&mut self, v: V) -> Option<V> {
+        if let Some(value) = self.graph.float(v) {
+            let same = f64::from(value as f32) == value;
+            return same.then(|| self.float(Some(value), Ty::F32));
+        }
+        let inst = self.graph.inst(v);
+        let from = (inst.op == Op::Resize).then(|| inst.args[0])?;
+        (self.graph.ty(from) == Ty::F32).then_some(from)
     }
 
     /// An operation of one operand.
@@ -215,6 +221,12 @@ impl Builder<'_> {
                 _ => order.is_ne(),
             };
             return self.constant(i64::from(holds), Ty::Pred);
+        }
+        // Two `float`s compare as `double`s as they do themselves.
+        if self.graph.ty(a) == Ty::F64
+            && let (Some(a), Some(b)) = (self.single(a), self.single(b))
+        {
+            return self.compare(op, signed, a, b);
         }
         if a == b && !self.graph.ty(a).is_float() {
             let holds = matches!(op, BinaryOp::Le | BinaryOp::Ge | BinaryOp::Eq);

@@ -31,6 +31,11 @@ impl Builder<'_> {
                 return Value::new();
             }
             Function::Atomic(name) => return self.atomic(name, arguments, ty),
+            Function::Math(_, name)
+                if matches!(recipes::plain(name).as_str(), "sincos" | "sincospi") =>
+            {
+                return self.sine_and_cosine(name, arguments, ty);
+            }
             Function::CopyPastRegisters => {
                 if let Some(copy) = arguments.first() {
                     self.copy(copy);
@@ -161,6 +166,43 @@ impl Builder<'_> {
                     .collect()
             }
         }
+    }
+
+    /// `sincos(x, &sine, &cosine)`, of OpenCL `sine = sincos(x, &cosine)`: both come of one call.
+    fn sine_and_cosine(&mut self, name: &str, arguments: &[Expr], ty: &Type) -> Value {
+        let (Some(angle), Some(last)) = (arguments.first(), arguments.last()) else {
+            return self.nothing(ty);
+        };
+        let to = last.ty.element().cloned().unwrap_or(Type::FLOAT);
+        let number = element(&to);
+        let made = machine(&number);
+        let angles = self.value(angle);
+        let mut results = [Value::new(), Value::new()];
+        for lane in angles {
+            let lane = self.convert(lane, &element(&angle.ty), &number);
+            let function =
+                recipes::index(&recipes::plain(name), made, name, self.options.fast_math);
+            let both = self.share(Op::Math(function), made, smallvec![lane]);
+            for (part, result) in results.iter_mut().enumerate() {
+                result.push(self.share(Op::Piece(part as u8), made, smallvec![both]));
+            }
+        }
+        let [sine, cosine] = results;
+        let stored = match &arguments[1..] {
+            [first, second] => vec![(first, &sine), (second, &cosine)],
+            [second] => vec![(second, &cosine)],
+            _ => Vec::new(),
+        };
+        let returned = if stored.len() == 1 {
+            sine.clone()
+        } else {
+            Value::new()
+        };
+        for (pointer, value) in stored {
+            let place = self.pointed_at(pointer);
+            self.write(place, &to, value);
+        }
+        returned
     }
 
     fn atomic(&mut self, name: &str, arguments: &[Expr], ty: &Type) -> Value {

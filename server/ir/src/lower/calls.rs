@@ -705,6 +705,13 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
                     _ => Type::INT,
                 },
                 MathClass::Convert => functions::converted(name).unwrap_or(Type::INT),
+                // Those for float convert what they are given.
+                _ if name.ends_with('f')
+                    && common == Type::DOUBLE
+                    && !matches!(name, "erf" | "modf" | "normcdf") =>
+                {
+                    Type::FLOAT
+                }
                 _ if name.ends_with('f') || name.starts_with("__") => match &common {
                     Type::Float { .. } | Type::Vector(..) => common,
                     _ => Type::FLOAT,
