@@ -8,6 +8,7 @@ mod aos_host;
 mod aos_to_soa;
 mod pad_shared;
 mod proof;
+mod redundant_barrier;
 mod source;
 mod wording;
 
@@ -104,6 +105,7 @@ pub struct Fix {
 pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let mut found = pad_shared::fixes(request);
     found.extend(aos_to_soa::fixes(request));
+    found.extend(redundant_barrier::fixes(request));
     found
 }
 

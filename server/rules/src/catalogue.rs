@@ -84,6 +84,7 @@ static CATALOGUE: &[RuleInfo] = &[
     crate::mem_uncoalesced::INFO,
     crate::occ_limiter::INFO,
     crate::smem_bank_conflict::INFO,
+    crate::sync_redundant_barrier::INFO,
 ];
 
 /// Every rule, sorted by id.

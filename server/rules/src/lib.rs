@@ -8,6 +8,7 @@ mod access;
 mod catalogue;
 mod div_early_exit_before_barrier;
 mod div_tid_branch;
+mod exchange;
 mod launch_impossible;
 mod launch_not_warp_multiple;
 mod mem_aos;
@@ -16,6 +17,7 @@ mod mem_strided;
 mod mem_uncoalesced;
 mod occ_limiter;
 mod smem_bank_conflict;
+mod sync_redundant_barrier;
 mod wording;
 
 #[cfg(test)]
@@ -30,6 +32,7 @@ use warplens_ir::Kernel;
 use warplens_models::Factor;
 
 pub use catalogue::{RuleInfo, State, catalogue, find, href};
+pub use sync_redundant_barrier::WITHIN_WARPS;
 
 /// How loud a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -193,6 +196,7 @@ const COSTS: &[Check] = &[
     launch_not_warp_multiple::check,
     occ_limiter::check,
     smem_bank_conflict::check,
+    sync_redundant_barrier::check,
 ];
 
 /// Rules about what is right or wrong under any launch.
