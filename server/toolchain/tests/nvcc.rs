@@ -2,6 +2,8 @@
 //!
 //! `cargo xtask test --group compilers`, which has an nvcc: `NVCC`, on the `PATH`, or in `.test-tools`.
 
+mod compiler;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,33 +14,10 @@ use warplens_compile::Class;
 use warplens_compile::assembly::{cubin, ptx};
 use warplens_toolchain::{Asked, SaidKernel, ask};
 
+use compiler::nvcc;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn nvcc() -> PathBuf {
-    let packaged = root().join(".test-tools/cuda");
-    let named = std::env::var_os("NVCC").map(PathBuf::from);
-    let on_path = || {
-        std::env::split_paths(&std::env::var_os("PATH")?)
-            .map(|folder| folder.join("nvcc"))
-            .find(|path| path.is_file())
-    };
-    named
-        .or_else(on_path)
-        .or_else(|| below(&packaged))
-        .expect("an nvcc: NVCC, on the PATH or in .test-tools")
-}
-
-fn below(folder: &Path) -> Option<PathBuf> {
-    let entries: Vec<PathBuf> = std::fs::read_dir(folder)
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
-    let here = entries.iter().find(|path| path.ends_with("bin/nvcc"));
-    here.cloned()
-        .or_else(|| entries.iter().find_map(|path| below(path)))
 }
 
 fn sources() -> Vec<PathBuf> {

@@ -225,24 +225,22 @@ fn oclgrind(group: Group) -> Verdict {
     finish(group, process::run(&mut tests, group.limit()))
 }
 
-/// nvcc compiles our kernels; what we read of its output is held against what it says, and what we predict against
-/// what it made. The script finds or installs the compiler; the others look in the same places.
+/// nvcc compiles our kernels, and what code actions make of others; what we read of its output is held against what it
+/// says, and what we predict against what it made. The script finds or installs the compiler; the others look in the same places.
 fn compilers(group: Group, mut script: Command) -> Verdict {
     let mut passed = match process::run(&mut script, group.limit()) {
         Ok(outcome) if outcome.success => outcome.passed,
         other => return finish(group, other),
     };
-    let mut read = cargo(&[
-        "test",
-        "--locked",
-        "-p",
-        "warplens-toolchain",
-        "--test",
-        "nvcc",
-    ]);
-    match process::run(&mut read, group.limit()) {
-        Ok(outcome) if outcome.success => passed += outcome.passed,
-        other => return finish(group, other),
+    for (package, test) in [
+        ("warplens-toolchain", "nvcc"),
+        ("warplens-engine", "fixed_compile"),
+    ] {
+        let mut read = cargo(&["test", "--locked", "-p", package, "--test", test]);
+        match process::run(&mut read, group.limit()) {
+            Ok(outcome) if outcome.success => passed += outcome.passed,
+            other => return finish(group, other),
+        }
     }
     let held = std::env::current_exe()
         .map_err(anyhow::Error::from)
