@@ -168,6 +168,7 @@ fn analyze(engine: &Engine, path: &Path, source: &str, options: &Options) -> Fil
     let document = Document::new(source, language);
     let settings = Settings {
         gpu: options.gpu.clone(),
+        preview: true,
         ..Settings::default()
     };
     let overrides = Overrides {

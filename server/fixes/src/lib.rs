@@ -6,10 +6,13 @@
 
 mod aos_host;
 mod aos_to_soa;
+mod atomic_in_loop;
+mod hot_address;
 mod pad_shared;
 mod proof;
 mod redundant_barrier;
 mod source;
+mod wide_fence;
 mod wording;
 
 use std::fmt;
@@ -105,7 +108,10 @@ pub struct Fix {
 pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let mut found = pad_shared::fixes(request);
     found.extend(aos_to_soa::fixes(request));
+    found.extend(atomic_in_loop::fixes(request));
+    found.extend(hot_address::fixes(request));
     found.extend(redundant_barrier::fixes(request));
+    found.extend(wide_fence::fixes(request));
     found
 }
 

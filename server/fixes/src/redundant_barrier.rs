@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use warplens_analysis::facts::{KernelFacts, OpClass, Source};
+use warplens_analysis::facts::{KernelFacts, OpClass};
 use warplens_rules::WITHIN_WARPS;
 use warplens_syntax::{Language, Node};
 
-use crate::proof::{asked, prove};
+use crate::proof::{asked, one_launch, prove};
 use crate::source::{in_a_macro, kernel_node, text};
 use crate::wording::gain;
 use crate::{Edit, Fix, Kernel, Request, touch};
@@ -20,36 +20,13 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
             for (finding, place) in asked(request, &kernel, RULE) {
                 let within_warps = finding.message.contains(WITHIN_WARPS);
                 let any_launch = finding.message.contains("no memory is touched");
-                if any_launch || launched_alike(request, &kernel) {
+                if any_launch || one_launch(request, &kernel) {
                     found.extend(fix(request, &kernel, &place, within_warps));
                 }
             }
         }
     }
     found
-}
-
-/// True where the source says the block, and no second launch of the kernel in the file may say another.
-fn launched_alike(request: &Request<'_>, kernel: &Kernel<'_>) -> bool {
-    let launch = &kernel.facts.launch;
-    let said = matches!(
-        launch.block_source,
-        Source::Directive | Source::Attribute | Source::LaunchSite
-    );
-    let text = &request.document.parsed().text;
-    let name = &kernel.facts.name;
-    let launches = text
-        .match_indices("<<<")
-        .filter(|(at, _)| {
-            let before = text[..*at].trim_end();
-            let before = match before.rfind('<') {
-                Some(open) if before.ends_with('>') => before[..open].trim_end(),
-                _ => before,
-            };
-            before.ends_with(name.as_str())
-        })
-        .count();
-    said && launches <= 1
 }
 
 fn fix(

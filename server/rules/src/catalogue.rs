@@ -71,9 +71,12 @@ const INPUT_UNREADABLE: RuleInfo = RuleInfo {
 
 /// Sorted by id.
 static CATALOGUE: &[RuleInfo] = &[
+    crate::atomic_hot_address::INFO,
+    crate::atomic_in_loop::INFO,
     CONFIG_INVALID,
     CONFIG_UNUSED_SUPPRESSION,
     crate::div_early_exit_before_barrier::INFO,
+    crate::div_loop_trip::INFO,
     crate::div_tid_branch::INFO,
     INPUT_UNREADABLE,
     crate::launch_impossible::INFO,
@@ -85,6 +88,7 @@ static CATALOGUE: &[RuleInfo] = &[
     crate::occ_limiter::INFO,
     crate::smem_bank_conflict::INFO,
     crate::sync_redundant_barrier::INFO,
+    crate::sync_wide_fence::INFO,
 ];
 
 /// Every rule, sorted by id.

@@ -5,8 +5,12 @@
 //! diagnostics' links open ([`catalogue`], [`href`]).
 
 mod access;
+mod atomic_hot_address;
+mod atomic_in_loop;
+mod atomics;
 mod catalogue;
 mod div_early_exit_before_barrier;
+mod div_loop_trip;
 mod div_tid_branch;
 mod exchange;
 mod launch_impossible;
@@ -18,6 +22,7 @@ mod mem_uncoalesced;
 mod occ_limiter;
 mod smem_bank_conflict;
 mod sync_redundant_barrier;
+mod sync_wide_fence;
 mod wording;
 
 #[cfg(test)]
@@ -33,6 +38,7 @@ use warplens_models::Factor;
 
 pub use catalogue::{RuleInfo, State, catalogue, find, href};
 pub use sync_redundant_barrier::WITHIN_WARPS;
+pub use sync_wide_fence::WITHIN_BLOCKS;
 
 /// How loud a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -192,11 +198,14 @@ type Check = fn(&Context<'_>) -> Vec<Finding>;
 /// Rules about what something costs under the launch.
 const COSTS: &[Check] = &[
     access::check,
+    atomics::check,
+    div_loop_trip::check,
     div_tid_branch::check,
     launch_not_warp_multiple::check,
     occ_limiter::check,
     smem_bank_conflict::check,
     sync_redundant_barrier::check,
+    sync_wide_fence::check,
 ];
 
 /// Rules about what is right or wrong under any launch.
