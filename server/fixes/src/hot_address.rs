@@ -46,7 +46,7 @@ fn fix(
     if descendants(function).iter().any(leaves) {
         return None;
     }
-    let outermost = outermost_branch(function, call.statement)?;
+    let top = at_the_top(function, call.statement)?;
     let sum = new_name(parsed, function, "warp_sum");
     let warp = kernel.facts.warp_size;
     let other = match request.document.language() {
@@ -63,25 +63,20 @@ fn fix(
             call.address
         )
     };
-    let edits: Vec<Edit> = match outermost {
-        None => {
-            let space = indent(&parsed.text, call.statement.start_byte());
-            let whole = call.statement.byte_range();
-            vec![(
-                whole,
-                format!("{ty} {sum} = {};{}", call.value, rest(&space)),
-            )]
-        }
-        Some(branch) => {
-            same_outside(parsed, function, kernel, call.address)?;
-            let space = indent(&parsed.text, branch.start_byte());
-            let (start, end) = (branch.start_byte(), branch.end_byte());
-            in_order(vec![
-                (start..start, format!("{ty} {sum} = 0;\n{space}")),
-                (call.call.byte_range(), format!("{sum} = {}", call.value)),
-                (end..end, rest(&space)),
-            ])?
-        }
+    let space = indent(&parsed.text, top.start_byte());
+    let edits: Vec<Edit> = if top == call.statement {
+        vec![(
+            top.byte_range(),
+            format!("{ty} {sum} = {};{}", call.value, rest(&space)),
+        )]
+    } else {
+        same_outside(parsed, function, kernel, call.address)?;
+        let (start, end) = (top.start_byte(), top.end_byte());
+        in_order(vec![
+            (start..start, format!("{ty} {sum} = 0;\n{space}")),
+            (call.call.byte_range(), format!("{sum} = {}", call.value)),
+            (end..end, rest(&space)),
+        ])?
     };
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
@@ -125,18 +120,18 @@ fn first_lane(request: &Request<'_>, kernel: &Kernel<'_>) -> Option<String> {
     (z == 1).then(|| format!("(threadIdx.y * blockDim.x + threadIdx.x) % {warp} == 0"))
 }
 
-/// The branch around a statement that stands at the top of the function, `Some(None)` where there is none; `None` where
-/// something else is around it: a loop may end for some lanes before others.
-fn outermost_branch<'t>(function: Node<'t>, statement: Node<'t>) -> Option<Option<Node<'t>>> {
+/// The statement at the top of the function that a statement is or is a branch of. `None` where something else is around
+/// it: a loop may end for some lanes before others.
+fn at_the_top<'t>(function: Node<'t>, statement: Node<'t>) -> Option<Node<'t>> {
     let body = function.child_by_field_name("body")?;
-    let mut branch = None;
+    let mut top = statement;
     let mut at = statement;
     loop {
         let parent = at.parent()?;
         match parent.kind() {
-            "compound_statement" if parent == body => return Some(branch),
+            "compound_statement" if parent == body => return Some(top),
             "compound_statement" | "else_clause" => {}
-            "if_statement" => branch = Some(parent),
+            "if_statement" => top = parent,
             _ => return None,
         }
         at = parent;

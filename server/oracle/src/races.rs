@@ -67,7 +67,7 @@ impl Races {
             let ordered = before.lane == lane
                 || before.block_turn != now.block_turn
                 || (before.lane / warp == lane / warp && before.warp_turn != now.warp_turn);
-            !ordered && !(before.atomic && now.atomic)
+            !(ordered || before.atomic && now.atomic)
         };
         for at in address..address + size {
             let byte = self.bytes.entry(at).or_default();

@@ -1,9 +1,10 @@
 //! sync/redundant-barrier: a barrier of the block that nothing crosses, or only within warps.
 
 use warplens_analysis::facts::{Certainty, Node, Operator};
+use warplens_ir::{Builtin, ExprKind, expressions};
 
 use crate::catalogue::{RuleInfo, State};
-use crate::exchange::{Crossing, Reach, crossings};
+use crate::exchange::{self, Crossing, Reach, crossings};
 use crate::wording::{self, counted};
 use crate::{Context, Finding, Place};
 
@@ -28,7 +29,16 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let launch_known = !facts.launch.block_source.is_assumption();
-    crossings(ctx.kernel, facts.launch.block, facts.warp_size)
+    let mut crossings = crossings(ctx.kernel, facts.launch.block, facts.warp_size);
+    if reads_block(ctx) {
+        // It is written for blocks of other sizes too: what holds has to hold for those.
+        let [x, y, z] = facts.launch.block;
+        let larger = exchange::crossings(ctx.kernel, [2 * x, y, z], facts.warp_size);
+        for (crossing, larger) in crossings.iter_mut().zip(larger) {
+            crossing.reach = crossing.reach.max(larger.reach);
+        }
+    }
+    crossings
         .into_iter()
         .filter(|crossing| match crossing.reach {
             Reach::Nothing => true,
@@ -37,6 +47,23 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         })
         .filter_map(|crossing| finding(ctx, crossing))
         .collect()
+}
+
+/// True where the kernel asks how large its block is, and nothing says that it cannot be larger.
+fn reads_block(ctx: &Context<'_>) -> bool {
+    let threads = ctx.facts.launch.threads_per_block();
+    let bounded = ctx.kernel.max_threads.is_some_and(|most| most <= threads);
+    if bounded || ctx.kernel.required_block.is_some() {
+        return false;
+    }
+    let mut found = false;
+    expressions(&ctx.kernel.body, &mut |expression| {
+        found |= matches!(
+            expression.kind,
+            ExprKind::Builtin(Builtin::BlockDim(_) | Builtin::GlobalIdx(_))
+        );
+    });
+    found
 }
 
 fn finding(ctx: &Context<'_>, crossing: Crossing) -> Option<Finding> {
@@ -57,11 +84,14 @@ fn finding(ctx: &Context<'_>, crossing: Crossing) -> Option<Finding> {
         .filter(|one| one.operator == Operator::Barrier && one.line == site.line)
         .map(|one| one.warps / warps)
         .sum::<f64>();
-    // A barrier that no warp comes to costs nothing.
-    if waits.is_nan() || waits <= 0.0 {
+    // A barrier that few warps come to costs nothing; OpenCL has none for a warp.
+    if waits.is_nan() || waits < 0.5 || (name != "__syncthreads" && crossing.reach == Reach::Warp) {
         return None;
     }
     let gain = ctx.trial(|facts| remove(&mut facts.flow, site.line));
+    if gain < wording::WORTH_KNOWING && crossing.reach == Reach::Warp {
+        return None;
+    }
     let block = wording::extents(launch.block);
     let one_warp = launch.threads_per_block() <= u64::from(ctx.facts.warp_size);
     let cause = match crossing.reach {
