@@ -1,6 +1,7 @@
 //! What the threads of a block may hand to each other across a barrier: the accesses before it and behind it, and
 //! which of them meet.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use warplens_analysis::facts::Site;
@@ -112,6 +113,16 @@ struct Touch<'a> {
     place: Place<'a>,
     bytes: u64,
     writes: bool,
+    /// Where the threads of a block go, once that was asked.
+    spread: OnceCell<Option<Spread>>,
+}
+
+/// Where the threads of a block go: bytes behind what all of them have in common.
+struct Spread {
+    common: Vec<(Symbol, i64)>,
+    numbers: Vec<i64>,
+    /// The first and the last thread of each place.
+    holders: HashMap<i64, (u64, u64)>,
 }
 
 /// The kernel as far as barriers see it.
@@ -286,6 +297,7 @@ impl<'a> Reader<'a> {
                 place,
                 bytes,
                 writes,
+                spread: OnceCell::new(),
             });
         }
     }
@@ -511,39 +523,29 @@ impl<'a> Reader<'a> {
     }
 
     /// Which threads of a block come to the same bytes of one array; `None` where that is not known.
-    fn meet(&self, a: &Touch<'_>, b: &Touch<'_>, block: [u64; 3], warp: u64) -> Option<Reach> {
+    fn meet<'t>(
+        &self,
+        a: &'t Touch<'a>,
+        b: &'t Touch<'a>,
+        block: [u64; 3],
+        warp: u64,
+    ) -> Option<Reach> {
         let size = a.bytes;
         if a.place.root != b.place.root || a.place.root == Root::Any || size == 0 || b.bytes != size
         {
             return None;
         }
-        let threads = block.iter().product::<u64>();
-        if threads > 1024 {
+        let spread = |touch: &'t Touch<'a>| {
+            let made = touch.spread.get_or_init(|| self.spread(touch, block));
+            made.as_ref()
+        };
+        let (a, b) = (spread(a)?, spread(b)?);
+        if a.common != b.common {
             return None;
         }
-        let offset = |touch: &Touch<'_>, thread| {
-            let found = self.offset(&touch.place, thread, block)?;
-            // Accesses of one size at multiples of it are the same or apart.
-            (found.number.rem_euclid(size as i64) == 0).then_some(found)
-        };
-        // The first and the last thread of each place.
-        let mut holders: HashMap<i64, (u64, u64)> = HashMap::new();
-        let mut common: Option<Vec<(Symbol, i64)>> = None;
-        for thread in 0..threads {
-            let place = offset(a, thread)?;
-            if *common.get_or_insert_with(|| place.symbols.clone()) != place.symbols {
-                return None;
-            }
-            let held = holders.entry(place.number).or_insert((thread, thread));
-            held.1 = thread;
-        }
         let mut reach = Reach::Threads;
-        for thread in 0..threads {
-            let place = offset(b, thread)?;
-            if common.as_ref() != Some(&place.symbols) {
-                return None;
-            }
-            let Some((first, last)) = holders.get(&place.number) else {
+        for (thread, place) in (0..).zip(&b.numbers) {
+            let Some((first, last)) = a.holders.get(place) else {
                 continue;
             };
             for other in [first, last] {
@@ -556,6 +558,32 @@ impl<'a> Reader<'a> {
             }
         }
         Some(reach)
+    }
+
+    fn spread(&self, touch: &Touch<'_>, block: [u64; 3]) -> Option<Spread> {
+        let threads = block.iter().product::<u64>();
+        if threads > 1024 {
+            return None;
+        }
+        let mut spread = Spread {
+            common: self.offset(&touch.place, 0, block)?.symbols,
+            numbers: Vec::with_capacity(threads as usize),
+            holders: HashMap::new(),
+        };
+        for thread in 0..threads {
+            let place = self.offset(&touch.place, thread, block)?;
+            // Accesses of one size at multiples of it are the same or apart.
+            if place.symbols != spread.common || place.number.rem_euclid(touch.bytes as i64) != 0 {
+                return None;
+            }
+            spread.numbers.push(place.number);
+            let held = spread
+                .holders
+                .entry(place.number)
+                .or_insert((thread, thread));
+            held.1 = thread;
+        }
+        Some(spread)
     }
 
     fn offset(&self, place: &Place<'_>, thread: u64, block: [u64; 3]) -> Option<Linear> {
