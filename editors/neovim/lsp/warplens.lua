@@ -15,6 +15,7 @@ local lens_commands = {
   'warplens.compareGpus',
   'warplens.report',
   'warplens.estimate',
+  'warplens.whatWouldHelp',
 }
 
 local commands = {}

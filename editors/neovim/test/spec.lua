@@ -387,6 +387,40 @@ check(':Warplens launch next shows the launches of a kernel one after the other'
   vim.cmd.bwipeout({ bang = true })
 end)
 
+check(':Warplens help makes the action that is chosen', function()
+  local file = project .. '/columns.cu'
+  vim.fn.writefile({
+    '// warplens: block=(32,8) grid=(64,64) n=2048',
+    '__global__ void columns(const float *in, float *out, int n) {',
+    '  __shared__ float tile[32][32];',
+    '  int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;',
+    '  for (int j = 0; j < 32; j += 8) tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * n + x];',
+    '  __syncthreads();',
+    '  for (int j = 0; j < 32; j += 8) out[(y + j) * n + x] = tile[threadIdx.x][threadIdx.y + j];',
+    '}',
+  }, file)
+  vim.cmd.edit(file)
+  eventually('a client', client)
+  local select, offered = vim.ui.select, nil
+  vim.ui.select = function(entries, options, on_choice)
+    offered = vim.tbl_map(options.format_item, entries)
+    for _, entry in ipairs(entries) do
+      if entry.edit and entry.text:find('Pad `tile`', 1, true) then
+        return on_choice(entry)
+      end
+    end
+    on_choice(nil)
+  end
+  vim.cmd('Warplens help columns')
+  eventually('the tile is padded', function()
+    return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'):find('tile%[32%]%[33%]')
+  end, function()
+    return offered
+  end)
+  vim.ui.select = select
+  vim.cmd.bwipeout({ bang = true })
+end)
+
 check('what is typed in a header reaches the kernels that include it', function()
   vim.fn.writefile({ '#define STRIDE 1' }, project .. '/stride.h')
   local file = project .. '/uses.cu'

@@ -12,6 +12,7 @@ import {
   LanguageClient,
   RevealOutputChannelOn,
   type StaticFeature,
+  type WorkspaceEdit,
 } from "vscode-languageclient/node";
 import { selector } from "./documents";
 import type { Server } from "./locate";
@@ -27,6 +28,7 @@ const LENS_COMMANDS = [
   "warplens.report",
   "warplens.graph",
   "warplens.estimate",
+  "warplens.whatWouldHelp",
 ];
 
 /**
@@ -89,6 +91,17 @@ export class WarplensClient extends LanguageClient {
   /** Calls one of the server's commands; its arguments are one object. */
   async execute<T>(command: string, argument: object): Promise<T> {
     return (await this.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] })) as T;
+  }
+
+  /** Makes an edit that the server gave; false where it is about an older text. */
+  async apply(edit: WorkspaceEdit): Promise<boolean> {
+    for (const change of edit.documentChanges ?? []) {
+      if (!("textDocument" in change)) continue;
+      const { uri, version } = change.textDocument;
+      const open = vscode.workspace.textDocuments.find((document) => document.uri.toString() === vscode.Uri.parse(uri).toString());
+      if (version !== null && open !== undefined && open.version !== version) return false;
+    }
+    return vscode.workspace.applyEdit(await this.protocol2CodeConverter.asWorkspaceEdit(edit));
   }
 }
 

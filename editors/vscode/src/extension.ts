@@ -8,6 +8,7 @@ import { nextLaunch } from "./commands/nextLaunch";
 import { selectGpu } from "./commands/selectGpu";
 import { setLaunch } from "./commands/setLaunch";
 import { toggleHints } from "./commands/toggleHints";
+import { whatWouldHelp } from "./commands/whatWouldHelp";
 import { kernelEditor } from "./documents";
 import { Gpu } from "./gpu";
 import { Pages } from "./pages";
@@ -36,6 +37,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command("selectGpu", (given) => selectGpu(app, given));
   command("setLaunch", (given) => setLaunch(app, given));
   command("nextLaunch", (given) => nextLaunch(app, given));
+  command("whatWouldHelp", (given) => whatWouldHelp(app, given));
   command("breakdown", (given) => breakdown(app, given));
   command("compareGpus", (given) => compareGpus(app, given));
   command("report", (given) => report(app, given));

@@ -1,7 +1,7 @@
 // The server's life: found, started, restarted, lost.
 
 import * as vscode from "vscode";
-import { State } from "vscode-languageclient/node";
+import { State, type WorkspaceEdit } from "vscode-languageclient/node";
 import { WarplensClient } from "./client";
 import { describe, type Failure, locate, type Server } from "./locate";
 
@@ -58,6 +58,12 @@ export class Session implements vscode.Disposable {
       return Promise.reject(new Error("the server does not run"));
     }
     return this.client.execute<T>(command, argument);
+  }
+
+  /** Makes an edit that the server gave; rejects where the text has changed since. */
+  async apply(edit: WorkspaceEdit): Promise<void> {
+    const made = await this.client?.apply(edit);
+    if (made !== true) throw new Error("the edit could not be made: the text has changed");
   }
 
   dispose(): void {

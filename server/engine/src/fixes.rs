@@ -61,6 +61,7 @@ impl Engine {
                 title: fix.title,
                 rule: fix.rule,
                 edits: fix.edits,
+                gain: fix.gain,
             })
             .collect()
     }

@@ -311,4 +311,6 @@ pub struct PlacedFix {
     pub edits: Vec<(Range<usize>, String)>,
     /// Best of its kind.
     pub preferred: bool,
+    /// Predicted speedup of the kernel; 1 is none.
+    pub gain: f64,
 }

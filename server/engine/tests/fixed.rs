@@ -36,13 +36,17 @@ fn number(text: &str, parameter: &str) -> Number {
     }
 }
 
-/// What a kernel leaves in its arrays: parameter and bytes.
-fn results(
-    fixture: &Fixture,
-    text: &str,
-    run: &Run,
-    launch: &Run,
-) -> Result<Vec<(String, Vec<u8>)>, String> {
+/// What a run leaves.
+#[derive(Debug, Default)]
+struct Left {
+    /// Parameter and bytes.
+    arrays: Vec<(String, Vec<u8>)>,
+    /// Threads of a block met in memory with no barrier in between.
+    races: bool,
+}
+
+/// What a kernel leaves in its arrays.
+fn results(fixture: &Fixture, text: &str, run: &Run, launch: &Run) -> Result<Left, String> {
     let dialect = if fixture.path.extension().is_some_and(|kind| kind == "cl") {
         Dialect::OpenCl
     } else {
@@ -90,6 +94,7 @@ fn results(
     let launch = Launch {
         grid: extents("grid"),
         block: extents("block"),
+        races: true,
         ..Launch::default()
     };
     let ran = program
@@ -97,7 +102,10 @@ fn results(
         .map_err(|error| error.to_string())?;
     match ran.undefined {
         Some(what) => Err(what.to_string()),
-        None => Ok(names.into_iter().zip(ran.buffers).collect()),
+        None => Ok(Left {
+            arrays: names.into_iter().zip(ran.buffers).collect(),
+            races: ran.race.is_some(),
+        }),
     }
 }
 
@@ -138,10 +146,13 @@ fn difference(
             Ok(second) => second,
             Err(error) => return Some(format!("after: {error}")),
         };
-        if first.len() != second.len() {
+        if first.arrays.len() != second.arrays.len() {
             return Some("other arrays".to_owned());
         }
-        for ((name, a), (_, b)) in first.iter().zip(&second) {
+        if second.races && !first.races {
+            return Some(format!("threads race in run {}", at + 1));
+        }
+        for ((name, a), (_, b)) in first.arrays.iter().zip(&second.arrays) {
             let number = tolerance.map_or(Number::Bytes, |_| number(before, name));
             if !close(a, b, number, tolerance.unwrap_or(0.0)) {
                 return Some(format!("`{name}` differs in run {}", at + 1));
@@ -154,7 +165,9 @@ fn difference(
 /// Each fixture's runs write something that hangs on their input: else equal results would prove nothing.
 fn writes(fixture: &Fixture) -> bool {
     fixture.runs.iter().any(|run| {
-        let left = results(fixture, &fixture.text, run, &Run::default()).unwrap_or_default();
+        let left = results(fixture, &fixture.text, run, &Run::default())
+            .unwrap_or_default()
+            .arrays;
         let mut random = Random(7);
         let given: Vec<(String, Vec<u8>)> = left
             .iter()

@@ -7,16 +7,20 @@
 mod aos_host;
 mod aos_to_soa;
 mod arithmetic;
+mod atomic_in_loop;
 mod fused;
+mod hot_address;
 mod inverse_root;
 mod pad_shared;
 mod proof;
+mod redundant_barrier;
 mod shift_division;
 mod simpler_power;
 mod sine_and_cosine;
 mod source;
 mod suffix_literal;
 mod types;
+mod wide_fence;
 mod wording;
 
 use std::fmt;
@@ -112,12 +116,16 @@ pub struct Fix {
 pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let mut found = pad_shared::fixes(request);
     found.extend(aos_to_soa::fixes(request));
+    found.extend(atomic_in_loop::fixes(request));
     found.extend(fused::fixes(request));
+    found.extend(hot_address::fixes(request));
     found.extend(inverse_root::fixes(request));
+    found.extend(redundant_barrier::fixes(request));
     found.extend(shift_division::fixes(request));
     found.extend(simpler_power::fixes(request));
     found.extend(sine_and_cosine::fixes(request));
     found.extend(suffix_literal::fixes(request));
+    found.extend(wide_fence::fixes(request));
     found
 }
 

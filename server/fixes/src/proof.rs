@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use warplens_analysis::facts::{OpClass, Source};
 use warplens_rules::{Finding, Place};
 
 use crate::{Analysis, Edit, Kernel, Request, edited, touch};
@@ -82,4 +83,35 @@ impl Proof {
         let (before, after) = (before.cost()?, self.after().cost()?);
         (after <= before * SLOWER).then_some((before / after).max(1.0))
     }
+}
+
+/// True where the source says the block, and no second launch of the kernel in the file may say another: what holds for
+/// this block alone may be made use of.
+pub(crate) fn one_launch(request: &Request<'_>, kernel: &Kernel<'_>) -> bool {
+    let said = matches!(
+        kernel.facts.launch.block_source,
+        Source::Directive | Source::Attribute | Source::LaunchSite
+    );
+    let text = &request.document.parsed().text;
+    let launches = text.match_indices("<<<").filter(|(at, _)| {
+        let before = text[..*at].trim_end();
+        let before = match before.rfind('<') {
+            Some(open) if before.ends_with('>') => before[..open].trim_end(),
+            _ => before,
+        };
+        before.ends_with(kernel.facts.name.as_str())
+    });
+    said && launches.count() <= 1
+}
+
+/// Atomics of an average thread.
+pub(crate) fn executions(kernel: &Kernel<'_>) -> f64 {
+    let launch = &kernel.facts.launch;
+    let threads = (launch.blocks() * launch.threads_per_block()) as f64;
+    let of_atomics = kernel.facts.counts.iter();
+    let all: f64 = of_atomics
+        .filter(|count| count.class == OpClass::Atomic)
+        .filter_map(|count| count.value)
+        .sum();
+    all / threads.max(1.0)
 }

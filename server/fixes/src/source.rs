@@ -303,6 +303,98 @@ pub(crate) fn descendants_at_top(root: Node) -> Vec<Node> {
     found
 }
 
+/// A call of an atomic that is a statement of its own.
+pub(crate) struct AtomicCall<'t> {
+    /// The statement.
+    pub statement: Node<'t>,
+    /// The call.
+    pub call: Node<'t>,
+    /// Its name.
+    pub callee: Node<'t>,
+    /// The address as written.
+    pub address: &'t str,
+    /// What is combined with it, as written.
+    pub value: &'t str,
+}
+
+/// The call of an addition that stands at these bytes, with two arguments, no macro in sight.
+pub(crate) fn atomic_call<'t>(
+    parsed: &'t Parsed,
+    function: Node<'t>,
+    place: &Range<usize>,
+) -> Option<AtomicCall<'t>> {
+    let mut call = function.descendant_for_byte_range(place.start, place.end)?;
+    while call.kind() != "call_expression" {
+        call = call
+            .parent()
+            .filter(|parent| parent.byte_range().len() <= place.len() + 1)?;
+    }
+    let statement = call
+        .parent()
+        .filter(|parent| parent.kind() == "expression_statement" && !parent.has_error())?;
+    let callee = call
+        .child_by_field_name("function")
+        .filter(|callee| callee.kind() == "identifier")?;
+    let arguments = children(call.child_by_field_name("arguments")?);
+    let [address, value] = arguments.as_slice() else {
+        return None;
+    };
+    let name = text(parsed, callee);
+    let adds = name.ends_with("Add") || name.ends_with("_add");
+    (adds && !in_a_macro(parsed, name)).then(|| AtomicCall {
+        statement,
+        call,
+        callee,
+        address: text(parsed, *address),
+        value: text(parsed, *value),
+    })
+}
+
+/// The type of the elements of a pointer or an array that a function declares once, as written without qualifiers.
+pub(crate) fn declared_type<'t>(
+    parsed: &'t Parsed,
+    function: Node<'t>,
+    name: &str,
+) -> Option<&'t str> {
+    let mut declared = descendants(function).into_iter().filter(|node| {
+        matches!(node.kind(), "parameter_declaration" | "declaration") && {
+            let mut cursor = node.walk();
+            node.children_by_field_name("declarator", &mut cursor)
+                .any(|one| declared_name(one).is_some_and(|found| text(parsed, found) == name))
+        }
+    });
+    let (Some(declaration), None) = (declared.next(), declared.next()) else {
+        return None;
+    };
+    let mut cursor = declaration.walk();
+    let mut declarators = declaration.children_by_field_name("declarator", &mut cursor);
+    let declarator = declarators
+        .find(|one| declared_name(*one).is_some_and(|found| text(parsed, found) == name))?;
+    // One level of indirection: what it leads to is what is declared.
+    let levels = text(parsed, declarator).matches(['*', '[']).count();
+    let ty = declaration.child_by_field_name("type")?;
+    (levels == 1).then(|| text(parsed, ty))
+}
+
+/// The white space in front of what stands on a line.
+pub(crate) fn indent(text: &str, at: usize) -> String {
+    let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    text[line..at]
+        .chars()
+        .take_while(|letter| matches!(letter, ' ' | '\t'))
+        .collect()
+}
+
+/// A name that nothing in the function has yet.
+pub(crate) fn new_name(parsed: &Parsed, function: Node<'_>, wanted: &str) -> String {
+    let taken = text(parsed, function);
+    let mut name = wanted.to_owned();
+    while has_word(taken, &name) {
+        name.push('_');
+    }
+    name
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

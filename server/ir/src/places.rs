@@ -148,7 +148,8 @@ fn quotes_of(statement: &Stmt, into: &mut BTreeSet<Site>) {
         StmtKind::If(condition, ..) | StmtKind::Switch(condition, _) => {
             into.insert(condition.site);
         }
-        StmtKind::Loop { .. } => {
+        // Of a barrier it matters whose it is: the block's or the grid's.
+        StmtKind::Loop { .. } | StmtKind::Barrier => {
             into.insert(statement.site);
         }
         _ => {}

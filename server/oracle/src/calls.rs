@@ -305,8 +305,13 @@ impl Machine<'_> {
                 self.barrier(mask, place);
                 return Ok(void);
             }
-            "__syncwarp"
-            | "__threadfence"
+            "__syncwarp" => {
+                if let Some(races) = &mut self.memory.races {
+                    races.warps_met(mask);
+                }
+                return Ok(void);
+            }
+            "__threadfence"
             | "__threadfence_block"
             | "mem_fence"
             | "printf"
@@ -365,6 +370,9 @@ impl Machine<'_> {
 
     fn barrier(&mut self, mask: &[bool], place: Place) {
         self.count(Class::Barrier, mask, 1);
+        if let Some(races) = &mut self.memory.races {
+            races.met();
+        }
         let missing = self.frames.first().is_some_and(|kernel| {
             mask.iter()
                 .zip(&kernel.returned)
@@ -484,6 +492,9 @@ impl Machine<'_> {
         self.access(target.place, Access::Atomic, &at, (0, scalar.size()), mask)?;
         let trap = |what| Error::new(place, what);
         let mut before = vec![0; self.lanes];
+        if let Some(races) = &mut self.memory.races {
+            races.atomic = true;
+        }
         for lane in (0..self.lanes).filter(|&lane| mask[lane]) {
             let old = normal(
                 scalar,
@@ -542,6 +553,9 @@ impl Machine<'_> {
             self.memory
                 .write(lane, addresses[lane], scalar.size(), new)
                 .map_err(trap)?;
+        }
+        if let Some(races) = &mut self.memory.races {
+            races.atomic = false;
         }
         Ok(Value::words(Type::Scalar(scalar), before))
     }

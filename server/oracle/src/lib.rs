@@ -16,6 +16,7 @@ mod lexer;
 mod machine;
 mod memory;
 mod parse;
+mod races;
 mod tally;
 mod tree;
 mod types;
@@ -100,6 +101,8 @@ pub struct Launch {
     pub checked: bool,
     /// Statements and expressions that are evaluated for a lane, at most.
     pub steps: u64,
+    /// Whether [`Run::race`] is looked for.
+    pub races: bool,
 }
 
 impl Default for Launch {
@@ -112,6 +115,7 @@ impl Default for Launch {
             template: BTreeMap::new(),
             checked: true,
             steps: 2_000_000_000,
+            races: false,
         }
     }
 }
@@ -128,6 +132,9 @@ pub struct Run {
     pub undefined: Option<Error>,
     /// Some thread of a block came to a barrier that another does not come to, one that has returned among them.
     pub parted: bool,
+    /// Two threads of a block, by their numbers, that touch the same byte, one of them to write, with no barrier in
+    /// between: of the block, or of their warp. Atomics do not meet.
+    pub race: Option<(usize, usize)>,
 }
 
 impl Run {

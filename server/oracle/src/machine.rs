@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::lexer::Place;
 use crate::memory::Memory;
 use crate::parse::{File, basic};
+use crate::races::Races;
 use crate::tally::{Access, Class, Counter, Space};
 use crate::tree::{Declaration, Expr, Function, Stmt, Storage, Structure, TypeName};
 use crate::types::{Fault, Layout, Packing, Scalar, Type, normal};
@@ -168,6 +169,7 @@ impl<'p> Machine<'p> {
             parted: false,
         };
         machine.chain = machine.counter.chain(&[]);
+        machine.memory.races = launch.races.then(|| Races::new(lanes, launch.warp));
         machine.file_variables();
         Ok(machine)
     }
@@ -280,6 +282,7 @@ impl<'p> Machine<'p> {
             buffers,
             undefined: self.undefined.or(self.missed),
             parted: self.parted,
+            race: self.memory.races.and_then(|races| races.found),
         })
     }
 

@@ -1,5 +1,6 @@
 //! The memory of a launch: one address space, cut into regions that cannot run into each other.
 
+use crate::races::Races;
 use crate::tally::Space;
 
 /// An address is a region's number above this bit and an offset around [`MIDDLE`] below it.
@@ -31,6 +32,8 @@ pub(crate) struct Memory {
     lanes: usize,
     /// Outside an array: an error, or like [`Region::Endless`].
     pub(crate) checked: bool,
+    /// Watches who meets whom, where that is asked.
+    pub(crate) races: Option<Races>,
 }
 
 /// Why an access cannot be done.
@@ -48,6 +51,7 @@ impl Memory {
             local_each: 1024,
             lanes,
             checked,
+            races: None,
         }
     }
 
@@ -81,6 +85,17 @@ impl Memory {
     /// A new block: its shared memory is empty.
     pub(crate) fn begin_block(&mut self) {
         self.regions[SHARED] = Region::Bytes(Vec::new(), Space::Shared);
+        if let Some(races) = &mut self.races {
+            races.met();
+        }
+    }
+
+    fn watch(&mut self, lane: usize, address: u64, size: u64, writes: bool) {
+        if let Some(races) = &mut self.races
+            && Memory::split(address).0 != LOCAL
+        {
+            races.access(lane, address, size, writes);
+        }
     }
 
     /// Room in shared memory.
@@ -157,6 +172,7 @@ impl Memory {
 
     /// Up to eight bytes, extended by zeros.
     pub(crate) fn read(&mut self, lane: usize, address: u64, size: u64) -> Result<u64, Trap> {
+        self.watch(lane, address, size, false);
         match self.slice(lane, address, size)? {
             Some(bytes) => {
                 let mut word = [0; 8];
@@ -175,6 +191,7 @@ impl Memory {
         size: u64,
         word: u64,
     ) -> Result<(), Trap> {
+        self.watch(lane, address, size, true);
         if let Some(bytes) = self.slice(lane, address, size)? {
             bytes.copy_from_slice(&word.to_le_bytes()[..size as usize]);
         }
@@ -187,6 +204,7 @@ impl Memory {
         address: u64,
         out: &mut [u8],
     ) -> Result<(), Trap> {
+        self.watch(lane, address, out.len() as u64, false);
         match self.slice(lane, address, out.len() as u64)? {
             Some(bytes) => out.copy_from_slice(bytes),
             None => out.fill((address >> 2) as u8),
@@ -200,6 +218,7 @@ impl Memory {
         address: u64,
         from: &[u8],
     ) -> Result<(), Trap> {
+        self.watch(lane, address, from.len() as u64, true);
         if let Some(bytes) = self.slice(lane, address, from.len() as u64)? {
             bytes.copy_from_slice(from);
         }

@@ -81,9 +81,12 @@ static CATALOGUE: &[RuleInfo] = &[
     crate::arith_pow::INFO,
     crate::arith_sincos::INFO,
     crate::arith_slow_trig_range::INFO,
+    crate::atomic_hot_address::INFO,
+    crate::atomic_in_loop::INFO,
     CONFIG_INVALID,
     CONFIG_UNUSED_SUPPRESSION,
     crate::div_early_exit_before_barrier::INFO,
+    crate::div_loop_trip::INFO,
     crate::div_tid_branch::INFO,
     INPUT_UNREADABLE,
     crate::launch_impossible::INFO,
@@ -95,6 +98,8 @@ static CATALOGUE: &[RuleInfo] = &[
     crate::mem_uncoalesced::INFO,
     crate::occ_limiter::INFO,
     crate::smem_bank_conflict::INFO,
+    crate::sync_redundant_barrier::INFO,
+    crate::sync_wide_fence::INFO,
 ];
 
 /// Every rule, sorted by id.

@@ -16,9 +16,14 @@ mod arith_no_fma;
 mod arith_pow;
 mod arith_sincos;
 mod arith_slow_trig_range;
+mod atomic_hot_address;
+mod atomic_in_loop;
+mod atomics;
 mod catalogue;
 mod div_early_exit_before_barrier;
+mod div_loop_trip;
 mod div_tid_branch;
+mod exchange;
 mod launch_impossible;
 mod launch_not_warp_multiple;
 mod loop_unsigned_counter;
@@ -28,6 +33,8 @@ mod mem_strided;
 mod mem_uncoalesced;
 mod occ_limiter;
 mod smem_bank_conflict;
+mod sync_redundant_barrier;
+mod sync_wide_fence;
 mod wording;
 
 #[cfg(test)]
@@ -42,6 +49,8 @@ use warplens_ir::Kernel;
 use warplens_models::Factor;
 
 pub use catalogue::{RuleInfo, State, catalogue, find, href};
+pub use sync_redundant_barrier::WITHIN_WARPS;
+pub use sync_wide_fence::WITHIN_BLOCKS;
 
 /// How loud a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -216,11 +225,15 @@ const COSTS: &[Check] = &[
     arith_pow::check,
     arith_sincos::check,
     arith_slow_trig_range::check,
+    atomics::check,
+    div_loop_trip::check,
     div_tid_branch::check,
     launch_not_warp_multiple::check,
     loop_unsigned_counter::check,
     occ_limiter::check,
     smem_bank_conflict::check,
+    sync_redundant_barrier::check,
+    sync_wide_fence::check,
 ];
 
 /// Rules about what is right or wrong under any launch.

@@ -20,6 +20,13 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// `32 waits`, `1 wait`.
+pub(crate) fn counted(value: f64, one: &str, many: &str) -> String {
+    let figure = number(value);
+    let unit = if figure == "1" { one } else { many };
+    format!("{figure} {unit}")
+}
+
 /// A fraction in per cent.
 pub(crate) fn percent(fraction: f64) -> String {
     format!("{} %", number(fraction * 100.0))

@@ -347,6 +347,64 @@ end
 subcommands.breakdown = shows_markdown('breakdown', 'warplens.breakdown')
 subcommands.compare = shows_markdown('compare', 'warplens.compareGpus')
 
+--- Lists what the kernel is predicted to gain, the most first; an action that is chosen is made.
+---@param bufnr integer
+---@param kernel string
+local function help(bufnr, kernel)
+  local argument = { uri = uri(bufnr), kernel = kernel }
+  warplens.execute(bufnr, 'warplens.whatWouldHelp', argument, function(answer, client)
+    local entries = {}
+    for _, action in ipairs(answer.actions) do
+      table.insert(entries, { text = action.title, speedup = action.speedup, edit = action.edit })
+    end
+    for _, factor in ipairs(answer.factors) do
+      local text = ('without %s: %.2fx faster (predicted)'):format(factor.factor:gsub('%-', ' '), factor.speedup)
+      table.insert(entries, { text = text, speedup = factor.speedup })
+    end
+    if #entries == 0 then
+      return warplens.notify(('%s: nothing is predicted to help'):format(kernel))
+    end
+    -- Of equal ones the actions stand first: they were put in first.
+    local order = {}
+    for at, entry in ipairs(entries) do
+      order[entry] = at
+    end
+    table.sort(entries, function(a, b)
+      if a.speedup ~= b.speedup then
+        return a.speedup > b.speedup
+      end
+      return order[a] < order[b]
+    end)
+    vim.ui.select(entries, {
+      prompt = 'What would help ' .. kernel,
+      kind = 'warplens.help',
+      format_item = function(entry)
+        return (entry.edit and '* ' or '  ') .. entry.text
+      end,
+    }, function(entry)
+      if entry and entry.edit then
+        vim.lsp.util.apply_workspace_edit(entry.edit, client.offset_encoding)
+      elseif entry then
+        -- A cause has no edit of its own: the page says where it comes from.
+        M.run({ 'breakdown', kernel }, bufnr)
+      end
+    end)
+  end)
+end
+
+subcommands.help = {
+  lens = 'warplens.whatWouldHelp',
+  run = function(arguments, bufnr)
+    if arguments[1] then
+      return help(bufnr, arguments[1])
+    end
+    kernel_here(bufnr, nil, function(kernel)
+      help(bufnr, kernel.kernel)
+    end)
+  end,
+  complete = kernel_names,
+}
+
 subcommands.estimate = {
   lens = 'warplens.estimate',
   run = function(arguments, bufnr)
@@ -472,7 +530,13 @@ subcommands.log = {
 }
 
 --- The names that scripts and VS Code use.
-local aliases = { selectGpu = 'gpu', setLaunch = 'launch', nextLaunch = 'launch', compareGpus = 'compare' }
+local aliases = {
+  selectGpu = 'gpu',
+  setLaunch = 'launch',
+  nextLaunch = 'launch',
+  compareGpus = 'compare',
+  whatWouldHelp = 'help',
+}
 
 ---@return string[]
 local function names()

@@ -8,6 +8,7 @@ pub mod next_launch;
 pub mod report;
 pub mod select_gpu;
 pub mod set_launch;
+pub mod what_would_help;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,9 +24,10 @@ pub const BREAKDOWN: &str = "warplens.breakdown";
 pub const COMPARE_GPUS: &str = "warplens.compareGpus";
 pub const REPORT: &str = "warplens.report";
 pub const GRAPH: &str = "warplens.graph";
+pub const WHAT_WOULD_HELP: &str = "warplens.whatWouldHelp";
 
 /// All of them.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 9] = [
     SELECT_GPU,
     SET_LAUNCH,
     NEXT_LAUNCH,
@@ -34,6 +36,7 @@ pub const NAMES: [&str; 8] = [
     COMPARE_GPUS,
     REPORT,
     GRAPH,
+    WHAT_WOULD_HELP,
 ];
 
 /// Reads a command's argument.

@@ -67,6 +67,15 @@ pub fn launch(kernel: &PlacedKernel) -> Option<String> {
     })
 }
 
+/// `what would help? (3 findings)`, where something was found.
+pub fn help(kernel: &PlacedKernel) -> Option<String> {
+    match kernel.analysis.findings.len() {
+        0 => None,
+        1 => Some("what would help? (1 finding)".to_owned()),
+        many => Some(format!("what would help? ({many} findings)")),
+    }
+}
+
 /// `40 registers (nvcc)`: a compiler's word, and whether it is about the text as it stands. An estimate is not worth
 /// the room.
 fn registers(said: &Spoken, source: &str) -> Option<String> {

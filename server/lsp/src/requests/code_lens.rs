@@ -10,8 +10,8 @@ use crate::commands;
 use crate::render;
 use crate::session::Session;
 
-/// One above each kernel, one beside it where something was not understood, and one where it has several
-/// launches. Their commands are those the client announced to have (`experimental.commands`); for other
+/// One above each kernel, one beside it where something was not understood, one where it has several
+/// launches, and one that leads to what would help where there are findings. Their commands are those the client announced to have (`experimental.commands`); for other
 /// clients they are text alone.
 pub async fn handle(
     session: &Arc<Session>,
@@ -32,6 +32,7 @@ pub async fn handle(
     let page = first_of(&[commands::BREAKDOWN, commands::SELECT_GPU]);
     let losses = first_of(&[commands::BREAKDOWN]);
     let next = first_of(&[commands::NEXT_LAUNCH]);
+    let help = first_of(&[commands::WHAT_WOULD_HELP]);
     let lenses = session
         .ask(move |_| {
             if !newest.analysed.effective.settings.code_lens.enable {
@@ -57,6 +58,11 @@ pub async fn handle(
                     Some((render::lens::title(kernel), page)),
                     render::lens::losses(kernel).map(|title| (title, losses)),
                     render::lens::launch(kernel).map(|title| (title, next)),
+                    // A click alone leads on: without its command it says nothing.
+                    (!help.is_empty())
+                        .then(|| render::lens::help(kernel))
+                        .flatten()
+                        .map(|title| (title, help)),
                 ];
                 Some(titles.into_iter().flatten().map(lens).collect::<Vec<_>>())
             });

@@ -336,6 +336,11 @@ async fn wrong_commands_say_what_is_wrong() {
             "none",
         ),
         (
+            "warplens.whatWouldHelp",
+            json!({"uri": URI, "kernel": "none"}),
+            "none",
+        ),
+        (
             "warplens.report",
             json!({"uri": "file:///not/open.cu"}),
             "not open",
@@ -485,6 +490,32 @@ async fn the_report_is_a_page_about_all_kernels_of_the_file() {
     assert!(page.contains("in[i&lt;4 ? i : 32 * i]"), "{page}");
     assert!(!page.contains("<script"), "{page}");
     assert!(page.contains("default-src 'none'"), "{page}");
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn what_would_help_is_listed_by_gain_and_its_edits_can_be_applied() {
+    let (mut client, _) = open(json!({}), &format!("{TILE}{}", strided(32))).await;
+    let kernel = json!({"uri": URI, "kernel": "transpose"});
+    let help = client.command("warplens.whatWouldHelp", kernel).await;
+    assert_eq!(help["kernel"], "transpose");
+    for list in ["factors", "actions"] {
+        let speedups: Vec<f64> = help[list]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|one| one["speedup"].as_f64().expect("a number"))
+            .collect();
+        assert!(!speedups.is_empty(), "{list}: {help:#}");
+        assert!(speedups.iter().all(|speedup| *speedup >= 1.0), "{help:#}");
+        assert!(speedups.is_sorted_by(|a, b| a >= b), "{help:#}");
+    }
+    let action = &help["actions"][0];
+    assert_eq!(action["rule"], "smem/bank-conflict", "{help:#}");
+    let title = action["title"].as_str().expect("a title");
+    assert!(title.starts_with("Pad `tile`"), "{title}");
+    let edits = action["edit"].to_string();
+    assert!(edits.contains("newText") && edits.contains(URI), "{edits}");
     client.finish().await;
 }
 

@@ -34,7 +34,8 @@ async fn initialize_says_what_is_served() {
             "warplens.breakdown",
             "warplens.compareGpus",
             "warplens.report",
-            "warplens.graph"
+            "warplens.graph",
+            "warplens.whatWouldHelp"
         ])
     );
     // What clangd does on the same buffer is left to it.

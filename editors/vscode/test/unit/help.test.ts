@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { entries } from "../../src/help";
+
+test("actions and causes stand together, the largest gain first", () => {
+  const found = entries({
+    factors: [
+      { factor: "latency", speedup: 1.5 },
+      { factor: "bank-conflicts", speedup: 3 },
+    ],
+    actions: [
+      { title: "Pad `tile`", rule: "smem/bank-conflict", speedup: 3, edit: "pad" },
+      { title: "Remove the barrier", rule: "sync/redundant-barrier", speedup: 1, edit: "remove" },
+    ],
+  });
+  assert.deepEqual(
+    found.map(({ label, edit }) => [label, edit]),
+    [
+      ["$(lightbulb) Pad `tile`", "pad"],
+      ["$(info) without bank conflicts", undefined],
+      ["$(info) without latency", undefined],
+      ["$(lightbulb) Remove the barrier", "remove"],
+    ],
+  );
+  assert.equal(found[1]?.description, "3.00x faster (predicted)");
+});
+
+test("nothing helps", () => {
+  assert.deepEqual(entries({ factors: [], actions: [] }), []);
+});
