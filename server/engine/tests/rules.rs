@@ -168,6 +168,8 @@ fn analyze(engine: &Engine, path: &Path, source: &str, options: &Options) -> Fil
     let document = Document::new(source, language);
     let settings = Settings {
         gpu: options.gpu.clone(),
+        // Rules that are tried out have fixtures too.
+        preview: true,
         ..Settings::default()
     };
     let overrides = Overrides {

@@ -6,9 +6,15 @@
 
 mod aos_host;
 mod aos_to_soa;
+mod guarded;
+mod launch_bounds;
 mod pad_shared;
 mod proof;
+mod round_block;
 mod source;
+mod swizzle_shared;
+mod unpad_shared;
+mod unroll_local;
 mod wording;
 
 use std::fmt;
@@ -17,6 +23,8 @@ use std::ops::Range;
 use warplens_analysis::facts::{KernelFacts, Places, Site};
 use warplens_rules::Finding;
 use warplens_syntax::Document;
+
+pub use proof::proved;
 
 /// One kernel of an analysed text.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +39,8 @@ pub struct Kernel<'a> {
     pub findings: &'a [Finding],
     /// Bytes of its launch or of the directive that gives it, where that stands in the file.
     pub launched_at: Option<&'a Range<usize>>,
+    /// The blocks of every launch of it that was seen; `None` where one is not known.
+    pub blocks: &'a [Option<[u64; 3]>],
     /// Where the sites of the facts stand, counted from that byte.
     pub places: &'a Places,
     /// Predicted cycles, where there is a prediction.
@@ -104,11 +114,16 @@ pub struct Fix {
 pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let mut found = pad_shared::fixes(request);
     found.extend(aos_to_soa::fixes(request));
+    found.extend(launch_bounds::fixes(request));
+    found.extend(round_block::fixes(request));
+    found.extend(swizzle_shared::fixes(request));
+    found.extend(unpad_shared::fixes(request));
+    found.extend(unroll_local::fixes(request));
     found
 }
 
 /// An edit as it is collected; [`in_order`] makes a list of them fit to apply.
-type Edit = (Range<usize>, String);
+pub type Edit = (Range<usize>, String);
 
 /// Sorted; `None` where two overlap.
 fn in_order(mut edits: Vec<Edit>) -> Option<Vec<Edit>> {
