@@ -803,6 +803,7 @@ impl Engine {
                 }
                 let mut branches: Vec<Vec<(String, String)>> = Vec::new();
                 let mut variants = self.launches_of(name, &parts.sites, &by_callers, path);
+                let blocks: Vec<_> = variants.iter().map(|(site, _)| site.block).collect();
                 if variants.is_empty() {
                     variants.push((LaunchSite::unknown(name), false));
                 }
@@ -843,7 +844,7 @@ impl Engine {
                             continue;
                         }
                     };
-                    let given = Given::of(
+                    let mut given = Given::of(
                         &lowered.kernel,
                         item,
                         between.clone(),
@@ -852,6 +853,9 @@ impl Engine {
                         settings,
                         overrides,
                     );
+                    given.block_varies = variants[..launches]
+                        .iter()
+                        .any(|(other, _)| other.range == site.range && other.block != site.block);
                     let said = self.words.of(
                         path,
                         &profile.architecture,
@@ -881,6 +885,7 @@ impl Engine {
                         language: program.text.language,
                         variant: at,
                         variants: names.clone(),
+                        blocks: blocks.clone(),
                         compiler: said,
                         launched_at: given.place.clone(),
                         places: Arc::clone(&lowered.kernel.places),
@@ -1140,6 +1145,7 @@ impl Engine {
             &compiled,
             registers_known,
             !overrides.unadvised,
+            given.block_varies,
             &|grid, block| {
                 let changed = Launch {
                     block,
@@ -1203,6 +1209,7 @@ impl Engine {
         compiled: &Compiled,
         registers_known: bool,
         advised: bool,
+        block_varies: bool,
         per_thread: &dyn Fn([u64; 3], [u64; 3]) -> Option<f64>,
     ) -> Vec<warplens_rules::Finding> {
         let base = OnceCell::new();
@@ -1270,6 +1277,8 @@ impl Engine {
             profile: input.profile,
             occupancy: input.occupancy,
             registers_known,
+            block_varies,
+            cycles: &before,
             gain: &gain,
             trial: &trial,
         };

@@ -22,27 +22,7 @@ impl Engine {
         overrides: &Overrides,
         range: Range<usize>,
     ) -> Vec<PlacedFix> {
-        let never = Cancel::default();
-        // No compiler has seen the edited copy: both sides of the comparison are estimated.
-        let overrides = &Overrides {
-            estimated_only: true,
-            ..overrides.clone()
-        };
-        let analysis = self.analyze(document, path, settings, overrides, &never);
-        let Some(analysis) = analysis else {
-            return Vec::new();
-        };
-        let reanalyze = |copy: &Document, names: &[String]| {
-            let wanted = |name: &str| names.iter().any(|one| one == name);
-            let analysis = self.analyze_some(copy, path, settings, overrides, &never, &wanted)?;
-            Some(Box::new(analysis) as Box<dyn Analysis>)
-        };
-        let mut found = fixes(&Request {
-            document,
-            analysis: &analysis,
-            range: &range,
-            reanalyze: &reanalyze,
-        });
+        let mut found = self.with_request(document, path, settings, overrides, range, &fixes);
         found.retain(|fix| !off(settings, fix.rule));
         // One of each rule is preferred, among equals the first. An editor may apply such a one unseen: what
         // leaves work to be done by hand never is.
@@ -65,6 +45,93 @@ impl Engine {
             })
             .collect()
     }
+
+    /// One edit that does everywhere in a document what one action does in one place: all complete actions for a rule
+    /// whose titles begin with the same word, or of each rule the best where no rule is named. Where two would change the
+    /// same bytes the first counts. All of them together are proved as each one is: `None` where they do not help.
+    pub fn fix_all(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        kind: Option<(&str, &str)>,
+    ) -> Option<PlacedFix> {
+        let all = 0..document.len();
+        self.with_request(document, path, settings, overrides, all, &|request| {
+            let mut found = fixes(request);
+            found.retain(|fix| {
+                let meant = kind.is_none_or(|(rule, begins)| {
+                    fix.rule == rule && first_word(&fix.title) == begins
+                });
+                fix.complete && meant && !off(settings, fix.rule)
+            });
+            // Of alternatives the one that gains most, the first among equals.
+            found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+            let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+            let mut rules = Vec::new();
+            for fix in found {
+                let apart = fix.edits.iter().all(|(range, _)| {
+                    edits
+                        .iter()
+                        .all(|(other, _)| range.end < other.start || other.end < range.start)
+                });
+                if apart {
+                    rules.push(fix.rule);
+                    edits.extend(fix.edits);
+                }
+            }
+            edits.sort_by_key(|(range, _)| range.start);
+            let rule = *rules.first()?;
+            warplens_fixes::proved(request, &edits, &rules).then(|| PlacedFix {
+                title: format!("{} in this file", rules.len()),
+                rule,
+                edits,
+                preferred: false,
+            })
+        })
+    }
+
+    /// Asks for actions with what they need.
+    fn with_request<T>(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        range: Range<usize>,
+        ask: &dyn Fn(&Request) -> T,
+    ) -> T
+    where
+        T: Default,
+    {
+        let never = Cancel::default();
+        // No compiler has seen the edited copy: both sides of the comparison are estimated.
+        let overrides = &Overrides {
+            estimated_only: true,
+            ..overrides.clone()
+        };
+        let analysis = self.analyze(document, path, settings, overrides, &never);
+        let Some(analysis) = analysis else {
+            return T::default();
+        };
+        let reanalyze = |copy: &Document, names: &[String]| {
+            let wanted = |name: &str| names.iter().any(|one| one == name);
+            let analysis = self.analyze_some(copy, path, settings, overrides, &never, &wanted)?;
+            Some(Box::new(analysis) as Box<dyn Analysis>)
+        };
+        ask(&Request {
+            document,
+            analysis: &analysis,
+            range: &range,
+            reanalyze: &reanalyze,
+        })
+    }
+}
+
+/// The word that says what an action does.
+pub fn first_word(title: &str) -> &str {
+    title.split(' ').next().unwrap_or(title)
 }
 
 fn off(settings: &Settings, rule: &str) -> bool {
@@ -89,6 +156,7 @@ impl Analysis for FileAnalysis {
                 facts: &placed.analysis.facts,
                 findings: &placed.analysis.findings,
                 launched_at: placed.launched_at.as_ref(),
+                blocks: &placed.blocks,
                 places: &placed.places,
                 cycles: placed.analysis.estimate().cycles,
                 occupancy: placed.analysis.occupancy.fraction,

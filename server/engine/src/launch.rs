@@ -29,6 +29,8 @@ pub(crate) struct Given {
     probabilities: Vec<(u32, u32)>,
     /// Where the launch stands in the file.
     pub(crate) place: Option<Range<usize>>,
+    /// The same statement launches it with other blocks too.
+    pub(crate) block_varies: bool,
 }
 
 impl Hash for Given {
@@ -43,6 +45,7 @@ impl Hash for Given {
         )
             .hash(state);
         (self.dynamic_shared, &self.arguments, &self.probabilities).hash(state);
+        self.block_varies.hash(state);
     }
 }
 
@@ -183,6 +186,7 @@ impl Given {
             arguments,
             probabilities,
             place,
+            block_varies: false,
         }
     }
 

@@ -33,6 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use fixes::first_word;
 use rustc_hash::FxHashMap;
 use warplens_analysis::facts::{CalleeLine, KernelFacts, Places, Site, Span};
 use warplens_hardware::{Occupancy, Profile};
@@ -184,6 +185,8 @@ pub struct PlacedKernel {
     pub variant: usize,
     /// The launches, each in a few words.
     pub variants: Vec<String>,
+    /// The blocks of the launches that were seen; `None` where one is not known.
+    pub blocks: Vec<Option<[u64; 3]>>,
     /// What a compiler said of it last, for the GPU's architecture.
     pub compiler: Option<Spoken>,
     /// Bytes of the launch or the directive that it was analysed under, where that stands in this file.

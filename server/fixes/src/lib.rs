@@ -9,17 +9,23 @@ mod aos_to_soa;
 mod arithmetic;
 mod atomic_in_loop;
 mod fused;
+mod guarded;
 mod hot_address;
 mod inverse_root;
+mod launch_bounds;
 mod pad_shared;
 mod proof;
 mod redundant_barrier;
+mod round_block;
 mod shift_division;
 mod simpler_power;
 mod sine_and_cosine;
 mod source;
 mod suffix_literal;
+mod swizzle_shared;
 mod types;
+mod unpad_shared;
+mod unroll_local;
 mod wide_fence;
 mod wording;
 
@@ -29,6 +35,8 @@ use std::ops::Range;
 use warplens_analysis::facts::{KernelFacts, Places, Site};
 use warplens_rules::Finding;
 use warplens_syntax::Document;
+
+pub use proof::proved;
 
 /// One kernel of an analysed text.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +51,8 @@ pub struct Kernel<'a> {
     pub findings: &'a [Finding],
     /// Bytes of its launch or of the directive that gives it, where that stands in the file.
     pub launched_at: Option<&'a Range<usize>>,
+    /// The blocks of every launch of it that was seen; `None` where one is not known.
+    pub blocks: &'a [Option<[u64; 3]>],
     /// Where the sites of the facts stand, counted from that byte.
     pub places: &'a Places,
     /// Predicted cycles, where there is a prediction.
@@ -120,17 +130,22 @@ pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     found.extend(fused::fixes(request));
     found.extend(hot_address::fixes(request));
     found.extend(inverse_root::fixes(request));
+    found.extend(launch_bounds::fixes(request));
     found.extend(redundant_barrier::fixes(request));
+    found.extend(round_block::fixes(request));
     found.extend(shift_division::fixes(request));
     found.extend(simpler_power::fixes(request));
     found.extend(sine_and_cosine::fixes(request));
     found.extend(suffix_literal::fixes(request));
+    found.extend(swizzle_shared::fixes(request));
+    found.extend(unpad_shared::fixes(request));
+    found.extend(unroll_local::fixes(request));
     found.extend(wide_fence::fixes(request));
     found
 }
 
 /// An edit as it is collected; [`in_order`] makes a list of them fit to apply.
-type Edit = (Range<usize>, String);
+pub type Edit = (Range<usize>, String);
 
 /// Sorted; `None` where two overlap.
 fn in_order(mut edits: Vec<Edit>) -> Option<Vec<Edit>> {

@@ -42,7 +42,7 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 
 /// The access whose conflict is to go: the one that the range touches, or the worst where the range touches
 /// the declaration.
-fn target(request: &Request<'_>, kernel: &Kernel, array: usize) -> Option<usize> {
+pub(crate) fn target(request: &Request<'_>, kernel: &Kernel, array: usize) -> Option<usize> {
     let conflicts = || {
         let accesses = kernel.facts.accesses.iter().enumerate();
         accesses.filter(move |(_, access)| conflicting(access, array))
@@ -62,7 +62,7 @@ fn target(request: &Request<'_>, kernel: &Kernel, array: usize) -> Option<usize>
     Some(index)
 }
 
-fn conflicting(access: &Access, array: usize) -> bool {
+pub(crate) fn conflicting(access: &Access, array: usize) -> bool {
     access.space == Space::Shared
         && access.shared_array == Some(array)
         && access
@@ -135,7 +135,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize, target: usize) -> O
 }
 
 /// Passes of all requests to an array.
-fn total_passes(kernel: &Kernel, array: usize) -> Option<f64> {
+pub(crate) fn total_passes(kernel: &Kernel, array: usize) -> Option<f64> {
     let accesses = kernel
         .facts
         .accesses
@@ -177,19 +177,25 @@ fn proof(
 }
 
 /// What there is to edit.
-struct Plan<'t> {
+pub(crate) struct Plan<'t> {
     parsed: &'t Parsed,
     /// Extent expressions, outermost first.
-    sizes: Vec<Node<'t>>,
+    pub(crate) sizes: Vec<Node<'t>>,
     /// The element type as written.
     element: &'t str,
     /// `sizeof` operands' expressions and how many of the array's dimensions they leave.
-    sizeofs: Vec<(Range<usize>, usize)>,
+    pub(crate) sizeofs: Vec<(Range<usize>, usize)>,
+    /// The array's name wherever it is used.
+    pub(crate) uses: Vec<Node<'t>>,
 }
 
 impl<'t> Plan<'t> {
     /// `None` where not every use of the array is known to stay right.
-    fn new(document: &'t Document, kernel: &Kernel, array: &SharedArray) -> Option<Plan<'t>> {
+    pub(crate) fn new(
+        document: &'t Document,
+        kernel: &Kernel,
+        array: &SharedArray,
+    ) -> Option<Plan<'t>> {
         if array.dynamic
             || array.extents.len() < 2
             || array.extents.iter().any(|(extent, _)| *extent == 0)
@@ -228,8 +234,9 @@ impl<'t> Plan<'t> {
             return None;
         }
         let mut sizeofs = Vec::new();
-        for name in uses(parsed, function, &array.name, name)? {
-            if !kept_right(document, kernel, array, name, &mut sizeofs) {
+        let uses = uses(parsed, function, &array.name, name)?;
+        for name in &uses {
+            if !kept_right(document, kernel, array, *name, &mut sizeofs) {
                 return None;
             }
         }
@@ -238,6 +245,7 @@ impl<'t> Plan<'t> {
             sizes,
             element: text(parsed, ty),
             sizeofs,
+            uses,
         })
     }
 
@@ -276,7 +284,7 @@ impl<'t> Plan<'t> {
 }
 
 /// True for what binds closer than any operator.
-fn simple(node: Node) -> bool {
+pub(crate) fn simple(node: Node) -> bool {
     matches!(
         node.kind(),
         "number_literal" | "identifier" | "parenthesized_expression" | "call_expression"
@@ -325,6 +333,31 @@ fn literal(written: &str, padding: u64) -> Option<String> {
     ))
 }
 
+/// The subscripts behind an array's name, at most so many, outermost first, and the expression that they make.
+pub(crate) fn subscript(name: Node<'_>, most: usize) -> Option<(Node<'_>, Vec<Node<'_>>)> {
+    let mut at = name;
+    let mut indices = Vec::new();
+    while indices.len() < most
+        && let Some(parent) = at.parent()
+        && parent.kind() == "subscript_expression"
+        && parent.child_by_field_name("argument") == Some(at)
+    {
+        let index = parent
+            .child_by_field_name("indices")
+            .or_else(|| parent.child_by_field_name("index"))?;
+        let index = if index.kind() == "subscript_argument_list" {
+            let list = children(index);
+            let [one] = list[..] else { return None };
+            one
+        } else {
+            index
+        };
+        indices.push(index);
+        at = parent;
+    }
+    Some((at, indices))
+}
+
 /// Whether one use of the array means the same once rows are longer. A `sizeof` that would grow is noted.
 fn kept_right(
     document: &Document,
@@ -334,27 +367,9 @@ fn kept_right(
     sizeofs: &mut Vec<(Range<usize>, usize)>,
 ) -> bool {
     let parsed = document.parsed();
-    let mut at = name;
-    let mut indices = Vec::new();
-    while indices.len() < array.extents.len()
-        && let Some(parent) = at.parent()
-        && parent.kind() == "subscript_expression"
-        && parent.child_by_field_name("argument") == Some(at)
-    {
-        let index = parent
-            .child_by_field_name("indices")
-            .or_else(|| parent.child_by_field_name("index"));
-        let Some(index) = index else { return false };
-        let index = if index.kind() == "subscript_argument_list" {
-            let list = children(index);
-            let [one] = list[..] else { return false };
-            one
-        } else {
-            index
-        };
-        indices.push(index);
-        at = parent;
-    }
+    let Some((at, indices)) = subscript(name, array.extents.len()) else {
+        return false;
+    };
     let mut outer = at.parent();
     let mut operand = at;
     while let Some(parent) = outer

@@ -72,6 +72,36 @@ pub(crate) fn prove(request: &Request<'_>, kernel: &Kernel<'_>, edits: &[Edit]) 
     })
 }
 
+/// True where a text with many actions' edits made is understood as well as before, no kernel of it is predicted slower, and
+/// fewer findings of these rules are left. Kernels are compared in their order.
+pub fn proved(request: &Request<'_>, edits: &[Edit], rules: &[&str]) -> bool {
+    let before = request.analysis.kernels();
+    let mut names: Vec<String> = before.iter().map(|one| one.facts.name.clone()).collect();
+    names.dedup();
+    let copy = edited(request.document, edits);
+    let Some(analysis) = (request.reanalyze)(&copy, &names) else {
+        return false;
+    };
+    let after = analysis.kernels();
+    let findings = |kernels: &[Kernel<'_>]| {
+        let all = kernels.iter().flat_map(|one| one.findings);
+        all.filter(|finding| rules.contains(&finding.rule)).count()
+    };
+    let no_worse = before.iter().zip(&after).all(|(old, new)| {
+        let understood = new.facts.not_understood.len() <= old.facts.not_understood.len();
+        let slower = match (old.cost(), new.cost()) {
+            (Some(old), Some(new)) => new > old * SLOWER,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        old.facts.name == new.facts.name
+            && understood
+            && !slower
+            && (new.launchable || !old.launchable)
+    });
+    before.len() == after.len() && no_worse && findings(&after) < findings(&before)
+}
+
 impl Proof {
     /// The kernel as edited.
     pub(crate) fn after(&self) -> Kernel<'_> {

@@ -35,5 +35,8 @@ pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
 pub use places::Places;
 pub use types::{AddressSpace, Bound, Callable, Callee, Class, Field, Struct, Type};
 pub use unit::{Constant, Definition, Unit, text_hash};
+/// The language that a kernel is written in.
+pub use warplens_syntax::Language;
+
 pub use walk::{Part, each_site, expressions, parts};
 pub use warplens_syntax::Language;

@@ -30,6 +30,8 @@ pub struct Peer {
     pub refreshes_diagnostics: bool,
     /// It takes edits that name the version they are for.
     pub versioned_edits: bool,
+    /// It asks for an action's edit when the user has chosen it.
+    pub resolves_edits: bool,
     /// It shows Markdown in hovers.
     pub markdown: bool,
     /// Commands that exist on its side and may stand in a lens (`experimental.commands`).
@@ -74,6 +76,7 @@ impl Peer {
             versioned_edits: workspace
                 .and_then(|all| all.workspace_edit.as_ref()?.document_changes)
                 == Some(true),
+            resolves_edits: resolves_edits(client),
             markdown: hover
                 .and_then(|hover| hover.content_format.as_ref())
                 .is_none_or(|formats| formats.contains(&MarkupKind::Markdown)),
@@ -85,6 +88,19 @@ impl Peer {
     pub fn pushes(&self) -> bool {
         !self.pulls
     }
+}
+
+/// True for a client that keeps an action's data and asks for its edit later.
+fn resolves_edits(client: &ClientCapabilities) -> bool {
+    let action = client
+        .text_document
+        .as_ref()
+        .and_then(|text| text.code_action.as_ref());
+    action.is_some_and(|action| {
+        let later = action.resolve_support.as_ref();
+        action.data_support == Some(true)
+            && later.is_some_and(|later| later.properties.iter().any(|one| one == "edit"))
+    })
 }
 
 /// `experimental.commands`: a list of names, or an object that holds one.

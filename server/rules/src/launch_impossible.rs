@@ -224,7 +224,8 @@ mod tests {
     fn dynamic_shared_memory_may_go_up_to_the_opt_in_limit() {
         let mut kernel = Kernel::new().block([512, 1, 1]);
         kernel.facts.launch.dynamic_shared_bytes = 80_000;
-        assert_eq!(kernel.findings(|_| 1.0), []);
+        let findings = kernel.findings(|_| 1.0);
+        assert!(findings.iter().all(|finding| finding.rule != INFO.id));
         kernel.facts.launch.dynamic_shared_bytes = 200_000;
         let finding = only(&kernel);
         assert_eq!(

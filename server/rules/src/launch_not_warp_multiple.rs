@@ -14,11 +14,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     explain: include_str!("../docs/launch-not-warp-multiple.md"),
 };
 
-pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
-    finding(ctx).into_iter().collect()
-}
-
-fn finding(ctx: &Context<'_>) -> Option<Finding> {
+pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let launch = &ctx.facts.launch;
     let warp = u64::from(ctx.facts.warp_size);
     let threads = launch.threads_per_block();
@@ -28,7 +24,9 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     }
     let warps = threads.div_ceil(warp);
     let idle = warps * warp - threads;
-    let gain = ctx.gain(Removal::IdleLanes);
+    // A block of another width may be better for other reasons too: idle lanes cost no more than their share.
+    let share = (warps * warp) as f64 / threads.max(1) as f64;
+    let gain = ctx.gain(Removal::IdleLanes).min(share);
     let full = match warps {
         1 => "the only warp of every block".to_owned(),
         n => format!("the last of every block's {n} warps"),

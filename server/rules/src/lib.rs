@@ -24,15 +24,30 @@ mod div_early_exit_before_barrier;
 mod div_loop_trip;
 mod div_tid_branch;
 mod exchange;
+mod launch;
 mod launch_impossible;
 mod launch_not_warp_multiple;
+mod launch_one_fat_block;
+mod launch_small_grid;
+mod launch_tail;
+mod launch_tiny_block;
+mod local_dynamic_array;
+mod local_large_frame;
 mod loop_unsigned_counter;
 mod mem_aos;
 mod mem_column_walk;
 mod mem_strided;
 mod mem_uncoalesced;
+mod occ_bounds_spill;
 mod occ_limiter;
+mod occ_no_launch_bounds;
+mod reg_pressure;
+mod reg_spill;
 mod smem_bank_conflict;
+mod smem_over_budget;
+mod smem_over_pad;
+mod smem_unused_tile;
+mod subscripts;
 mod sync_redundant_barrier;
 mod sync_wide_fence;
 mod wording;
@@ -42,7 +57,7 @@ mod testing;
 
 use std::fmt;
 
-use warplens_analysis::facts::{KernelFacts, Site};
+use warplens_analysis::facts::{KernelFacts, Node, Site};
 use warplens_compile::Compiled;
 use warplens_hardware::{Occupancy, Profile};
 use warplens_ir::Kernel;
@@ -143,6 +158,10 @@ pub struct Context<'a> {
     pub occupancy: &'a Occupancy,
     /// True where the registers are the compiler's or the user's word, false where they are estimated.
     pub registers_known: bool,
+    /// True where one statement launches the kernel with several blocks, of which this is one: a program that tries them.
+    pub block_varies: bool,
+    /// Predicted cycles of the whole launch; `None` where there is no prediction.
+    pub cycles: &'a dyn Fn() -> Option<f64>,
     /// Predicted whole-kernel speedup of removing one cause: 1.0 is none. Whatever is not a finite number
     /// above 1 counts as none.
     pub gain: &'a dyn Fn(Removal) -> f64,
@@ -175,6 +194,26 @@ impl Context<'_> {
     /// The predicted gain of a change to the facts, likewise.
     fn trial(&self, mut change: impl FnMut(&mut KernelFacts)) -> f64 {
         believed((self.trial)(&mut change))
+    }
+}
+
+/// Takes accesses out of the work of a warp.
+fn drop_accesses(flow: &mut Vec<Node>, accesses: &[usize]) {
+    flow.retain(|node| !matches!(node, Node::Access { access, .. } if accesses.contains(access)));
+    for node in flow {
+        match node {
+            Node::Loop { body, .. } => drop_accesses(body, accesses),
+            Node::Branch {
+                then, otherwise, ..
+            } => {
+                drop_accesses(then, accesses);
+                drop_accesses(otherwise, accesses);
+            }
+            Node::Compute { uses, .. } | Node::Access { uses, .. } => {
+                uses.retain(|used| !accesses.contains(used));
+            }
+            Node::Barrier { .. } => {}
+        }
     }
 }
 
@@ -228,16 +267,27 @@ const COSTS: &[Check] = &[
     atomics::check,
     div_loop_trip::check,
     div_tid_branch::check,
+    launch::check,
     launch_not_warp_multiple::check,
+    local_dynamic_array::check,
     loop_unsigned_counter::check,
     occ_limiter::check,
+    occ_no_launch_bounds::check,
+    reg_pressure::check,
     smem_bank_conflict::check,
+    smem_over_budget::check,
+    smem_over_pad::check,
+    smem_unused_tile::check,
     sync_redundant_barrier::check,
     sync_wide_fence::check,
 ];
 
 /// Rules about what is right or wrong under any launch.
-const ALWAYS: &[Check] = &[div_early_exit_before_barrier::check];
+const ALWAYS: &[Check] = &[
+    div_early_exit_before_barrier::check,
+    occ_bounds_spill::check,
+    reg_spill::check,
+];
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use warplens_analysis::facts::{
     Access, Alias, Assumption, Branch, BranchKind, Certainty, Dependence, KernelFacts, Launch, Op,
-    Pattern, SharedArray, Site, Source, Space, Span, Stride, StructField, Uniformity,
+    Operation, Operator, Pattern, SharedArray, Site, Source, Space, Span, Stride, StructField,
+    Uniformity,
 };
 use warplens_compile::Compiled;
 use warplens_hardware::{Profile, Profiles, occupancy};
@@ -16,6 +17,12 @@ pub(crate) struct Kernel {
     pub facts: KernelFacts,
     pub registers_known: bool,
     pub compiled: Compiled,
+    /// One statement launches it with several blocks.
+    pub block_varies: bool,
+    /// Predicted cycles.
+    pub cycles: Option<f64>,
+    /// What any change of the facts gains.
+    pub trial: f64,
 }
 
 fn a100() -> Arc<Profile> {
@@ -58,6 +65,9 @@ impl Kernel {
             facts,
             registers_known: false,
             compiled: Compiled::default(),
+            block_varies: false,
+            cycles: Some(1e6),
+            trial: 1.0,
         }
     }
 
@@ -73,6 +83,11 @@ impl Kernel {
 
     pub(crate) fn branch(mut self, branch: Branch) -> Self {
         self.facts.branches.push(branch);
+        self
+    }
+
+    pub(crate) fn operation(mut self, operation: Operation) -> Self {
+        self.facts.operations.push(operation);
         self
     }
 
@@ -121,8 +136,10 @@ impl Kernel {
             profile: &profile,
             occupancy: &occupancy,
             registers_known: self.registers_known,
+            block_varies: self.block_varies,
             gain: &gain,
-            trial: &|_| 1.0,
+            cycles: &|| self.cycles,
+            trial: &|_| self.trial,
         })
     }
 }
@@ -272,6 +289,16 @@ pub(crate) fn bank_conflict(line: u32) -> Access {
         alias: Alias::Unknown,
         first_use: None,
         ..strided(line, 32)
+    }
+}
+
+/// `__syncthreads()`.
+pub(crate) fn barrier(line: u32) -> Operation {
+    Operation {
+        operator: Operator::Barrier,
+        line,
+        threads: 1_048_576.0,
+        warps: 32_768.0,
     }
 }
 

@@ -8,12 +8,16 @@ use tower_lsp_server::ls_types::{
     CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams,
     CodeActionResponse, Diagnostic, NumberOrString,
 };
-use warplens_engine::{PlacedFinding, Severity};
+use warplens_engine::{PlacedFinding, PlacedFix, Severity, first_word};
 
 use crate::convert;
 use crate::documents::Analysed;
 use crate::peer::Peer;
+use crate::requests::code_action_resolve::{Everywhere, edit};
 use crate::session::Session;
+
+/// Everything that is offered in a file, at once.
+pub const FIX_ALL: &str = "source.fixAll.warplens";
 
 /// Fixes, each proved by the engine on a copy, and for each finding one to silence it.
 pub async fn handle(
@@ -23,8 +27,12 @@ pub async fn handle(
     let Some(snapshot) = session.snapshot(&params.text_document.uri) else {
         return Ok(None);
     };
-    let (quick, rewrite) = wanted(&params.context);
-    if !quick && !rewrite {
+    let Wanted {
+        quick,
+        rewrite,
+        all,
+    } = wanted(&params.context);
+    if !quick && !rewrite && !all {
         return Ok(Some(Vec::new()));
     }
     let bytes = session
@@ -44,22 +52,34 @@ pub async fn handle(
             } else {
                 CodeActionKind::REFACTOR_REWRITE
             };
-            let fixes = asker.engine().fixes(
-                &analysed.document,
-                &analysed.path,
-                &analysed.effective.settings,
-                &analysed.effective.overrides,
-                bytes.clone(),
-            );
-            let fixes = fixes.into_iter().map(|fix| CodeAction {
-                title: fix.title,
-                kind: Some(kind.clone()),
-                diagnostics: about(diagnostics, fix.rule),
-                edit: Some(convert::workspace_edit(&analysed, &fix.edits, peer)),
-                is_preferred: fix.preferred.then_some(true),
-                ..CodeAction::default()
-            });
-            let mut actions: Vec<CodeAction> = fixes.collect();
+            let fixes = if quick || rewrite {
+                asker.engine().fixes(
+                    &analysed.document,
+                    &analysed.path,
+                    &analysed.effective.settings,
+                    &analysed.effective.overrides,
+                    bytes.clone(),
+                )
+            } else {
+                Vec::new()
+            };
+            let mut actions: Vec<CodeAction> = Vec::new();
+            for fix in &fixes {
+                actions.push(CodeAction {
+                    title: fix.title.clone(),
+                    kind: Some(kind.clone()),
+                    diagnostics: about(diagnostics, fix.rule),
+                    edit: Some(convert::workspace_edit(&analysed, &fix.edits, peer)),
+                    is_preferred: fix.preferred.then_some(true),
+                    ..CodeAction::default()
+                });
+            }
+            actions.extend(everywhere(&asker, &analysed, &fixes, &kind, diagnostics));
+            if all {
+                let title = "Make every fix of warplens in this file".to_owned();
+                let kind = CodeActionKind::new(FIX_ALL);
+                actions.extend(in_the_file(&asker, &analysed, title, kind, None));
+            }
             if quick {
                 actions.extend(silencing(&analysed, &bytes, diagnostics, peer));
             }
@@ -72,10 +92,77 @@ pub async fn handle(
     Ok(Some(actions))
 }
 
-/// Which kinds are asked for: quick fixes, rewrites. A fix is offered as the one that is wanted.
-fn wanted(context: &CodeActionContext) -> (bool, bool) {
+/// For each kind of fix that is offered here and whose rule has findings elsewhere in the file: the same everywhere.
+fn everywhere(
+    session: &Arc<Session>,
+    analysed: &Analysed,
+    fixes: &[PlacedFix],
+    kind: &CodeActionKind,
+    diagnostics: &[Diagnostic],
+) -> Vec<CodeAction> {
+    let mut actions: Vec<CodeAction> = Vec::new();
+    for fix in fixes {
+        let findings = analysed.file.findings.iter();
+        if findings.filter(|one| one.rule == fix.rule).count() < 2 {
+            continue;
+        }
+        let word = first_word(&fix.title);
+        let title = format!("{word} everywhere in this file ({})", fix.rule);
+        if actions.iter().any(|known| known.title == title) {
+            continue;
+        }
+        let of = Some((fix.rule.to_owned(), word.to_owned()));
+        let action = in_the_file(session, analysed, title, kind.clone(), of);
+        actions.extend(action.map(|action| CodeAction {
+            diagnostics: about(diagnostics, fix.rule),
+            ..action
+        }));
+    }
+    actions
+}
+
+/// An action on the whole file. Its edit comes with it only where the client does not ask for it later.
+fn in_the_file(
+    session: &Arc<Session>,
+    analysed: &Analysed,
+    title: String,
+    kind: CodeActionKind,
+    of: Option<(String, String)>,
+) -> Option<CodeAction> {
+    let everywhere = Everywhere {
+        uri: analysed.uri.clone(),
+        version: analysed.version,
+        kind: of,
+    };
+    let (edit, data) = if session.peer().resolves_edits {
+        (None, Some(serde_json::to_value(&everywhere).ok()?))
+    } else {
+        (Some(edit(session, analysed, &everywhere)?), None)
+    };
+    Some(CodeAction {
+        title,
+        kind: Some(kind),
+        edit,
+        data,
+        ..CodeAction::default()
+    })
+}
+
+/// Which kinds are asked for. A fix is offered as the one that is wanted.
+struct Wanted {
+    quick: bool,
+    rewrite: bool,
+    /// Everything at once: only where that alone is asked for by name, as editors do when they save.
+    all: bool,
+}
+
+fn wanted(context: &CodeActionContext) -> Wanted {
     let Some(only) = context.only.as_ref().filter(|only| !only.is_empty()) else {
-        return (true, false);
+        return Wanted {
+            quick: true,
+            rewrite: false,
+            all: false,
+        };
     };
     let asks = |kind: &str| {
         only.iter().any(|asked| {
@@ -85,7 +172,11 @@ fn wanted(context: &CodeActionContext) -> (bool, bool) {
             })
         })
     };
-    (asks("quickfix"), asks("refactor.rewrite"))
+    Wanted {
+        quick: asks("quickfix"),
+        rewrite: asks("refactor.rewrite"),
+        all: asks(FIX_ALL),
+    }
 }
 
 /// The client's diagnostics that are about this rule.

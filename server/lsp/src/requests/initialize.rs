@@ -14,6 +14,7 @@ use tower_lsp_server::ls_types::{
 
 use crate::commands;
 use crate::peer::Peer;
+use crate::requests::code_action::FIX_ALL;
 use crate::session::Session;
 
 pub fn handle(session: &Arc<Session>, params: &InitializeParams) -> InitializeResult {
@@ -92,8 +93,9 @@ fn capabilities(peer: &Peer) -> ServerCapabilities {
             code_action_kinds: Some(vec![
                 CodeActionKind::QUICKFIX,
                 CodeActionKind::REFACTOR_REWRITE,
+                CodeActionKind::new(FIX_ALL),
             ]),
-            resolve_provider: Some(false),
+            resolve_provider: Some(true),
             ..CodeActionOptions::default()
         })),
         execute_command_provider: Some(ExecuteCommandOptions {

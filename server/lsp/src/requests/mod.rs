@@ -2,6 +2,7 @@
 //! done on the pool.
 
 pub mod code_action;
+pub mod code_action_resolve;
 pub mod code_lens;
 pub mod diagnostic;
 pub mod execute_command;

@@ -556,3 +556,110 @@ async fn every_command_that_is_announced_is_there() {
     }
     client.finish().await;
 }
+
+/// Two kernels with the same conflict.
+fn two_tiles() -> String {
+    format!("{TILE}\n{}", TILE.replace("transpose", "transpose_back"))
+}
+
+fn titled<'a>(actions: &'a [Value], title: &str) -> &'a Value {
+    actions
+        .iter()
+        .find(|action| action["title"] == title)
+        .unwrap_or_else(|| panic!("no `{title}` in {actions:#?}"))
+}
+
+/// The text after an edit of several places in one document.
+fn applied(edit: &Value) -> Value {
+    let edits = match &edit["documentChanges"] {
+        Value::Null => &edit["changes"][URI],
+        changes => {
+            assert_eq!(
+                changes.as_array().map(Vec::len),
+                Some(1),
+                "one step to undo"
+            );
+            &changes[0]["edits"]
+        }
+    };
+    let edits = edits.as_array().expect("edits").iter().rev();
+    edits
+        .map(|edit| json!({"range": edit["range"], "text": edit["newText"]}))
+        .collect()
+}
+
+#[tokio::test]
+async fn one_kind_of_fix_is_made_everywhere_in_one_step() {
+    let (mut client, found) = open(json!({}), &two_tiles()).await;
+    let conflicts = |codes: &[&str]| {
+        codes
+            .iter()
+            .filter(|code| **code == "smem/bank-conflict")
+            .count()
+    };
+    assert_eq!(conflicts(&codes(&found)), 2);
+    let offered = actions(&mut client, 11, &found, Value::Null).await;
+    let everywhere = titled(&offered, "Pad everywhere in this file (smem/bank-conflict)");
+    assert_eq!(everywhere["kind"], "quickfix");
+    assert_eq!(everywhere["isPreferred"], Value::Null);
+    client.change(URI, 2, applied(&everywhere["edit"])).await;
+    let after = client.published(URI, 2).await;
+    assert_eq!(conflicts(&codes(&after)), 0, "{after:?}");
+    // One place: nothing to make everywhere.
+    client.finish().await;
+    let (mut client, found) = open(json!({}), TILE).await;
+    let offered = actions(&mut client, 11, &found, Value::Null).await;
+    assert!(
+        offered.iter().all(|action| !action["title"]
+            .as_str()
+            .expect("a title")
+            .contains("everywhere")),
+        "{offered:#?}"
+    );
+    let preferred = offered
+        .iter()
+        .filter(|action| action["isPreferred"] == true);
+    assert_eq!(preferred.count(), 1, "{offered:#?}");
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn what_takes_long_is_made_when_it_is_chosen() {
+    let resolves = json!({
+        "textDocument": {"codeAction": {"dataSupport": true, "resolveSupport": {"properties": ["edit"]}}},
+        "workspace": {"workspaceEdit": {"documentChanges": true}},
+    });
+    let (mut client, found) = open(resolves, &two_tiles()).await;
+    let offered = actions(&mut client, 11, &found, Value::Null).await;
+    let everywhere = titled(&offered, "Pad everywhere in this file (smem/bank-conflict)").clone();
+    assert_eq!(everywhere["edit"], Value::Null);
+    let resolved = client.ask("codeAction/resolve", everywhere.clone()).await;
+    assert_eq!(resolved["title"], everywhere["title"]);
+    let change = &resolved["edit"]["documentChanges"][0];
+    assert_eq!(change["textDocument"], json!({"uri": URI, "version": 1}));
+    assert_eq!(change["edits"].as_array().map(Vec::len), Some(2));
+    client.change(URI, 2, applied(&resolved["edit"])).await;
+    let after = client.published(URI, 2).await;
+    assert!(!codes(&after).contains(&"smem/bank-conflict"), "{after:?}");
+    // The text has moved on: what was offered for the old one is not made of the new one.
+    let error = client.ask_wrongly("codeAction/resolve", everywhere).await;
+    assert_eq!(error["code"], -32801, "{error}");
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn everything_is_fixed_where_an_editor_asks_for_that() {
+    let (mut client, found) = open(json!({}), &two_tiles()).await;
+    for only in ["source", "source.fixAll", "source.fixAll.warplens"] {
+        let offered = actions(&mut client, 0, &found, json!([only])).await;
+        assert_eq!(offered.len(), 1, "{offered:#?}");
+        assert_eq!(offered[0]["kind"], "source.fixAll.warplens");
+    }
+    let offered = actions(&mut client, 0, &found, json!(["source.fixAll"])).await;
+    client.change(URI, 2, applied(&offered[0]["edit"])).await;
+    let after = client.published(URI, 2).await;
+    assert!(!codes(&after).contains(&"smem/bank-conflict"), "{after:?}");
+    let offered = actions(&mut client, 0, &after, json!(["source.fixAll"])).await;
+    assert_eq!(offered, Vec::<Value>::new(), "nothing is left to fix");
+    client.finish().await;
+}

@@ -22,7 +22,7 @@ async fn initialize_says_what_is_served() {
     assert!(capabilities["codeLensProvider"].is_object());
     assert_eq!(
         capabilities["codeActionProvider"]["codeActionKinds"],
-        json!(["quickfix", "refactor.rewrite"])
+        json!(["quickfix", "refactor.rewrite", "source.fixAll.warplens"])
     );
     assert_eq!(
         capabilities["executeCommandProvider"]["commands"],

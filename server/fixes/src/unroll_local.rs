@@ -1,0 +1,125 @@
+//! Asks for the loop to be unrolled whose counter subscripts a thread's own array: with every subscript known the array
+//! is registers.
+
+use warplens_analysis::facts::Space;
+use warplens_syntax::{Node, Parsed};
+
+use crate::proof::{asked, prove};
+use crate::source::{descendants, has_word, kernel_node, text};
+use crate::wording::{gain, occupancy};
+use crate::{Edit, Fix, Kernel, Request, in_order, touch};
+
+const RULE: &str = "local/dynamic-array";
+
+/// Loops asked to be unrolled for one array.
+const MOST_LOOPS: usize = 8;
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    let mut found: Vec<Fix> = Vec::new();
+    for kernel in request.analysis.kernels() {
+        if !touch(request.range, &(kernel.start..kernel.end)) {
+            continue;
+        }
+        for (_, place) in asked(request, &kernel, RULE) {
+            let fix = fix(request, &kernel, place.start);
+            found.extend(fix.filter(|fix| found.iter().all(|known| known.edits != fix.edits)));
+        }
+    }
+    found
+}
+
+fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
+    let parsed = request.document.parsed();
+    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let array = kernel
+        .facts
+        .accesses
+        .iter()
+        .find(|access| access.space == Space::Local && kernel.place(access.site).start == at)
+        .map(|access| access.array.clone())?;
+    let mut loops: Vec<Node> = Vec::new();
+    for node in descendants(function) {
+        let root = subscripted(node);
+        let Some((root, index)) = root else { continue };
+        if text(parsed, root) != array {
+            continue;
+        }
+        let written = text(parsed, index);
+        let mut outer = node.parent();
+        while let Some(around) = outer {
+            if around.kind() == "for_statement"
+                && counter(parsed, around).is_some_and(|name| has_word(written, name))
+                && !loops.contains(&around)
+            {
+                loops.push(around);
+            }
+            outer = around.parent().filter(|_| around != function);
+        }
+    }
+    if loops.is_empty() || loops.len() > MOST_LOOPS {
+        return None;
+    }
+    let edits: Option<Vec<Edit>> = loops.iter().map(|one| pragma(parsed, *one)).collect();
+    let edits = in_order(edits?)?;
+    let proof = prove(request, kernel, &edits)?;
+    let after = proof.after();
+    let speedup = proof.speedup(kernel)?;
+    let bytes = kernel.facts.local_bytes_per_thread;
+    if bytes == 0 || after.facts.local_bytes_per_thread != 0 {
+        return None;
+    }
+    Some(Fix {
+        title: format!(
+            "Unroll what subscripts `{array}`: {bytes} bytes of local memory a thread -> 0{}, {}",
+            occupancy(kernel.occupancy, after.occupancy),
+            gain(speedup)
+        ),
+        rule: RULE,
+        edits,
+        gain: speedup,
+        complete: true,
+    })
+}
+
+/// The name under a chain of subscripts, and the innermost subscript's index of this node.
+fn subscripted(node: Node) -> Option<(Node, Node)> {
+    if node.kind() != "subscript_expression" {
+        return None;
+    }
+    let index = node
+        .child_by_field_name("indices")
+        .or_else(|| node.child_by_field_name("index"))?;
+    let mut root = node.child_by_field_name("argument")?;
+    while root.kind() == "subscript_expression" {
+        root = root.child_by_field_name("argument")?;
+    }
+    Some((root, index))
+}
+
+/// The name of a loop's counter: what its initialiser declares.
+fn counter<'t>(parsed: &'t Parsed, of: Node) -> Option<&'t str> {
+    let initialiser = of.child_by_field_name("initializer")?;
+    let declarator = initialiser.child_by_field_name("declarator")?;
+    let name = declarator.child_by_field_name("declarator")?;
+    (name.kind() == "identifier").then(|| text(parsed, name))
+}
+
+/// A line above the loop, indented alike. `None` where the loop does not begin its line, or one is there already.
+fn pragma(parsed: &Parsed, of: Node) -> Option<Edit> {
+    let before = parsed.text.get(..of.start_byte())?;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let indent = &before[start..];
+    let above = before[..start].trim_end();
+    let above = &above[above.rfind('\n').map_or(0, |at| at + 1)..];
+    let free = indent.chars().all(char::is_whitespace)
+        && !above.contains("pragma")
+        && !above.ends_with('\\');
+    // Where the loop is the body of another statement, the line belongs to the loop all the same.
+    let end = if before[..start].ends_with("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let at = start..start;
+    free.then(|| (at, format!("{indent}#pragma unroll{end}")))
+}
