@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use warplens_engine::settings::Settings;
+use warplens_engine::settings::{RuleLevel, Settings};
 use warplens_engine::{Cancel, Engine, FileAnalysis, LaunchValues, Overrides, Severity};
 use warplens_hardware::Profiles;
 use warplens_syntax::{Document, Language};
@@ -163,11 +163,19 @@ fn expectations(source: &str) -> Vec<Mark> {
     marks
 }
 
-fn analyze(engine: &Engine, path: &Path, source: &str, options: &Options) -> FileAnalysis {
+/// Analysed with one rule asked for by its id, for it may be one that is tried out.
+fn analyze(
+    engine: &Engine,
+    path: &Path,
+    source: &str,
+    options: &Options,
+    rule: &str,
+) -> FileAnalysis {
     let language = Language::from_path(path).expect("a language of ours");
     let document = Document::new(source, language);
     let settings = Settings {
         gpu: options.gpu.clone(),
+        rules: [(rule.to_owned(), RuleLevel::Warning)].into(),
         ..Settings::default()
     };
     let overrides = Overrides {
@@ -324,7 +332,7 @@ fn fixtures_have_the_findings_they_say() {
             .and_then(|file| file.to_str())
             .unwrap_or_default();
         let options = options(&source);
-        let analysis = analyze(&engine, path, &source, &options);
+        let analysis = analyze(&engine, path, &source, &options, &rule);
         let found = found(&analysis, &source);
         if bless {
             fs::write(path, blessed(&source, &found)).expect("a writable fixture");
@@ -417,13 +425,13 @@ fn examples_of_the_pages_are_true() {
         assert_eq!(blocks.len(), 2, "{}: a bad example and a good one", rule.id);
         let path = Path::new("example.cu");
         let bad = found(
-            &analyze(&engine, path, &blocks[0], &Options::default()),
+            &analyze(&engine, path, &blocks[0], &Options::default(), rule.id),
             &blocks[0],
         );
         if !bad.iter().any(|mark| mark.rule == rule.id) {
             let _ = writeln!(report, "{}: the bad example has no such finding", rule.id);
         }
-        let analysis = analyze(&engine, path, &blocks[1], &Options::default());
+        let analysis = analyze(&engine, path, &blocks[1], &Options::default(), rule.id);
         for reason in not_understood(&analysis) {
             let _ = writeln!(report, "{}: the good example: {reason}", rule.id);
         }
@@ -448,7 +456,7 @@ fn performance_findings_are_never_errors() {
     let mut errors = 0;
     for path in &paths {
         let source = fs::read_to_string(path).expect("a readable fixture");
-        for finding in analyze(&engine, path, &source, &options(&source)).findings {
+        for finding in analyze(&engine, path, &source, &options(&source), "").findings {
             let may =
                 ["div/early-exit-before-barrier", "launch/impossible"].contains(&finding.rule);
             assert!(

@@ -6,9 +6,13 @@
 
 mod aos_host;
 mod aos_to_soa;
+mod hoist_load;
+mod launches;
 mod pad_shared;
 mod proof;
+mod restrict;
 mod source;
+mod swap_axes;
 mod wording;
 
 use std::fmt;
@@ -104,6 +108,9 @@ pub struct Fix {
 pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let mut found = pad_shared::fixes(request);
     found.extend(aos_to_soa::fixes(request));
+    found.extend(hoist_load::fixes(request));
+    found.extend(restrict::fixes(request));
+    found.extend(swap_axes::fixes(request));
     found
 }
 

@@ -73,6 +73,7 @@ const INPUT_UNREADABLE: RuleInfo = RuleInfo {
 static CATALOGUE: &[RuleInfo] = &[
     CONFIG_INVALID,
     CONFIG_UNUSED_SUPPRESSION,
+    crate::const_divergent_index::INFO,
     crate::div_early_exit_before_barrier::INFO,
     crate::div_tid_branch::INFO,
     INPUT_UNREADABLE,
@@ -80,8 +81,13 @@ static CATALOGUE: &[RuleInfo] = &[
     crate::launch_not_warp_multiple::INFO,
     crate::mem_aos::INFO,
     crate::mem_column_walk::INFO,
+    crate::mem_gather::INFO,
+    crate::mem_loop_invariant_load::INFO,
+    crate::mem_misaligned::INFO,
+    crate::mem_no_restrict::INFO,
     crate::mem_strided::INFO,
     crate::mem_uncoalesced::INFO,
+    crate::mem_warp_same_address::INFO,
     crate::occ_limiter::INFO,
     crate::smem_bank_conflict::INFO,
 ];

@@ -5,15 +5,22 @@
 //! diagnostics' links open ([`catalogue`], [`href`]).
 
 mod access;
+mod alias;
 mod catalogue;
+mod const_divergent_index;
 mod div_early_exit_before_barrier;
 mod div_tid_branch;
 mod launch_impossible;
 mod launch_not_warp_multiple;
 mod mem_aos;
 mod mem_column_walk;
+mod mem_gather;
+mod mem_loop_invariant_load;
+mod mem_misaligned;
+mod mem_no_restrict;
 mod mem_strided;
 mod mem_uncoalesced;
+mod mem_warp_same_address;
 mod occ_limiter;
 mod smem_bank_conflict;
 mod wording;
@@ -24,7 +31,7 @@ mod testing;
 use std::fmt;
 
 use warplens_analysis::facts::{KernelFacts, Site};
-use warplens_compile::Compiled;
+use warplens_compile::{Class, Compiled};
 use warplens_hardware::{Occupancy, Profile};
 use warplens_ir::Kernel;
 use warplens_models::Factor;
@@ -128,6 +135,22 @@ pub struct Context<'a> {
     /// Predicted whole-kernel speedup of what a rule makes of a copy of the facts. Registers, shared memory and
     /// launch there decide the occupancy; a block of another shape is [`Removal::Launch`]'s.
     pub trial: Trial<'a>,
+    /// Compiles a changed copy of the kernel: what it executes then. `None` where it cannot be followed.
+    pub recompiled: Recompile<'a>,
+}
+
+/// Compiles a changed copy of a kernel and predicts it under the same launch.
+pub type Recompile<'a> = &'a dyn Fn(&Kernel) -> Option<Recompiled>;
+
+/// A kernel compiled as it is and with something changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recompiled {
+    /// Loads and stores that a warp executes, on average, by place and class.
+    pub before: Vec<(Site, Class, f64)>,
+    /// The same with the change.
+    pub after: Vec<(Site, Class, f64)>,
+    /// Predicted whole-kernel speedup; below 1 where it becomes slower.
+    pub gain: f64,
 }
 
 /// Predicts the facts as something that is given a copy of them leaves them.
@@ -189,8 +212,12 @@ type Check = fn(&Context<'_>) -> Vec<Finding>;
 /// Rules about what something costs under the launch.
 const COSTS: &[Check] = &[
     access::check,
+    alias::check,
+    const_divergent_index::check,
     div_tid_branch::check,
     launch_not_warp_multiple::check,
+    mem_gather::check,
+    mem_warp_same_address::check,
     occ_limiter::check,
     smem_bank_conflict::check,
 ];

@@ -123,6 +123,7 @@ impl Kernel {
             registers_known: self.registers_known,
             gain: &gain,
             trial: &|_| 1.0,
+            recompiled: &|_| None,
         })
     }
 }
