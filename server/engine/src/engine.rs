@@ -1031,7 +1031,7 @@ impl Engine {
             let make = || compile(&lowered.kernel, &options);
             let compiled = self.compiled.get_or((lowered.shape, options), make);
             self.kernel(
-                lowered, compiled, &options, given, profile, settings, overrides, word,
+                lowered, &compiled, &options, given, profile, settings, overrides, word,
             )
         }));
         made.ok()
@@ -1043,7 +1043,7 @@ impl Engine {
     fn kernel(
         &self,
         lowered: &Arc<Lowered>,
-        predicted: Arc<Compiled>,
+        predicted: &Arc<Compiled>,
         options: &Options,
         given: &Given,
         profile: &Arc<Profile>,
@@ -1052,7 +1052,7 @@ impl Engine {
         word: Option<&CompilerWord>,
     ) -> KernelAnalysis {
         let kernel = &lowered.kernel;
-        let mut compiled = Arc::clone(&predicted);
+        let mut compiled = Arc::clone(predicted);
         let probabilities = given.probabilities();
         let residency = |registers: u32, shared: u64, launch: &Launch, blocks: u64| {
             let registers = overrides.registers.unwrap_or(registers);
@@ -1164,7 +1164,7 @@ impl Engine {
             &compiled,
             registers_known,
             &|changed| {
-                let (before, slow) = under(&predicted)?;
+                let (before, slow) = under(predicted)?;
                 let (after, fast) = under(&compile(changed, options))?;
                 Some(Recompiled {
                     before,

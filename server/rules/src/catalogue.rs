@@ -84,6 +84,7 @@ static CATALOGUE: &[RuleInfo] = &[
     crate::mem_gather::INFO,
     crate::mem_loop_invariant_load::INFO,
     crate::mem_misaligned::INFO,
+    crate::mem_narrow_access::INFO,
     crate::mem_no_restrict::INFO,
     crate::mem_strided::INFO,
     crate::mem_uncoalesced::INFO,

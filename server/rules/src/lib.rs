@@ -17,6 +17,7 @@ mod mem_column_walk;
 mod mem_gather;
 mod mem_loop_invariant_load;
 mod mem_misaligned;
+mod mem_narrow_access;
 mod mem_no_restrict;
 mod mem_strided;
 mod mem_uncoalesced;
@@ -217,6 +218,7 @@ const COSTS: &[Check] = &[
     div_tid_branch::check,
     launch_not_warp_multiple::check,
     mem_gather::check,
+    mem_narrow_access::check,
     mem_warp_same_address::check,
     occ_limiter::check,
     smem_bank_conflict::check,

@@ -85,7 +85,7 @@ pub(crate) fn iterations(flow: &[Node], access: usize, around: f64) -> Option<f6
 }
 
 /// Leaves a part of the executions of an access.
-fn thin(nodes: &mut [Node], access: usize, part: f64) {
+pub(crate) fn thin(nodes: &mut [Node], access: usize, part: f64) {
     for node in nodes {
         match node {
             Node::Access { access: of, .. } if *of == access => {
