@@ -20,7 +20,7 @@ use warplens_ir::{
 };
 use warplens_models::{Factor, Input, ModelId};
 use warplens_project::{Command, SourceFile};
-use warplens_rules::{Place, Removal};
+use warplens_rules::{Place, Recompiled, Removal};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
 use crate::compiled;
@@ -1035,7 +1035,9 @@ impl Engine {
         let made = catch_unwind(AssertUnwindSafe(|| {
             let make = || compile(&lowered.kernel, &options);
             let compiled = self.compiled.get_or((lowered.shape, options), make);
-            self.kernel(lowered, compiled, given, profile, settings, overrides, word)
+            self.kernel(
+                lowered, &compiled, &options, given, profile, settings, overrides, word,
+            )
         }));
         made.ok()
             .map(|analysis| self.analyses.put(analysis_key, analysis))
@@ -1046,7 +1048,8 @@ impl Engine {
     fn kernel(
         &self,
         lowered: &Arc<Lowered>,
-        mut compiled: Arc<Compiled>,
+        predicted: &Arc<Compiled>,
+        options: &Options,
         given: &Given,
         profile: &Arc<Profile>,
         settings: &Settings,
@@ -1054,6 +1057,7 @@ impl Engine {
         word: Option<&CompilerWord>,
     ) -> KernelAnalysis {
         let kernel = &lowered.kernel;
+        let mut compiled = Arc::clone(predicted);
         let probabilities = given.probabilities();
         let residency = |registers: u32, shared: u64, launch: &Launch, blocks: u64| {
             let registers = overrides.registers.unwrap_or(registers);
@@ -1105,6 +1109,7 @@ impl Engine {
             })
         };
         let mut facts = facts_for(launch);
+        let flow = facts.flow.clone();
         let running = Running::new(&compiled, &facts);
         let executed = running.as_ref().map(Running::executed);
         if let Some(running) = running {
@@ -1139,6 +1144,25 @@ impl Engine {
             .and_then(|name| ModelId::ALL.into_iter().find(|model| model.name() == name))
             .unwrap_or(ModelId::Auto);
         let registers_known = overrides.registers.is_some() || said.is_some();
+        let under = |compiled: &Compiled| {
+            let running = Running::new(compiled, &facts)?;
+            let mut facts = facts.clone();
+            facts.flow.clone_from(&flow);
+            running.weigh(&mut facts.flow, &facts.accesses);
+            facts.registers_per_thread = compiled.registers;
+            let residence = residency(
+                compiled.registers,
+                facts.static_shared_bytes,
+                &launch,
+                launch.blocks(),
+            );
+            let cycles = warplens_models::cycles(&Input {
+                facts: &facts,
+                occupancy: &residence,
+                ..input
+            })?;
+            Some((running.accessed(), cycles))
+        };
         let findings = Self::findings(
             &input,
             kernel,
@@ -1146,6 +1170,15 @@ impl Engine {
             registers_known,
             !overrides.unadvised,
             given.block_varies,
+            &|changed| {
+                let (before, slow) = under(predicted)?;
+                let (after, fast) = under(&compile(changed, options))?;
+                Some(Recompiled {
+                    before,
+                    after,
+                    gain: slow / fast.max(1.0),
+                })
+            },
             &|grid, block| {
                 let changed = Launch {
                     block,
@@ -1210,6 +1243,7 @@ impl Engine {
         registers_known: bool,
         advised: bool,
         block_varies: bool,
+        recompiled: warplens_rules::Recompile<'_>,
         per_thread: &dyn Fn([u64; 3], [u64; 3]) -> Option<f64>,
     ) -> Vec<warplens_rules::Finding> {
         let base = OnceCell::new();
@@ -1281,6 +1315,7 @@ impl Engine {
             cycles: &before,
             gain: &gain,
             trial: &trial,
+            recompiled,
         };
         if advised {
             warplens_rules::run(&context)

@@ -6,7 +6,7 @@ mod flow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use warplens_analysis::facts::KernelFacts;
+use warplens_analysis::facts::{KernelFacts, Site};
 use warplens_compile::{Class, Compiled, Executions, Ways};
 
 /// Instructions that the warps of a launch execute, by class. They are an estimate, as the compiled kernel is.
@@ -59,6 +59,17 @@ impl<'a> Running<'a> {
             warps,
             assumed: assumed.get(),
         })
+    }
+
+    /// Loads and stores that a warp executes, on average, by their places.
+    pub(crate) fn accessed(&self) -> Vec<(Site, Class, f64)> {
+        let accesses = self.compiled.code.iter().filter(|code| code.accesses > 0);
+        accesses
+            .map(|code| {
+                let times = self.executions.of(code.frequency);
+                (code.site, code.class, f64::from(code.accesses) * times)
+            })
+            .collect()
     }
 
     /// By class.

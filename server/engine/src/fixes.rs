@@ -70,6 +70,8 @@ impl Engine {
             found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
             let mut edits: Vec<(Range<usize>, String)> = Vec::new();
             let mut rules = Vec::new();
+            // What the best of them gains alone.
+            let gain = found.first().map_or(1.0, |fix| fix.gain);
             for fix in found {
                 let apart = fix.edits.iter().all(|(range, _)| {
                     edits
@@ -87,6 +89,7 @@ impl Engine {
                 title: format!("{} in this file", rules.len()),
                 rule,
                 edits,
+                gain,
                 preferred: false,
             })
         })

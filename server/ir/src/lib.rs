@@ -39,4 +39,3 @@ pub use unit::{Constant, Definition, Unit, text_hash};
 pub use warplens_syntax::Language;
 
 pub use walk::{Part, each_site, expressions, parts};
-pub use warplens_syntax::Language;

@@ -6,11 +6,14 @@ use warplens_models::Factor;
 
 use crate::wording::{self, number};
 use crate::{
-    Context, Finding, Place, Removal, mem_aos, mem_column_walk, mem_strided, mem_uncoalesced,
+    Context, Finding, Place, Removal, Severity, mem_aos, mem_column_walk, mem_misaligned,
+    mem_strided, mem_uncoalesced,
 };
 
 /// Transactions above this multiple of the ideal are worth a finding.
 const EXCESS: f64 = 1.25;
+/// The same of what only begins in the wrong place: one sector more than four.
+const SHIFTED: f64 = 1.2;
 /// An access with less than this part of the kernel's transactions cannot matter.
 const NEGLIGIBLE: f64 = 0.001;
 
@@ -25,6 +28,8 @@ pub(crate) struct Costly<'a> {
     pub rows: u64,
     /// Lanes of the warp in one row.
     pub row_lanes: u64,
+    /// Each row touches at most one unit more than if it began on a boundary.
+    pub only_misaligned: bool,
 }
 
 impl Costly<'_> {
@@ -46,8 +51,8 @@ struct MemoryRule {
     cause: fn(&Costly<'_>) -> String,
 }
 
-/// The most specific first: one access, one rule. (mem/misaligned will stand before mem/uncoalesced.)
-const RULES: [MemoryRule; 4] = [
+/// The most specific first: one access, one rule.
+const RULES: [MemoryRule; 5] = [
     MemoryRule {
         id: mem_column_walk::INFO.id,
         claims: mem_column_walk::claims,
@@ -62,6 +67,11 @@ const RULES: [MemoryRule; 4] = [
         id: mem_strided::INFO.id,
         claims: mem_strided::claims,
         cause: mem_strided::cause,
+    },
+    MemoryRule {
+        id: mem_misaligned::INFO.id,
+        claims: mem_misaligned::claims,
+        cause: mem_misaligned::cause,
     },
     MemoryRule {
         id: mem_uncoalesced::INFO.id,
@@ -124,7 +134,7 @@ fn costly<'a>(ctx: &Context<'_>, access: &'a Access, moved: f64) -> Option<Costl
     let ideal = access.ideal_transactions_per_request?;
     let requests = access.requests.unwrap_or(1.0);
     let excess = (transactions - ideal) * requests;
-    if transactions <= ideal * EXCESS + 1e-6 || excess <= moved * NEGLIGIBLE {
+    if transactions < ideal * SHIFTED - 1e-6 || excess <= moved * NEGLIGIBLE {
         return None;
     }
     let block = ctx.facts.launch.block;
@@ -138,16 +148,20 @@ fn costly<'a>(ctx: &Context<'_>, access: &'a Access, moved: f64) -> Option<Costl
     } else {
         (2, warp)
     };
-    let costly = Costly {
+    let mut costly = Costly {
         access,
         block_width: width,
         rows,
         row_lanes,
+        only_misaligned: false,
     };
-    if only_misaligned(&costly, transactions, ideal) || rows_of_one_word(&costly, transactions) {
-        return None;
-    }
-    Some(costly)
+    costly.only_misaligned = only_misaligned(&costly, transactions, ideal);
+    let told = if costly.only_misaligned {
+        mem_misaligned::claims(&costly) && mem_misaligned::matters(ctx, access)
+    } else {
+        transactions > ideal * EXCESS + 1e-6 && !rows_of_one_word(&costly, transactions)
+    };
+    told.then_some(costly)
 }
 
 /// True where every row of the warp is contiguous and touches at most one unit more than it would if it
@@ -341,7 +355,10 @@ fn finding(ctx: &Context<'_>, group: &[(Candidate, f64)], factor: Factor) -> Fin
         None => candidate.cause.clone(),
     };
     let reservation = wording::reservation(ctx.facts, access);
-    let severity = wording::severity(gain, access.certainty, reservation.is_some());
+    let mut severity = wording::severity(gain, access.certainty, reservation.is_some());
+    if candidate.rule == mem_misaligned::INFO.id && mem_misaligned::is_caught(ctx) {
+        severity = Severity::Hint;
+    }
     Finding {
         rule: candidate.rule,
         severity,
@@ -364,7 +381,7 @@ mod tests {
     use super::*;
     use crate::Severity;
     use crate::testing::{Kernel, access, column_walk};
-    use warplens_analysis::facts::{Certainty, Stride};
+    use warplens_analysis::facts::{Certainty, LinearAddress, Stride};
 
     fn stride(bytes: i64, text: &str) -> Stride {
         Stride {
@@ -377,28 +394,35 @@ mod tests {
 
     #[test]
     fn a_misaligned_start_is_not_a_bad_pattern() {
+        let rules = |kernel: Kernel| -> Vec<&str> {
+            let findings = kernel.findings(|_| 1.2);
+            findings.iter().map(|finding| finding.rule).collect()
+        };
         let mut shifted = access(5);
         shifted.transactions_per_request = Some(5.0);
-        assert_eq!(Kernel::new().access(shifted.clone()).findings(|_| 1.2), []);
+        shifted.linear = Some(LinearAddress {
+            constant: 7,
+            thread: [4, 0, 0],
+            block: [1024, 0, 0],
+            loops: Vec::new(),
+        });
+        assert_eq!(
+            rules(Kernel::new().access(shifted.clone())),
+            ["mem/misaligned"]
+        );
 
         // One byte a lane: two sectors where one would do, still only a shifted start.
         shifted.bytes_per_lane = 1;
         shifted.stride = Some(stride(1, "1"));
         shifted.transactions_per_request = Some(2.0);
         shifted.ideal_transactions_per_request = Some(1.0);
-        assert_eq!(Kernel::new().access(shifted.clone()).findings(|_| 1.2), []);
+        assert_eq!(rules(Kernel::new().access(shifted)), ["mem/misaligned"]);
 
         // Rows of 16 floats, each shifted: six sectors where four would do.
         let mut rows = access(5);
         rows.pattern = Pattern::Scattered;
         rows.transactions_per_request = Some(6.0);
-        assert_eq!(
-            Kernel::new()
-                .block([16, 16, 1])
-                .access(rows)
-                .findings(|_| 1.2),
-            []
-        );
+        assert!(!rules(Kernel::new().block([16, 16, 1]).access(rows)).contains(&"mem/uncoalesced"));
     }
 
     #[test]

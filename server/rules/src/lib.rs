@@ -5,6 +5,7 @@
 //! diagnostics' links open ([`catalogue`], [`href`]).
 
 mod access;
+mod alias;
 mod arith;
 mod arith_double_literal;
 mod arith_fast_math;
@@ -20,6 +21,7 @@ mod atomic_hot_address;
 mod atomic_in_loop;
 mod atomics;
 mod catalogue;
+mod const_divergent_index;
 mod div_early_exit_before_barrier;
 mod div_loop_trip;
 mod div_tid_branch;
@@ -36,8 +38,14 @@ mod local_large_frame;
 mod loop_unsigned_counter;
 mod mem_aos;
 mod mem_column_walk;
+mod mem_gather;
+mod mem_loop_invariant_load;
+mod mem_misaligned;
+mod mem_narrow_access;
+mod mem_no_restrict;
 mod mem_strided;
 mod mem_uncoalesced;
+mod mem_warp_same_address;
 mod occ_bounds_spill;
 mod occ_limiter;
 mod occ_no_launch_bounds;
@@ -58,7 +66,7 @@ mod testing;
 use std::fmt;
 
 use warplens_analysis::facts::{KernelFacts, Node, Site};
-use warplens_compile::Compiled;
+use warplens_compile::{Class, Compiled};
 use warplens_hardware::{Occupancy, Profile};
 use warplens_ir::Kernel;
 use warplens_models::Factor;
@@ -168,6 +176,22 @@ pub struct Context<'a> {
     /// Predicted whole-kernel speedup of what a rule makes of a copy of the facts. Registers, shared memory and
     /// launch there decide the occupancy; a block of another shape is [`Removal::Launch`]'s.
     pub trial: Trial<'a>,
+    /// Compiles a changed copy of the kernel: what it executes then. `None` where it cannot be followed.
+    pub recompiled: Recompile<'a>,
+}
+
+/// Compiles a changed copy of a kernel and predicts it under the same launch.
+pub type Recompile<'a> = &'a dyn Fn(&Kernel) -> Option<Recompiled>;
+
+/// A kernel compiled as it is and with something changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recompiled {
+    /// Loads and stores that a warp executes, on average, by place and class.
+    pub before: Vec<(Site, Class, f64)>,
+    /// The same with the change.
+    pub after: Vec<(Site, Class, f64)>,
+    /// Predicted whole-kernel speedup; below 1 where it becomes slower.
+    pub gain: f64,
 }
 
 /// Predicts the facts as something that is given a copy of them leaves them.
@@ -254,6 +278,7 @@ type Check = fn(&Context<'_>) -> Vec<Finding>;
 /// Rules about what something costs under the launch.
 const COSTS: &[Check] = &[
     access::check,
+    alias::check,
     arith_double_literal::check,
     arith_fast_math::check,
     arith_fp64_slow_gpu::check,
@@ -265,12 +290,15 @@ const COSTS: &[Check] = &[
     arith_sincos::check,
     arith_slow_trig_range::check,
     atomics::check,
+    const_divergent_index::check,
     div_loop_trip::check,
     div_tid_branch::check,
     launch::check,
-    launch_not_warp_multiple::check,
     local_dynamic_array::check,
     loop_unsigned_counter::check,
+    mem_gather::check,
+    mem_narrow_access::check,
+    mem_warp_same_address::check,
     occ_limiter::check,
     occ_no_launch_bounds::check,
     reg_pressure::check,

@@ -28,10 +28,6 @@ pub(crate) fn cause(costly: &Costly<'_>) -> String {
         );
     }
     match costly.access.pattern {
-        // Only the coalescing rules of capability 1.0 and 1.1 punish these.
-        Pattern::Coalesced => {
-            format!("`{text}` does not start where this GPU's coalescing rule wants it to")
-        }
         Pattern::Broadcast => {
             format!("all lanes read one word of `{text}`, which this GPU serves lane by lane")
         }

@@ -140,6 +140,7 @@ impl Kernel {
             gain: &gain,
             cycles: &|| self.cycles,
             trial: &|_| self.trial,
+            recompiled: &|_| None,
         })
     }
 }
