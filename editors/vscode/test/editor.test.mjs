@@ -240,6 +240,16 @@ await check("the cost breakdown opens as a page", async (shot) => {
   await shot();
 });
 
+await check("the work flow graph opens as a drawing in a tab of its own", async (shot) => {
+  await bench.cursorAt(source, tiled, "transpose_tiled");
+  await bench.command("warplens: Draw the Work Flow Graph of the Kernel at the Cursor");
+  await bench.text(".tabs-container .tab", /Work flow graph of transpose_tiled/);
+  const { shapes } = await bench.drawing(/transpose_tiled[^]*Work flow graph/);
+  // Loads, stores and a barrier, with arcs between them.
+  if (shapes < 8) throw new Error(`the drawing has only ${shapes} shapes`);
+  await shot();
+});
+
 await check("a rule is explained", async (shot) => {
   await bench.focusEditor();
   await bench.command("warplens: Explain a Rule…");

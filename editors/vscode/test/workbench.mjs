@@ -272,6 +272,27 @@ export class Workbench {
       return undefined;
     });
   }
+
+  /** Waits for a drawing in a page of the extension, and answers its texts and how many shapes are in sight. */
+  async drawing(pattern) {
+    return until(`a drawing that says ${pattern}`, async () => {
+      for (const frame of this.page.frames()) {
+        const seen = await frame
+          .evaluate(() => {
+            const svg = document.querySelector("svg");
+            if (!svg) return undefined;
+            const shown = [...svg.querySelectorAll("rect, circle, ellipse, path, line, polygon")].filter((shape) => {
+              const { width, height } = shape.getBoundingClientRect();
+              return width + height > 0;
+            });
+            return { text: svg.textContent, shapes: shown.length };
+          })
+          .catch(() => undefined);
+        if (seen && pattern.test(seen.text)) return seen;
+      }
+      return undefined;
+    });
+  }
 }
 
 /** Tries until the answer is neither undefined nor false nor an error. */
