@@ -104,7 +104,6 @@ pub fn measure(
         });
     };
     let expected = expected(plan.interface, &benches);
-    report("asking the device", 0, expected.iter().sum());
     let mut device = bench.device()?;
     device.compiler = bench.version()?;
     bench.architecture.clone_from(&device.architecture);

@@ -19,7 +19,7 @@ const LARGEST: u64 = 64 << 20;
 /// A measurements file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurements {
-    /// [`SCHEMA`].
+    /// `warplens.measurements/1`.
     pub schema: String,
     /// The version of warplens that measured.
     pub warplens: String,

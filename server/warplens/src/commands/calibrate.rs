@@ -170,6 +170,7 @@ impl Calibrate {
         ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
             .context("cannot listen for Ctrl-C")?;
         let mut bar = Bar::default();
+        bar.begin();
         let measured =
             warplens_calibrate::measure(&plan, &cancelled, &mut |progress| bar.show(progress));
         bar.finish();
@@ -314,6 +315,15 @@ struct Bar {
 
 impl Bar {
     const WIDTH: usize = 24;
+
+    /// Until the device has answered; a refusal stays one line elsewhere.
+    fn begin(&mut self) {
+        let mut out = io::stderr();
+        if out.is_terminal() {
+            self.shown = true;
+            let _ = write!(out, "asking the device");
+        }
+    }
 
     fn show(&mut self, progress: &Progress) {
         let Progress {
