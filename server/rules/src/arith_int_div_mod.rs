@@ -12,7 +12,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "arith/int-div-mod",
     title: "integer division or remainder by a value that the compiler does not know",
     severity: "by predicted gain: information or warning",
-    state: State::Stable,
+    state: State::Preview,
     explain: include_str!("../docs/arith-int-div-mod.md"),
 };
 
