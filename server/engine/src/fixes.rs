@@ -68,6 +68,12 @@ impl Engine {
             });
             // Of alternatives the one that gains most, the first among equals.
             found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+            // Two cures of one cause, a padding and a swizzle, are not made together: each rule has one kind.
+            let mut kinds: BTreeMap<&str, String> = BTreeMap::new();
+            found.retain(|fix| {
+                let word = first_word(&fix.title);
+                kinds.entry(fix.rule).or_insert_with(|| word.to_owned()) == word
+            });
             let mut edits: Vec<(Range<usize>, String)> = Vec::new();
             let mut rules = Vec::new();
             // What the best of them gains alone.

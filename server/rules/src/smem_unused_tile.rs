@@ -94,10 +94,9 @@ fn own_element(ctx: &Context<'_>, array: &SharedArray) -> Option<String> {
         .all(|(axis, (extent, _))| block[usize::from(*axis)] <= *extent);
     let writes = uses.iter().filter(|subscript| subscript.writes).count();
     let reads = uses.iter().any(|subscript| subscript.reads);
-    let names = ["threadIdx.x", "threadIdx.y", "threadIdx.z"];
-    (apart && within && writes == 1 && reads).then(|| {
-        own.iter()
-            .map(|axis| format!("[{}]", names[usize::from(*axis)]))
-            .collect()
-    })
+    if !(apart && within && writes == 1 && reads) {
+        return None;
+    }
+    let names = ["[threadIdx.x]", "[threadIdx.y]", "[threadIdx.z]"];
+    Some(own.iter().map(|axis| names[usize::from(*axis)]).collect())
 }
