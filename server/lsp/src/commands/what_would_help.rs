@@ -27,11 +27,11 @@ struct Argument {
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri, kernel } = super::argument(super::WHAT_WOULD_HELP, argument)?;
     let analysed = super::breakdown::analysed(session, &uri).await?;
-    let asker = session.clone();
+    let (asker, name) = (session.clone(), kernel.clone());
     let told = session
         .ask(move |_| {
             let mut kernels = analysed.file.kernels.iter();
-            let placed = kernels.find(|placed| placed.analysis.facts.name == kernel)?;
+            let placed = kernels.find(|placed| placed.analysis.facts.name == name)?;
             let mut factors: Vec<(&str, f64)> = placed
                 .analysis
                 .what_if()
@@ -56,10 +56,10 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
                 .iter()
                 .map(|fix| action(&analysed, fix, asker.peer()))
                 .collect();
-            Some(json!({"kernel": kernel, "factors": factors, "actions": actions}))
+            Some(json!({"kernel": name, "factors": factors, "actions": actions}))
         })
         .await?;
-    told.ok_or_else(|| invalid(format!("{uri} has no such kernel")))
+    told.ok_or_else(|| invalid(format!("there is no kernel `{kernel}` in this file")))
 }
 
 fn action(analysed: &Analysed, fix: &PlacedFix, peer: &Peer) -> Value {
