@@ -1,6 +1,6 @@
 //! sync/redundant-barrier: a barrier of the block that nothing crosses, or only within warps.
 
-use warplens_analysis::facts::{Certainty, Node, Operator};
+use warplens_analysis::facts::{Certainty, Node, Operator, Source};
 use warplens_ir::{Builtin, ExprKind, expressions};
 
 use crate::catalogue::{RuleInfo, State};
@@ -49,14 +49,15 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// True where the kernel asks how large its block is, and nothing says that it cannot be larger.
+/// True where the kernel asks how large its block is, or only a launch says it, and nothing says that it cannot be larger.
 fn reads_block(ctx: &Context<'_>) -> bool {
     let threads = ctx.facts.launch.threads_per_block();
     let bounded = ctx.kernel.max_threads.is_some_and(|most| most <= threads);
     if bounded || ctx.kernel.required_block.is_some() {
         return false;
     }
-    let mut found = false;
+    // The size at a launch may be a variable of the host, of which one value was read.
+    let mut found = ctx.facts.launch.block_source == Source::LaunchSite;
     expressions(&ctx.kernel.body, &mut |expression| {
         found |= matches!(
             expression.kind,
