@@ -1236,6 +1236,7 @@ impl Engine {
     }
 
     /// What the rules say; `per_thread` re-analyses under another block: cycles per thread.
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
     fn findings(
         input: &Input,
         kernel: &Kernel,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warplens_models::ModelId;
+use warplens_models::{Bottleneck, ModelId};
 use warplens_syntax::Document;
 
 use crate::settings::Settings;
@@ -79,9 +79,9 @@ impl Engine {
         let estimate = estimate.ok_or("no prediction")?;
         prediction.cycles = estimate.cycles;
         prediction.time_ms = estimate.time_ms;
-        prediction.bottleneck = estimate.bottleneck.map(|bottleneck| bottleneck.name());
+        prediction.bottleneck = estimate.bottleneck.map(Bottleneck::name);
         if prediction.cycles.is_none() {
-            prediction.why_invalid = estimate.why.clone();
+            prediction.why_invalid.clone_from(&estimate.why);
         }
         Ok(prediction)
     }

@@ -116,14 +116,14 @@ fn what_is_wrong_is_said_in_a_line() {
     let edits: [(Edit, &str); 6] = [
         (
             |file| {
-                file["ConfigurationSpace"]["Conditions"][0]["Expression"] = json!("wurst(3) > 2")
+                file["ConfigurationSpace"]["Conditions"][0]["Expression"] = json!("wurst(3) > 2");
             },
             "`wurst` is no function",
         ),
         (
             |file| {
                 file["ConfigurationSpace"]["Conditions"][0]["Expression"] =
-                    json!("block_size_w > 2")
+                    json!("block_size_w > 2");
             },
             "no parameter of the space",
         ),
@@ -133,7 +133,7 @@ fn what_is_wrong_is_said_in_a_line() {
         ),
         (
             |file| {
-                file["ConfigurationSpace"]["TuningParameters"][1]["Name"] = json!("block_size_x")
+                file["ConfigurationSpace"]["TuningParameters"][1]["Name"] = json!("block_size_x");
             },
             "twice",
         ),
@@ -185,14 +185,7 @@ fn a_space_of_millions_is_walked_without_being_held() {
     })
     .unwrap();
     assert_eq!(space.cartesian(), 48_000_000_000_000);
-    assert_eq!(
-        space
-            .configurations()
-            .take(1000)
-            .filter(Result::is_ok)
-            .count(),
-        1000
-    );
+    assert_eq!(space.configurations().take(1000).flatten().count(), 1000);
 }
 
 #[test]

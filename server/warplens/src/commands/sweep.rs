@@ -11,7 +11,6 @@ use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use warplens_engine::settings::{Settings, unknown_gpu};
 use warplens_engine::{Engine, LaunchValues, Overrides};
-use warplens_hardware::Profiles;
 use warplens_models::ModelId;
 use warplens_report::sweep::{Best, Pareto, SweepLine};
 use warplens_syntax::Document;
@@ -19,16 +18,15 @@ use warplens_tuning::{Cache, Configuration, Space, lines};
 
 use crate::output::{self, Colour};
 use crate::values::Preprocessing;
-use crate::{config, input};
+use crate::{config, input, profiles};
 
 /// Configurations that are predicted side by side before their lines are written.
 const CHUNK: usize = 256;
 
 /// Many configurations of one kernel, ranked without a GPU
 ///
-/// Writes a line of JSON for each configuration, in their order: id, time_ms, cycles, bottleneck, occupancy,
-/// registers_per_thread, shared_bytes, valid, why_invalid. A configuration that cannot be launched or read has a line too.
-/// Exit status 2 where not one could be predicted.
+/// Writes a line of JSON for each configuration, in their order (`warplens config schema sweep`). A configuration that
+/// cannot be launched or read has a line too. Exit status 2 where not one could be predicted.
 #[derive(Debug, Args)]
 pub struct Sweep {
     /// Source file that holds the kernel; with --space by default the one that the space names
@@ -39,8 +37,8 @@ pub struct Sweep {
     /// Target GPU, a profile id [default: warplens.toml's, else a100-sxm4-40gb]
     #[arg(long, value_name = "ID")]
     gpu: Option<String>,
-    /// Configurations, one a line ("-": standard input): {"id":…, "defines":{…}, "template":{…}, "args":{…}, "grid":[x,y,z],
-    /// "block":[x,y,z], "dynamic_shared_bytes":0}
+    /// Configurations, one a line ("-": standard input): `{"id":…, "defines":{…}, "template":{…}, "args":{…},
+    /// "grid":[x,y,z], "block":[x,y,z], "dynamic_shared_bytes":0}`
     #[arg(
         long,
         value_name = "CONFIGS.jsonl",
@@ -111,7 +109,10 @@ struct Subject<'a> {
 impl Sweep {
     /// Runs it.
     pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
-        let profiles = Profiles::builtin();
+        let (profiles, left_out) = profiles::here();
+        for problem in left_out {
+            output::complain(&problem);
+        }
         if let Some(gpu) = &self.gpu
             && profiles.get(gpu).is_none()
         {
