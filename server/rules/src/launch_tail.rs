@@ -5,12 +5,12 @@ use warplens_hardware::Limiter;
 
 use crate::catalogue::{RuleInfo, State};
 use crate::wording::{self, percent};
-use crate::{Context, Finding, Place, launch};
+use crate::{Context, Finding, Place, Severity, launch};
 
 pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "launch/tail",
     title: "the last wave of blocks fills only part of the GPU",
-    severity: "by predicted gain: information or warning",
+    severity: "information",
     state: State::Stable,
     explain: include_str!("../docs/launch-tail.md"),
 };
@@ -51,7 +51,8 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let waves_word = if full == 1 { "wave" } else { "waves" };
     Some(Finding {
         rule: INFO.id,
-        severity: wording::severity(gain, Certainty::Exact, true),
+        // Blocks that end early make room for the next: waves are a picture, not a clock.
+        severity: wording::severity(gain, Certainty::Exact, true).min(Severity::Information),
         place: Place::Launch,
         message: wording::sentence([
             Some(format!(
@@ -83,8 +84,8 @@ fn uneven(flow: &[Node]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::Place;
     use crate::testing::Kernel;
-    use crate::{Place, Severity};
 
     fn of_blocks(blocks: u64) -> Kernel {
         let mut kernel = Kernel::new();
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].rule, "launch/tail");
         assert_eq!(findings[0].place, Place::Launch);
-        assert_eq!(findings[0].severity, Severity::Warning);
+        assert_eq!(findings[0].severity, Severity::Information);
         assert_eq!(
             findings[0].message,
             "1.04 waves: the last is 4.2 % of the GPU and takes up to 50 % of the time, behind 1 full wave of \
