@@ -84,8 +84,8 @@ fn uneven(flow: &[Node]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::Place;
     use crate::testing::Kernel;
+    use crate::{Place, Severity};
 
     fn of_blocks(blocks: u64) -> Kernel {
         let mut kernel = Kernel::new();
