@@ -1,12 +1,14 @@
 //! Registers: how much lives at the same time, in the order in which the assembler issues the instructions.
 
-use std::cell::Cell;
+mod issue;
 
 use rustc_hash::FxHashMap;
 
 use crate::graph::{B, Graph, Op, V};
 use crate::select::{Code, Instruction};
 use crate::{Class, Options, WARPS_REGISTERS};
+
+use issue::Order;
 
 /// Registers that every thread has besides: the stack's address, what the halves of pairs leave unused.
 const FRAME: u32 = 5;
@@ -21,12 +23,6 @@ const CHEAP: u32 = 8;
 /// must keep.
 const REMAKING: u32 = 9;
 
-/// Blocks of more instructions are not scheduled.
-const LONG: usize = 8000;
-
-/// Blocks of fewer instructions are not worth it to note what issuing each would change.
-const MANY: usize = 32;
-
 /// What an instruction makes and reads, as numbers of values that lie in registers.
 struct Operands {
     made: Vec<usize>,
@@ -34,30 +30,30 @@ struct Operands {
     extra: u32,
 }
 
-/// How a block's instructions are issued.
-#[derive(Clone, Copy, PartialEq)]
-enum Order {
-    /// What others wait for longest first, and while all wait whatever is ready, as long as no more words live.
-    Latency(u32),
-    /// What leaves the fewest words alive.
-    Fewest,
-    /// The same, and of several what the fewest of those that read it could not go on with yet: a value is made when all
-    /// that it is for can follow.
-    Followed,
-    /// As the compiler's front end leaves them.
-    AsWritten,
-}
-
-/// A block to be scheduled.
+/// A block to be scheduled. Its values are numbered anew: those that it makes or reads.
 struct Block<'a> {
     code: &'a [Instruction],
     orders: Vec<Operands>,
-    /// The instructions that wait for each.
+    /// The instructions that wait for each, and those that each waits for, with their number.
     behind: Vec<Vec<usize>>,
-    /// What lives at its start.
-    entered: Vec<u64>,
-    /// What lives at its end.
-    leaves: Vec<u64>,
+    ahead: Vec<Vec<usize>>,
+    waits: Vec<u32>,
+    /// Cycles from when each issues to the end of what waits for it.
+    height: Vec<u32>,
+    /// Registers of each value, and whether it is sooner made anew than kept for long.
+    words: Vec<u32>,
+    cheap: Vec<bool>,
+    /// Uses of each value, and the most of one instruction.
+    uses: Vec<u32>,
+    together: Vec<u32>,
+    /// The instructions that make and read each value.
+    makers: Vec<Vec<usize>>,
+    readers: Vec<Vec<usize>>,
+    /// What lives at its start, and at its end.
+    entered: Vec<bool>,
+    leaves: Vec<bool>,
+    /// Words that live through it untouched: all, and those that are not sooner made anew.
+    through: (u32, u32),
     /// Words of what it reads that could be made anew for each use.
     remade: u32,
 }
@@ -100,7 +96,7 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
         let room = step.saturating_sub(FRAME);
         if least.is_none_or(|least| least <= room) {
             let words = blocks.iter().try_fold(0, |most, block| {
-                let words = pressure.issue(block, Order::Latency(room));
+                let words = block.issue(Order::Latency(room));
                 (words <= room).then(|| most.max(words))
             });
             if let Some(words) = words {
@@ -108,7 +104,7 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
             }
         }
         let least =
-            *least.get_or_insert_with(|| pressure.most(&blocks, |block| pressure.fewest(block)));
+            *least.get_or_insert_with(|| blocks.iter().map(Block::fewest).max().unwrap_or(0));
         if least <= room {
             return Allocation::of(step);
         }
@@ -153,18 +149,6 @@ impl<'a> Pressure<'a> {
         })
     }
 
-    /// The most of a figure of the blocks.
-    fn most(&self, blocks: &[Block<'_>], of: impl Fn(&Block<'_>) -> u32) -> u32 {
-        blocks.iter().map(of).max().unwrap_or(0)
-    }
-
-    /// The fewest words that an order of a block's instructions is found for.
-    fn fewest(&self, block: &Block<'_>) -> u32 {
-        let orders = [Order::Fewest, Order::Followed, Order::AsWritten];
-        let words = orders.map(|order| self.issue(block, order));
-        words.into_iter().min().unwrap_or(0) + block.remade.min(REMAKING)
-    }
-
     fn blocks(&mut self) -> Vec<Block<'a>> {
         let (graph, code) = (self.graph, self.code);
         let blocks = graph.blocks.len();
@@ -206,31 +190,101 @@ impl<'a> Pressure<'a> {
                 self.cheap[number / 64] |= 1 << (number % 64);
             }
         }
+        let mut local = vec![usize::MAX; self.words.len()];
         let mut found = Vec::with_capacity(blocks);
         for (block, (orders, leaves)) in orders.into_iter().zip(live_out).enumerate() {
             let mut entered = live_in[block].clone();
             for &v in &made[block] {
                 entered[v / 64] |= 1 << (v % 64);
             }
-            let code = &code.blocks[block];
-            let mut read: Vec<usize> = orders.iter().flat_map(|o| &o.read).copied().collect();
-            read.sort_unstable();
-            read.dedup();
-            let remade = read
-                .into_iter()
-                .filter(|v| self.cheap[v / 64] >> (v % 64) & 1 == 1)
-                .map(|v| self.words[v])
-                .sum::<u32>();
-            found.push(Block {
-                behind: dependences(code, &orders),
-                code,
-                orders,
-                entered,
-                leaves,
-                remade,
-            });
+            found.push(self.block(&code.blocks[block], orders, &entered, &leaves, &mut local));
         }
         found
+    }
+
+    /// A block's own numbers; `local` has room for all values and is left as it was.
+    fn block(
+        &self,
+        code: &'a [Instruction],
+        mut orders: Vec<Operands>,
+        entered: &[u64],
+        leaves: &[u64],
+        local: &mut [usize],
+    ) -> Block<'a> {
+        let is = |bits: &[u64], v: usize| bits[v / 64] >> (v % 64) & 1 == 1;
+        let behind = dependences(code, &orders);
+        let mut values: Vec<usize> = Vec::new();
+        for v in orders
+            .iter_mut()
+            .flat_map(|o| o.made.iter_mut().chain(&mut o.read))
+        {
+            if local[*v] == usize::MAX {
+                local[*v] = values.len();
+                values.push(*v);
+            }
+            *v = local[*v];
+        }
+        let untouched = members(entered).filter(|v| local[*v] == usize::MAX);
+        let through = untouched.fold((0, 0), |(all, kept), v| {
+            let words = self.words[v];
+            let cheap = is(&self.cheap, v);
+            (all + words, kept + if cheap { 0 } else { words })
+        });
+        for &v in &values {
+            local[v] = usize::MAX;
+        }
+        let count = code.len();
+        let mut waits = vec![0; count];
+        let mut ahead = vec![Vec::new(); count];
+        for (number, others) in behind.iter().enumerate() {
+            for &other in others {
+                waits[other] += 1;
+                ahead[other].push(number);
+            }
+        }
+        let mut height = vec![0u32; count];
+        for number in (0..count).rev() {
+            let rest = behind[number].iter().map(|other| height[*other]).max();
+            height[number] = rest.unwrap_or(0) + latency(&code[number]);
+        }
+        let mut uses = vec![0u32; values.len()];
+        let mut together = vec![0u32; values.len()];
+        let mut makers = vec![Vec::new(); values.len()];
+        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); values.len()];
+        for (number, operands) in orders.iter().enumerate() {
+            for &v in &operands.made {
+                makers[v].push(number);
+            }
+            for (at, &v) in operands.read.iter().enumerate() {
+                uses[v] += 1;
+                if !operands.read[..at].contains(&v) {
+                    let mine = operands.read.iter().filter(|other| **other == v).count() as u32;
+                    together[v] = together[v].max(mine);
+                    readers[v].push(number);
+                }
+            }
+        }
+        let words: Vec<u32> = values.iter().map(|v| self.words[*v]).collect();
+        let cheap: Vec<bool> = values.iter().map(|v| is(&self.cheap, *v)).collect();
+        let remade = (0..values.len()).filter(|v| uses[*v] > 0 && cheap[*v]);
+        Block {
+            remade: remade.map(|v| words[v]).sum(),
+            entered: values.iter().map(|v| is(entered, *v)).collect(),
+            leaves: values.iter().map(|v| is(leaves, *v)).collect(),
+            code,
+            orders,
+            behind,
+            ahead,
+            waits,
+            height,
+            words,
+            cheap,
+            uses,
+            together,
+            makers,
+            readers,
+            through,
+        }
     }
 
     /// What lives at each block's start and end.
@@ -277,202 +331,14 @@ impl<'a> Pressure<'a> {
         }
         (live_in, live_out)
     }
+}
 
-    /// Issues a block's instructions: what others wait for longest comes first, and while all wait whatever is
-    /// ready; where registers get short, what frees some. Gives the most words that live at a time; where these do not
-    /// fit, so many as were found not to.
-    fn issue(&self, block: &Block<'_>, order: Order) -> u32 {
-        let Block {
-            code,
-            orders,
-            behind,
-            entered,
-            leaves,
-            ..
-        } = block;
-        let count = code.len();
-        let is = |bits: &[u64], v: usize| bits[v / 64] >> (v % 64) & 1 == 1;
-        // While there are registers enough, nothing is made twice.
-        let thrifty = !matches!(order, Order::Latency(_));
-        let words = |v: usize| {
-            if thrifty && is(&self.cheap, v) {
-                0
-            } else {
-                self.words[v]
-            }
-        };
-        let mut waits = vec![0usize; count];
-        for others in behind {
-            for &other in others {
-                waits[other] += 1;
-            }
-        }
-        let mut height = vec![0u32; count];
-        for number in (0..count).rev() {
-            let rest = behind[number].iter().map(|other| height[*other]).max();
-            height[number] = rest.unwrap_or(0) + latency(&code[number]);
-        }
-        // Uses that are still to come in the block.
-        let mut uses = vec![0u32; self.words.len()];
-        for order in orders {
-            for &v in &order.read {
-                uses[v] += 1;
-            }
-        }
-        let mut live = entered.clone();
-        let mut now_live: u32 = members(&live).map(words).sum();
-        let mut most = now_live;
-        let mut since = vec![0u32; count];
-        // When each was made, from 1.
-        let mut made_at = vec![0u32; self.words.len()];
-        let mut made = 0;
-        let mut open: Vec<usize> = (0..count).filter(|number| waits[*number] == 0).collect();
-        let mut now = 0u32;
-        // How each would change what lives, until something is issued that has a value in common with it. A few are
-        // sooner looked at each time.
-        let kept = order != Order::AsWritten && (MANY..=LONG).contains(&count);
-        let known: Vec<Cell<Option<i64>>> = vec![Cell::new(None); if kept { count } else { 0 }];
-        let of_value = if kept {
-            having(orders, self.words.len())
-        } else {
-            Vec::new()
-        };
-        // How many of those that wait for each wait for others as well.
-        let mut ahead: Vec<Vec<usize>> = Vec::new();
-        let mut stuck = vec![0u32; count];
-        let mut issued = vec![false; count];
-        if order == Order::Followed && count <= LONG {
-            ahead = vec![Vec::new(); count];
-            for (number, others) in behind.iter().enumerate() {
-                for &other in others {
-                    ahead[other].push(number);
-                    stuck[number] += u32::from(waits[other] > 1);
-                }
-            }
-        }
-        while !open.is_empty() {
-            if matches!(order, Order::Latency(room) if most > room) {
-                return most;
-            }
-            let growth = |number: usize, live: &[u64], uses: &[u32]| -> i64 {
-                let known = known.get(number);
-                if let Some(change) = known.and_then(Cell::get) {
-                    return change;
-                }
-                let operands = &orders[number];
-                let mut change = 0i64;
-                for &v in &operands.made {
-                    if !is(live, v) {
-                        change += i64::from(words(v));
-                    }
-                }
-                for (at, &v) in operands.read.iter().enumerate() {
-                    if operands.read[..at].contains(&v) {
-                        continue;
-                    }
-                    let mine = operands.read.iter().filter(|other| **other == v).count() as u32;
-                    if uses[v] == mine && !is(leaves, v) {
-                        change -= i64::from(words(v));
-                    }
-                }
-                if let Some(known) = known {
-                    known.set(Some(change));
-                }
-                change
-            };
-            let fewest = || {
-                // Of several what goes on with the newest: what was begun is finished first.
-                let newest = |number: usize| {
-                    let read = orders[number].read.iter();
-                    read.map(|v| made_at[*v]).max()
-                };
-                let least = open.iter().enumerate().min_by_key(|(_, number)| {
-                    (
-                        growth(**number, &live, &uses),
-                        stuck[**number],
-                        std::cmp::Reverse(newest(**number)),
-                        **number,
-                    )
-                });
-                least.map(|(at, _)| at)
-            };
-            let chosen = match order {
-                // Very long blocks are taken as they stand.
-                _ if count > LONG => (0..open.len()).min_by_key(|at| open[*at]),
-                Order::AsWritten => (0..open.len()).min_by_key(|at| open[*at]),
-                Order::Fewest | Order::Followed => fewest(),
-                Order::Latency(room) => {
-                    let fits = |number: usize| {
-                        now_live + WIDEST <= room
-                            || i64::from(now_live) + growth(number, &live, &uses) <= i64::from(room)
-                    };
-                    if open.iter().any(|number| fits(*number)) {
-                        let ready = open
-                            .iter()
-                            .enumerate()
-                            .filter(|(_, number)| since[**number] <= now && fits(**number));
-                        let first = ready.max_by_key(|(_, number)| {
-                            (height[**number], std::cmp::Reverse(**number))
-                        });
-                        first.map(|(at, _)| at)
-                    } else {
-                        fewest()
-                    }
-                }
-            };
-            let Some(at) = chosen else {
-                let later = open.iter().map(|number| since[*number]);
-                now = later.filter(|since| *since > now).min().unwrap_or(now + 1);
-                continue;
-            };
-            let number = open.swap_remove(at);
-            issued[number] = true;
-            let operands = &orders[number];
-            most = most.max(now_live + operands.extra);
-            for v in operands.read.iter().chain(&operands.made) {
-                for &other in of_value.get(*v).into_iter().flatten() {
-                    known[other].set(None);
-                }
-            }
-            for &v in &operands.read {
-                uses[v] -= 1;
-                if uses[v] == 0 && !is(leaves, v) && is(&live, v) {
-                    live[v / 64] &= !(1 << (v % 64));
-                    now_live -= words(v);
-                }
-            }
-            for &v in &operands.made {
-                made += 1;
-                made_at[v] = made;
-                if !is(&live, v) {
-                    live[v / 64] |= 1 << (v % 64);
-                    now_live += words(v);
-                }
-            }
-            most = most.max(now_live);
-            // What nobody reads is gone at once.
-            for &v in &operands.made {
-                if !is(leaves, v) && uses[v] == 0 {
-                    live[v / 64] &= !(1 << (v % 64));
-                    now_live -= words(v);
-                }
-            }
-            now = now.max(since[number]) + code[number].count.max(1);
-            for &other in &behind[number] {
-                waits[other] -= 1;
-                if waits[other] == 1
-                    && let Some(ahead) = ahead.get(other)
-                    && let Some(last) = ahead.iter().find(|number| !issued[**number])
-                {
-                    stuck[*last] -= 1;
-                }
-                since[other] = since[other].max(now + latency(&code[number]));
-                if waits[other] == 0 {
-                    open.push(other);
-                }
-            }
-        }
-        most
+impl Block<'_> {
+    /// The fewest words that an order of the instructions is found for.
+    fn fewest(&self) -> u32 {
+        let orders = [Order::Fewest, Order::Followed, Order::AsWritten];
+        let words = orders.map(|order| self.issue(order));
+        words.into_iter().min().unwrap_or(0) + self.remade.min(REMAKING)
     }
 }
 
@@ -508,17 +374,6 @@ fn cost(graph: &Graph, v: V, most: u32) -> Option<u32> {
         all += cost(graph, arg, most.checked_sub(all)?)?;
     }
     (all <= most).then_some(all)
-}
-
-/// The instructions that make or read each value.
-fn having(orders: &[Operands], values: usize) -> Vec<Vec<usize>> {
-    let mut found = vec![Vec::new(); values];
-    for (number, operands) in orders.iter().enumerate() {
-        for v in operands.made.iter().chain(&operands.read) {
-            found[*v].push(number);
-        }
-    }
-    found
 }
 
 /// The numbers in a set.
