@@ -7,7 +7,7 @@ import { type Help, entries } from "../help";
 import { kernel, type Target } from "./pages";
 
 interface Entry extends vscode.QuickPickItem {
-  edit?: WorkspaceEdit;
+  edit: WorkspaceEdit | undefined;
 }
 
 export async function whatWouldHelp(app: App, given: Target = {}): Promise<void> {
