@@ -202,7 +202,7 @@ await check("a warplens.toml takes effect at once, and so does its end", async (
 await check("Select the Target GPU changes the status bar and the lenses", async (shot) => {
   await bench.focusEditor();
   await bench.command("warplens: Select the Target GPU…");
-  await bench.box(/h100-sxm5/);
+  await bench.find("Now ", "h100-sxm5");
   await shot("gpu-list");
   await bench.answer("h100-sxm5");
   await bench.text(STATUS, /h100-sxm5/);
@@ -253,7 +253,7 @@ await check("the work flow graph opens as a drawing in a tab of its own", async 
 await check("a rule is explained", async (shot) => {
   await bench.focusEditor();
   await bench.command("warplens: Explain a Rule…");
-  await bench.box(/smem\/bank-conflict/);
+  await bench.find("Those of the line", "smem/bank-conflict");
   await bench.answer("smem/bank-conflict");
   await bench.preview(/^\s*smem\/bank-conflict[^]*why it costs/i);
   await shot();

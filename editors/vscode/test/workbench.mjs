@@ -131,6 +131,12 @@ export class Workbench {
     return this.text(".quick-input-widget:visible", pattern);
   }
 
+  /** Types into a list that the extension shows, long ones of which only the beginning is drawn, and waits for an entry. */
+  async find(placeholder, typed) {
+    await this.page.locator(`.quick-input-widget input[placeholder*="${placeholder}"]`).fill(typed);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: typed }).first().waitFor();
+  }
+
   /** Types an answer into the box and confirms it. */
   async answer(typed) {
     await this.page.locator(".quick-input-widget input").fill(typed);
