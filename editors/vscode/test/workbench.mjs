@@ -120,10 +120,19 @@ export class Workbench {
 
   /** Chooses a command from the palette by its full title. */
   async command(title) {
-    await this.page.keyboard.press("F1");
     const input = this.page.locator(".quick-input-widget input");
-    await input.fill(`>${title}`);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click();
+    const row = this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first();
+    for (let last = 3; ; last--) {
+      await this.page.keyboard.press("F1");
+      try {
+        await input.fill(`>${title}`, { timeout: 10_000 });
+        return await row.click({ timeout: 10_000 });
+      } catch (error) {
+        if (last === 0) throw error;
+        // A page that opened late has the focus: commands of the editor are not offered there.
+        await this.focusEditor();
+      }
+    }
   }
 
   /** Waits for a box or list that the extension shows, and answers its text. */
