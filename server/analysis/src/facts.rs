@@ -629,6 +629,24 @@ pub struct Mix {
 }
 
 impl Mix {
+    /// Where the instructions of one pipe are counted.
+    pub fn of_mut(&mut self, pipe: Pipe) -> &mut f64 {
+        match pipe {
+            Pipe::Fp32 => &mut self.fp32,
+            Pipe::Fp32Multiply => &mut self.fp32_multiply,
+            Pipe::Fp64 => &mut self.fp64,
+            Pipe::Fp16 => &mut self.fp16,
+            Pipe::Tensor => &mut self.tensor,
+            Pipe::Int => &mut self.int,
+            Pipe::IntMul => &mut self.int_mul,
+            Pipe::Sfu => &mut self.sfu,
+            Pipe::Conversion => &mut self.conversion,
+            Pipe::ToFloat => &mut self.to_float,
+            Pipe::Shuffle => &mut self.shuffle,
+            Pipe::Branch => &mut self.branch,
+        }
+    }
+
     /// All instructions.
     pub fn total(&self) -> f64 {
         self.fp32
@@ -732,6 +750,34 @@ pub enum Node {
         /// Source line of the condition.
         line: u32,
     },
+}
+
+/// Visits the stretches of straight computation: their instructions, longest chain and line, and how often one warp comes
+/// there.
+pub fn each_stretch(
+    nodes: &mut [Node],
+    visits: f64,
+    visit: &mut dyn FnMut(&mut Mix, &mut f64, u32, f64),
+) {
+    for node in nodes {
+        match node {
+            Node::Compute {
+                mix, chain, line, ..
+            } => visit(mix, chain, *line, visits),
+            Node::Loop { trips, body, .. } => each_stretch(body, visits * *trips, visit),
+            Node::Branch {
+                taken,
+                other,
+                then,
+                otherwise,
+                ..
+            } => {
+                each_stretch(then, visits * *taken, visit);
+                each_stretch(otherwise, visits * *other, visit);
+            }
+            Node::Access { .. } | Node::Barrier { .. } => {}
+        }
+    }
 }
 
 /// A shared array declared by the kernel.

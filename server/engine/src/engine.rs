@@ -1172,7 +1172,9 @@ impl Engine {
             given.block_varies,
             &|changed| {
                 let (before, slow) = under(predicted)?;
-                let (after, fast) = under(&compile(changed, options))?;
+                let key = (changed.shape(), *options);
+                let compiled = self.compiled.get_or(key, || compile(changed, options));
+                let (after, fast) = under(&compiled)?;
                 Some(Recompiled {
                     before,
                     after,

@@ -5,23 +5,17 @@ use std::ops::Range;
 use warplens_rules::Finding;
 use warplens_syntax::Node;
 
-use crate::proof::{asked, executions, prove};
+use crate::proof::{executions, of_findings, prove};
 use crate::source::{atomic_call, declared_type, has_word, indent, kernel_node, new_name, text};
 use crate::wording::{gain, number};
-use crate::{Fix, Kernel, Request, in_order, touch};
+use crate::{Fix, Kernel, Request, in_order};
 
 const RULE: &str = "atomic/in-loop";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found = Vec::new();
-    for kernel in request.analysis.kernels() {
-        if touch(request.range, &(kernel.start..kernel.end)) {
-            for (finding, place) in asked(request, &kernel, RULE) {
-                found.extend(fix(request, &kernel, finding, &place));
-            }
-        }
-    }
-    found
+    of_findings(request, RULE, |kernel, finding, place| {
+        fix(request, kernel, finding, place)
+    })
 }
 
 fn fix(

@@ -5,34 +5,23 @@
 
 use std::ops::Range;
 
+use warplens_rules::Cure;
 use warplens_syntax::{Language, Node, Parsed};
 
-use crate::proof::{asked, prove};
+use crate::proof::{of_findings, prove};
 use crate::source::{
     children, declared_name, descendants, has_word, in_a_macro, kernel_node, text,
 };
 use crate::wording::gain;
-use crate::{Edit, Fix, Kernel, Request, in_order, touch};
+use crate::{Edit, Fix, Kernel, Request, in_order};
 
 const RULE: &str = "mem/loop-invariant-load";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found = Vec::new();
-    for kernel in request.analysis.kernels() {
-        if !touch(request.range, &(kernel.start..kernel.end)) {
-            continue;
-        }
-        for (finding, place) in asked(request, &kernel, RULE) {
-            // Where a store may reach it, only `restrict` says what the loop means.
-            if !finding
-                .message
-                .contains("assumes that no two arrays overlap")
-            {
-                found.extend(fix(request, &kernel, place));
-            }
-        }
-    }
-    found
+    of_findings(request, RULE, |kernel, finding, place| {
+        // Where a store may reach it, only `restrict` says what the loop means.
+        (finding.cure != Some(Cure::Restrict)).then(|| fix(request, kernel, place.clone()))?
+    })
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: Range<usize>) -> Option<Fix> {

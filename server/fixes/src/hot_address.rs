@@ -5,26 +5,20 @@ use std::ops::Range;
 use warplens_rules::Finding;
 use warplens_syntax::{Language, Node, Parsed};
 
-use crate::proof::{asked, one_launch, prove};
+use crate::proof::{of_findings, one_launch, prove};
 use crate::source::{
     atomic_call, declared_type, descendants, function_declarator, has_word, indent, kernel_node,
     new_name, text,
 };
 use crate::wording::{counted, gain, number};
-use crate::{Edit, Fix, Kernel, Request, in_order, touch};
+use crate::{Edit, Fix, Kernel, Request, in_order};
 
 const RULE: &str = "atomic/hot-address";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found = Vec::new();
-    for kernel in request.analysis.kernels() {
-        if touch(request.range, &(kernel.start..kernel.end)) {
-            for (finding, place) in asked(request, &kernel, RULE) {
-                found.extend(fix(request, &kernel, finding, &place));
-            }
-        }
-    }
-    found
+    of_findings(request, RULE, |kernel, finding, place| {
+        fix(request, kernel, finding, place)
+    })
 }
 
 fn fix(

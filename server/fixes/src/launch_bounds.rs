@@ -2,27 +2,15 @@
 
 use warplens_syntax::{Language, Node, Parsed};
 
-use crate::proof::{asked, prove};
+use crate::proof::{of_findings, prove};
 use crate::source::{descendants, function_declarator, in_a_macro, kernel_node, text};
 use crate::wording::gain;
-use crate::{Edit, Fix, Kernel, Request, touch};
+use crate::{Edit, Fix, Kernel, Request};
 
 const RULE: &str = "occ/no-launch-bounds";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found: Vec<Fix> = Vec::new();
-    for kernel in request.analysis.kernels() {
-        let here = touch(request.range, &(kernel.start..kernel.end));
-        if here
-            && !asked(request, &kernel, RULE).is_empty()
-            && let Some(fix) = fix(request, &kernel)
-            // Launches of one kernel ask for one promise.
-            && found.iter().all(|known| known.edits != fix.edits)
-        {
-            found.push(fix);
-        }
-    }
-    found
+    of_findings(request, RULE, |kernel, _, _| fix(request, kernel))
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {

@@ -5,10 +5,30 @@ use std::ops::Range;
 use warplens_analysis::facts::{OpClass, Source};
 use warplens_rules::{Finding, Place};
 
-use crate::{Analysis, Edit, Kernel, Request, edited, touch};
+use crate::{Analysis, Edit, Fix, Kernel, Request, edited, touch};
 
 /// A kernel that is predicted slower by more than this is.
 const SLOWER: f64 = 1.0005;
+
+/// What can be done about each finding of a rule that the request's range touches. Findings of several launches of one kernel
+/// may ask for the same edits: those are offered once.
+pub(crate) fn of_findings(
+    request: &Request<'_>,
+    rule: &str,
+    fix: impl Fn(&Kernel<'_>, &Finding, &Range<usize>) -> Option<Fix>,
+) -> Vec<Fix> {
+    let mut found: Vec<Fix> = Vec::new();
+    for kernel in request.analysis.kernels() {
+        if !touch(request.range, &(kernel.start..kernel.end)) {
+            continue;
+        }
+        for (finding, place) in asked(request, &kernel, rule) {
+            let fix = fix(&kernel, finding, &place);
+            found.extend(fix.filter(|fix| found.iter().all(|known| known.edits != fix.edits)));
+        }
+    }
+    found
+}
 
 /// The findings of a rule in a kernel that the request's range touches, with the bytes they are about. A finding in a
 /// called function is not among them: its place is the call's.
@@ -42,8 +62,9 @@ pub(crate) struct Proof {
     kernel: usize,
 }
 
-/// Makes the edits on a copy and analyses it. `None` where the copy does not parse as well as the document, where the kernel
-/// is no longer found, understood less well or cannot be launched.
+/// Makes the edits on a copy and analyses it. `None` where the kernel is no longer found, is understood less well or
+/// cannot be launched. That the buffer's tree has no new errors is not asked: the grammar takes a `#pragma` between a loop and
+/// its body for one, and the compiler does not.
 pub(crate) fn prove(request: &Request<'_>, kernel: &Kernel<'_>, edits: &[Edit]) -> Option<Proof> {
     let copy = edited(request.document, edits);
     let name = &kernel.facts.name;

@@ -3,30 +3,22 @@
 use std::ops::Range;
 
 use warplens_analysis::facts::{KernelFacts, OpClass};
-use warplens_rules::WITHIN_WARPS;
+use warplens_rules::Cure;
 use warplens_syntax::{Language, Node};
 
-use crate::proof::{asked, one_launch, prove};
+use crate::proof::{of_findings, one_launch, prove};
 use crate::source::{in_a_macro, kernel_node, text};
 use crate::wording::gain;
-use crate::{Edit, Fix, Kernel, Request, touch};
+use crate::{Edit, Fix, Kernel, Request};
 
 const RULE: &str = "sync/redundant-barrier";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found = Vec::new();
-    for kernel in request.analysis.kernels() {
-        if touch(request.range, &(kernel.start..kernel.end)) {
-            for (finding, place) in asked(request, &kernel, RULE) {
-                let within_warps = finding.message.contains(WITHIN_WARPS);
-                let any_launch = finding.message.contains("no memory is touched");
-                if any_launch || one_launch(request, &kernel) {
-                    found.extend(fix(request, &kernel, &place, within_warps));
-                }
-            }
-        }
-    }
-    found
+    of_findings(request, RULE, |kernel, finding, place| {
+        let cure = finding.cure?;
+        (cure == Cure::Nothing || one_launch(request, kernel))
+            .then(|| fix(request, kernel, place, cure == Cure::WithinWarp))?
+    })
 }
 
 fn fix(

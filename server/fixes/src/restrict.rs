@@ -3,36 +3,27 @@
 //! The compiler then keeps in registers what it would load again. `const` comes with it where the kernel only reads and
 //! the file shows every declaration.
 
+use warplens_rules::Cure;
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::launches::{Launches, are_distinct, launches};
-use crate::proof::{Proof, asked, prove};
+use crate::proof::{Proof, of_findings, prove};
 use crate::source::{
     Hands, children, declared_name, descendants_at_top, function_declarator, hands, has_word,
     in_a_macro, kernel_node, text, uses,
 };
 use crate::wording::{gain, occupancy};
-use crate::{Edit, Fix, Kernel, Request, in_order, touch};
+use crate::{Edit, Fix, Kernel, Request, in_order};
 
 const RULES: [&str; 2] = ["mem/loop-invariant-load", "mem/no-restrict"];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found = Vec::new();
-    for kernel in request.analysis.kernels() {
-        if !touch(request.range, &(kernel.start..kernel.end)) {
-            continue;
-        }
-        for rule in RULES {
-            if asked(request, &kernel, rule).iter().any(|(finding, _)| {
-                finding
-                    .message
-                    .contains("assumes that no two arrays overlap")
-            }) {
-                found.extend(fix(request, &kernel, rule));
-            }
-        }
-    }
-    found
+    let of_rule = |rule| {
+        of_findings(request, rule, |kernel, finding, _| {
+            (finding.cure == Some(Cure::Restrict)).then(|| fix(request, kernel, rule))?
+        })
+    };
+    RULES.into_iter().flat_map(of_rule).collect()
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel<'_>, rule: &'static str) -> Option<Fix> {

@@ -1,25 +1,17 @@
 //! Takes a padding away that cures nothing.
 
 use crate::pad_shared::{Plan, total_passes};
-use crate::proof::{asked, prove};
+use crate::proof::{of_findings, prove};
 use crate::source::{children, text};
 use crate::wording::{gain, occupancy};
-use crate::{Edit, Fix, Kernel, Request, touch};
+use crate::{Edit, Fix, Kernel, Request};
 
 const RULE: &str = "smem/over-pad";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found = Vec::new();
-    for kernel in request.analysis.kernels() {
-        if touch(request.range, &(kernel.start..kernel.end)) {
-            for (finding, _) in asked(request, &kernel, RULE) {
-                if let Some(index) = finding.shared_array {
-                    found.extend(fix(request, &kernel, index));
-                }
-            }
-        }
-    }
-    found
+    of_findings(request, RULE, |kernel, finding, _| {
+        fix(request, kernel, finding.shared_array?)
+    })
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel, index: usize) -> Option<Fix> {

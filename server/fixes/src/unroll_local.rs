@@ -4,10 +4,10 @@
 use warplens_analysis::facts::Space;
 use warplens_syntax::{Node, Parsed};
 
-use crate::proof::{asked, prove};
+use crate::proof::{of_findings, prove};
 use crate::source::{descendants, has_word, kernel_node, text};
 use crate::wording::{gain, occupancy};
-use crate::{Edit, Fix, Kernel, Request, in_order, touch};
+use crate::{Edit, Fix, Kernel, Request, in_order};
 
 const RULE: &str = "local/dynamic-array";
 
@@ -15,17 +15,9 @@ const RULE: &str = "local/dynamic-array";
 const MOST_LOOPS: usize = 8;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found: Vec<Fix> = Vec::new();
-    for kernel in request.analysis.kernels() {
-        if !touch(request.range, &(kernel.start..kernel.end)) {
-            continue;
-        }
-        for (_, place) in asked(request, &kernel, RULE) {
-            let fix = fix(request, &kernel, place.start);
-            found.extend(fix.filter(|fix| found.iter().all(|known| known.edits != fix.edits)));
-        }
-    }
-    found
+    of_findings(request, RULE, |kernel, _, place| {
+        fix(request, kernel, place.start)
+    })
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {

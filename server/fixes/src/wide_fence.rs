@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use warplens_rules::{Finding, WITHIN_BLOCKS};
+use warplens_rules::{Cure, Finding};
 use warplens_syntax::Parsed;
 
-use crate::proof::{asked, prove};
+use crate::proof::{of_findings, prove};
 use crate::source::{has_word, in_a_macro, kernel_node, text};
 use crate::wording::gain;
-use crate::{Fix, Kernel, Request, touch};
+use crate::{Fix, Kernel, Request};
 
 const RULE: &str = "sync/wide-fence";
 
@@ -30,15 +30,9 @@ const SEEN_ELSEWHERE: [&str; 13] = [
 ];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found = Vec::new();
-    for kernel in request.analysis.kernels() {
-        if touch(request.range, &(kernel.start..kernel.end)) {
-            for (finding, place) in asked(request, &kernel, RULE) {
-                found.extend(fix(request, &kernel, finding, &place));
-            }
-        }
-    }
-    found
+    of_findings(request, RULE, |kernel, finding, place| {
+        fix(request, kernel, finding, place)
+    })
 }
 
 fn fix(
@@ -60,7 +54,7 @@ fn fix(
     if !matches!(name, "__threadfence" | "__threadfence_system") || in_a_macro(parsed, name) {
         return None;
     }
-    let (narrow, who) = if finding.message.contains(WITHIN_BLOCKS) {
+    let (narrow, who) = if finding.cure == Some(Cure::WithinBlock) {
         ("__threadfence_block", "the block")
     } else if own_memory(parsed, kernel) {
         ("__threadfence", "this GPU")

@@ -373,6 +373,7 @@ fn finding(ctx: &Context<'_>, group: &[(Candidate, f64)], factor: Factor) -> Fin
         related,
         access: Some(candidate.index),
         shared_array: access.shared_array,
+        cure: None,
     }
 }
 

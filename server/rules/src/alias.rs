@@ -12,7 +12,7 @@ use warplens_ir::{
 
 use crate::mem_warp_same_address::iterations;
 use crate::wording::{self, number};
-use crate::{Context, Finding, Place, Recompiled, mem_loop_invariant_load, mem_no_restrict};
+use crate::{Context, Cure, Finding, Place, Recompiled, mem_loop_invariant_load, mem_no_restrict};
 
 /// Less than this part of the kernel's loads and stores is not worth a word.
 const PART: f64 = 0.05;
@@ -128,6 +128,7 @@ fn restricted(ctx: &Context<'_>) -> Option<Finding> {
             .collect(),
         access: Some(worst),
         shared_array: None,
+        cure: Some(Cure::Restrict),
     })
 }
 
@@ -207,6 +208,7 @@ fn by_hand(ctx: &Context<'_>) -> Vec<Finding> {
             related: Vec::new(),
             access: Some(index),
             shared_array: access.shared_array,
+            cure: None,
         });
     }
     found

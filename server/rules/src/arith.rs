@@ -2,7 +2,7 @@
 //! gain if that were something else, and how findings of one cause become one.
 
 use rustc_hash::FxHashMap;
-use warplens_analysis::facts::{Certainty, Mix, Node, Site};
+use warplens_analysis::facts::{Certainty, Mix, Node, Site, each_stretch};
 use warplens_compile::{Class, Code, Executions, Target, Ways, library};
 use warplens_hardware::Pipe;
 use warplens_ir::{BinaryOp, Expr, ExprKind, Function, MathClass, Real, Stmt, Type, UnaryOp};
@@ -206,7 +206,7 @@ fn replace(flow: &mut [Node], before: &Part, after: &Part) {
             let mix = if added { &mut change.1 } else { &mut change.0 };
             for (class, count) in classes {
                 if let Some(pipe) = class.pipe() {
-                    *slot(mix, pipe) += count;
+                    *mix.of_mut(pipe) += count;
                 }
             }
         }
@@ -217,14 +217,14 @@ fn replace(flow: &mut [Node], before: &Part, after: &Part) {
         } else {
             0.0
         };
-        for pipe in PIPES {
+        for pipe in Pipe::ALL {
             let (of, taken) = (all.of(pipe), less.of(pipe));
             let kept = if of > 0.0 {
                 (1.0 - taken / of).max(0.0)
             } else {
                 1.0
             };
-            *slot(mix, pipe) *= kept;
+            *mix.of_mut(pipe) *= kept;
         }
         mix.add(more, share);
     };
@@ -235,65 +235,6 @@ fn replace(flow: &mut [Node], before: &Part, after: &Part) {
         apply(mix, &anywhere, &rest);
         *chain = chain.min(mix.total());
     });
-}
-
-const PIPES: [Pipe; 12] = [
-    Pipe::Fp32,
-    Pipe::Fp32Multiply,
-    Pipe::Fp64,
-    Pipe::Fp16,
-    Pipe::Tensor,
-    Pipe::Int,
-    Pipe::IntMul,
-    Pipe::Sfu,
-    Pipe::Conversion,
-    Pipe::ToFloat,
-    Pipe::Shuffle,
-    Pipe::Branch,
-];
-
-fn slot(mix: &mut Mix, pipe: Pipe) -> &mut f64 {
-    match pipe {
-        Pipe::Fp32 => &mut mix.fp32,
-        Pipe::Fp32Multiply => &mut mix.fp32_multiply,
-        Pipe::Fp64 => &mut mix.fp64,
-        Pipe::Fp16 => &mut mix.fp16,
-        Pipe::Tensor => &mut mix.tensor,
-        Pipe::Int => &mut mix.int,
-        Pipe::IntMul => &mut mix.int_mul,
-        Pipe::Sfu => &mut mix.sfu,
-        Pipe::Conversion => &mut mix.conversion,
-        Pipe::ToFloat => &mut mix.to_float,
-        Pipe::Shuffle => &mut mix.shuffle,
-        Pipe::Branch => &mut mix.branch,
-    }
-}
-
-/// Visits the stretches of computation with how often one warp comes there.
-fn each_stretch(
-    nodes: &mut [Node],
-    visits: f64,
-    visit: &mut dyn FnMut(&mut Mix, &mut f64, u32, f64),
-) {
-    for node in nodes {
-        match node {
-            Node::Compute {
-                mix, chain, line, ..
-            } => visit(mix, chain, *line, visits),
-            Node::Loop { trips, body, .. } => each_stretch(body, visits * *trips, visit),
-            Node::Branch {
-                taken,
-                other,
-                then,
-                otherwise,
-                ..
-            } => {
-                each_stretch(then, visits * *taken, visit);
-                each_stretch(otherwise, visits * *other, visit);
-            }
-            Node::Access { .. } | Node::Barrier { .. } => {}
-        }
-    }
 }
 
 /// Whether one site holds another. What a called function does stands at its call, and there what stands on one line of
@@ -447,5 +388,6 @@ pub(crate) fn finding(
         related: sites.collect(),
         access: None,
         shared_array: None,
+        cure: None,
     })
 }

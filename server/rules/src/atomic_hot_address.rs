@@ -64,5 +64,6 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
         related: Vec::new(),
         access: Some(atomic.access),
         shared_array: None,
+        cure: None,
     })
 }

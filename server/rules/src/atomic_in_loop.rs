@@ -61,6 +61,7 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
         related: vec![(around.site, "the loop".to_owned())],
         access: Some(atomic.access),
         shared_array: None,
+        cure: None,
     })
 }
 

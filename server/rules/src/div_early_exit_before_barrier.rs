@@ -61,6 +61,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
         related: vec![(hazard.barrier, "the barrier".to_owned())],
         access: None,
         shared_array: None,
+        cure: None,
     })
 }
 

@@ -154,6 +154,7 @@ fn finding(
         related: Vec::new(),
         access: None,
         shared_array: None,
+        cure: None,
     })
 }
 

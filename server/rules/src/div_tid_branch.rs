@@ -127,6 +127,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch, fraction: f64, gain: f64) -> Find
         related: Vec::new(),
         access: None,
         shared_array: None,
+        cure: None,
     }
 }
 

@@ -39,6 +39,7 @@ fn impossible(severity: Severity, place: Place, message: String) -> Finding {
         related: Vec::new(),
         access: None,
         shared_array: None,
+        cure: None,
     }
 }
 

@@ -65,6 +65,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         related: Vec::new(),
         access: None,
         shared_array: None,
+        cure: None,
     })
 }
 

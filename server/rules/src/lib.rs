@@ -72,8 +72,6 @@ use warplens_ir::Kernel;
 use warplens_models::Factor;
 
 pub use catalogue::{RuleInfo, State, catalogue, find, href};
-pub use sync_redundant_barrier::WITHIN_WARPS;
-pub use sync_wide_fence::WITHIN_BLOCKS;
 
 /// How loud a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,6 +128,23 @@ pub struct Finding {
     pub access: Option<usize>,
     /// Index into the facts' shared arrays, where the finding is about one.
     pub shared_array: Option<usize>,
+    /// What would do instead, where a code action cannot see it from the rule alone.
+    pub cure: Option<Cure>,
+}
+
+/// What would do instead of what a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cure {
+    /// Nothing, whatever the launch.
+    Nothing,
+    /// Nothing, under the launch that is known.
+    NothingHere,
+    /// The same for the lanes of a warp alone.
+    WithinWarp,
+    /// The same for the threads of a block alone.
+    WithinBlock,
+    /// Pointers that are said not to overlap.
+    Restrict,
 }
 
 /// One cause that a finding would remove.

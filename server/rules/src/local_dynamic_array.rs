@@ -105,5 +105,6 @@ fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Finding {
         related: Vec::new(),
         access: None,
         shared_array: None,
+        cure: None,
     }
 }

@@ -41,6 +41,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         related,
         access: Some(index),
         shared_array: None,
+        cure: None,
     }]
 }
 

@@ -81,6 +81,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 .collect(),
             access: Some(first),
             shared_array: None,
+            cure: None,
         });
     }
     found

@@ -53,6 +53,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 related: Vec::new(),
                 access: Some(index),
                 shared_array: None,
+                cure: None,
             })
         })
         .collect()

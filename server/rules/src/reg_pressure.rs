@@ -74,6 +74,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         related: Vec::new(),
         access: None,
         shared_array: None,
+        cure: None,
     })
 }
 

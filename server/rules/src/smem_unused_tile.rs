@@ -57,6 +57,7 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
         related: Vec::new(),
         access: None,
         shared_array: Some(index),
+        cure: None,
     })
 }
 

@@ -6,7 +6,7 @@ use warplens_ir::{Builtin, ExprKind, expressions};
 use crate::catalogue::{RuleInfo, State};
 use crate::exchange::{self, Crossing, Reach, crossings};
 use crate::wording::{self, counted};
-use crate::{Context, Finding, Place};
+use crate::{Context, Cure, Finding, Place};
 
 pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "sync/redundant-barrier",
@@ -15,9 +15,6 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     state: State::Stable,
     explain: include_str!("../docs/sync-redundant-barrier.md"),
 };
-
-/// What the message says where the lanes of each warp still have to wait for one another.
-pub const WITHIN_WARPS: &str = "`__syncwarp()` will do";
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let facts = ctx.facts;
@@ -106,9 +103,11 @@ fn finding(ctx: &Context<'_>, crossing: Crossing) -> Option<Finding> {
             "in a block of {block} no thread touches behind it what another one wrote, or writes what another one \
              read, since the last barrier"
         ),
-        Reach::Warp if one_warp => format!("the block of {block} is one warp, {WITHIN_WARPS}"),
+        Reach::Warp if one_warp => {
+            format!("the block of {block} is one warp, `__syncwarp()` will do")
+        }
         Reach::Warp | Reach::Block => format!(
-            "in a block of {block} only lanes of one warp touch the same memory on both sides, {WITHIN_WARPS}"
+            "in a block of {block} only lanes of one warp touch the same memory on both sides, `__syncwarp()` will do"
         ),
     };
     Some(Finding {
@@ -126,6 +125,11 @@ fn finding(ctx: &Context<'_>, crossing: Crossing) -> Option<Finding> {
         related: Vec::new(),
         access: None,
         shared_array: None,
+        cure: Some(match crossing.reach {
+            Reach::Nothing => Cure::Nothing,
+            Reach::Threads => Cure::NothingHere,
+            Reach::Warp | Reach::Block => Cure::WithinWarp,
+        }),
     })
 }
 

@@ -4,7 +4,7 @@ use warplens_analysis::facts::{Op, Space};
 use warplens_ir::{Expr, ExprKind, Function, expressions};
 
 use crate::catalogue::{RuleInfo, State};
-use crate::{Context, Finding, Place, Severity};
+use crate::{Context, Cure, Finding, Place, Severity};
 
 pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "sync/wide-fence",
@@ -13,9 +13,6 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     state: State::Preview,
     explain: include_str!("../docs/sync-wide-fence.md"),
 };
-
-/// What the message says where only the block's own memory is written.
-pub const WITHIN_BLOCKS: &str = "`__threadfence_block()` will do";
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -41,7 +38,9 @@ fn finding(ctx: &Context<'_>, expression: &Expr) -> Option<Finding> {
     let understood = facts.not_understood.is_empty();
     let narrow = understood && writes(Space::Shared) && !writes(Space::Global);
     let message = if narrow {
-        format!("0 stores to global memory are ordered by `{name}()`: {WITHIN_BLOCKS}")
+        format!(
+            "0 stores to global memory are ordered by `{name}()`: `__threadfence_block()` will do"
+        )
     } else if system {
         "every store before `__threadfence_system()` has to be seen by the host and by other GPUs before the thread goes \
          on: where only this GPU reads them, `__threadfence()` will do"
@@ -58,5 +57,6 @@ fn finding(ctx: &Context<'_>, expression: &Expr) -> Option<Finding> {
         related: Vec::new(),
         access: None,
         shared_array: None,
+        cure: narrow.then_some(Cure::WithinBlock),
     })
 }

@@ -1,9 +1,8 @@
 //! The models' view of a kernel with what was compiled in place of what the source says.
 
 use rustc_hash::FxHashMap;
-use warplens_analysis::facts::{Access, Mix, Node, Op, Space};
+use warplens_analysis::facts::{Access, Mix, Node, Op, Space, each_stretch};
 use warplens_compile::Class;
-use warplens_hardware::Pipe;
 
 use super::Running;
 
@@ -207,47 +206,7 @@ struct Line {
     compiled: Mix,
 }
 
-/// Visits the stretches of computation with how often one warp comes there.
-fn each_stretch(
-    nodes: &mut [Node],
-    visits: f64,
-    visit: &mut dyn FnMut(&mut Mix, &mut f64, u32, f64),
-) {
-    for node in nodes {
-        match node {
-            Node::Compute {
-                mix, chain, line, ..
-            } => visit(mix, chain, *line, visits),
-            Node::Loop { trips, body, .. } => each_stretch(body, visits * *trips, visit),
-            Node::Branch {
-                taken,
-                other,
-                then,
-                otherwise,
-                ..
-            } => {
-                each_stretch(then, visits * *taken, visit);
-                each_stretch(otherwise, visits * *other, visit);
-            }
-            Node::Access { .. } | Node::Barrier { .. } => {}
-        }
-    }
-}
-
 /// Where instructions of a class are counted; `None` for memory and barriers.
 fn pipe(mix: &mut Mix, class: Class) -> Option<&mut f64> {
-    Some(match class.pipe()? {
-        Pipe::Fp32 => &mut mix.fp32,
-        Pipe::Fp32Multiply => &mut mix.fp32_multiply,
-        Pipe::Fp64 => &mut mix.fp64,
-        Pipe::Fp16 => &mut mix.fp16,
-        Pipe::Tensor => &mut mix.tensor,
-        Pipe::Int => &mut mix.int,
-        Pipe::IntMul => &mut mix.int_mul,
-        Pipe::Sfu => &mut mix.sfu,
-        Pipe::Conversion => &mut mix.conversion,
-        Pipe::ToFloat => &mut mix.to_float,
-        Pipe::Shuffle => &mut mix.shuffle,
-        Pipe::Branch => &mut mix.branch,
-    })
+    Some(mix.of_mut(class.pipe()?))
 }
