@@ -8,6 +8,7 @@ mod beside;
 mod compiled;
 mod compilers;
 mod counting;
+pub mod difference;
 mod engine;
 mod estimates;
 mod executed;

@@ -42,7 +42,7 @@ pub(crate) fn apply(
             DirectiveKind::Wrong(why) => {
                 extra.push(own(directive, WRONG, Severity::Warning, why.clone()));
             }
-            DirectiveKind::Values(_) | DirectiveKind::IgnoreFile => {}
+            DirectiveKind::Values(_) | DirectiveKind::IgnoreFile | DirectiveKind::Slower(_) => {}
         }
     }
     findings.append(&mut extra);

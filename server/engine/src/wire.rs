@@ -77,6 +77,84 @@ pub struct WarpInstructions {
     pub certainty: &'static str,
 }
 
+/// `warplens diff --format json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DiffDocument {
+    /// `warplens.diff/1`.
+    pub schema: &'static str,
+    /// Every kernel of either version on every GPU asked, in order of file and line.
+    pub kernels: Vec<KernelChange>,
+    /// Findings that came and went.
+    pub diagnostics: Changed,
+}
+
+/// One kernel in two versions.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct KernelChange {
+    /// Plain name.
+    pub kernel: String,
+    /// Template arguments by name.
+    pub template_args: BTreeMap<String, String>,
+    /// Path from the version's root; that of the later version.
+    pub file: String,
+    /// Where the earlier version had it, if elsewhere.
+    pub moved_from: Option<String>,
+    /// Profile id.
+    pub gpu: String,
+    /// Predicted time after over before; null where one is not known.
+    pub slowdown: Option<f64>,
+    /// True where it is slower than allowed, or has no prediction any more, and nothing justifies it.
+    pub regression: bool,
+    /// What the source says of it: `// warplens: slower(reason)`.
+    pub justification: Option<String>,
+    /// The earlier version; null where the kernel is new.
+    pub before: Option<Standing>,
+    /// The later version; null where the kernel is gone.
+    pub after: Option<Standing>,
+}
+
+/// What one kernel is predicted to take, in short.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Standing {
+    /// Line of the kernel's name.
+    pub line: u32,
+    /// Blocks.
+    pub grid: [u64; 3],
+    /// Threads of a block.
+    pub block: [u64; 3],
+    /// True where the source gives the block size.
+    pub launch_known: bool,
+    /// Milliseconds, launch overhead included.
+    pub time_ms: Option<f64>,
+    /// SM clock cycles.
+    pub cycles: Option<f64>,
+    /// A key of an estimate's `breakdown`.
+    pub bottleneck: Option<&'static str>,
+    /// Registers of a thread.
+    pub registers_per_thread: u32,
+    /// Bytes that a thread spills.
+    pub spill_bytes: u64,
+    /// Shared memory of a block, static and dynamic, in bytes.
+    pub shared_bytes: u64,
+    /// Resident warps over the most that the GPU holds.
+    pub occupancy: f64,
+    /// Transactions of all global accesses over the launch, before any cache; null where one access is not known.
+    pub global_transactions: Option<f64>,
+    /// Passes of all shared accesses over the launch; null where one access is not known.
+    pub shared_passes: Option<f64>,
+    /// Instructions that the warps of the launch execute; null where the compiled kernel could not be followed.
+    pub warp_instructions: Option<f64>,
+}
+
+/// Findings that came and went.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Changed {
+    /// Only in the later version.
+    pub added: Vec<Diagnostic>,
+    /// Only in the earlier version.
+    pub removed: Vec<Diagnostic>,
+}
+
 /// One of the launches that were found of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Variant {

@@ -3,8 +3,10 @@
 //! Nothing here computes a figure; every number comes from the engine and is only laid out. Each function
 //! is pure (data in, text out), so that the command line and the language server print the same thing.
 
+pub mod baseline;
 pub mod check;
 pub mod compare;
+pub mod diff;
 pub mod estimate;
 pub mod figure;
 pub mod github;

@@ -1,9 +1,12 @@
 //! SARIF 2.1.0, the format code-scanning services read.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use warplens_engine::wire::Diagnostic;
+
+use crate::baseline::line;
 
 /// A rule as SARIF describes it: id, title, page.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +25,7 @@ pub fn log<'a>(
     diagnostics: &[Diagnostic],
     rules: &[Rule<'_>],
     version: &str,
-    source: &dyn Fn(&str) -> Option<&'a str>,
+    source: &(dyn Fn(&str) -> Option<&'a str> + 'a),
 ) -> Value {
     let described: Vec<Value> = rules
         .iter()
@@ -34,9 +37,20 @@ pub fn log<'a>(
             })
         })
         .collect();
+    let mut alike: BTreeMap<(&str, &str, String), u64> = BTreeMap::new();
     let results: Vec<Value> = diagnostics
         .iter()
-        .map(|diagnostic| result(diagnostic, rules, source(&diagnostic.file)))
+        .map(|diagnostic| {
+            let mut result = result(diagnostic, rules, source(&diagnostic.file));
+            let line = line(diagnostic, source);
+            let key = (diagnostic.file.as_str(), diagnostic.rule.as_str(), line);
+            let print = fingerprint(&key);
+            let before = alike.entry(key).or_default();
+            result["partialFingerprints"] =
+                json!({"warplensLine/v1": format!("{print:016x}:{before}")});
+            *before += 1;
+            result
+        })
         .collect();
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -51,6 +65,17 @@ pub fn log<'a>(
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
+    })
+}
+
+/// A number by which a service knows a finding again after its line has moved: FNV-1a, which is the same on every machine
+/// and in every version, of its file, its rule and its line's text.
+fn fingerprint((file, rule, line): &(&str, &str, String)) -> u64 {
+    let bytes = [*file, *rule, line.as_str()]
+        .into_iter()
+        .flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
@@ -150,5 +175,34 @@ mod tests {
             log["runs"][0]["tool"]["driver"]["rules"][0]["id"],
             "mem/aos"
         );
+    }
+
+    #[test]
+    fn a_finding_keeps_its_fingerprint_when_its_line_moves() {
+        let at = |line: u32, text: &'static str| {
+            let diagnostic = |line| Diagnostic {
+                rule: "mem/aos".to_owned(),
+                severity: "hint",
+                file: "k.cu".to_owned(),
+                line,
+                column: 1,
+                end_line: line,
+                end_column: 2,
+                message: "m".to_owned(),
+                gain: 1.0,
+            };
+            let log = log(&[diagnostic(line), diagnostic(line)], &[], "0", &|_| {
+                Some(text)
+            });
+            let results = log["runs"][0]["results"].as_array().unwrap().clone();
+            let prints = results
+                .iter()
+                .map(|one| one["partialFingerprints"].to_string());
+            prints.collect::<Vec<_>>()
+        };
+        let before = at(1, "x = a[i];\n");
+        assert_eq!(before, at(3, "\n\n  x =  a[i];\n"));
+        assert_ne!(before[0], before[1]);
+        assert_ne!(before[0], at(1, "x = b[i];\n")[0]);
     }
 }

@@ -24,6 +24,8 @@ pub enum DirectiveKind {
     Allow(Vec<String>),
     /// `ignore-file`.
     IgnoreFile,
+    /// `slower(reason)`: why the kernel may be predicted slower than its version before.
+    Slower(String),
     /// Anything else, with what is wrong.
     Wrong(String),
 }
@@ -81,12 +83,21 @@ fn parse(body: &str) -> DirectiveKind {
             None => DirectiveKind::Wrong("`allow(` needs a closing parenthesis".to_owned()),
         };
     }
+    if let Some(rest) = body.strip_prefix("slower(") {
+        let reason = rest.trim_end().strip_suffix(')').map(str::trim);
+        return match reason {
+            Some(reason) if !reason.is_empty() => DirectiveKind::Slower(reason.to_owned()),
+            _ => DirectiveKind::Wrong(
+                "`slower(` needs a reason and a closing parenthesis".to_owned(),
+            ),
+        };
+    }
     let mut values = Vec::new();
     let mut rest = body;
     while !rest.is_empty() {
         let Some((name, after)) = rest.split_once('=') else {
             return DirectiveKind::Wrong(format!(
-                "`{rest}` is not understood: write `block=(16,16)`, `grid=64`, `n=1024`, `allow(rule)` or `ignore-file`"
+                "`{rest}` is not understood: write `block=(16,16)`, `grid=64`, `n=1024`, `allow(rule)`, `slower(reason)` or `ignore-file`"
             ));
         };
         let after = after.trim_start();
@@ -126,6 +137,17 @@ mod tests {
         );
         assert_eq!((found[1].line, found[1].alone), (2, false));
         assert_eq!(found[1].kind, DirectiveKind::Allow(vec!["mem/aos".into()]));
+    }
+
+    #[test]
+    fn what_may_be_slower_says_why() {
+        let found = directives("// warplens: slower(sums (all of them) are exact now)\n");
+        let reason = "sums (all of them) are exact now".to_owned();
+        assert_eq!(found[0].kind, DirectiveKind::Slower(reason));
+        for wrong in ["slower()", "slower( )", "slower(because"] {
+            let found = directives(&format!("// warplens: {wrong}"));
+            assert!(matches!(found[0].kind, DirectiveKind::Wrong(_)), "{wrong}");
+        }
     }
 
     #[test]

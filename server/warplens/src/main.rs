@@ -4,12 +4,14 @@
 //! one line on standard error.
 
 mod assembly;
+mod checked;
 mod commands;
 mod compiler;
 mod config;
 mod input;
 mod output;
 mod profiles;
+mod revision;
 mod suggest;
 mod values;
 
@@ -35,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(commands::check::Check),
+    Diff(commands::diff::Diff),
     Estimate(Box<commands::estimate::Estimate>),
     Sweep(Box<commands::sweep::Sweep>),
     Gpus(commands::gpus::Gpus),
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Check(check) => check.run(cli.color),
+        Command::Diff(diff) => diff.run(cli.color),
         Command::Estimate(estimate) => estimate.run(cli.color),
         Command::Sweep(sweep) => sweep.run(cli.color),
         Command::Gpus(gpus) => gpus.run(cli.color),

@@ -16,9 +16,11 @@ pub struct Generate {
 }
 
 /// The schemas under docs/schemas and what prints them.
-const SCHEMAS: [&str; 6] = [
+const SCHEMAS: [&str; 8] = [
+    "baseline",
     "check",
     "config",
+    "diff",
     "estimate",
     "gpus",
     "measurements",

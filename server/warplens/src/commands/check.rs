@@ -1,25 +1,21 @@
 //! `warplens check`: findings for files and folders.
 
-use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::bail;
+use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use rayon::prelude::*;
-use warplens_engine::settings::{Settings, unknown_gpu};
 use warplens_engine::wire::{CheckDocument, Diagnostic, Stats};
-use warplens_engine::{Engine, FileAnalysis, Overrides, Severity};
-use warplens_hardware::Profiles;
+use warplens_engine::{FileAnalysis, Severity};
+use warplens_report::baseline::Baseline;
+use warplens_report::figure::counted;
 use warplens_report::{Paint, check as page, github, sarif};
 
-use crate::config::{self, Config};
+use crate::checked::{self, Asked, Checked};
 use crate::input;
-use crate::output::{self, Colour, Progress};
-use crate::profiles;
+use crate::output::{self, Colour};
 use crate::values::Preprocessing;
 
 /// Findings for files and folders
@@ -45,6 +41,12 @@ pub struct Check {
     /// Target GPU, a profile id (`warplens gpus` lists them)
     #[arg(long, value_name = "ID")]
     gpu: Option<String>,
+    /// Findings that this file knows are neither printed nor failed on
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write the findings to this file, for --baseline
+    #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
+    write_baseline: Option<PathBuf>,
     /// Add how well the files were understood
     #[arg(long)]
     stats: bool,
@@ -95,182 +97,94 @@ impl Level {
     }
 }
 
-/// What came of one file.
-struct Outcome {
-    diagnostics: Vec<Diagnostic>,
-    stats: Stats,
-    /// The text, kept where findings are shown in it.
-    text: Option<String>,
-    analysis: Option<FileAnalysis>,
-    read: bool,
-    /// Kernels that no launch was seen of.
-    unlaunched: Vec<String>,
-}
-
 impl Check {
     /// Runs it.
     pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
         let started = Instant::now();
-        let (profiles, left_out) = profiles::of(&self.paths);
-        if let Some(gpu) = &self.gpu
-            && profiles.get(gpu).is_none()
-        {
-            bail!(unknown_gpu(gpu, &profiles));
+        let human = self.format == Format::Human;
+        let checked = checked::check(
+            &Asked {
+                paths: &self.paths,
+                gpu: self.gpu.as_deref(),
+                preprocessing: &self.preprocessing,
+                losses: self.losses || (self.stats && human),
+                texts: human
+                    || self.format == Format::Sarif
+                    || self.baseline.is_some()
+                    || self.write_baseline.is_some(),
+            },
+            input::project(&self.paths),
+            // Only the table of kernels needs it.
+            &|_, analysis| human.then_some(analysis),
+        )?;
+        checked.any_read()?;
+        let mut diagnostics = checked.diagnostics();
+        if let Some(file) = &self.write_baseline {
+            return self.write(file, &checked, &diagnostics);
         }
-        let files = input::files(&self.paths);
-        let configs = self.configs(&files, &profiles);
-        let engine = Engine::for_many_files(profiles, input::project(&self.paths));
-        let progress = Progress::new(files.len());
-        let pool = rayon::ThreadPoolBuilder::new()
-            .stack_size(super::STACK)
-            .build()?;
-        let file = |path: &PathBuf| self.file(&engine, path, &configs.of(path).settings);
-        let outcomes: Vec<Outcome> = pool.install(|| {
-            let mut outcomes: Vec<Outcome> = files
-                .par_iter()
-                .map(|path| {
-                    let outcome = file(path);
-                    progress.step();
-                    outcome
-                })
-                .collect();
-            // Now it is known who includes whom and who launches what: files whose kernels are launched from
-            // another one, and headers, are looked at again with that.
-            outcomes
-                .par_iter_mut()
-                .zip(&files)
-                .filter(|(outcome, path)| {
-                    outcome.read
-                        && outcome.stats.kernels > 0
-                        && engine.knows_more(path, &outcome.unlaunched)
-                })
-                .for_each(|(outcome, path)| *outcome = file(path));
-            outcomes
-        });
-        progress.finish();
-
-        let mut diagnostics: Vec<Diagnostic> = left_out;
-        diagnostics.extend(configs.diagnostics());
-        let mut stats = Stats::default();
-        for outcome in &outcomes {
-            diagnostics.extend(outcome.diagnostics.iter().cloned());
-            add(&mut stats, &outcome.stats);
-        }
+        let known = match &self.baseline {
+            Some(file) => self.known(file, &checked, &mut diagnostics)?,
+            None => Known::default(),
+        };
+        let mut stats = checked.stats();
         // People are told of them kernel by kernel.
         if !self.losses || self.format == Format::Human {
             stats.losses.clear();
         }
         stats.seconds = started.elapsed().as_secs_f64();
-        self.print(colour, &files, &outcomes, &configs, &diagnostics, &stats)?;
-
-        if files.is_empty() {
-            output::complain("no .cu, .cuh, .cl or .hip files there");
-        } else if outcomes.iter().all(|outcome| !outcome.read) {
-            match outcomes.as_slice() {
-                [one] => bail!("{}: {}", files[0].display(), one.diagnostics[0].message),
-                many => bail!("none of the {} files could be read", many.len()),
-            }
-        }
+        self.print(colour, &checked, &diagnostics, &stats, &known)?;
         let failed = diagnostics
             .iter()
             .any(|finding| self.fail_on.reached_by(finding.severity));
         Ok(ExitCode::from(u8::from(failed)))
     }
 
-    fn configs(&self, files: &[PathBuf], profiles: &Profiles) -> Configs {
-        let mut configs = Configs::default();
-        for file in files {
-            let folder = folder(file);
-            if configs.folders.contains_key(&folder) {
-                continue;
-            }
-            let found = config::find(file);
-            let loaded = configs.files.entry(found.clone()).or_insert_with(|| {
-                let mut config = found
-                    .map(|file| config::load(&file, profiles))
-                    .unwrap_or_default();
-                if self.gpu.is_some() {
-                    config.settings.gpu.clone_from(&self.gpu);
-                }
-                self.preprocessing.apply(&mut config.settings);
-                Arc::new(config)
-            });
-            configs.folders.insert(folder, Arc::clone(loaded));
-        }
-        configs
+    fn write(
+        &self,
+        file: &Path,
+        checked: &Checked<FileAnalysis>,
+        diagnostics: &[Diagnostic],
+    ) -> anyhow::Result<ExitCode> {
+        let texts = checked.texts();
+        let name = |diagnostic: &Diagnostic| relative(&diagnostic.file, file);
+        let baseline = Baseline::of(diagnostics, &name, &|file| texts.get(file).copied());
+        let text = baseline.text();
+        fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        let kept = counted(baseline.len(), "finding");
+        output::complain(&format!("{kept} written to {}", file.display()));
+        Ok(ExitCode::SUCCESS)
     }
 
-    fn file(&self, engine: &Engine, path: &Path, settings: &Settings) -> Outcome {
-        let source = match input::read(path) {
-            Ok(source) => source,
-            Err(unreadable) => {
-                return Outcome {
-                    diagnostics: vec![unreadable.diagnostic(path)],
-                    stats: Stats {
-                        files: 1,
-                        unreadable_files: 1,
-                        ..Stats::default()
-                    },
-                    text: None,
-                    analysis: None,
-                    read: false,
-                    unlaunched: Vec::new(),
-                };
-            }
-        };
-        // A defect of ours in one file must not cost the answers about the others.
-        let answer = catch_unwind(AssertUnwindSafe(|| {
-            engine.check(&source.document, path, settings, &Overrides::default())
-        }));
-        let (diagnostics, mut stats, analysis) =
-            answer.unwrap_or_else(|_| (vec![lost(path)], lost_stats(), None));
-        stats.files = 1;
-        // Many thousands in large code bases: kept only where they are printed.
-        let printed = self.losses || (self.stats && self.format == Format::Human);
-        if !printed {
-            stats.losses = Vec::new();
-        }
-        let keep = matches!(self.format, Format::Human | Format::Sarif);
-        let text = (keep && !diagnostics.is_empty()).then_some(source.text);
-        let unlaunched = analysis
-            .iter()
-            .flat_map(|analysis| &analysis.kernels)
-            .filter(|kernel| !kernel.analysis.launch_known)
-            .map(|kernel| kernel.analysis.facts.name.clone())
-            .collect();
-        Outcome {
-            diagnostics,
-            stats,
-            text,
-            // Only the table of kernels needs it: it is large.
-            analysis: analysis.filter(|_| self.format == Format::Human),
-            read: true,
-            unlaunched,
-        }
+    /// Takes away what the baseline knows.
+    fn known(
+        &self,
+        file: &Path,
+        checked: &Checked<FileAnalysis>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> anyhow::Result<Known> {
+        let text =
+            fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let baseline = Baseline::read(&text)
+            .map_err(|why| anyhow!("{} is no baseline: {why}", file.display()))?;
+        let texts = checked.texts();
+        let name = |diagnostic: &Diagnostic| relative(&diagnostic.file, file);
+        let before = diagnostics.len();
+        let gone = baseline.subtract(diagnostics, &name, &|file| texts.get(file).copied());
+        Ok(Known {
+            left_out: (before - diagnostics.len()) as u64,
+            gone,
+        })
     }
 
     fn print(
         &self,
         colour: Colour,
-        files: &[PathBuf],
-        outcomes: &[Outcome],
-        configs: &Configs,
+        checked: &Checked<FileAnalysis>,
         diagnostics: &[Diagnostic],
         stats: &Stats,
+        known: &Known,
     ) -> anyhow::Result<()> {
-        let mut texts: HashMap<String, &str> = HashMap::new();
-        for (path, outcome) in files.iter().zip(outcomes) {
-            if let Some(text) = &outcome.text {
-                texts.insert(path.display().to_string(), text);
-            }
-        }
-        for (path, text) in configs
-            .files
-            .values()
-            .filter_map(|config| config.file.as_ref())
-        {
-            texts.insert(path.display().to_string(), text);
-        }
+        let texts = checked.texts();
         match self.format {
             Format::Json => output::emit_json(&CheckDocument {
                 schema: "warplens.check/1",
@@ -306,8 +220,8 @@ impl Check {
                     out.push('\n');
                 }
                 let mut table = page::KernelTable::default();
-                for (path, outcome) in files.iter().zip(outcomes) {
-                    if let Some(analysis) = &outcome.analysis {
+                for (path, outcome) in checked.files() {
+                    if let Some(analysis) = &outcome.kept {
                         table.add(&path.display().to_string(), analysis);
                     }
                 }
@@ -316,7 +230,7 @@ impl Check {
                     out.push('\n');
                 }
                 if self.stats {
-                    let parts = files.iter().zip(outcomes).map(|(path, outcome)| {
+                    let parts = checked.files().map(|(path, outcome)| {
                         let file = path.display().to_string();
                         page::partial(&file, &outcome.stats.losses, self.losses, style)
                     });
@@ -334,6 +248,9 @@ impl Check {
                     stats.kernels,
                     style,
                 ));
+                if let Some(said) = known.said() {
+                    style.push(&mut out, Paint::Quiet, &said);
+                }
                 if !diagnostics.iter().all(|diagnostic| shown(&diagnostic)) {
                     style.push(
                         &mut out,
@@ -347,71 +264,37 @@ impl Check {
     }
 }
 
-fn lost(path: &Path) -> Diagnostic {
-    Diagnostic {
-        rule: "internal/error".to_owned(),
-        severity: "warning",
-        file: path.display().to_string(),
-        line: 1,
-        column: 1,
-        end_line: 1,
-        end_column: 2,
-        message: "an internal error lost this file's results; please report it with the file"
-            .to_owned(),
-        gain: 1.0,
+/// What a baseline made of a run.
+#[derive(Debug, Default)]
+struct Known {
+    /// Findings that it knows.
+    left_out: u64,
+    /// Findings of it that are no longer found.
+    gone: u64,
+}
+
+impl Known {
+    fn said(&self) -> Option<String> {
+        let gone = match self.gone {
+            0 => String::new(),
+            gone => format!(
+                "; {} of it not found any more: `--write-baseline` would drop them",
+                counted(gone, "finding")
+            ),
+        };
+        (self.left_out + self.gone > 0).then(|| {
+            let known = counted(self.left_out, "finding");
+            format!("{known} of the baseline not shown{gone}\n")
+        })
     }
 }
 
-fn lost_stats() -> Stats {
-    Stats {
-        reasons: [("internal error".to_owned(), 1)].into(),
-        ..Stats::default()
-    }
-}
-
-fn add(sum: &mut Stats, one: &Stats) {
-    sum.files += one.files;
-    sum.unreadable_files += one.unreadable_files;
-    sum.kernels += one.kernels;
-    sum.clean += one.clean;
-    sum.partial += one.partial;
-    sum.failed += one.failed;
-    sum.launch_known += one.launch_known;
-    sum.accesses += one.accesses;
-    sum.accesses_exact += one.accesses_exact;
-    sum.branches += one.branches;
-    sum.branches_exact += one.branches_exact;
-    sum.losses.extend(one.losses.iter().cloned());
-    for (header, files) in &one.missing_includes {
-        *sum.missing_includes.entry(header.clone()).or_default() += files;
-    }
-    for (reason, count) in &one.reasons {
-        *sum.reasons.entry(reason.clone()).or_default() += count;
-    }
-}
-
-/// The settings of each folder; a `warplens.toml` is read once however many folders it covers.
-#[derive(Default)]
-struct Configs {
-    folders: HashMap<PathBuf, Arc<Config>>,
-    files: HashMap<Option<PathBuf>, Arc<Config>>,
-}
-
-impl Configs {
-    fn of(&self, file: &Path) -> Arc<Config> {
-        self.folders.get(&folder(file)).cloned().unwrap_or_default()
-    }
-
-    fn diagnostics(&self) -> Vec<Diagnostic> {
-        let mut files: Vec<_> = self.files.iter().collect();
-        files.sort_by_key(|(path, _)| (*path).clone());
-        files
-            .into_iter()
-            .flat_map(|(_, config)| config.diagnostics.clone())
-            .collect()
-    }
-}
-
-fn folder(file: &Path) -> PathBuf {
-    file.parent().map(Path::to_owned).unwrap_or_default()
+/// A file as a baseline calls it: from the baseline's folder, so that it does not matter where the command is run.
+fn relative(file: &str, baseline: &Path) -> String {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let file = absolute(Path::new(file));
+    let baseline = absolute(baseline);
+    let folder = baseline.parent().unwrap_or(&baseline);
+    let inside = file.strip_prefix(folder).unwrap_or(&file);
+    inside.display().to_string().replace('\\', "/")
 }

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use warplens_calibrate::{Measurements, SCHEMA as MEASUREMENTS};
 use warplens_engine::settings::Settings;
-use warplens_engine::wire::{CheckDocument, EstimateDocument};
+use warplens_engine::wire::{CheckDocument, DiffDocument, EstimateDocument};
+use warplens_report::baseline::{Baseline, SCHEMA as BASELINE};
 use warplens_report::gpus::GpusDocument;
 use warplens_report::sweep::SweepLine;
 
@@ -36,6 +37,10 @@ enum Of {
     Config,
     /// `warplens check --format json`
     Check,
+    /// `warplens check --write-baseline`
+    Baseline,
+    /// `warplens diff --format json`
+    Diff,
     /// `warplens estimate --format json`
     Estimate,
     /// `warplens gpus --format json`
@@ -55,6 +60,12 @@ impl Config {
             Of::Check => {
                 written::<CheckDocument>("warplens check --format json", "warplens.check/1")
             }
+            Of::Baseline => {
+                let mut schema = read::<Baseline>("warplens check --write-baseline");
+                schema["properties"]["schema"]["const"] = BASELINE.into();
+                schema
+            }
+            Of::Diff => written::<DiffDocument>("warplens diff --format json", "warplens.diff/1"),
             Of::Estimate => written::<EstimateDocument>(
                 "warplens estimate --format json",
                 "warplens.estimate/1",

@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod check;
 pub mod config;
+pub mod diff;
 pub mod estimate;
 pub mod explain;
 pub mod gpus;

@@ -1,8 +1,10 @@
 //! The real binary, run as people and scripts run it.
 
 mod bad_input;
+mod baseline;
 mod calibrate;
 mod command_line;
+mod diff;
 mod facts;
 mod schemas;
 mod sweep;

@@ -1,0 +1,305 @@
+//! Files and folders checked: every file under its own settings, all of them side by side.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::bail;
+use rayon::prelude::*;
+use warplens_engine::settings::{Settings, unknown_gpu};
+use warplens_engine::wire::{Diagnostic, Stats};
+use warplens_engine::{Engine, FileAnalysis, Overrides, Project};
+use warplens_hardware::Profiles;
+
+use crate::config::{self, Config};
+use crate::output::{self, Progress};
+use crate::values::Preprocessing;
+use crate::{commands, input, profiles};
+
+/// What is asked.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    /// Files and folders.
+    pub paths: &'a [PathBuf],
+    /// The target, in place of the settings'.
+    pub gpu: Option<&'a str>,
+    /// Macros and include folders beside the settings'.
+    pub preprocessing: &'a Preprocessing,
+    /// Keep each statement that was not understood: many thousands in large code bases.
+    pub losses: bool,
+    /// Keep the texts of files with findings.
+    pub texts: bool,
+}
+
+/// What came of all files.
+pub struct Checked<T> {
+    files: Vec<PathBuf>,
+    outcomes: Vec<Outcome<T>>,
+    configs: Configs,
+    left_out: Vec<Diagnostic>,
+}
+
+/// What came of one file.
+pub struct Outcome<T> {
+    /// Its findings.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How well it was understood.
+    pub stats: Stats,
+    /// What was kept of its analysis.
+    pub kept: Option<T>,
+    text: Option<String>,
+    read: bool,
+    /// Kernels that no launch was seen of.
+    unlaunched: Vec<String>,
+}
+
+/// Looks at every file; `keep` takes what it needs of a file's text and analysis, which is large.
+pub fn check<T: Send>(
+    asked: &Asked<'_>,
+    project: Project,
+    keep: &(dyn Fn(&str, FileAnalysis) -> Option<T> + Sync),
+) -> anyhow::Result<Checked<T>> {
+    let (profiles, left_out) = profiles::of(asked.paths);
+    if let Some(gpu) = asked.gpu
+        && profiles.get(gpu).is_none()
+    {
+        bail!(unknown_gpu(gpu, &profiles));
+    }
+    let files = input::files(asked.paths);
+    let configs = Configs::of_files(&files, &profiles, asked);
+    let engine = Engine::for_many_files(profiles, project);
+    let progress = Progress::new(files.len());
+    let pool = rayon::ThreadPoolBuilder::new()
+        .stack_size(commands::STACK)
+        .build()?;
+    let file = |path: &PathBuf| one(&engine, path, &configs.of(path).settings, asked, keep);
+    let outcomes = pool.install(|| {
+        let mut outcomes: Vec<Outcome<T>> = files
+            .par_iter()
+            .map(|path| {
+                let outcome = file(path);
+                progress.step();
+                outcome
+            })
+            .collect();
+        // Now it is known who includes whom and who launches what: files whose kernels are launched from
+        // another one, and headers, are looked at again with that.
+        outcomes
+            .par_iter_mut()
+            .zip(&files)
+            .filter(|(outcome, path)| {
+                outcome.read
+                    && outcome.stats.kernels > 0
+                    && engine.knows_more(path, &outcome.unlaunched)
+            })
+            .for_each(|(outcome, path)| *outcome = file(path));
+        outcomes
+    });
+    progress.finish();
+    Ok(Checked {
+        files,
+        outcomes,
+        configs,
+        left_out,
+    })
+}
+
+fn one<T>(
+    engine: &Engine,
+    path: &Path,
+    settings: &Settings,
+    asked: &Asked<'_>,
+    keep: &dyn Fn(&str, FileAnalysis) -> Option<T>,
+) -> Outcome<T> {
+    let source = match input::read(path) {
+        Ok(source) => source,
+        Err(unreadable) => {
+            return Outcome {
+                diagnostics: vec![unreadable.diagnostic(path)],
+                stats: Stats {
+                    files: 1,
+                    unreadable_files: 1,
+                    ..Stats::default()
+                },
+                kept: None,
+                text: None,
+                read: false,
+                unlaunched: Vec::new(),
+            };
+        }
+    };
+    // A defect of ours in one file must not cost the answers about the others.
+    let answer = catch_unwind(AssertUnwindSafe(|| {
+        engine.check(&source.document, path, settings, &Overrides::default())
+    }));
+    let (diagnostics, mut stats, analysis) =
+        answer.unwrap_or_else(|_| (vec![lost(path)], lost_stats(), None));
+    stats.files = 1;
+    if !asked.losses {
+        stats.losses = Vec::new();
+    }
+    let unlaunched = analysis
+        .iter()
+        .flat_map(|analysis| &analysis.kernels)
+        .filter(|kernel| !kernel.analysis.launch_known)
+        .map(|kernel| kernel.analysis.facts.name.clone())
+        .collect();
+    let kept = analysis.and_then(|analysis| keep(&source.text, analysis));
+    let text = (asked.texts && !diagnostics.is_empty()).then_some(source.text);
+    Outcome {
+        diagnostics,
+        stats,
+        kept,
+        text,
+        read: true,
+        unlaunched,
+    }
+}
+
+impl<T> Checked<T> {
+    /// The files with what came of each.
+    pub fn files(&self) -> impl Iterator<Item = (&PathBuf, &Outcome<T>)> {
+        self.files.iter().zip(&self.outcomes)
+    }
+
+    /// Every finding: of profiles and settings, then of the files in their order.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut all = self.left_out.clone();
+        all.extend(self.configs.diagnostics());
+        let of_files = self.outcomes.iter();
+        all.extend(of_files.flat_map(|outcome| outcome.diagnostics.iter().cloned()));
+        all
+    }
+
+    /// How well all files were understood.
+    pub fn stats(&self) -> Stats {
+        let mut sum = Stats::default();
+        for outcome in &self.outcomes {
+            add(&mut sum, &outcome.stats);
+        }
+        sum
+    }
+
+    /// The texts of files with findings, settings among them, by the names that findings call them.
+    pub fn texts(&self) -> HashMap<String, &str> {
+        let sources = self.files().filter_map(|(path, outcome)| {
+            let text = outcome.text.as_deref()?;
+            Some((path.display().to_string(), text))
+        });
+        let settings = self.configs.files.values().filter_map(|config| {
+            let (path, text) = config.file.as_ref()?;
+            Some((path.display().to_string(), text.as_str()))
+        });
+        sources.chain(settings).collect()
+    }
+
+    /// An error where not one file could be read; one line where there was none to read.
+    pub fn any_read(&self) -> anyhow::Result<()> {
+        if self.files.is_empty() {
+            output::complain("no .cu, .cuh, .cl or .hip files there");
+        } else if self.outcomes.iter().all(|outcome| !outcome.read) {
+            match self.outcomes.as_slice() {
+                [one] => bail!(
+                    "{}: {}",
+                    self.files[0].display(),
+                    one.diagnostics[0].message
+                ),
+                many => bail!("none of the {} files could be read", many.len()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lost(path: &Path) -> Diagnostic {
+    Diagnostic {
+        rule: "internal/error".to_owned(),
+        severity: "warning",
+        file: path.display().to_string(),
+        line: 1,
+        column: 1,
+        end_line: 1,
+        end_column: 2,
+        message: "an internal error lost this file's results; please report it with the file"
+            .to_owned(),
+        gain: 1.0,
+    }
+}
+
+fn lost_stats() -> Stats {
+    Stats {
+        reasons: [("internal error".to_owned(), 1)].into(),
+        ..Stats::default()
+    }
+}
+
+fn add(sum: &mut Stats, one: &Stats) {
+    sum.files += one.files;
+    sum.unreadable_files += one.unreadable_files;
+    sum.kernels += one.kernels;
+    sum.clean += one.clean;
+    sum.partial += one.partial;
+    sum.failed += one.failed;
+    sum.launch_known += one.launch_known;
+    sum.accesses += one.accesses;
+    sum.accesses_exact += one.accesses_exact;
+    sum.branches += one.branches;
+    sum.branches_exact += one.branches_exact;
+    sum.losses.extend(one.losses.iter().cloned());
+    for (header, files) in &one.missing_includes {
+        *sum.missing_includes.entry(header.clone()).or_default() += files;
+    }
+    for (reason, count) in &one.reasons {
+        *sum.reasons.entry(reason.clone()).or_default() += count;
+    }
+}
+
+/// The settings of each folder; a `warplens.toml` is read once however many folders it covers.
+#[derive(Default)]
+struct Configs {
+    folders: HashMap<PathBuf, Arc<Config>>,
+    files: HashMap<Option<PathBuf>, Arc<Config>>,
+}
+
+impl Configs {
+    fn of_files(files: &[PathBuf], profiles: &Profiles, asked: &Asked<'_>) -> Configs {
+        let mut configs = Configs::default();
+        for file in files {
+            let folder = folder(file);
+            if configs.folders.contains_key(&folder) {
+                continue;
+            }
+            let found = config::find(file);
+            let loaded = configs.files.entry(found.clone()).or_insert_with(|| {
+                let mut config = found
+                    .map(|file| config::load(&file, profiles))
+                    .unwrap_or_default();
+                if let Some(gpu) = asked.gpu {
+                    config.settings.gpu = Some(gpu.to_owned());
+                }
+                asked.preprocessing.apply(&mut config.settings);
+                Arc::new(config)
+            });
+            configs.folders.insert(folder, Arc::clone(loaded));
+        }
+        configs
+    }
+
+    fn of(&self, file: &Path) -> Arc<Config> {
+        self.folders.get(&folder(file)).cloned().unwrap_or_default()
+    }
+
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut files: Vec<_> = self.files.iter().collect();
+        files.sort_by_key(|(path, _)| (*path).clone());
+        files
+            .into_iter()
+            .flat_map(|(_, config)| config.diagnostics.clone())
+            .collect()
+    }
+}
+
+fn folder(file: &Path) -> PathBuf {
+    file.parent().map(Path::to_owned).unwrap_or_default()
+}

@@ -1,0 +1,225 @@
+//! `warplens diff`: what two versions of the kernels are predicted to take, side by side.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+use warplens_engine::Project;
+use warplens_engine::difference::{Version, changed_findings, difference, versions};
+use warplens_engine::wire::Diagnostic;
+use warplens_project::DiskFiles;
+use warplens_report::diff;
+
+use crate::checked::{self, Asked};
+use crate::input;
+use crate::output::{self, Colour};
+use crate::revision::Revision;
+use crate::values::Preprocessing;
+
+/// What two versions are predicted to take, and their findings, side by side
+///
+/// A version is a file, a folder, or a revision of the git repository around the current folder, of which the current
+/// folder's part is compared. Kernels that did not change are counted. A comment `// warplens: slower(REASON)` above a
+/// kernel or in it says why it may be slower.
+///
+/// Exit status: 0 fine, 1 a kernel slower than --fail-on-regression allows, 2 bad usage or nothing could be read.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The earlier version: a file, a folder or a revision
+    base: String,
+    /// The later version
+    #[arg(default_value = ".")]
+    head: String,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Exit with status 1 where a kernel is predicted more than so many percent slower, and nothing says why
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    fail_on_regression: Option<f64>,
+    /// Target GPU, a profile id (repeatable) [default: warplens.toml's, else a100-sxm4-40gb]
+    #[arg(long, value_name = "ID")]
+    gpu: Vec<String>,
+    #[command(flatten)]
+    preprocessing: Preprocessing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Human,
+    /// For a pull request
+    Markdown,
+    /// One JSON document, warplens.diff/1
+    Json,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>();
+    let number = number
+        .ok()
+        .filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| format!("\"{text}\" is not a percentage of 0 or more"))
+}
+
+/// One of the two.
+struct Side {
+    /// Files' names begin behind this.
+    root: PathBuf,
+    /// What is looked at.
+    paths: Vec<PathBuf>,
+    /// What a file that is compared alone is called.
+    alone: String,
+    /// The repository's folder in a revision, kept while it is looked at.
+    revision: Option<Revision>,
+}
+
+/// What came of one.
+#[derive(Default)]
+struct Seen {
+    kernels: Vec<Version>,
+    diagnostics: Vec<Diagnostic>,
+    /// The lines that findings stand on, by file and line.
+    lines: HashMap<(String, u32), String>,
+}
+
+impl Diff {
+    /// Runs it.
+    pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
+        let before = self.seen(&self.base, &self.head)?;
+        let after = self.seen(&self.head, &self.base)?;
+        let (old, new) = (before.lines, after.lines);
+        let changed = changed_findings(before.diagnostics, after.diagnostics, &|later, finding| {
+            let lines = if later { &new } else { &old };
+            let line = lines.get(&(finding.file.clone(), finding.line));
+            let line = line.cloned().unwrap_or_default();
+            (finding.file.clone(), finding.rule.clone(), line)
+        });
+        let document = difference(
+            before.kernels,
+            after.kernels,
+            changed,
+            self.fail_on_regression,
+        );
+        match self.format {
+            Format::Json => output::emit_json(&document)?,
+            Format::Markdown => output::emit(&diff::markdown(&document))?,
+            Format::Human => output::emit(&diff::page(&document, output::style(colour)))?,
+        }
+        let failed = document.kernels.iter().any(|change| change.regression);
+        Ok(ExitCode::from(u8::from(failed)))
+    }
+
+    fn seen(&self, name: &str, other: &str) -> anyhow::Result<Seen> {
+        let mut side = Side::named(name, other)?;
+        let head = Path::new(&self.head).file_name();
+        side.alone = head.unwrap_or_default().display().to_string();
+        let mut seen = Seen::default();
+        let gpus: Vec<Option<&str>> = if self.gpu.is_empty() {
+            vec![None]
+        } else {
+            self.gpu.iter().map(|gpu| Some(gpu.as_str())).collect()
+        };
+        for gpu in gpus {
+            self.add(&side, gpu, &mut seen)?;
+        }
+        Ok(seen)
+    }
+
+    fn add(&self, side: &Side, gpu: Option<&str>, seen: &mut Seen) -> anyhow::Result<()> {
+        let asked = Asked {
+            paths: &side.paths,
+            gpu,
+            preprocessing: &self.preprocessing,
+            losses: false,
+            texts: true,
+        };
+        let checked = checked::check(&asked, side.project(), &|text, analysis| {
+            // Its file is known further down.
+            Some(versions("", text, &analysis))
+        })?;
+        checked.any_read()?;
+        for (path, outcome) in checked.files() {
+            let file = side.name(path);
+            for version in outcome.kept.iter().flatten() {
+                let file = file.clone();
+                seen.kernels.push(Version {
+                    file,
+                    ..version.clone()
+                });
+            }
+        }
+        // Findings are those on the first GPU: most hang on no GPU.
+        if !seen.lines.is_empty() || !seen.diagnostics.is_empty() {
+            return Ok(());
+        }
+        let texts = checked.texts();
+        for mut finding in checked.diagnostics() {
+            let text = texts.get(&finding.file);
+            let line = text.and_then(|text| text.lines().nth(finding.line as usize - 1));
+            finding.file = side.name(Path::new(&finding.file));
+            let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
+            let at = (finding.file.clone(), finding.line);
+            seen.lines.insert(at, words.join(" "));
+            seen.diagnostics.push(finding);
+        }
+        Ok(())
+    }
+}
+
+impl Side {
+    /// `other` is the other version's name: of a revision only what corresponds to it is looked at.
+    fn named(name: &str, other: &str) -> anyhow::Result<Side> {
+        let path = PathBuf::from(name);
+        if path.exists() {
+            return Ok(Side {
+                root: path.clone(),
+                paths: vec![path],
+                alone: String::new(),
+                revision: None,
+            });
+        }
+        let revision = Revision::named(name)?;
+        let other = Path::new(other);
+        let inside = other.is_relative() && other.exists();
+        let part = if inside { other } else { Path::new("") };
+        let here = revision.here().join(part);
+        if !here.exists() {
+            bail!("`{name}` has no {}", part.display());
+        }
+        Ok(Side {
+            root: here.clone(),
+            paths: vec![here],
+            alone: String::new(),
+            revision: Some(revision),
+        })
+    }
+
+    /// What surrounds it.
+    fn project(&self) -> Project {
+        match &self.revision {
+            Some(revision) => {
+                let top = vec![revision.top().to_owned()];
+                Project::new(std::sync::Arc::new(DiskFiles::new()), top)
+            }
+            None => input::project(&self.paths),
+        }
+    }
+
+    /// A file as both versions call it; two files are compared whatever their names.
+    fn name(&self, file: &Path) -> String {
+        // `walk` takes a leading `./` away.
+        let root = self.root.strip_prefix("./").unwrap_or(&self.root);
+        let root = if root == Path::new(".") {
+            Path::new("")
+        } else {
+            root
+        };
+        let inside = file.strip_prefix(root).unwrap_or(file);
+        if inside.as_os_str().is_empty() {
+            return self.alone.clone();
+        }
+        inside.display().to_string().replace('\\', "/")
+    }
+}
