@@ -186,12 +186,19 @@ impl Launch {
         let (kernel, template) = match name.split_once('<') {
             Some((kernel, rest)) => {
                 let arguments = rest.trim_end_matches('>').split(',');
-                (kernel, arguments.map(|text| text.trim().to_owned()).collect())
+                (
+                    kernel,
+                    arguments.map(|text| text.trim().to_owned()).collect(),
+                )
             }
             None => (name, Vec::new()),
         };
         let shape = |name: &str| -> Option<[u64; 3]> {
-            let axes: Vec<u64> = value[name].as_array()?.iter().filter_map(Value::as_u64).collect();
+            let axes: Vec<u64> = value[name]
+                .as_array()?
+                .iter()
+                .filter_map(Value::as_u64)
+                .collect();
             axes.try_into().ok()
         };
         let arguments = value["args"].as_object().into_iter().flatten();
@@ -220,7 +227,12 @@ impl Launch {
             (_, 1) => format!("{x}x{y}"),
             _ => format!("{x}x{y}x{z}"),
         };
-        format!("{} <<<{}, {}>>>", self.name(), shape(self.grid), shape(self.block))
+        format!(
+            "{} <<<{}, {}>>>",
+            self.name(),
+            shape(self.grid),
+            shape(self.block)
+        )
     }
 }
 
@@ -230,7 +242,10 @@ fn device(file: &Path, gpu: Option<&str>, predict: Predict) -> anyhow::Result<De
     let measured: Value = serde_json::from_str(&text)
         .context("is no whole file of `cargo xtask measure` (was it cut off?)")?;
     if measured["schema"] != measure::SCHEMA {
-        bail!("is no file of `cargo xtask measure`: its schema is not {}", measure::SCHEMA);
+        bail!(
+            "is no file of `cargo xtask measure`: its schema is not {}",
+            measure::SCHEMA
+        );
     }
     let said = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
     let of = &measured["device"];
@@ -272,8 +287,13 @@ fn kernel(entry: &Value, gpu: &str, predict: Predict) -> anyhow::Result<Compared
     if !program.chars().all(plain) || !file.is_file() {
         bail!("tests/kernels has no program `{program}`");
     }
-    let Some(instructions) = entry["instructions"].as_array().filter(|all| !all.is_empty()) else {
-        bail!("no instructions were counted by line: measure again, with programs that have -lineinfo");
+    let Some(instructions) = entry["instructions"]
+        .as_array()
+        .filter(|all| !all.is_empty())
+    else {
+        bail!(
+            "no instructions were counted by line: measure again, with programs that have -lineinfo"
+        );
     };
     let text = std::fs::read_to_string(&file)?;
     if let Some(line) = changed(&text, entry["lines"].as_array().into_iter().flatten()) {
@@ -285,7 +305,9 @@ fn kernel(entry: &Value, gpu: &str, predict: Predict) -> anyhow::Result<Compared
         let arguments = result["template_args"].as_object();
         let arguments = arguments.into_iter().flat_map(|all| all.values());
         result["kernel"] == launch.kernel.as_str()
-            && arguments.filter_map(Value::as_str).eq(launch.template.iter().map(String::as_str))
+            && arguments
+                .filter_map(Value::as_str)
+                .eq(launch.template.iter().map(String::as_str))
     });
     let Some(result) = fitting.next() else {
         bail!("tests/kernels/{name} has no such kernel");
@@ -300,10 +322,16 @@ fn kernel(entry: &Value, gpu: &str, predict: Predict) -> anyhow::Result<Compared
 /// The first measured line whose text is another now; white space does not count.
 fn changed<'a>(text: &str, mut lines: impl Iterator<Item = &'a Value>) -> Option<u64> {
     let now: Vec<&str> = text.lines().collect();
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<String>();
+    let words = |text: &str| {
+        text.split_whitespace()
+            .map(str::to_owned)
+            .collect::<String>()
+    };
     lines.find_map(|measured| {
         let line = measured["line"].as_u64()?;
-        let was = measured["source"].as_str().filter(|text| !text.is_empty())?;
+        let was = measured["source"]
+            .as_str()
+            .filter(|text| !text.is_empty())?;
         let at = usize::try_from(line).ok()?.checked_sub(1)?;
         (now.get(at).is_none_or(|now| words(now) != words(was))).then_some(line)
     })
@@ -332,8 +360,21 @@ fn estimate(bin: &Path, file: &Path, launch: &Launch, gpu: &str) -> anyhow::Resu
     let shape = |axes: [u64; 3]| axes.map(|axis| axis.to_string()).join(",");
     let mut command = Command::new(bin);
     command
-        .args(["estimate", "--format", "json", "--gpu", gpu, "--kernel", &launch.kernel])
-        .args(["--grid", &shape(launch.grid), "--block", &shape(launch.block)])
+        .args([
+            "estimate",
+            "--format",
+            "json",
+            "--gpu",
+            gpu,
+            "--kernel",
+            &launch.kernel,
+        ])
+        .args([
+            "--grid",
+            &shape(launch.grid),
+            "--block",
+            &shape(launch.block),
+        ])
         .args(["--dynamic-shared", &launch.dynamic_shared.to_string()]);
     for (name, value) in &launch.arguments {
         command.args(["--arg", &format!("{name}={value}")]);

@@ -276,6 +276,9 @@ smsp__inst_executed.sum,smsp__thread_inst_executed_per_inst_executed.ratio,dram_
 lts__t_bytes.sum,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,launch__registers_per_thread,\
 launch__occupancy_limit_registers,launch__occupancy_limit_shared_mem,launch__occupancy_limit_warps,launch__waves_per_multiprocessor";
 
+/// Why there are no counters where everything before took too long.
+const OUT_OF_TIME: &str = "the time was over (--minutes gives more)";
+
 /// No single run takes longer; the host's own check of the largest product is most of it.
 const RUN_LIMIT: Duration = Duration::from_mins(2);
 
@@ -313,6 +316,7 @@ impl Measure {
                 for &block in plan.blocks {
                     if Instant::now() > deadline {
                         println!("out of time: the rest was not measured");
+                        record.without_counters(OUT_OF_TIME)?;
                         return Ok(record.finish());
                     }
                     record.time(&programs, plan, n, block)?;
@@ -326,7 +330,7 @@ impl Measure {
         for plan in self.plans() {
             for kernel in plan.kernels {
                 if Instant::now() > deadline {
-                    println!("out of time: the rest was not counted");
+                    record.without_counters(OUT_OF_TIME)?;
                     return Ok(record.finish());
                 }
                 if !record.count(&programs, plan, kernel)? {
@@ -584,8 +588,13 @@ impl Record {
         };
         let file = format!("{}.cu", plan.program);
         let source = page(&["source", "--print-source", "cuda,sass"]);
-        self.counters
-            .push(counted(plan.program, &file, &launch, &page(&["raw"]), &source));
+        self.counters.push(counted(
+            plan.program,
+            &file,
+            &launch,
+            &page(&["raw"]),
+            &source,
+        ));
         self.save()?;
         Ok(true)
     }
@@ -594,6 +603,9 @@ impl Record {
     fn without_counters(&mut self, why: &str) -> anyhow::Result<()> {
         println!("no counters: {why}");
         self.refused = Some(why.to_owned());
+        if self.runs.is_empty() {
+            return Ok(()); // what an earlier day measured stays
+        }
         self.save()
     }
 

@@ -209,7 +209,11 @@ impl Calibrate {
         if let Some(other) = other {
             page.push_str(&differences(&loaded, other));
         }
-        page.push_str(&in_force(&file, &loaded.id, user_profiles::of_user().as_deref()));
+        page.push_str(&in_force(
+            &file,
+            &loaded.id,
+            user_profiles::of_user().as_deref(),
+        ));
         output::emit(&page)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -289,7 +293,10 @@ fn in_force(file: &Path, id: &str, of_user: Option<&Path>) -> String {
         return format!("to use it: --gpu {id}\n");
     }
     let own = of_user.map_or_else(String::new, |folder| {
-        format!("{} (for all workspaces) or to ", printable(&folder.display().to_string()))
+        format!(
+            "{} (for all workspaces) or to ",
+            printable(&folder.display().to_string())
+        )
     });
     format!(
         "to use it: move {} to {own}{} (of one workspace), then --gpu {id}\n",

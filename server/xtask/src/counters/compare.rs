@@ -121,13 +121,17 @@ pub fn rows(result: &Value, instructions: &[Value]) -> Vec<Row> {
 }
 
 fn row(key: &Key, fact: Option<&Fact>, counted: Option<&Sum>) -> Row {
-    let predicted = fact.filter(|fact| fact.whole).and_then(|fact| fact.sum.a_request());
+    let predicted = fact
+        .filter(|fact| fact.whole)
+        .and_then(|fact| fact.sum.a_request());
     let measured = counted.and_then(Sum::a_request);
     let verdict = match (fact, counted) {
         (None, _) => Verdict::NotPredicted,
         (Some(_), None) => Verdict::NotMeasured,
         (Some(fact), Some(_)) if fact.certainty != "exact" => Verdict::Open,
-        (Some(fact), Some(counted)) if !counted.widths.is_subset(&fact.sum.widths) => Verdict::Joined,
+        (Some(fact), Some(counted)) if !counted.widths.is_subset(&fact.sum.widths) => {
+            Verdict::Joined
+        }
         _ => match (predicted, measured) {
             (Some(a), Some(b)) if (a - b).abs() <= SAME * a.max(b) => Verdict::Equal,
             (None, _) => Verdict::Open,
@@ -258,7 +262,7 @@ fn memory(sass: &str) -> Option<(Space, &'static str, u64)> {
         "ATOMS" => (Space::Shared, "atomic"),
         _ => return None,
     };
-    let width = parts.filter_map(|part| match part {
+    let width = parts.find_map(|part| match part {
         "U8" | "S8" => Some(1),
         "U16" | "S16" => Some(2),
         "64" => Some(8),
@@ -266,7 +270,7 @@ fn memory(sass: &str) -> Option<(Space, &'static str, u64)> {
         "256" => Some(32),
         _ => None,
     });
-    Some((space, op, width.last().unwrap_or(4)))
+    Some((space, op, width.unwrap_or(4)))
 }
 
 #[cfg(test)]
@@ -281,21 +285,40 @@ mod tests {
     }
 
     fn executed(sass: &str, lines: &[u64], requests: f64, cost: f64) -> Value {
-        let heading = if sass.contains("DS") { Space::Shared } else { Space::Global }.heading();
+        let heading = if sass.contains("DS") {
+            Space::Shared
+        } else {
+            Space::Global
+        }
+        .heading();
         json!({"sass": sass, "lines": lines, "Instructions Executed": requests, heading: cost})
     }
 
     fn verdicts(accesses: &[Value], instructions: &[Value]) -> Vec<(u64, Verdict)> {
         let rows = rows(&json!({"accesses": accesses}), instructions);
-        rows.into_iter().map(|row| (row.key.line, row.verdict)).collect()
+        rows.into_iter()
+            .map(|row| (row.key.line, row.verdict))
+            .collect()
     }
 
     #[test]
     fn instructions_are_told_by_their_names() {
-        assert_eq!(memory("LDG.E.128.CONSTANT R4, [R2]"), Some((Space::Global, "load", 16)));
-        assert_eq!(memory("@!P0 STS.64 [R1], R2 ;"), Some((Space::Shared, "store", 8)));
-        assert_eq!(memory("LDG.E.U8 R4, [R2]"), Some((Space::Global, "load", 1)));
-        assert_eq!(memory("RED.E.ADD.STRONG.GPU [R2], R5"), Some((Space::Global, "atomic", 4)));
+        assert_eq!(
+            memory("LDG.E.128.CONSTANT R4, [R2]"),
+            Some((Space::Global, "load", 16))
+        );
+        assert_eq!(
+            memory("@!P0 STS.64 [R1], R2 ;"),
+            Some((Space::Shared, "store", 8))
+        );
+        assert_eq!(
+            memory("LDG.E.U8 R4, [R2]"),
+            Some((Space::Global, "load", 1))
+        );
+        assert_eq!(
+            memory("RED.E.ADD.STRONG.GPU [R2], R5"),
+            Some((Space::Global, "atomic", 4))
+        );
         assert_eq!(memory("FADD R1, R2, R3"), None);
         assert_eq!(memory(""), None);
         assert_eq!(memory("@P0"), None);
@@ -308,13 +331,28 @@ mod tests {
             executed("LDG.E R1, [R2]", &[3], 32.0, 128.0),
             executed("LDG.E R1, [R2]", &[3], 32.0, 128.0),
         ];
-        assert_eq!(verdicts(&[access(3, &[], "exact", 4.0)], &twice), [(3, Verdict::Equal)]);
-        assert_eq!(verdicts(&[access(3, &[], "exact", 5.0)], &twice), [(3, Verdict::Differs)]);
-        assert_eq!(verdicts(&[access(3, &[], "assumed", 5.0)], &twice), [(3, Verdict::Open)]);
-        assert_eq!(verdicts(&[access(3, &[], "exact", 4.0)], &[]), [(3, Verdict::NotMeasured)]);
+        assert_eq!(
+            verdicts(&[access(3, &[], "exact", 4.0)], &twice),
+            [(3, Verdict::Equal)]
+        );
+        assert_eq!(
+            verdicts(&[access(3, &[], "exact", 5.0)], &twice),
+            [(3, Verdict::Differs)]
+        );
+        assert_eq!(
+            verdicts(&[access(3, &[], "assumed", 5.0)], &twice),
+            [(3, Verdict::Open)]
+        );
+        assert_eq!(
+            verdicts(&[access(3, &[], "exact", 4.0)], &[]),
+            [(3, Verdict::NotMeasured)]
+        );
         assert_eq!(verdicts(&[], &twice), [(3, Verdict::NotPredicted)]);
         let wide = [executed("LDG.E.128 R1, [R2]", &[3], 16.0, 256.0)];
-        assert_eq!(verdicts(&[access(3, &[], "exact", 4.0)], &wide), [(3, Verdict::Joined)]);
+        assert_eq!(
+            verdicts(&[access(3, &[], "exact", 4.0)], &wide),
+            [(3, Verdict::Joined)]
+        );
         // Of two accesses the less sure speaks.
         let two = [access(3, &[], "unknown", 4.0), access(3, &[], "exact", 4.0)];
         assert_eq!(verdicts(&two, &twice), [(3, Verdict::Open)]);
@@ -345,6 +383,9 @@ mod tests {
             json!({"sass": "LDG.E R1, [R2]", "lines": [1], "Instructions Executed": "many"}),
         ];
         let rows = rows(&json!({"accesses": [{"space": "global"}, 7]}), &odd);
-        assert!(rows.iter().all(|row| row.verdict != Verdict::Equal), "{rows:?}");
+        assert!(
+            rows.iter().all(|row| row.verdict != Verdict::Equal),
+            "{rows:?}"
+        );
     }
 }

@@ -83,7 +83,10 @@ fn line(kernel: &Compared, row: &Row) -> String {
 
 /// What is printed: the sums, each row that differs or could not be judged, and what is wrong with the file.
 pub fn terminal(device: &Device) -> String {
-    let mut text = format!("{} ({}), predicted for {}\n", device.name, device.provenance, device.gpu);
+    let mut text = format!(
+        "{} ({}), predicted for {}\n",
+        device.name, device.provenance, device.gpu
+    );
     for kernel in &device.kernels {
         let _ = writeln!(text, "{} in {}", kernel.kernel, kernel.file);
         for row in &kernel.rows {
@@ -116,7 +119,11 @@ pub fn terminal(device: &Device) -> String {
 
 /// Why there are no counters, and what to do about it.
 fn refused(why: &str, none: bool) -> String {
-    let which = if none { "no counters" } else { "no further counters" };
+    let which = if none {
+        "no counters"
+    } else {
+        "no further counters"
+    };
     let mut text = format!("{which} were measured: {why}");
     if why.contains(crate::measure::REFUSED) {
         text.push_str(
@@ -177,16 +184,23 @@ fn remark(verdict: Verdict) -> &'static str {
 
 /// As many digits as tell it apart.
 fn figure(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| {
-        let text = format!("{value:.4}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    })
+    value.map_or_else(
+        || "-".to_owned(),
+        |value| {
+            let text = format!("{value:.4}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        },
+    )
 }
 
 fn difference(row: &Row) -> String {
     match row.difference() {
         Some(value) if row.verdict == Verdict::Equal || value == 0.0 => "0".to_owned(),
-        Some(value) => format!("{}{}", if value > 0.0 { "+" } else { "" }, figure(Some(value))),
+        Some(value) => format!(
+            "{}{}",
+            if value > 0.0 { "+" } else { "" },
+            figure(Some(value))
+        ),
         None => "-".to_owned(),
     }
 }

@@ -97,10 +97,13 @@ impl Case {
     }
 
     fn entry(&self) -> Value {
-        let integers = self.arguments.iter().filter_map(|(name, value)| match value {
-            Argument::Int(value) => Some((*name, json!(value))),
-            _ => None,
-        });
+        let integers = self
+            .arguments
+            .iter()
+            .filter_map(|(name, value)| match value {
+                Argument::Int(value) => Some((*name, json!(value))),
+                _ => None,
+            });
         let launch = json!({
             "kernel": self.kernel, "grid": self.grid, "block": self.block,
             "dynamic_shared_bytes": self.dynamic_shared,
@@ -126,7 +129,11 @@ impl Case {
                 .collect(),
             ..warplens_oracle::Launch::default()
         };
-        let arguments: Vec<Argument> = self.arguments.iter().map(|(_, value)| value.clone()).collect();
+        let arguments: Vec<Argument> = self
+            .arguments
+            .iter()
+            .map(|(_, value)| value.clone())
+            .collect();
         let kernel = self.kernel.split('<').next().unwrap();
         let run = program.run(kernel, &launch, &arguments).unwrap();
         assert_eq!(run.undefined, None, "{kernel}");
@@ -157,8 +164,15 @@ impl Case {
             self.program
         );
         for (number, instructions) in lines {
-            let written = text.lines().nth(number as usize - 1).unwrap().replace('"', "\"\"");
-            let _ = writeln!(page, "\"{number}\",\"{written}\",\"\",\"\",\"1\",\"0\",\"0\"");
+            let written = text
+                .lines()
+                .nth(number as usize - 1)
+                .unwrap()
+                .replace('"', "\"\"");
+            let _ = writeln!(
+                page,
+                "\"{number}\",\"{written}\",\"\",\"\",\"1\",\"0\",\"0\""
+            );
             for row in instructions {
                 let _ = writeln!(page, "{row}");
             }
@@ -230,22 +244,36 @@ fn what_was_counted_is_what_was_said() {
     let entries: Vec<Value> = cases().iter().map(Case::entry).collect();
     let device = read(&file(&entries)).unwrap();
     assert_eq!(device.problems, Vec::<String>::new());
-    assert_eq!((device.gpu.as_str(), device.kernels.len()), ("a100-sxm4-40gb", entries.len()));
-    let wrong: Vec<&Row> = device.rows().filter(|row| row.verdict != Verdict::Equal).collect();
+    assert_eq!(
+        (device.gpu.as_str(), device.kernels.len()),
+        ("a100-sxm4-40gb", entries.len())
+    );
+    let wrong: Vec<&Row> = device
+        .rows()
+        .filter(|row| row.verdict != Verdict::Equal)
+        .collect();
     assert_eq!(wrong, Vec::<&Row>::new());
     assert!(device.rows().count() >= 30, "{}", device.rows().count());
     // Requests are the same ones, of all kinds of costs.
     assert!(device.rows().all(|row| row.requests[0] == row.requests[1]));
     for figure in [4.0, 8.0, 32.0] {
-        assert!(device.rows().any(|row| row.measured == Some(figure)), "{figure}");
+        assert!(
+            device.rows().any(|row| row.measured == Some(figure)),
+            "{figure}"
+        );
     }
 
     let (status, page) = run(&file(&entries).to_string());
     assert_eq!(status, ExitCode::SUCCESS);
     let page = page.unwrap();
     let all = device.rows().count();
-    assert!(page.contains(&format!("- {all} of {all} exact facts equal, 100.0 % (target: 98 %, met)")));
-    assert!(page.contains("| `vector_add_strided<2> <<<4, 256>>>` | vector_add.cu:"), "{page}");
+    assert!(page.contains(&format!(
+        "- {all} of {all} exact facts equal, 100.0 % (target: 98 %, met)"
+    )));
+    assert!(
+        page.contains("| `vector_add_strided<2> <<<4, 256>>>` | vector_add.cu:"),
+        "{page}"
+    );
     assert!(!page.contains("What differs"));
 }
 
@@ -254,25 +282,43 @@ fn one_wrong_row_is_found_and_fails() {
     let mut entries: Vec<Value> = cases().iter().map(Case::entry).collect();
     let tiled = &mut entries[3]["instructions"];
     let loads = tiled.as_array_mut().unwrap().iter_mut();
-    let load = loads.into_iter().find(|one| one["sass"].as_str().unwrap().contains("LDS")).unwrap();
+    let load = loads
+        .into_iter()
+        .find(|one| one["sass"].as_str().unwrap().contains("LDS"))
+        .unwrap();
     load["L1 Wavefronts Shared"] = json!(load["L1 Wavefronts Shared"].as_f64().unwrap() / 2.0);
     let value = file(&entries);
     let device = read(&value).unwrap();
-    let differing: Vec<&Row> = device.rows().filter(|row| row.verdict == Verdict::Differs).collect();
+    let differing: Vec<&Row> = device
+        .rows()
+        .filter(|row| row.verdict == Verdict::Differs)
+        .collect();
     let [row] = differing[..] else {
         panic!("{differing:?}");
     };
-    assert_eq!((row.predicted, row.measured, row.difference()), (Some(32.0), Some(16.0), Some(-16.0)));
+    assert_eq!(
+        (row.predicted, row.measured, row.difference()),
+        (Some(32.0), Some(16.0), Some(-16.0))
+    );
 
     let (status, page) = run(&value.to_string());
     assert_eq!(status, ExitCode::FAILURE);
     let page = page.unwrap();
     let (_, differs) = page.split_once("### What differs").unwrap();
-    let first = differs.lines().find(|line| line.contains("transpose_tiled")).unwrap();
-    assert!(first.contains("| wavefronts | 32 | 16 | -16 |") && first.contains("**differs**"), "{first}");
+    let first = differs
+        .lines()
+        .find(|line| line.contains("transpose_tiled"))
+        .unwrap();
+    assert!(
+        first.contains("| wavefronts | 32 | 16 | -16 |") && first.contains("**differs**"),
+        "{first}"
+    );
     let all = device.rows().count();
     assert!(page.contains(&format!("- {} of {all} exact facts equal, ", all - 1)));
-    assert!(page::terminal(&device).contains("target: 98 %, missed"), "one of some thirty");
+    assert!(
+        page::terminal(&device).contains("target: 98 %, missed"),
+        "one of some thirty"
+    );
 }
 
 #[test]
@@ -284,19 +330,47 @@ fn what_cannot_be_compared_is_said_and_the_rest_is() {
         entry
     };
     let bad = [
-        (but(&|entry| entry["launch"]["kernel"] = json!("vector_sum")), "vector_add.cu has no such kernel"),
-        (but(&|entry| entry["launch"]["kernel"] = json!("vector_add_strided<7>")), "no such kernel"),
-        (but(&|entry| entry["program"] = json!("vectors")), "no program `vectors`"),
-        (but(&|entry| entry["program"] = json!("../kernels/scan")), "no program"),
-        (but(&|entry| entry["launch"] = Value::Null), "says no launch"),
-        (but(&|entry| entry["launch"]["grid"] = json!([1, 2])), "says no launch"),
-        (but(&|entry| entry["instructions"] = json!([])), "measure again"),
-        (but(&|entry| entry["lines"][0]["source"] = json!("int other;")), "is not what was measured (line"),
+        (
+            but(&|entry| entry["launch"]["kernel"] = json!("vector_sum")),
+            "no kernel named `vector_sum`",
+        ),
+        (
+            but(&|entry| entry["launch"]["kernel"] = json!("vector_add_strided<7>")),
+            "no such kernel",
+        ),
+        (
+            but(&|entry| entry["program"] = json!("vectors")),
+            "no program `vectors`",
+        ),
+        (
+            but(&|entry| entry["program"] = json!("../kernels/scan")),
+            "no program",
+        ),
+        (
+            but(&|entry| entry["launch"] = Value::Null),
+            "says no launch",
+        ),
+        (
+            but(&|entry| entry["launch"]["grid"] = json!([1, 2])),
+            "says no launch",
+        ),
+        (
+            but(&|entry| entry["instructions"] = json!([])),
+            "measure again",
+        ),
+        (
+            but(&|entry| entry["lines"][0]["source"] = json!("int other;")),
+            "is not what was measured (line",
+        ),
         (json!(3), "says no launch"),
     ];
     for (entry, why) in &bad {
         let device = read(&file(&[entry.clone(), good.clone()])).unwrap();
-        assert!(device.problems[0].contains(why), "{why}: {:?}", device.problems);
+        assert!(
+            device.problems[0].contains(why),
+            "{why}: {:?}",
+            device.problems
+        );
         assert_eq!((device.problems.len(), device.kernels.len()), (1, 1));
         assert!(page::terminal(&device).contains(why));
     }
@@ -325,7 +399,10 @@ fn half_a_file_or_another_one_is_refused() {
     let mut unknown = file(&[]);
     unknown["device"] = json!({"name": "NVIDIA Next", "compute_cap": "99.0"});
     let error = format!("{:#}", read(&unknown).unwrap_err());
-    assert!(error.contains("sm_990") && error.contains("--gpu"), "{error}");
+    assert!(
+        error.contains("sm_990") && error.contains("--gpu"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -334,7 +411,11 @@ fn counters_that_were_refused_are_said_to_be() {
     value["no_counters"] = json!(format!("ncu may not read them here: {}", measure::REFUSED));
     let device = read(&value).unwrap();
     let said = page::terminal(&device);
-    for word in ["no counters were measured", measure::REFUSED, "NVreg_RestrictProfilingToAdminUsers=0"] {
+    for word in [
+        "no counters were measured",
+        measure::REFUSED,
+        "NVreg_RestrictProfilingToAdminUsers=0",
+    ] {
         assert!(said.contains(word), "{word}: {said}");
     }
     // Nothing was compared and nothing is wrong; no page says otherwise.
@@ -357,9 +438,13 @@ fn nothing_is_predicted_before_there_is_something_to_compare() {
         out: PathBuf::from("no/such/folder/counters.md"),
     };
     let folder = tempfile::tempdir().unwrap();
-    let error = counters(vec![folder.path().to_owned()]).compare(&counting).unwrap_err();
+    let error = counters(vec![folder.path().to_owned()])
+        .compare(&counting)
+        .unwrap_err();
     assert!(error.to_string().contains("there is no"), "{error}");
     std::fs::write(folder.path().join(measure::FILE), file(&[]).to_string()).unwrap();
-    let status = counters(vec![folder.path().to_owned()]).compare(&counting).unwrap();
+    let status = counters(vec![folder.path().to_owned()])
+        .compare(&counting)
+        .unwrap();
     assert_eq!((status, asked.get()), (ExitCode::SUCCESS, 0));
 }

@@ -58,9 +58,8 @@ pub fn source(csv: &str, file: &str) -> Source {
             (here, heading, line) = (name == file, None, 0);
             continue;
         }
-        let is_heading = |cell: &String| {
-            LINE.contains(&cell.as_str()) || ADDRESS.contains(&cell.as_str())
-        };
+        let is_heading =
+            |cell: &String| LINE.contains(&cell.as_str()) || ADDRESS.contains(&cell.as_str());
         if is_heading(&row[0]) {
             heading = Some(row);
             continue;
@@ -69,7 +68,9 @@ pub fn source(csv: &str, file: &str) -> Source {
             continue;
         };
         let cell = |names: &[&str]| {
-            let at = heading.iter().position(|name| names.contains(&name.as_str()));
+            let at = heading
+                .iter()
+                .position(|name| names.contains(&name.as_str()));
             at.map_or("", |at| row[at].as_str())
         };
         let counts: BTreeMap<&str, Value> = heading
@@ -93,7 +94,10 @@ pub fn source(csv: &str, file: &str) -> Source {
         if let Ok(number) = cell(&LINE).parse::<u64>() {
             line = number;
             if executed {
-                lines.push(with(&counts, [("line", json!(line)), ("source", json!(texts.next()))]));
+                lines.push(with(
+                    &counts,
+                    [("line", json!(line)), ("source", json!(texts.next()))],
+                ));
             }
         } else if cell(&ADDRESS).starts_with("0x") && executed && line > 0 {
             let known = instructions.entry(cell(&ADDRESS).to_owned());
@@ -178,8 +182,10 @@ mod tests {
         );
         assert_eq!(
             found.instructions,
-            [json!({"sass": "LDG.E R2, [R4.64]", "Instructions Executed": 1064.0,
-                    "L2 Theoretical Sectors Global": 256.0, "lines": [7, 9]})]
+            [
+                json!({"sass": "LDG.E R2, [R4.64]", "Instructions Executed": 1064.0,
+                    "L2 Theoretical Sectors Global": 256.0, "lines": [7, 9]})
+            ]
         );
         // Cut off anywhere, it is what was there.
         for end in 0..page.len() {
