@@ -76,9 +76,64 @@ kernel void barriers(global float* sink, uint rounds) {
   if (tile[0] == -1.0f) sink[0] = 1.0f;
 }
 
+// Neighbouring lanes `degree` items apart, one group. Volatile: each load is made, as often as it is written.
+#define WORDS 4096
+#define CONFLICTS(name, type, sum)                                                                    \
+  kernel void name(global float* sink, uint degree, uint rounds, uint lanes) {                        \
+    local type tile[WORDS * sizeof(float) / sizeof(type)];                                            \
+    for (uint i = get_local_id(0); i < WORDS * sizeof(float) / sizeof(type); i += get_local_size(0)) { \
+      tile[i] = (type)(0.0f);                                                                         \
+    }                                                                                                 \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                     \
+    const volatile local type* mine = tile + get_local_id(0) % lanes * degree;                        \
+    float total[4] = {0.0f, 0.0f, 0.0f, 0.0f};                                                        \
+    for (uint r = 0; r < rounds; ++r) {                                                               \
+      _Pragma("unroll") for (int k = 0; k < UNROLLED; ++k) {                                          \
+        const type wide = mine[k];                                                                    \
+        total[k % 4] += sum(wide, k);                                                                 \
+      }                                                                                               \
+    }                                                                                                 \
+    if (total[0] + total[1] + total[2] + total[3] == -1.0f) sink[0] = total[0];                       \
+  }
+// One of them is enough to wait for all, and the additions stay few.
+#define ALONE(wide, k) (wide)
+#define ONE_OF_FOUR(wide, k) ((k) % 4 == 0 ? (wide).x : (k) % 4 == 1 ? (wide).y : (k) % 4 == 2 ? (wide).z : (wide).w)
+CONFLICTS(conflicts_4, float, ALONE)
+CONFLICTS(conflicts_16, float4, ONE_OF_FOUR)
+
+// Each warp meets on so many addresses; `apart` words lie between those of two warps.
+kernel void atomics(global uint* counters, uint addresses, uint apart, uint rounds, uint lanes) {
+  const uint warp = (uint)get_global_id(0) / lanes;
+  global uint* mine = counters + warp * apart + (uint)get_local_id(0) % lanes % addresses;
+  for (uint i = 0; i < rounds; ++i) atomic_add(mine, (uint)get_local_id(0) + i);
+}
+
 kernel void nothing(global float* sink) {
   if (get_global_size(0) == 0) sink[0] = 1.0f;
 }
+
+#define SUM1(wide) (wide)
+#define SUM2(wide) ((wide).x + (wide).y)
+#define SUM4(wide) ((wide).x + (wide).y + (wide).z + (wide).w)
+
+// Each group reads the `count` items of its own chunk again and again. `moved` is 0, which nobody knows before the launch.
+#define READ_OWN(name, type, sum)                                                                     \
+  kernel void name(global const type* data, global float* sink, uint count, uint passes, uint moved) { \
+    const uint step = (uint)get_local_size(0);                                                        \
+    global const type* chunk = data + (uint)get_group_id(0) * count + (uint)get_local_id(0);          \
+    float total = 0.0f;                                                                               \
+    for (uint pass = 0; pass < passes; ++pass) {                                                      \
+      global const type* here = chunk + pass * moved;                                                 \
+      for (uint i = 0; i < count; i += 4 * step) {                                                    \
+        const type a = here[i], b = here[i + step], c = here[i + 2 * step], d = here[i + 3 * step];   \
+        total += sum(a) + sum(b) + sum(c) + sum(d);                                                   \
+      }                                                                                               \
+    }                                                                                                 \
+    if (total == -1.0f) sink[0] = total;                                                              \
+  }
+READ_OWN(read_own_4, float, SUM1)
+READ_OWN(read_own_8, float2, SUM2)
+READ_OWN(read_own_16, float4, SUM4)
 
 // `count` items are read `passes` times, each group from its own place on.
 #define READ(name, type, sum)                                                                         \
@@ -104,9 +159,6 @@ kernel void nothing(global float* sink) {
     }                                                                                                 \
     if (total == -1.0f) sink[0] = total;                                                              \
   }
-#define SUM1(wide) (wide)
-#define SUM2(wide) ((wide).x + (wide).y)
-#define SUM4(wide) ((wide).x + (wide).y + (wide).z + (wide).w)
 READ(read_4, float, SUM1)
 READ(read_8, float2, SUM2)
 READ(read_16, float4, SUM4)
@@ -124,3 +176,22 @@ kernel void gather(global const float* data, global float* sink, uint count, uin
   for (uint i = get_global_id(0); i < count; i += get_global_size(0)) total += data[i * stride + offset];
   if (total == -1.0f) sink[0] = total;
 }
+
+// The micro-benchmarks of MWP-CWP (Hong and Kim 2009, section 4.2): rounds of so many loads from DRAM, each of which waits
+// for the one before, and so much computation; lanes lie `apart` words from one another. What is loaded is 0.
+#define DEPARTURE(name, count)                                                                        \
+  kernel void name(global const int* data, global float* sink, uint mask, uint apart, uint rounds, float seed) { \
+    float x = seed;                                                                                   \
+    uint at = (uint)get_global_id(0) * apart;                                                         \
+    const uint step = (uint)get_global_size(0) * apart;                                               \
+    for (uint r = 0; r < rounds; ++r) {                                                               \
+      _Pragma("unroll") for (int k = 0; k < count; ++k) at += step + (uint)data[at & mask];           \
+      _Pragma("unroll") for (int k = 0; k < COMPUTATIONS; ++k) x = fma(x, seed, seed);                \
+    }                                                                                                 \
+    if (at == ~0u) x += 1.0f;                                                                         \
+    if (x == -1.0f) sink[0] = x;                                                                      \
+  }
+#define COMPUTATIONS 8
+DEPARTURE(departure_1, 1)
+DEPARTURE(departure_2, 2)
+DEPARTURE(departure_4, 4)

@@ -16,6 +16,7 @@
 typedef int32_t cl_int;
 typedef uint32_t cl_uint;
 typedef uint64_t cl_ulong;
+typedef float cl_float;
 typedef void* handle;
 enum {
   SUCCESS = 0,
@@ -60,6 +61,8 @@ enum {
   F(cl_int, clReleaseMemObject, (handle))                                                          \
   F(cl_int, clEnqueueWriteBuffer,                                                                  \
     (handle, handle, cl_uint, size_t, size_t, const void*, cl_uint, const handle*, handle*))       \
+  F(cl_int, clEnqueueFillBuffer,                                                                   \
+    (handle, handle, const void*, size_t, size_t, size_t, cl_uint, const handle*, handle*))        \
   F(cl_int, clEnqueueNDRangeKernel,                                                                \
     (handle, handle, cl_uint, const size_t*, const size_t*, const size_t*, cl_uint, const handle*, \
      handle*))                                                                                     \
@@ -129,7 +132,7 @@ static int repetitions = 9;
 /* Part of the work that is done: less than 1 where a simulator stands in for a GPU. */
 static double part = 1.0;
 static cl_uint units = 1, warp = 32;
-static cl_ulong cache = 0, memory = 0, allocation = 0;
+static cl_ulong cache = 0, memory = 0, allocation = 0, on_chip = 0;
 static size_t group = 256;
 static int doubles = 0;
 
@@ -356,6 +359,158 @@ static void instructions(void) {
   }
 }
 
+/* Nanoseconds that a kernel takes longer with `more` rounds than with `few`, its argument `at`: what a launch and its
+ * preparation cost falls out. */
+static double longer(handle of, cl_uint at, cl_uint few, cl_uint more, size_t items, size_t local) {
+  argument(of, at, sizeof few, &few);
+  const double shorter = nanoseconds(of, items, local);
+  argument(of, at, sizeof more, &more);
+  const double longer = nanoseconds(of, items, local);
+  return longer > shorter ? longer - shorter : 0;
+}
+
+/* Loads of shared memory that a kernel makes in a round, by kernels.cl. */
+enum { UNROLLED = 64 };
+
+static void conflicts(cl_uint width, cl_uint most) {
+  const cl_uint rounds = (cl_uint)(32 * part) + 1, more = 4 * rounds;
+  char name[32];
+  snprintf(name, sizeof name, "conflicts_%u", width);
+  handle run = kernel(name);
+  handle sink = buffer(sizeof(float));
+  argument(run, 0, sizeof sink, &sink);
+  argument(run, 3, sizeof warp, &warp);
+  for (cl_uint degree = 1; degree <= most; degree *= 2) {
+    argument(run, 1, sizeof degree, &degree);
+    for (size_t warps = 1; warps <= 16; warps *= 4) {
+      const size_t local = warps * warp;
+      if (local > group) continue;
+      char parameters[64];
+      snprintf(parameters, sizeof parameters, "\"degree\":%u,\"width\":%u,\"warps\":%zu", degree, width, warps);
+      longer(run, 2, rounds, more, local, local);
+      begin_line("shared_conflict", parameters, "ns");
+      for (int i = 0; i < repetitions; ++i) {
+        const double ns = longer(run, 2, rounds, more, local, local);
+        figure(i, ns / ((double)(more - rounds) * UNROLLED * (double)warps));
+      }
+      end_line();
+    }
+  }
+  clReleaseMemObject(sink);
+  clReleaseKernel(run);
+}
+
+static void shared_conflicts(void) {
+  /* The kernels keep 16 KiB. */
+  if (on_chip < 16384) return;
+  conflicts(4, 32);
+  conflicts(16, 1);
+}
+
+static void atomics(void) {
+  const size_t local = group < 256 ? group / warp * warp : 256;
+  const size_t items = local * units * (part < 1.0 ? 1 : 4);
+  const cl_uint rounds = (cl_uint)(16 * part) + 1;
+  const size_t warps = items / warp;
+  handle run = kernel("atomics");
+  handle counters = buffer(warps * warp * sizeof(cl_uint));
+  argument(run, 0, sizeof counters, &counters);
+  argument(run, 3, sizeof rounds, &rounds);
+  argument(run, 4, sizeof warp, &warp);
+  /* The last one: all warps on one address. */
+  for (cl_uint addresses = 1; addresses <= 2 * warp; addresses *= 2) {
+    const int hot = addresses > warp;
+    const cl_uint meeting = hot ? 1 : addresses, apart = hot ? 0 : warp;
+    argument(run, 1, sizeof meeting, &meeting);
+    argument(run, 2, sizeof apart, &apart);
+    char parameters[64];
+    snprintf(parameters, sizeof parameters, "\"addresses\":%u,\"hot\":%d", meeting, hot);
+    sample("atomic", parameters, "ns", run, items, local, 1 / ((double)warps * rounds), 0);
+  }
+  clReleaseMemObject(counters);
+  clReleaseKernel(run);
+}
+
+/* Each compute unit reads its own 16 KiB; bytes a cycle at the clock that the driver reports. */
+static void bandwidth_l1(void) {
+  const cl_uint chunk = 16384, moved = 0;
+  const cl_uint passes = (cl_uint)(64 * part) + 1, more = 4 * passes;
+  const double mhz = (double)number(DEVICE_CLOCK);
+  handle data = buffer((size_t)chunk * units);
+  handle sink = buffer(sizeof(float));
+  for (cl_uint width = 4; width <= 16; width *= 2) {
+    char name[32];
+    snprintf(name, sizeof name, "read_own_%u", width);
+    handle run = kernel(name);
+    const cl_uint count = chunk / width;
+    argument(run, 0, sizeof data, &data);
+    argument(run, 1, sizeof sink, &sink);
+    argument(run, 2, sizeof count, &count);
+    argument(run, 4, sizeof moved, &moved);
+    /* A round of four loads an item is at most the chunk. */
+    for (size_t local = 128; local <= group && 4 * local <= count; local *= 2) {
+      char parameters[64];
+      snprintf(parameters, sizeof parameters, "\"width\":%u,\"warps\":%zu", width, local / warp);
+      longer(run, 3, passes, more, local * units, local);
+      begin_line("bandwidth_l1", parameters, "B/clk/SM");
+      for (int i = 0; i < repetitions; ++i) {
+        const double cycles = longer(run, 3, passes, more, local * units, local) * mhz / 1e3;
+        figure(i, cycles > 0 ? (double)chunk * (more - passes) / cycles : 0);
+      }
+      end_line();
+    }
+    clReleaseKernel(run);
+  }
+  clReleaseMemObject(sink);
+  clReleaseMemObject(data);
+}
+
+/* One group on each compute unit; 601 rounds as in the paper, by the difference of twice as many. */
+static void departures(void) {
+  enum { ROUNDS = 601, COMPUTATIONS = 8 };
+  const cl_uint rounds = part < 1.0 ? (cl_uint)(ROUNDS * part) + 1 : ROUNDS, more = 2 * rounds;
+  const cl_ulong least = (cl_ulong)1 << 29, wanted = cache * 16 > least ? cache * 16 : least;
+  /* A power of two of words, far beyond the last cache. */
+  cl_ulong words = (cl_ulong)1 << 20;
+  while (words * 8 <= memory / 4 && words * 8 <= allocation && words * 4 < wanted) words *= 2;
+  if (part < 1.0) words = 1 << 16;
+  const cl_float seed = 1.0f;
+  const cl_uint mask = (cl_uint)(words - 1);
+  handle data = buffer((size_t)words * sizeof(cl_uint));
+  handle sink = buffer(sizeof(float));
+  const cl_uint nothing = 0;
+  check(clEnqueueFillBuffer(queue, data, &nothing, sizeof nothing, 0, (size_t)words * sizeof(cl_uint), 0, NULL, NULL),
+        "clEnqueueFillBuffer");
+  for (cl_uint apart = 1; apart <= 32; apart *= 32) {
+    for (cl_uint loads = 1; loads <= 4; loads *= 2) {
+      char name[32];
+      snprintf(name, sizeof name, "departure_%u", loads);
+      handle run = kernel(name);
+      argument(run, 0, sizeof data, &data);
+      argument(run, 1, sizeof sink, &sink);
+      argument(run, 2, sizeof mask, &mask);
+      argument(run, 3, sizeof apart, &apart);
+      argument(run, 5, sizeof seed, &seed);
+      for (size_t warps = 1; warps * warp <= group; warps *= 2) {
+        const size_t local = warps * warp, items = local * units;
+        char parameters[160];
+        /* An instruction for each computation, two around each load, three for the loop. */
+        snprintf(parameters, sizeof parameters,
+                 "\"loads\":%u,\"rounds\":%u,\"computations\":%u,\"warps\":%zu,\"transactions\":%u,\"bytes\":%u", loads,
+                 rounds, COMPUTATIONS + 2 * loads + 3, warps, apart == 1 ? 1 : warp, 4 * warp);
+        longer(run, 4, rounds, more, items, local);
+        begin_line("departure", parameters, "ns");
+        for (int i = 0; i < repetitions; ++i) figure(i, longer(run, 4, rounds, more, items, local));
+        end_line();
+        if (part < 1.0) break;
+      }
+      clReleaseKernel(run);
+    }
+  }
+  clReleaseMemObject(sink);
+  clReleaseMemObject(data);
+}
+
 static void barriers(void) {
   handle run = kernel("barriers");
   handle sink = buffer(sizeof(float));
@@ -520,6 +675,7 @@ static void begin(int wanted) {
   cache = number(DEVICE_CACHE);
   memory = number(DEVICE_MEMORY);
   allocation = number(DEVICE_ALLOCATION);
+  on_chip = number(DEVICE_LOCAL);
   group = (size_t)number(DEVICE_GROUP);
   if (group > 1024) group = 1024;
   static char extensions[1 << 14];
@@ -555,8 +711,16 @@ int main(int argc, char** argv) {
     latencies(bench);
   } else if (strcmp(bench, "instruction") == 0) {
     instructions();
+  } else if (strcmp(bench, "shared_conflict") == 0) {
+    shared_conflicts();
   } else if (strcmp(bench, "barrier") == 0) {
     barriers();
+  } else if (strcmp(bench, "atomic") == 0) {
+    atomics();
+  } else if (strcmp(bench, "bandwidth_l1") == 0) {
+    bandwidth_l1();
+  } else if (strcmp(bench, "departure") == 0) {
+    departures();
   } else if (strcmp(bench, "launch") == 0) {
     launches();
   } else if (strcmp(bench, "bandwidth_l2") == 0 || strcmp(bench, "bandwidth_dram") == 0 ||

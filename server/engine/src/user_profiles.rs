@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use warplens_hardware::{ProfileError, Profiles};
 
 /// Where a workspace keeps its profiles.
-const OF_WORKSPACE: &str = ".warplens/profiles";
+pub const OF_WORKSPACE: &str = ".warplens/profiles";
 
 /// Where a user keeps them, in the folder for settings.
 const OF_USER: &str = "warplens/profiles";
@@ -22,14 +22,18 @@ const LARGEST: u64 = 1 << 20;
 ///
 /// The nearest `.warplens/profiles` in the folder of a place or above it counts.
 pub fn in_force(places: &[PathBuf]) -> (Profiles, Vec<ProfileError>) {
-    let user = settings_folder(|name| std::env::var_os(name)).map(|folder| folder.join(OF_USER));
-    let mut folders: Vec<PathBuf> = user.into_iter().collect();
+    let mut folders: Vec<PathBuf> = of_user().into_iter().collect();
     for folder in places.iter().filter_map(|place| of_workspace(place)) {
         if !folders.contains(&folder) {
             folders.push(folder);
         }
     }
     read(&folders)
+}
+
+/// Where the user's profiles are looked for; nowhere where the environment names no folder for settings.
+pub fn of_user() -> Option<PathBuf> {
+    settings_folder(|name| std::env::var_os(name)).map(|folder| folder.join(OF_USER))
 }
 
 /// The built-in profiles and those of these folders; what a later folder says stands.

@@ -17,6 +17,9 @@ impl Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_warplens"))
             .arg("lsp")
             .args(arguments)
+            // A developer's own profiles are no part of a test; Cargo's folder for tests holds none.
+            .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .env("APPDATA", env!("CARGO_TARGET_TMPDIR"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

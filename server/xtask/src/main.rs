@@ -9,6 +9,7 @@ mod amd;
 mod compiled;
 mod corpus;
 mod count;
+mod counters;
 mod generate;
 mod install;
 mod machine_code;
@@ -37,6 +38,7 @@ enum Task {
     Install(install::Install),
     Generate(generate::Generate),
     Measure(measure::Measure),
+    Counters(counters::Counters),
     Recipes(recipes::Recipes),
     Compiled(compiled::Compiled),
     Amd(amd::Amd),
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Task::Install(install) => install.run(),
         Task::Generate(generate) => generate.run(),
         Task::Measure(measure) => measure.run(),
+        Task::Counters(counters) => counters.run(),
         Task::Recipes(recipes) => recipes.run(),
         Task::Compiled(compiled) => compiled.run(),
         Task::Amd(amd) => amd.run(),

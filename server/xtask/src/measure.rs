@@ -1,6 +1,7 @@
 //! `cargo xtask measure`: our kernels on this machine's GPU, their times and counters as one JSON file.
 
-use std::collections::BTreeMap;
+pub mod ncu;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +11,19 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::{process, repository};
+use ncu::number;
+
+/// What the file begins with.
+pub const SCHEMA: &str = "warplens.measured/1";
+
+/// Where folders of devices are.
+pub const FOLDER: &str = "tests/measured";
+
+/// The file of a device in its folder.
+pub const FILE: &str = "kernels.json";
+
+/// What ncu says where it may not read counters.
+pub const REFUSED: &str = "ERR_NVGPUCTRPERM";
 
 /// Time every kernel of tests/kernels on this machine's GPU, and read its counters where ncu may
 ///
@@ -22,7 +36,7 @@ pub struct Measure {
     #[arg(long)]
     dry_run: bool,
     /// Folder that gets a folder for each device
-    #[arg(long, value_name = "DIR", default_value = "tests/measured")]
+    #[arg(long, value_name = "DIR", default_value = FOLDER)]
     out: PathBuf,
     /// Stop beginning new steps after so many minutes
     #[arg(long, value_name = "N", default_value_t = 9)]
@@ -262,6 +276,9 @@ smsp__inst_executed.sum,smsp__thread_inst_executed_per_inst_executed.ratio,dram_
 lts__t_bytes.sum,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,launch__registers_per_thread,\
 launch__occupancy_limit_registers,launch__occupancy_limit_shared_mem,launch__occupancy_limit_warps,launch__waves_per_multiprocessor";
 
+/// Why there are no counters where everything before took too long.
+const OUT_OF_TIME: &str = "the time was over (--minutes gives more)";
+
 /// No single run takes longer; the host's own check of the largest product is most of it.
 const RUN_LIMIT: Duration = Duration::from_mins(2);
 
@@ -299,6 +316,7 @@ impl Measure {
                 for &block in plan.blocks {
                     if Instant::now() > deadline {
                         println!("out of time: the rest was not measured");
+                        record.without_counters(OUT_OF_TIME)?;
                         return Ok(record.finish());
                     }
                     record.time(&programs, plan, n, block)?;
@@ -306,12 +324,13 @@ impl Measure {
             }
         }
         if self.no_counters {
+            record.without_counters("they were not asked for (--no-counters)")?;
             return Ok(record.finish());
         }
         for plan in self.plans() {
             for kernel in plan.kernels {
                 if Instant::now() > deadline {
-                    println!("out of time: the rest was not counted");
+                    record.without_counters(OUT_OF_TIME)?;
                     return Ok(record.finish());
                 }
                 if !record.count(&programs, plan, kernel)? {
@@ -430,6 +449,8 @@ struct Record {
     provenance: Map<String, Value>,
     runs: Vec<Value>,
     counters: Vec<Value>,
+    /// Why there are no counters, or no further ones.
+    refused: Option<String>,
     wrong: usize,
 }
 
@@ -440,7 +461,7 @@ impl Record {
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make {}", folder.display()))?;
         let mut provenance = Map::new();
-        provenance.insert("schema".into(), json!("warplens.measured/1"));
+        provenance.insert("schema".into(), json!(SCHEMA));
         provenance.insert("device".into(), Value::Object(device));
         provenance.insert(
             "date".into(),
@@ -466,10 +487,11 @@ impl Record {
             ),
         );
         Ok(Record {
-            file: folder.join("kernels.json"),
+            file: folder.join(FILE),
             provenance,
             runs: Vec::new(),
             counters: Vec::new(),
+            refused: None,
             wrong: 0,
         })
     }
@@ -535,13 +557,13 @@ impl Record {
         // A counter that this GPU lacks makes ncu refuse them all: then the lines' own are asked for alone.
         let outcome = match run(Some(METRICS)) {
             Ok(outcome) if report.is_file() => outcome,
-            Ok(outcome) if outcome.tail.contains("ERR_NVGPUCTRPERM") => {
-                println!("ncu may not read counters on this machine");
+            Ok(outcome) if outcome.tail.contains(REFUSED) => {
+                self.without_counters(&format!("ncu may not read them here: {REFUSED}"))?;
                 return Ok(false);
             }
             Ok(_) => run(None)?,
             Err(error) => {
-                println!("no counters: {error:#}");
+                self.without_counters(&format!("{error:#}"))?;
                 return Ok(false);
             }
         };
@@ -564,18 +586,27 @@ impl Record {
                 .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
                 .unwrap_or_default()
         };
-        let lines = match source_lines(&page(&["source", "--print-source", "cuda"])) {
-            lines if lines.is_empty() => source_lines(&page(&["source"])),
-            lines => lines,
-        };
-        self.counters.push(json!({
-            "program": plan.program,
-            "launch": launch,
-            "metrics": raw_metrics(&page(&["raw"])),
-            "lines": lines,
-        }));
+        let file = format!("{}.cu", plan.program);
+        let source = page(&["source", "--print-source", "cuda,sass"]);
+        self.counters.push(counted(
+            plan.program,
+            &file,
+            &launch,
+            &page(&["raw"]),
+            &source,
+        ));
         self.save()?;
         Ok(true)
+    }
+
+    /// Says and keeps why there are no counters: who reads the file would think that nobody asked.
+    fn without_counters(&mut self, why: &str) -> anyhow::Result<()> {
+        println!("no counters: {why}");
+        self.refused = Some(why.to_owned());
+        if self.runs.is_empty() {
+            return Ok(()); // what an earlier day measured stays
+        }
+        self.save()
     }
 
     /// Written beside and renamed: a machine that goes away in between leaves the last whole file.
@@ -583,6 +614,9 @@ impl Record {
         let mut all = self.provenance.clone();
         all.insert("runs".into(), Value::Array(self.runs.clone()));
         all.insert("counters".into(), Value::Array(self.counters.clone()));
+        if let Some(why) = &self.refused {
+            all.insert("no_counters".into(), json!(why));
+        }
         let half = self.file.with_extension("json.part");
         std::fs::write(&half, serde_json::to_string_pretty(&all)?)?;
         std::fs::rename(&half, &self.file)?;
@@ -605,70 +639,29 @@ impl Record {
     }
 }
 
+/// One kernel's entry of the file: the launch as the program printed it, ncu's pages `raw` and `source` as CSV.
+pub fn counted(program: &str, file: &str, launch: &Value, raw: &str, source: &str) -> Value {
+    let ncu::Source {
+        lines,
+        instructions,
+    } = ncu::source(source, file);
+    json!({
+        "program": program,
+        "launch": launch,
+        "metrics": ncu::raw_metrics(raw),
+        "lines": lines,
+        "instructions": instructions,
+    })
+}
+
 /// `NVIDIA H200` as a folder: `nvidia-h200`.
-fn slug(name: &str) -> String {
+pub fn slug(name: &str) -> String {
     let words: Vec<String> = name
         .split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_ascii_lowercase)
         .collect();
     words.join("-")
-}
-
-/// A number as a number, anything else as it was printed.
-fn number(text: &str) -> Value {
-    text.replace(',', "")
-        .parse::<f64>()
-        .ok()
-        .and_then(serde_json::Number::from_f64)
-        .map_or_else(|| json!(text), Value::Number)
-}
-
-/// ncu's page `raw` as CSV: a row of names, a row of units, a row a launch. The first launch's metrics.
-fn raw_metrics(csv: &str) -> BTreeMap<String, Value> {
-    let rows = rows(csv);
-    let [names, units, values, ..] = &rows[..] else {
-        return BTreeMap::new();
-    };
-    names
-        .iter()
-        .zip(units)
-        .zip(values)
-        .filter(|((name, _), value)| name.contains("__") && !value.is_empty())
-        .map(|((name, unit), value)| (name.clone(), json!({"value": number(value), "unit": unit})))
-        .collect()
-}
-
-/// ncu's page `source` as CSV: what each line that executed something counted, under ncu's own headings.
-fn source_lines(csv: &str) -> Vec<Value> {
-    let mut rows = rows(csv).into_iter();
-    let Some(heading) = rows.find(|row| row.iter().any(|cell| cell == "Source")) else {
-        return Vec::new();
-    };
-    rows.filter_map(|row| {
-        let cells: BTreeMap<&str, Value> = heading
-            .iter()
-            .zip(&row)
-            .filter(|(_, cell)| !matches!(cell.as_str(), "" | "0" | "-"))
-            .map(|(name, cell)| (name.as_str(), number(cell)))
-            .collect();
-        let executed = cells.get("Instructions Executed").and_then(Value::as_f64);
-        (row.len() == heading.len() && executed.is_some_and(|n| n > 0.0)).then(|| json!(cells))
-    })
-    .collect()
-}
-
-/// Rows of more than one cell: ncu prints remarks of its own between the tables.
-fn rows(csv: &str) -> Vec<Vec<String>> {
-    csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(csv.as_bytes())
-        .records()
-        .flatten()
-        .filter(|row| row.len() > 1)
-        .map(|row| row.iter().map(|cell| cell.trim().to_owned()).collect())
-        .collect()
 }
 
 #[cfg(test)]
@@ -703,26 +696,6 @@ mod tests {
     }
 
     #[test]
-    fn ncu_tables_are_read_by_their_headings() {
-        let raw = "==PROF== Connected\n\"ID\",\"Kernel Name\",\"dram__bytes_read.sum\",\"x__y\"\n\
-                   \"\",\"\",\"Mbyte\",\"\"\n\"0\",\"f(int *, int)\",\"1,024.5\",\"\"\n";
-        let metrics = raw_metrics(raw);
-        assert_eq!(metrics.len(), 1);
-        assert_eq!(
-            metrics["dram__bytes_read.sum"],
-            json!({"value": 1024.5, "unit": "Mbyte"})
-        );
-        let source = "\"Kernel Name\",\"f\"\n\"#\",\"Source\",\"Instructions Executed\",\"L2 Theoretical Sectors Global\"\n\
-                      \"7\",\"a[i] = b[\"\"k\"\"];\",\"64\",\"256\"\n\"8\",\"}\",\"0\",\"0\"\n";
-        let lines = source_lines(source);
-        assert_eq!(lines.len(), 1);
-        assert_eq!(lines[0]["L2 Theoretical Sectors Global"], json!(256.0));
-        assert_eq!(lines[0]["#"], json!(7.0));
-        assert!(source_lines("==ERROR== nothing").is_empty());
-        assert!(raw_metrics("").is_empty());
-    }
-
-    #[test]
     fn what_was_measured_is_on_disk_after_each_step() {
         let folder = std::env::temp_dir().join(format!("warplens-measure-{}", std::process::id()));
         let mut device = Map::new();
@@ -732,7 +705,11 @@ mod tests {
         record.save().unwrap();
         let file = folder.join("nvidia-test-80gb/kernels.json");
         let kept: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-        assert_eq!(kept["schema"], "warplens.measured/1");
+        assert_eq!(kept["schema"], SCHEMA);
+        assert_eq!(kept.get("no_counters"), None);
+        record.without_counters("nobody may").unwrap();
+        let kept: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(kept["no_counters"], "nobody may");
         assert_eq!(kept["runs"][0]["kernel"], "k");
         std::fs::remove_dir_all(&folder).unwrap();
     }

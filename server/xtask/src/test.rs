@@ -38,9 +38,10 @@ enum Group {
     Generated,
     /// Licences, bans and sources of the dependencies
     Licences,
-    /// nvcc compiles tests/kernels: it is understood, and what it makes of them is what is predicted
+    /// nvcc compiles tests/kernels, which is understood, and what it makes of them is what is predicted; and calibrate's
+    /// benchmarks
     Compilers,
-    /// oclgrind executes the OpenCL kernels of tests/kernels: its counts are ours
+    /// oclgrind executes the OpenCL kernels of tests/kernels, and its counts are ours; and calibrate's benchmarks
     Oclgrind,
     /// The extension in a real Neovim
     Neovim,
@@ -206,7 +207,7 @@ fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// The OpenCL kernels on a device of software, where it is installed.
+/// The OpenCL kernels, and calibrate's OpenCL benchmarks, on a device of software, where it is installed.
 fn oclgrind(group: Group) -> Verdict {
     if repository::program("oclgrind-kernel").is_none() {
         return skip(
@@ -214,18 +215,12 @@ fn oclgrind(group: Group) -> Verdict {
             "oclgrind is not installed (`apt-get install oclgrind`)",
         );
     }
-    let mut tests = cargo(&[
-        "test",
-        "--locked",
-        "-p",
-        "warplens-engine",
-        "--test",
-        "oclgrind",
-    ]);
-    finish(group, process::run(&mut tests, group.limit()))
+    let packages = ["-p", "warplens-engine", "-p", "warplens-calibrate"];
+    let mut tests = cargo(&["test", "--locked", "--no-fail-fast", "--test", "oclgrind"]);
+    finish(group, process::run(tests.args(packages), group.limit()))
 }
 
-/// nvcc compiles our kernels, and what code actions make of others; what we read of its output is held against what it
+/// nvcc compiles our kernels, calibrate's benchmarks, and what code actions make of others; what we read of its output is held against what it
 /// says, and what we predict against what it made. The script finds or installs the compiler; the others look in the same places.
 fn compilers(group: Group, mut script: Command) -> Verdict {
     let mut passed = match process::run(&mut script, group.limit()) {
@@ -235,6 +230,7 @@ fn compilers(group: Group, mut script: Command) -> Verdict {
     for (package, test) in [
         ("warplens-toolchain", "nvcc"),
         ("warplens-engine", "fixed_compile"),
+        ("warplens-calibrate", "nvcc"),
     ] {
         let mut read = cargo(&["test", "--locked", "-p", package, "--test", test]);
         match process::run(&mut read, group.limit()) {

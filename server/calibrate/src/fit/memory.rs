@@ -95,7 +95,10 @@ fn shared(fitting: &mut Fitting) {
     };
     let warp = fitting.warp();
     let Some((bytes, cycles)) = least(1.0, None) else {
-        // OpenCL cannot time it.
+        fitting.miss(
+            "shared_bandwidth_b_clk, load_store_lanes: the benchmark shared_conflict is missing"
+                .to_owned(),
+        );
         return;
     };
     fitting.measured("shared_bandwidth_b_clk", bytes * warp / cycles, BENCH);

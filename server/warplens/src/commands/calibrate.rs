@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use warplens_calibrate::fit::{Counts, linear};
 use warplens_calibrate::{Failure, Fitted, Measurements, Plan, Progress, compare, profile};
 use warplens_engine::settings::unknown_gpu;
+use warplens_engine::user_profiles;
 use warplens_hardware::{Profile, Profiles};
 
 use crate::output;
@@ -208,6 +209,11 @@ impl Calibrate {
         if let Some(other) = other {
             page.push_str(&differences(&loaded, other));
         }
+        page.push_str(&in_force(
+            &file,
+            &loaded.id,
+            user_profiles::of_user().as_deref(),
+        ));
         output::emit(&page)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -275,6 +281,28 @@ fn summary(
         }
     }
     page
+}
+
+/// How the profile in a file comes to be used: as it is in one of the folders that are looked into, or else where it
+/// has to go.
+fn in_force(file: &Path, id: &str, of_user: Option<&Path>) -> String {
+    let folder = file.canonicalize().ok();
+    let folder = folder.as_deref().and_then(Path::parent).unwrap_or(file);
+    let users = of_user.and_then(|folder| folder.canonicalize().ok());
+    if users.as_deref() == Some(folder) || folder.ends_with(user_profiles::OF_WORKSPACE) {
+        return format!("to use it: --gpu {id}\n");
+    }
+    let own = of_user.map_or_else(String::new, |folder| {
+        format!(
+            "{} (for all workspaces) or to ",
+            printable(&folder.display().to_string())
+        )
+    });
+    format!(
+        "to use it: move {} to {own}{} (of one workspace), then --gpu {id}\n",
+        printable(&file.display().to_string()),
+        user_profiles::OF_WORKSPACE
+    )
 }
 
 fn differences(loaded: &Profile, other: &Profile) -> String {

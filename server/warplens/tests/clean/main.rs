@@ -290,6 +290,9 @@ fn warplens(arguments: &[&str], file: &Path) -> Option<Value> {
         .args(&arguments[..1])
         .arg(file)
         .args(&arguments[1..])
+        // A developer's own profiles are no part of a test; Cargo's folder for tests holds none.
+        .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .env("APPDATA", env!("CARGO_TARGET_TMPDIR"))
         .output()
         .expect("warplens runs");
     serde_json::from_slice(&output.stdout).ok()

@@ -30,6 +30,12 @@ fn half_a_file_is_fitted_and_what_is_missing_is_said() {
     ] {
         assert!(run.out.contains(line), "{line}: {}", run.out);
     }
+    let to_use = format!(
+        "to use it: move nvidia-half.toml to {} (for all workspaces) or to .warplens/profiles (of one workspace), \
+         then --gpu nvidia-half",
+        folder.settings().join("warplens/profiles").display()
+    );
+    assert_eq!(run.out.lines().last(), Some(to_use.as_str()));
     let changed = run.out.lines().find(|line| line.contains("shared_latency"));
     let words: Vec<&str> = changed.expect("a change").split_whitespace().collect();
     assert_eq!(
@@ -57,6 +63,20 @@ fn half_a_file_is_fitted_and_what_is_missing_is_said() {
     assert_eq!(run.code, 0);
     let text = std::fs::read_to_string(folder.path().join("there.toml")).unwrap();
     assert!(text.contains("id = \"mine\""));
+}
+
+#[test]
+fn a_profile_that_is_written_where_it_is_looked_for_is_in_force() {
+    let folder = Folder::with("half.json", HALF);
+    let own = "no-settings/warplens/profiles";
+    for (at, place) in [own, ".warplens/profiles"].into_iter().enumerate() {
+        std::fs::create_dir_all(folder.path().join(place)).unwrap();
+        let (id, file) = (format!("mine-{at}"), format!("{place}/mine-{at}.toml"));
+        let run = folder.run(&["calibrate", "--from", "half.json", "--id", &id, "-o", &file]);
+        let to_use = format!("to use it: --gpu {id}");
+        assert_eq!(run.out.lines().last(), Some(to_use.as_str()), "{}", run.err);
+        assert_eq!(folder.run(&["gpus", &id]).code, 0);
+    }
 }
 
 #[test]

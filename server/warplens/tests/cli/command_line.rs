@@ -539,6 +539,8 @@ fn a_reader_that_goes_away_is_no_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_warplens"))
         .args(["gpus", "--format", "json"])
         .current_dir(folder.path())
+        .env("XDG_CONFIG_HOME", folder.settings())
+        .env("APPDATA", folder.settings())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

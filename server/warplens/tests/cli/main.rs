@@ -42,12 +42,19 @@ impl Folder {
         self.0.path()
     }
 
+    /// Where the user's settings would be. There are none: a developer's own profiles are no part of a test.
+    fn settings(&self) -> PathBuf {
+        self.path().join("no-settings")
+    }
+
     /// Runs `warplens` here.
     #[track_caller]
     fn run(&self, arguments: &[&str]) -> Run {
         let output = Command::new(env!("CARGO_BIN_EXE_warplens"))
             .args(arguments)
             .current_dir(self.path())
+            .env("XDG_CONFIG_HOME", self.settings())
+            .env("APPDATA", self.settings())
             .env_remove("NO_COLOR")
             .env_remove("RUST_BACKTRACE")
             .output()
