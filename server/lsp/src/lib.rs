@@ -19,6 +19,7 @@ mod peer;
 mod pool;
 mod position;
 mod render;
+pub mod replay;
 mod requests;
 mod server;
 mod session;

@@ -40,10 +40,12 @@ enum Command {
     Diff(commands::diff::Diff),
     Estimate(Box<commands::estimate::Estimate>),
     Sweep(Box<commands::sweep::Sweep>),
+    Report(commands::report::Report),
     Gpus(commands::gpus::Gpus),
     Calibrate(Box<commands::calibrate::Calibrate>),
     Explain(commands::explain::Explain),
     Lsp(commands::lsp::Lsp),
+    Replay(commands::replay::Replay),
     Config(commands::config::Config),
 }
 
@@ -58,10 +60,12 @@ fn main() -> ExitCode {
         Command::Diff(diff) => diff.run(cli.color),
         Command::Estimate(estimate) => estimate.run(cli.color),
         Command::Sweep(sweep) => sweep.run(cli.color),
+        Command::Report(report) => report.run(),
         Command::Gpus(gpus) => gpus.run(cli.color),
         Command::Calibrate(calibrate) => calibrate.run(),
         Command::Explain(explain) => explain.run(cli.color),
         Command::Lsp(lsp) => Ok(lsp.run()),
+        Command::Replay(replay) => replay.run(cli.color),
         Command::Config(config) => config.run(),
     };
     match result {

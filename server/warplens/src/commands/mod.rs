@@ -8,6 +8,8 @@ pub mod estimate;
 pub mod explain;
 pub mod gpus;
 pub mod lsp;
+pub mod replay;
+pub mod report;
 pub mod sweep;
 
 /// Stack of a thread that analyses source: real code nests deeply, and a stack is only reserved, not used.

@@ -1,0 +1,93 @@
+//! `warplens report`: everything about a file's kernels as one page that opens anywhere.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, ValueEnum};
+use warplens_engine::settings::unknown_gpu;
+use warplens_engine::{Engine, Overrides};
+use warplens_models::ModelId;
+use warplens_report::{html, markdown};
+
+use crate::output;
+use crate::values::Preprocessing;
+use crate::{config, input, profiles};
+
+/// Everything about a file's kernels as one page that needs nothing but itself
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Source file
+    file: PathBuf,
+    /// Write it here [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    out: Option<PathBuf>,
+    /// HTML, or Markdown; by default what the name of OUT says
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Only kernels of that name (repeatable)
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+    /// Target GPU, a profile id (repeatable; `all`) [default: warplens.toml's, else a100-sxm4-40gb]
+    #[arg(long, value_name = "ID")]
+    gpu: Vec<String>,
+    #[command(flatten)]
+    preprocessing: Preprocessing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One page, light or dark as the reader's system is
+    Html,
+    /// For a wiki or a pull request
+    Markdown,
+}
+
+impl Report {
+    /// Runs it.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let (profiles, left_out) = profiles::here();
+        for problem in left_out {
+            output::complain(&problem);
+        }
+        for gpu in self.gpu.iter().filter(|gpu| *gpu != "all") {
+            if profiles.get(gpu).is_none() {
+                bail!(unknown_gpu(gpu, &profiles));
+            }
+        }
+        let mut config = config::of(&self.file, &profiles);
+        self.preprocessing.apply(&mut config.settings);
+        let source = input::read(&self.file).map_err(|why| anyhow!(why.line(&self.file)))?;
+        let engine =
+            Engine::with_project(profiles, input::project(std::slice::from_ref(&self.file)));
+        let document = engine
+            .estimate(
+                &source.document,
+                &self.file,
+                &config.settings,
+                &Overrides::default(),
+                &self.gpu,
+                &ModelId::ALL,
+                &self.kernel,
+            )
+            .map_err(|why| anyhow!(why))?;
+        let named = self.out.as_ref().and_then(|out| out.extension());
+        let format = self.format.unwrap_or(match named {
+            Some(extension) if extension == "md" || extension == "markdown" => Format::Markdown,
+            _ => Format::Html,
+        });
+        let text = match format {
+            Format::Html => html(&document),
+            Format::Markdown => {
+                let pages: Vec<String> = document.results.iter().map(markdown::breakdown).collect();
+                pages.join("\n")
+            }
+        };
+        match &self.out {
+            Some(out) => std::fs::write(out, text)
+                .with_context(|| format!("cannot write {}", out.display()))?,
+            None => output::emit(&text)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
