@@ -1178,6 +1178,7 @@ impl Engine {
                 Some(Recompiled {
                     before,
                     after,
+                    registers: [predicted.registers, compiled.registers],
                     gain: slow / fast.max(1.0),
                 })
             },
@@ -1278,7 +1279,7 @@ impl Engine {
                 occupancy: &residence,
                 ..*input
             });
-            after.map_or(1.0, |after| warplens_models::speedup(before, after))
+            after.map_or(1.0, |after| before / after.max(1.0))
         };
         let gain = |removal: Removal| {
             let Some(before) = before() else {

@@ -165,6 +165,7 @@ fn nothing() -> warplens_ir::Kernel {
         places: Arc::default(),
         assumed: Vec::new(),
         undefined: Vec::new(),
+        calls: Vec::new(),
     }
 }
 

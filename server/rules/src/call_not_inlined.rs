@@ -1,0 +1,197 @@
+//! call/not-inlined: a call in a loop whose body the compiler cannot put in its place.
+
+use std::fmt::Write as _;
+
+use warplens_analysis::facts::{Certainty, Mix, Node, each_stretch};
+use warplens_ir::{
+    Controls, ExprKind, MachineCall, Part, Site, StaysCall, Stmt, StmtKind, expressions, parts,
+};
+
+use crate::catalogue::{RuleInfo, State};
+use crate::wording::{self, number};
+use crate::{Context, Finding, Place};
+
+pub(crate) const INFO: RuleInfo = RuleInfo {
+    id: "call/not-inlined",
+    title: "a loop calls a function that stays a call: `__noinline__`, recursive, or through a pointer",
+    severity: "by predicted gain: information or warning",
+    state: State::Stable,
+    explain: include_str!("../docs/call-not-inlined.md"),
+};
+
+/// What nvcc 13 makes of any call for sm_80: the return address in two registers, there and back.
+const CALL: Mix = Mix {
+    int: 2.0,
+    branch: 2.0,
+    fp32: 0.0,
+    fp32_multiply: 0.0,
+    fp64: 0.0,
+    fp16: 0.0,
+    tensor: 0.0,
+    int_mul: 0.0,
+    sfu: 0.0,
+    conversion: 0.0,
+    to_float: 0.0,
+    shuffle: 0.0,
+};
+/// A loop that a warp goes round less often is not hot.
+const CALLS: f64 = 4.0;
+/// More calls of a kernel than this are not looked at: each walks the kernel.
+const MOST: usize = 32;
+
+pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
+    let calls = &ctx.kernel.calls;
+    if calls.is_empty() {
+        return Vec::new();
+    }
+    let controls = Controls::of(ctx.kernel);
+    let of_call = |call| finding(ctx, &controls, call);
+    calls.iter().take(MOST).filter_map(of_call).collect()
+}
+
+fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option<Finding> {
+    let made = executions(ctx, controls, call)?;
+    let launch = &ctx.facts.launch;
+    let warps = launch.warps_per_block(ctx.facts.warp_size) as f64 * launch.blocks() as f64;
+    let of_a_warp = made.times / warps.max(1.0);
+    if of_a_warp < CALLS {
+        return None;
+    }
+    let gain = ctx.slowdown(|facts| put(&mut facts.flow, call.site.line, of_a_warp));
+    if gain < wording::WORTH_KNOWING {
+        return None;
+    }
+    let certainty = if made.exact {
+        Certainty::Exact
+    } else {
+        Certainty::Assumed
+    };
+    let assumed = (!made.exact)
+        .then(|| wording::assumes(ctx.facts, &[]))
+        .flatten();
+    let mut number = format!(
+        "{} calls a warp, {}{} instructions each beside the body: ",
+        number(of_a_warp),
+        if call.why == StaysCall::NoInline {
+            ""
+        } else {
+            "at least "
+        },
+        number(CALL.total()),
+    );
+    let name = &call.name;
+    let cause = match call.why {
+        StaysCall::NoInline => write!(number, "`{name}` is `__noinline__`"),
+        StaysCall::Recursive => write!(
+            number,
+            "`{name}` calls itself, and keeps its registers in local memory meanwhile"
+        ),
+        StaysCall::Pointer => write!(number, "data say whether it is {name}"),
+        StaysCall::Virtual => write!(number, "the object's class says which `{name}` it is"),
+    };
+    cause.ok()?;
+    let in_memory = in_memory(ctx, call);
+    Some(Finding {
+        rule: INFO.id,
+        severity: wording::severity(gain, certainty, assumed.is_some()),
+        place: Place::Site(call.site),
+        message: wording::sentence([Some(number), in_memory, Some(wording::gain(gain)), assumed]),
+        gain,
+        related: Vec::new(),
+        access: None,
+        shared_array: None,
+        cure: None,
+    })
+}
+
+/// What lies in local memory because the function takes its address.
+fn in_memory(ctx: &Context<'_>, call: &MachineCall) -> Option<String> {
+    let names: Vec<String> = call
+        .addressed
+        .iter()
+        .map(|&var| format!("`{}`", ctx.kernel.var(var).name))
+        .collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!(
+            "{one} lies in local memory for it, as its address is handed over"
+        )),
+        _ => Some(format!(
+            "{} lie in local memory for it, as their addresses are handed over",
+            names.join(", ")
+        )),
+    }
+}
+
+/// How often warps make a call.
+struct Made {
+    times: f64,
+    exact: bool,
+}
+
+/// Of a call in a loop; `None` where it stands in none, is not made, or its number is not known.
+fn executions(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option<Made> {
+    let site = call.site;
+    let calls = |statements: &[Stmt]| {
+        let mut found = false;
+        expressions(statements, &mut |expression| {
+            found |= expression.site == site
+                && matches!(expression.kind, ExprKind::Inline(..) | ExprKind::Apply(..));
+        });
+        found
+    };
+    let way = |control: Option<warplens_ir::Control>| {
+        let way = ctx.facts.ways.get(control?.0 as usize)?;
+        way.as_ref()
+    };
+    let mut in_loop = false;
+    // The innermost way that leads there: outer ones are met before.
+    let mut innermost: Option<Made> = None;
+    parts(&ctx.kernel.body, &mut |part| {
+        let Part::Statement(statement) = part else {
+            return;
+        };
+        match &statement.kind {
+            StmtKind::Loop { body, .. } if calls(body) => {
+                in_loop = true;
+                innermost = way(controls.of_loop(statement)).map(|way| Made {
+                    times: way.taken,
+                    exact: way.exact,
+                });
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                let taken = calls(then);
+                if taken || calls(otherwise) {
+                    innermost = way(controls.of_condition(condition)).map(|way| Made {
+                        times: if taken { way.taken } else { way.other },
+                        exact: way.exact,
+                    });
+                }
+            }
+            _ => {}
+        }
+    });
+    innermost.filter(|made| in_loop && made.times.is_finite())
+}
+
+/// Puts the instructions of so many calls a warp where the call stands.
+fn put(flow: &mut Vec<Node>, at: u32, times: f64) {
+    let mut left = times;
+    each_stretch(flow, 1.0, &mut |mix, chain, line, visits| {
+        if line == at && visits > 0.0 && left > 0.0 {
+            mix.add(&CALL, left / visits);
+            *chain += CALL.total() * left / visits;
+            left = 0.0;
+        }
+    });
+    if left > 0.0 {
+        let mut mix = Mix::default();
+        mix.add(&CALL, left);
+        flow.push(Node::Compute {
+            mix,
+            uses: Vec::new(),
+            chain: mix.total(),
+            line: at,
+        });
+    }
+}
