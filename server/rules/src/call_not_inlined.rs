@@ -1,10 +1,8 @@
 //! call/not-inlined: a call in a loop whose body the compiler cannot put in its place.
 
-use std::fmt::Write as _;
-
 use warplens_analysis::facts::{Certainty, Mix, Node, each_stretch};
 use warplens_ir::{
-    Controls, ExprKind, MachineCall, Part, Site, StaysCall, Stmt, StmtKind, expressions, parts,
+    Controls, ExprKind, Language, MachineCall, Part, StaysCall, Stmt, StmtKind, expressions, parts,
 };
 
 use crate::catalogue::{RuleInfo, State};
@@ -61,41 +59,38 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
     if gain < wording::WORTH_KNOWING {
         return None;
     }
-    let certainty = if made.exact {
-        Certainty::Exact
-    } else {
-        Certainty::Assumed
+    let certainty = match call.why {
+        StaysCall::Recursive => Certainty::Unknown,
+        _ if made.exact => Certainty::Exact,
+        _ => Certainty::Assumed,
     };
-    let assumed = (!made.exact)
+    let assumed = (certainty == Certainty::Assumed)
         .then(|| wording::assumes(ctx.facts, &[]))
         .flatten();
-    let mut number = format!(
-        "{} calls a warp, {}{} instructions each beside the body: ",
-        number(of_a_warp),
-        if call.why == StaysCall::NoInline {
-            ""
-        } else {
-            "at least "
-        },
-        number(CALL.total()),
-    );
     let name = &call.name;
-    let cause = match call.why {
-        StaysCall::NoInline => write!(number, "`{name}` is `__noinline__`"),
-        StaysCall::Recursive => write!(
-            number,
-            "`{name}` calls itself, and keeps its registers in local memory meanwhile"
+    let calls = format!("{} calls a warp", number(of_a_warp));
+    let each = format!("{} instructions each beside the body", number(CALL.total()));
+    let what = match call.why {
+        StaysCall::NoInline if ctx.kernel.language == Language::OpenCl => {
+            format!("{calls}, {each}: `{name}` is `noinline`")
+        }
+        StaysCall::NoInline => format!("{calls}, {each}: `{name}` is `__noinline__`"),
+        StaysCall::Recursive => format!(
+            "calls nobody can count, at least {each}: `{name}` calls itself, and its registers wait in local memory"
         ),
-        StaysCall::Pointer => write!(number, "data say whether it is {name}"),
-        StaysCall::Virtual => write!(number, "the object's class says which `{name}` it is"),
+        StaysCall::Pointer => {
+            format!("{calls}, at least {each}: data say whether it is {name}")
+        }
+        StaysCall::Virtual => {
+            format!("{calls}, at least {each}: the object's class says which `{name}` it is")
+        }
     };
-    cause.ok()?;
     let in_memory = in_memory(ctx, call);
     Some(Finding {
         rule: INFO.id,
         severity: wording::severity(gain, certainty, assumed.is_some()),
         place: Place::Site(call.site),
-        message: wording::sentence([Some(number), in_memory, Some(wording::gain(gain)), assumed]),
+        message: wording::sentence([Some(what), in_memory, Some(wording::gain(gain)), assumed]),
         gain,
         related: Vec::new(),
         access: None,
@@ -152,7 +147,10 @@ fn executions(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Opt
             return;
         };
         match &statement.kind {
-            StmtKind::Loop { body, .. } if calls(body) => {
+            // A function that calls itself is a loop at its call: as often as its body, the call.
+            StmtKind::Loop { body, .. }
+                if calls(body) || (call.why == StaysCall::Recursive && statement.site == site) =>
+            {
                 in_loop = true;
                 innermost = way(controls.of_loop(statement)).map(|way| Made {
                     times: way.taken,

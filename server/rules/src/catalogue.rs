@@ -90,6 +90,7 @@ static CATALOGUE: &[RuleInfo] = &[
     crate::div_early_exit_before_barrier::INFO,
     crate::div_loop_trip::INFO,
     crate::div_tid_branch::INFO,
+    crate::host_pageable_or_managed::INFO,
     INPUT_UNREADABLE,
     crate::launch_impossible::INFO,
     crate::launch_not_warp_multiple::INFO,

@@ -27,6 +27,7 @@ mod div_early_exit_before_barrier;
 mod div_loop_trip;
 mod div_tid_branch;
 mod exchange;
+mod host_pageable_or_managed;
 mod launch;
 mod launch_impossible;
 mod launch_not_warp_multiple;
@@ -71,7 +72,7 @@ use std::fmt;
 use warplens_analysis::facts::{KernelFacts, Node, Site};
 use warplens_compile::{Class, Compiled};
 use warplens_hardware::{Occupancy, Profile};
-use warplens_ir::Kernel;
+use warplens_ir::{HostMemory, Kernel};
 use warplens_models::Factor;
 
 pub use catalogue::{RuleInfo, State, catalogue, find, href};
@@ -110,6 +111,8 @@ pub enum Place {
     Kernel,
     /// Where the launch comes from: the launch site or the directive, else the kernel's name.
     Launch,
+    /// The host's call, by its number among [`Context::memory`].
+    Host(usize),
 }
 
 /// One finding; positions are relative to the kernel's text.
@@ -186,6 +189,8 @@ pub struct Context<'a> {
     pub registers_known: bool,
     /// True where one statement launches the kernel with several blocks, of which this is one: a program that tries them.
     pub block_varies: bool,
+    /// What the host does with the memory of the arguments, where the file that launches says so.
+    pub memory: &'a [HostMemory],
     /// Predicted cycles of the whole launch; `None` where there is no prediction.
     pub cycles: &'a dyn Fn() -> Option<f64>,
     /// Predicted whole-kernel speedup of removing one cause: 1.0 is none. Whatever is not a finite number
@@ -287,7 +292,7 @@ pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
     }
     findings.extend(ALWAYS.iter().flat_map(|check| check(ctx)));
     findings.sort_by_key(|finding| match finding.place {
-        Place::Launch | Place::Kernel => (0, 0),
+        Place::Launch | Place::Kernel | Place::Host(_) => (0, 0),
         Place::Site(site) => (1, site.span.start),
     });
     findings
@@ -320,6 +325,7 @@ const COSTS: &[Check] = &[
     const_divergent_index::check,
     div_loop_trip::check,
     div_tid_branch::check,
+    host_pageable_or_managed::check,
     launch::check,
     local_dynamic_array::check,
     loop_unsigned_counter::check,

@@ -137,6 +137,7 @@ impl Kernel {
             occupancy: &occupancy,
             registers_known: self.registers_known,
             block_varies: self.block_varies,
+            memory: &[],
             gain: &gain,
             cycles: &|| self.cycles,
             trial: &|_| self.trial,
