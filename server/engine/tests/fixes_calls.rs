@@ -190,4 +190,6 @@ fn an_element_whose_size_the_template_says_stays() {
 fn opencl_and_hip_have_no_such_copy() {
     let text = tiles("", COPY, "");
     assert_eq!(offered(&text, "k.hip", "mem/async-copy"), []);
+    let text = tiles("#include <hip/hip_runtime.h>", COPY, "");
+    assert_eq!(offered(&text, "k.cu", "mem/async-copy"), []);
 }

@@ -15,6 +15,8 @@ use crate::{Edit, Fix, Kernel, Request, in_order};
 const RULE: &str = "mem/async-copy";
 const BARRIER: &str = "__syncthreads";
 const HEADER: &str = "cuda_pipeline.h";
+/// What a file of HIP shows.
+const HIP: [&str; 3] = ["hip/hip_", "hipLaunch", "hipMalloc"];
 /// Whoever copies so already has an order of his own.
 const PIPELINES: [&str; 4] = ["__pipeline_", "memcpy_async", "cp.async", "cuda::pipeline"];
 
@@ -36,7 +38,9 @@ fn fix(
     let parsed = request.document.parsed();
     let function = kernel_node(parsed, kernel.start..kernel.end)?;
     let own = text(parsed, function);
-    if function.has_error() || PIPELINES.iter().any(|word| own.contains(word)) {
+    // A file of HIP may have the ending of CUDA's.
+    let hip = HIP.iter().any(|word| parsed.text.contains(word));
+    if hip || function.has_error() || PIPELINES.iter().any(|word| own.contains(word)) {
         return None;
     }
     let places: Vec<Range<usize>> = std::iter::once(place.clone())

@@ -17,7 +17,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     explain: include_str!("../docs/call-not-inlined.md"),
 };
 
-/// What nvcc 13 makes of any call for sm_80: the return address in two registers, there and back.
+/// What nvcc 13 makes of any call for `sm_80`: the return address in two registers, there and back.
 const CALL: Mix = Mix {
     int: 2.0,
     branch: 2.0,
@@ -142,7 +142,7 @@ fn executions(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Opt
     let mut in_loop = false;
     // The innermost way that leads there: outer ones are met before.
     let mut innermost: Option<Made> = None;
-    parts(&ctx.kernel.body, &mut |part| {
+    let mut look = |part: Part<'_>| {
         let Part::Statement(statement) = part else {
             return;
         };
@@ -168,7 +168,11 @@ fn executions(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Opt
             }
             _ => {}
         }
-    });
+    };
+    parts(&ctx.kernel.body, &mut look);
+    for routine in &ctx.kernel.routines {
+        parts(&routine.body, &mut look);
+    }
     innermost.filter(|made| in_loop && made.times.is_finite())
 }
 

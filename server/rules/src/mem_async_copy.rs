@@ -21,6 +21,8 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 
 /// What the instruction copies.
 const SIZES: [u64; 3] = [4, 8, 16];
+/// Less than this part of the kernel's loads and stores is not worth a word.
+const PART: f64 = 0.05;
 /// Speedups below this are none: the kernel is predicted slower.
 const SLOWER: f64 = 0.9995;
 
@@ -45,12 +47,14 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let mut changed = ctx.kernel.clone();
     past_registers(&mut changed.body, &copies);
     let again = (ctx.recompiled)(&changed)?;
-    let stores = |all: &[(Site, Class, f64)]| -> f64 {
-        let all = all.iter().filter(|(_, class, _)| *class == Class::Sts);
+    let executed = |all: &[(Site, Class, f64)], of: &dyn Fn(Class) -> bool| -> f64 {
+        let all = all.iter().filter(|(_, class, _)| of(*class));
         all.map(|(.., times)| times).sum()
     };
+    let stores = |all| executed(all, &|class| class == Class::Sts);
     let saved = stores(&again.before) - stores(&again.after);
-    if saved < 1.0 || again.gain < SLOWER {
+    let all = executed(&again.before, &|_| true);
+    if saved < (all * PART).max(1.0) || again.gain < SLOWER {
         return None;
     }
     let gain = crate::believed(again.gain);

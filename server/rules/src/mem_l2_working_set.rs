@@ -67,8 +67,9 @@ fn again(ctx: &Context<'_>, access: &Access, index: usize, l2: f64) -> Option<Fi
     let resident = ctx
         .trial(|facts| {
             read_by(facts, &|index| {
-                COORDINATES.iter().fold(index.to_owned(), zero)
-            })
+                let one_block = |index: String, of: &&str| index.replace(of, "0");
+                COORDINATES.iter().fold(index.to_owned(), one_block)
+            });
         })
         .recip();
     let gain = crate::believed(before / (resident + (before - resident) / reuse.times));
@@ -242,8 +243,4 @@ fn trips(flow: &[Node], wanted: usize) -> Option<Vec<f64>> {
 
 fn mebibytes(bytes: f64) -> String {
     format!("{} MiB", number(bytes / 1_048_576.0))
-}
-
-fn zero(index: String, coordinate: &&str) -> String {
-    index.replace(coordinate, "0")
 }

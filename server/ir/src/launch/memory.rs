@@ -8,6 +8,8 @@ use warplens_syntax::Node;
 use super::state::Host;
 use crate::lower::Source;
 
+/// Launches of a file that this is asked of: each looks through the function around it.
+const MOST_LAUNCHES: usize = 64;
 /// Nodes of a host function that are looked at.
 const MOST_NODES: usize = 20_000;
 
@@ -41,6 +43,9 @@ impl Host<'_> {
     /// What the function around a launch does with its arguments. `place`: the launch from its name to `>>>`.
     pub(super) fn memory(&mut self, place: &Range<usize>, source: Source) -> Vec<HostMemory> {
         let text = &source.parsed.text;
+        if self.sites.len() >= MOST_LAUNCHES {
+            return Vec::new();
+        }
         if !["Memcpy", "MallocManaged", "HostGetDevicePointer"]
             .iter()
             .any(|word| text.contains(word))
@@ -222,24 +227,7 @@ fn is_pageable(function: Node, name: &str, source: Source) -> bool {
             "assignment_expression" => node
                 .child_by_field_name("left")
                 .map(|left| text_at(left, source)),
-            _ => {
-                let mut cursor = node.walk();
-                let of = node
-                    .children_by_field_name("declarator", &mut cursor)
-                    .find_map(|declarator| {
-                        let mut at = declarator;
-                        for _ in 0..8 {
-                            if at.kind() == "identifier" {
-                                return Some(text_at(at, source)).filter(|own| *own == name);
-                            }
-                            at = at
-                                .child_by_field_name("declarator")
-                                .or_else(|| at.named_child(0))?;
-                        }
-                        None
-                    });
-                of
-            }
+            _ => declares(node, name, source).then_some(name),
         };
         let text = text_at(node, source);
         // A `cudaMalloc(` is no `malloc(`.
@@ -249,4 +237,26 @@ fn is_pageable(function: Node, name: &str, source: Source) -> bool {
                     .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
             })
     })
+}
+
+/// True where one of a declaration's declarators has that name.
+fn declares(declaration: Node, name: &str, source: Source) -> bool {
+    let mut cursor = declaration.walk();
+    declaration
+        .children_by_field_name("declarator", &mut cursor)
+        .any(|declarator| {
+            let mut at = Some(declarator);
+            for _ in 0..8 {
+                let Some(node) = at else {
+                    return false;
+                };
+                if node.kind() == "identifier" {
+                    return text_at(node, source) == name;
+                }
+                at = node
+                    .child_by_field_name("declarator")
+                    .or_else(|| node.named_child(0));
+            }
+            false
+        })
 }
