@@ -13,7 +13,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "call/not-inlined",
     title: "a loop calls a function that stays a call: `__noinline__`, recursive, or through a pointer",
     severity: "by predicted gain: information or warning",
-    state: State::Stable,
+    state: State::Preview,
     explain: include_str!("../docs/call-not-inlined.md"),
 };
 
