@@ -122,6 +122,11 @@ impl Target {
         self.machine().name
     }
 
+    /// True where copies from device memory into shared memory pass the registers by.
+    pub fn copies_past_registers(self) -> bool {
+        self.machine().copies
+    }
+
     pub(crate) fn machine(self) -> &'static Machine {
         &MEASURED[self.index()]
     }

@@ -1169,7 +1169,7 @@ impl Engine {
             &compiled,
             registers_known,
             !overrides.unadvised,
-            given.block_varies,
+            given,
             &|changed| {
                 let (before, slow) = under(predicted)?;
                 let key = (changed.shape(), *options);
@@ -1178,6 +1178,7 @@ impl Engine {
                 Some(Recompiled {
                     before,
                     after,
+                    registers: [predicted.registers, compiled.registers],
                     gain: slow / fast.max(1.0),
                 })
             },
@@ -1245,7 +1246,7 @@ impl Engine {
         compiled: &Compiled,
         registers_known: bool,
         advised: bool,
-        block_varies: bool,
+        given: &Given,
         recompiled: warplens_rules::Recompile<'_>,
         per_thread: &dyn Fn([u64; 3], [u64; 3]) -> Option<f64>,
     ) -> Vec<warplens_rules::Finding> {
@@ -1278,7 +1279,7 @@ impl Engine {
                 occupancy: &residence,
                 ..*input
             });
-            after.map_or(1.0, |after| warplens_models::speedup(before, after))
+            after.map_or(1.0, |after| before / after.max(1.0))
         };
         let gain = |removal: Removal| {
             let Some(before) = before() else {
@@ -1314,7 +1315,8 @@ impl Engine {
             profile: input.profile,
             occupancy: input.occupancy,
             registers_known,
-            block_varies,
+            block_varies: given.block_varies,
+            memory: &given.memory,
             cycles: &before,
             gain: &gain,
             trial: &trial,
@@ -1528,6 +1530,10 @@ fn place(finding: &warplens_rules::Finding, kernel: &PlacedKernel, given: &Given
         Place::Site(site) => kernel.place(site.span),
         Place::Kernel => name,
         Place::Launch => given.place.clone().unwrap_or(name),
+        Place::Host(at) => given
+            .memory
+            .get(at)
+            .map_or(name, |memory| memory.range.clone()),
     };
     PlacedFinding {
         rule: finding.rule,
@@ -1542,7 +1548,7 @@ fn place(finding: &warplens_rules::Finding, kernel: &PlacedKernel, given: &Given
             .collect(),
         callee: match finding.place {
             Place::Site(site) => kernel.callee(site),
-            Place::Kernel | Place::Launch => None,
+            Place::Kernel | Place::Launch | Place::Host(_) => None,
         },
     }
 }

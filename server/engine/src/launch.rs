@@ -6,7 +6,7 @@ use std::ops::Range;
 use warplens_analysis::Cover;
 use warplens_analysis::facts::{Launch, Source};
 use warplens_hardware::Profile;
-use warplens_ir::{Blocks, Item, Kernel, LaunchSite, Type};
+use warplens_ir::{Blocks, HostMemory, Item, Kernel, LaunchSite, Type};
 use warplens_syntax::{Directive, DirectiveKind, Language};
 
 use crate::settings::Settings;
@@ -31,6 +31,8 @@ pub(crate) struct Given {
     pub(crate) place: Option<Range<usize>>,
     /// The same statement launches it with other blocks too.
     pub(crate) block_varies: bool,
+    /// What the host does with the memory of the arguments.
+    pub(crate) memory: Vec<HostMemory>,
 }
 
 impl Hash for Given {
@@ -46,6 +48,9 @@ impl Hash for Given {
             .hash(state);
         (self.dynamic_shared, &self.arguments, &self.probabilities).hash(state);
         self.block_varies.hash(state);
+        for memory in &self.memory {
+            (memory.argument, &memory.name, memory.kind, memory.bytes).hash(state);
+        }
     }
 }
 
@@ -187,6 +192,10 @@ impl Given {
             probabilities,
             place,
             block_varies: false,
+            memory: match site {
+                Some((site, true)) => site.memory.clone(),
+                _ => Vec::new(),
+            },
         }
     }
 

@@ -286,6 +286,34 @@ pub struct Kernel {
     pub assumed: Vec<Assumption>,
     /// Functions that it calls and nothing that was read defines, by name, none twice.
     pub undefined: Vec<String>,
+    /// Calls that the machine makes too, as they were met.
+    pub calls: Vec<MachineCall>,
+}
+
+/// A call that no compiler puts the body in place of: the source says so.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MachineCall {
+    /// Where.
+    pub site: Site,
+    /// The function, or what points to it.
+    pub name: String,
+    /// Why it stays a call.
+    pub why: StaysCall,
+    /// The thread's own variables whose addresses it is given: they cannot be registers.
+    pub addressed: Vec<VarId>,
+}
+
+/// Why a call stays one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StaysCall {
+    /// The function is `__noinline__`.
+    NoInline,
+    /// The function calls itself.
+    Recursive,
+    /// Data say which of several functions it is.
+    Pointer,
+    /// The object's class says which of several functions it is.
+    Virtual,
 }
 
 /// The reason of an opaque value that the build's options decide: one function of its parts for the whole launch.

@@ -15,6 +15,7 @@ mod evaluate;
 mod handles;
 mod index;
 mod linked;
+mod memory;
 mod objects;
 mod parameters;
 mod state;
@@ -24,6 +25,7 @@ mod value;
 mod walk;
 
 pub use builds::{Build, builds, may_build};
+pub use memory::{HostMemory, HostMemoryKind};
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -61,6 +63,8 @@ pub struct LaunchSite {
     pub template_args: Vec<Option<Bound>>,
     /// Types of the arguments by position.
     pub argument_types: Vec<Option<Type>>,
+    /// What the host does with the memory of the arguments.
+    pub memory: Vec<HostMemory>,
 }
 
 /// The blocks of a launch along one axis.
@@ -117,6 +121,7 @@ impl LaunchSite {
             arguments: Vec::new(),
             template_args: Vec::new(),
             argument_types: Vec::new(),
+            memory: Vec::new(),
         }
     }
 

@@ -24,10 +24,12 @@ pub use fragment::{Fragment, Matrix};
 pub use functions::{Bits, Function, MathClass, known as known_function};
 pub use kernel::{
     AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel, LOADED,
-    LoopKind, Real, Routine, RoutineId, Stmt, StmtKind, Storage, UnaryOp, Var, VarId,
+    LoopKind, MachineCall, Real, Routine, RoutineId, StaysCall, Stmt, StmtKind, Storage, UnaryOp,
+    Var, VarId,
 };
 pub use launch::{
-    Blocks, Build, LaunchSite, builds, launch_sites, launch_sites_through, may_build, may_launch,
+    Blocks, Build, HostMemory, HostMemoryKind, LaunchSite, builds, launch_sites,
+    launch_sites_through, may_build, may_launch,
 };
 pub use lower::{TemplateArguments, lower};
 pub use outline::{Item, ItemKind, outline};

@@ -101,7 +101,7 @@ impl Kernel {
         (self.max_threads, self.min_blocks, self.max_registers).hash(&mut hasher);
         (self.required_block, self.axes).hash(&mut hasher);
         (&self.template_args, &self.assumed, &self.undefined).hash(&mut hasher);
-        self.not_understood.hash(&mut hasher);
+        (&self.not_understood, &self.calls).hash(&mut hasher);
         for callee in self.places.callees() {
             (&callee.text, callee.caller).hash(&mut hasher);
         }
@@ -168,6 +168,9 @@ fn all_sites(kernel: &mut Kernel, visit: &mut dyn FnMut(&mut Site)) {
     }
     for lost in &mut kernel.not_understood {
         visit(&mut lost.site);
+    }
+    for call in &mut kernel.calls {
+        visit(&mut call.site);
     }
 }
 

@@ -20,12 +20,14 @@ mod arith_slow_trig_range;
 mod atomic_hot_address;
 mod atomic_in_loop;
 mod atomics;
+mod call_not_inlined;
 mod catalogue;
 mod const_divergent_index;
 mod div_early_exit_before_barrier;
 mod div_loop_trip;
 mod div_tid_branch;
 mod exchange;
+mod host_pageable_or_managed;
 mod launch;
 mod launch_impossible;
 mod launch_not_warp_multiple;
@@ -37,8 +39,10 @@ mod local_dynamic_array;
 mod local_large_frame;
 mod loop_unsigned_counter;
 mod mem_aos;
+mod mem_async_copy;
 mod mem_column_walk;
 mod mem_gather;
+mod mem_l2_working_set;
 mod mem_loop_invariant_load;
 mod mem_misaligned;
 mod mem_narrow_access;
@@ -68,7 +72,7 @@ use std::fmt;
 use warplens_analysis::facts::{KernelFacts, Node, Site};
 use warplens_compile::{Class, Compiled};
 use warplens_hardware::{Occupancy, Profile};
-use warplens_ir::Kernel;
+use warplens_ir::{HostMemory, Kernel};
 use warplens_models::Factor;
 
 pub use catalogue::{RuleInfo, State, catalogue, find, href};
@@ -107,6 +111,8 @@ pub enum Place {
     Kernel,
     /// Where the launch comes from: the launch site or the directive, else the kernel's name.
     Launch,
+    /// The host's call, by its number among [`Context::memory`].
+    Host(usize),
 }
 
 /// One finding; positions are relative to the kernel's text.
@@ -183,12 +189,14 @@ pub struct Context<'a> {
     pub registers_known: bool,
     /// True where one statement launches the kernel with several blocks, of which this is one: a program that tries them.
     pub block_varies: bool,
+    /// What the host does with the memory of the arguments, where the file that launches says so.
+    pub memory: &'a [HostMemory],
     /// Predicted cycles of the whole launch; `None` where there is no prediction.
     pub cycles: &'a dyn Fn() -> Option<f64>,
     /// Predicted whole-kernel speedup of removing one cause: 1.0 is none. Whatever is not a finite number
     /// above 1 counts as none.
     pub gain: &'a dyn Fn(Removal) -> f64,
-    /// Predicted whole-kernel speedup of what a rule makes of a copy of the facts. Registers, shared memory and
+    /// Predicted whole-kernel speedup of what a rule makes of a copy of the facts, below 1 where it becomes slower. Registers, shared memory and
     /// launch there decide the occupancy; a block of another shape is [`Removal::Launch`]'s.
     pub trial: Trial<'a>,
     /// Compiles a changed copy of the kernel: what it executes then. `None` where it cannot be followed.
@@ -205,6 +213,8 @@ pub struct Recompiled {
     pub before: Vec<(Site, Class, f64)>,
     /// The same with the change.
     pub after: Vec<(Site, Class, f64)>,
+    /// Registers of a thread, as it is and with the change.
+    pub registers: [u32; 2],
     /// Predicted whole-kernel speedup; below 1 where it becomes slower.
     pub gain: f64,
 }
@@ -233,6 +243,12 @@ impl Context<'_> {
     /// The predicted gain of a change to the facts, likewise.
     fn trial(&self, mut change: impl FnMut(&mut KernelFacts)) -> f64 {
         believed((self.trial)(&mut change))
+    }
+
+    /// How many times as long the kernel takes with a change to the facts: what it gains where the source has what the
+    /// facts lack.
+    fn slowdown(&self, mut change: impl FnMut(&mut KernelFacts)) -> f64 {
+        believed((self.trial)(&mut change).recip())
     }
 }
 
@@ -276,7 +292,7 @@ pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
     }
     findings.extend(ALWAYS.iter().flat_map(|check| check(ctx)));
     findings.sort_by_key(|finding| match finding.place {
-        Place::Launch | Place::Kernel => (0, 0),
+        Place::Launch | Place::Kernel | Place::Host(_) => (0, 0),
         Place::Site(site) => (1, site.span.start),
     });
     findings
@@ -305,13 +321,17 @@ const COSTS: &[Check] = &[
     arith_sincos::check,
     arith_slow_trig_range::check,
     atomics::check,
+    call_not_inlined::check,
     const_divergent_index::check,
     div_loop_trip::check,
     div_tid_branch::check,
+    host_pageable_or_managed::check,
     launch::check,
     local_dynamic_array::check,
     loop_unsigned_counter::check,
+    mem_async_copy::check,
     mem_gather::check,
+    mem_l2_working_set::check,
     mem_narrow_access::check,
     mem_warp_same_address::check,
     occ_limiter::check,

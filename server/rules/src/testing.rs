@@ -137,6 +137,7 @@ impl Kernel {
             occupancy: &occupancy,
             registers_known: self.registers_known,
             block_varies: self.block_varies,
+            memory: &[],
             gain: &gain,
             cycles: &|| self.cycles,
             trial: &|_| self.trial,
@@ -165,6 +166,7 @@ fn nothing() -> warplens_ir::Kernel {
         places: Arc::default(),
         assumed: Vec::new(),
         undefined: Vec::new(),
+        calls: Vec::new(),
     }
 }
 

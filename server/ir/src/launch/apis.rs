@@ -172,10 +172,16 @@ impl Host<'_> {
             return;
         };
         let inside = frame.name.clone();
+        let own = frame.own_call.is_none();
         let range = match (&frame.own_call, source.is_header()) {
             (Some(call), _) => call.clone(),
             (None, true) => return,
-            (None, false) => self.parsed.place(place).range,
+            (None, false) => self.parsed.place(place.clone()).range,
+        };
+        let memory = if own {
+            self.memory(&place, source)
+        } else {
+            Vec::new()
         };
         let through = self.callers();
         let beside = self.beside > 0;
@@ -204,6 +210,7 @@ impl Host<'_> {
                     },
                     template_args: kernel.template_args.clone(),
                     argument_types: config.types.clone(),
+                    memory: memory.clone(),
                 },
                 beside,
             });

@@ -11,7 +11,7 @@ use super::statements::is_place;
 use super::templates::{Parameter, is_open, parameters};
 use super::types::space_of;
 use super::{Call, DEEPEST_CALLS, Frame, Lowering, Named, Result, Scope, Source, parts, text_of};
-use crate::kernel::{Expr, ExprKind, Stmt, StmtKind, Storage};
+use crate::kernel::{Expr, ExprKind, StaysCall, Stmt, StmtKind, Storage};
 use crate::outline::function_declarator;
 use crate::types::{Bindings, Bound, Callee};
 use crate::unit::Definition;
@@ -255,6 +255,7 @@ impl Lowering<'_> {
             let parts = arguments.to_vec();
             return self.opaque(site, "recursive or unreadable device function", parts);
         }
+        self.note_noinline(&definition, arguments, site);
         if bindings.is_empty()
             && candidate.this.is_none()
             && let Some(applied) = self.applied(&definition, function, arguments, site)
@@ -486,6 +487,10 @@ impl Lowering<'_> {
         structure_returns(&mut inner);
         drop_last_return(&mut inner);
         if recursive && self.looped.pop().is_some_and(|(_, again)| again) {
+            let declared = function_declarator(function)
+                .and_then(|declarator| declarator.child_by_field_name("declarator"));
+            let name = declared.map_or("", |name| super::text_of(name, source));
+            self.note_call(name, StaysCall::Recursive, arguments, site);
             inner = super::recursion::repeated(inner, site);
         }
         statements.append(&mut inner);

@@ -290,6 +290,7 @@ impl Lowering<'_> {
             places: Arc::default(),
             assumed: self.assumed,
             undefined: self.undefined,
+            calls: self.calls,
         };
         let text = source.parsed.source.get(item.source.clone()).unwrap_or("");
         Places::number(&mut kernel, text, self.callees);

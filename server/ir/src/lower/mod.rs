@@ -25,6 +25,7 @@ mod jumps;
 mod kernel;
 mod library;
 mod literals;
+mod machine_calls;
 mod misread;
 
 mod packs;
@@ -49,7 +50,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Language, Node};
 
 use crate::kernel::{
-    Assumption, Expr, ExprKind, Routine, RoutineId, Stmt, StmtKind, Storage, Var, VarId,
+    Assumption, Expr, ExprKind, MachineCall, Routine, RoutineId, Stmt, StmtKind, Storage, Var,
+    VarId,
 };
 use crate::types::{Bindings, Callee, Class};
 use crate::unit::Definition;
@@ -158,6 +160,8 @@ pub(crate) struct Lowering<'u> {
     assumed: Vec<Assumption>,
     /// Functions called that nothing defines.
     undefined: Vec<String>,
+    /// Calls that stay calls.
+    calls: Vec<MachineCall>,
     axes: [bool; 3],
     depth: u32,
     /// Reading what an operator works on.
@@ -218,6 +222,7 @@ impl<'u> Lowering<'u> {
             template_args: Vec::new(),
             assumed: Vec::new(),
             undefined: Vec::new(),
+            calls: Vec::new(),
             axes: [false; 3],
             depth: 0,
             in_operation: false,

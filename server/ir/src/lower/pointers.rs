@@ -10,7 +10,7 @@ use warplens_syntax::Node;
 use super::inline::{Candidate, after, is_pure};
 use super::statements::is_place;
 use super::{Lowering, Source, text_of};
-use crate::kernel::{AssumptionKind, Expr, ExprKind, Stmt, StmtKind};
+use crate::kernel::{AssumptionKind, Expr, ExprKind, StaysCall, Stmt, StmtKind};
 use crate::types::Bindings;
 use crate::{AddressSpace, Site, Type};
 
@@ -204,6 +204,10 @@ impl Lowering<'_> {
         {
             // The host may point it elsewhere.
             self.assume_targets(callee, &names);
+        }
+        if names.len() > 1 {
+            let name = names.join(" or ");
+            self.note_call(&name, StaysCall::Pointer, arguments, site);
         }
         let mut before = Vec::new();
         let arguments: Vec<Expr> = if names.len() == 1 {

@@ -20,7 +20,7 @@ const LEAST_WITH_STRUCTURES: usize = 1000;
 impl Lowering<'_> {
     /// The call of a function that is kept already: nothing of its text is looked at again.
     pub(super) fn known_routine(
-        &self,
+        &mut self,
         candidate: &Candidate,
         arguments: &[Expr],
         site: Site,
@@ -29,8 +29,11 @@ impl Lowering<'_> {
             return None;
         }
         let id = (*self.routine_of.get(&candidate.definition.hash)?)?;
-        self.takes_all(id, arguments)
-            .then(|| self.apply(id, arguments, site))
+        if !self.takes_all(id, arguments) {
+            return None;
+        }
+        self.note_noinline(&candidate.definition, arguments, site);
+        Some(self.apply(id, arguments, site))
     }
 
     /// The call of a function that can be kept once.

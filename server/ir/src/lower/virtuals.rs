@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::inline::Candidate;
 use super::split::{address_of, deref};
 use super::{Lowering, parts};
-use crate::kernel::Expr;
+use crate::kernel::{Expr, ExprKind, StaysCall};
 use crate::types::{Bound, Class};
 use crate::unit::Definition;
 use crate::{AddressSpace, Site, Type};
@@ -30,6 +30,10 @@ impl Lowering<'_> {
             let derived = self.derived_from(&class);
             let mut calls = Vec::new();
             let mut before = Vec::new();
+            // An object of the thread's own has the class that it was made as.
+            if !derived.is_empty() && matches!(object.kind, ExprKind::Deref(_)) {
+                self.note_call(name, StaysCall::Virtual, arguments, site);
+            }
             let object = &if derived.is_empty() {
                 object.clone()
             } else {
