@@ -1001,6 +1001,7 @@ impl<'a> Executor<'a> {
             operations,
             flow,
             ways,
+            serial: Vec::new(),
             dependence,
             shared_arrays: self.shared.into_iter().map(|(_, array)| array).collect(),
             static_shared_bytes,

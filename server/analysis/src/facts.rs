@@ -852,6 +852,9 @@ pub struct KernelFacts {
     pub ways: Vec<Option<Way>>,
     /// Which operations wait for which.
     pub dependence: Dependence,
+    /// Of each line's instructions in the compiled kernel the part that waits for one another within its block, in the
+    /// order of lines; empty until whoever compiles the kernel puts it here.
+    pub serial: Vec<(u32, f64)>,
     /// Shared arrays.
     pub shared_arrays: Vec<SharedArray>,
     /// Static shared memory of a block.

@@ -51,6 +51,7 @@ impl Kernel {
             operations: Vec::new(),
             flow: Vec::new(),
             ways: Vec::new(),
+            serial: Vec::new(),
             dependence: Dependence::default(),
             shared_arrays: Vec::new(),
             static_shared_bytes: 0,

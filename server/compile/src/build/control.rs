@@ -3,7 +3,7 @@
 use warplens_ir::{Control, Expr, Stmt, StmtKind, Storage, Type};
 
 use super::memory::Place;
-use super::{Builder, scalars};
+use super::{Builder, Value, scalars};
 use crate::frequency::{Frequency, Share};
 use crate::graph::{B, End, Op, Ty};
 
@@ -108,6 +108,17 @@ impl Builder<'_> {
             return;
         };
         let ty = var.ty.clone();
+        let value = self.given(id, init);
+        if self.is_values(id) {
+            self.write(Place::Own(id, 0), &ty, &value);
+        } else if let Some(place) = self.own_memory(id) {
+            self.write(place, &ty, &value);
+        }
+    }
+
+    /// What a variable or a called function's parameter begins with; an array is handed on as a pointer.
+    pub(super) fn given(&mut self, id: warplens_ir::VarId, init: &Expr) -> Value {
+        let ty = self.kernel.var(id).ty.clone();
         let value = match (&ty, &init.ty) {
             (Type::Pointer(..), Type::Array(..)) => self.address_of(init),
             _ => self.value(init),
@@ -122,11 +133,7 @@ impl Builder<'_> {
         {
             self.aliases.insert(id, array);
         }
-        if self.is_values(id) {
-            self.write(Place::Own(id, 0), &ty, &value);
-        } else if let Some(place) = self.own_memory(id) {
-            self.write(place, &ty, &value);
-        }
+        value
     }
 
     fn own_memory(&mut self, id: warplens_ir::VarId) -> Option<Place> {

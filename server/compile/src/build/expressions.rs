@@ -198,9 +198,8 @@ impl Builder<'_> {
                 let kernel = self.kernel;
                 let routine = kernel.routine(*routine);
                 for (param, argument) in routine.params.iter().zip(arguments) {
-                    let value = self.value(argument);
+                    let value = self.given(*param, argument);
                     let to = &kernel.var(*param).ty;
-                    let value = self.fit(value, &argument.ty, to);
                     for ((at, _), v) in scalars(to).into_iter().zip(&value) {
                         self.env.insert((*param, at), *v);
                     }

@@ -522,6 +522,9 @@ impl Walk<'_, '_, '_> {
                 let routine = self.builder.kernel.routine(id);
                 self.touched.assigned.extend(routine.params.iter().copied());
                 self.touched.assigned.extend(routine.result);
+                for (param, argument) in routine.params.iter().zip(parts) {
+                    self.own_array(*param, argument);
+                }
                 self.functions += 1;
                 let depth = std::mem::replace(&mut self.depth, 1);
                 // A second call does the same.

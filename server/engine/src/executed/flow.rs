@@ -12,7 +12,13 @@ impl Running<'_> {
     /// a line became goes to the stretches of that line as its operations did, and what stands on no such line to all.
     /// What waits for what is the compiled kernel's as well: iterations that it writes out wait together.
     pub(crate) fn weigh(&self, facts: &mut KernelFacts) {
-        let KernelFacts { flow, accesses, .. } = facts;
+        let KernelFacts {
+            flow,
+            accesses,
+            serial,
+            ..
+        } = facts;
+        serial.clear();
         let idle = self.weigh_accesses(flow, accesses);
         let mut lines: FxHashMap<u32, Line> = FxHashMap::default();
         let mut operations = 0.0;
@@ -58,9 +64,13 @@ impl Running<'_> {
             }
             now.add(&anywhere.compiled, before / operations);
             waits += anywhere.chain * before / operations;
-            *chain = waits.min(now.total());
+            if serial.iter().all(|known| known.0 != line) && now.total() > 0.0 {
+                serial.push((line, (waits / now.total()).min(1.0)));
+            }
+            *chain = chain.min(now.total());
             *mix = now;
         });
+        serial.sort_by_key(|known| known.0);
     }
 
     /// Takes away what the compiled kernel does not access: values that stay in registers, and those that were loaded

@@ -7,7 +7,7 @@ use super::mechanism::Mechanism;
 use super::ratio;
 use crate::Factor;
 use crate::reuse::Traffic;
-use crate::wfg::graph::Kind;
+use crate::wfg::graph::{Kind, Node};
 use crate::work::{Request, Work};
 
 /// Resources whose busy cycles one warp adds to.
@@ -167,9 +167,9 @@ impl<'p> Machine<'p> {
     }
 
     /// Cycles that a warp alone on the SM spends on one execution before its next instruction issues.
-    pub(super) fn alone(&self, work: &Work, kind: &Kind) -> f64 {
+    pub(super) fn alone(&self, work: &Work, node: &Node) -> f64 {
         let scheduler = 1.0 / self.profile.issue_per_scheduler;
-        match kind {
+        match &node.kind {
             Kind::Compute { mix, chain } => {
                 let schedulers = f64::from(self.profile.schedulers_per_sm);
                 let total = mix.total();
@@ -179,7 +179,12 @@ impl<'p> Machine<'p> {
                     issue += count * (timing.issue * schedulers).max(scheduler);
                     latency += count * timing.latency;
                 }
-                issue.max(ratio(latency, total) * chain.min(total))
+                let serial = &work.input.facts.serial;
+                let chain = match serial.binary_search_by_key(&node.line, |known| known.0) {
+                    Ok(at) => total * serial[at].1,
+                    Err(_) => chain.min(total),
+                };
+                issue.max(ratio(latency, total) * chain)
             }
             Kind::Barrier => {
                 if work.is_without(Factor::Synchronisation) {

@@ -199,7 +199,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
         let transition: Vec<f64> = graph
             .nodes
             .iter()
-            .map(|node| machine.alone(work, &node.kind))
+            .map(|node| machine.alone(work, node))
             .collect();
         let dependence: Vec<f64> = graph
             .nodes

@@ -101,6 +101,7 @@ impl Kernel {
                 flow: Vec::new(),
                 ways: Vec::new(),
                 dependence: Dependence::default(),
+                serial: Vec::new(),
                 shared_arrays: Vec::new(),
                 static_shared_bytes: 0,
                 local_bytes_per_thread: 0,
