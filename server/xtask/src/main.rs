@@ -5,6 +5,7 @@
 // A task talks on standard output; that is its purpose.
 #![allow(clippy::print_stdout)]
 
+mod accuracy;
 mod amd;
 mod compiled;
 mod corpus;
@@ -40,6 +41,7 @@ enum Task {
     Recipes(recipes::Recipes),
     Compiled(compiled::Compiled),
     Amd(amd::Amd),
+    Accuracy(accuracy::Accuracy),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Task::Recipes(recipes) => recipes.run(),
         Task::Compiled(compiled) => compiled.run(),
         Task::Amd(amd) => amd.run(),
+        Task::Accuracy(accuracy) => accuracy.run(),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

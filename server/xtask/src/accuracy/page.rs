@@ -1,0 +1,307 @@
+//! The page: scores as tables, and what they were made of.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::plot;
+use super::predict::{Counter, mechanisms};
+use super::score::Errors;
+use super::set::{Kind, Set, Summary};
+use super::targets::{Unit, targets};
+
+/// What stands above the tables.
+const HEAD: &str = "# Predicted and measured times\n\n\
+`cargo xtask accuracy` writes this page: warplens predicts from the source what launches take, and here the predictions\n\
+are held against times and counters that others measured on real GPUs and published. No GPU is needed for it, and nothing\n\
+is executed. Neither the tables of times nor the kernels are part of this repository; `SOURCES` is a folder with the kernels,\n\
+which the tables name.\n\n\
+*Rho* is Spearman's rank correlation of predicted and measured times over the configurations of a table, *regret* what the\n\
+configuration predicted best takes over the best one measured. Errors are |log(predicted / measured)|, their median and their\n\
+90th percentile: *scaled* after one factor for each kernel and GPU, which takes the clock away that nobody knows, *raw*\n\
+without, and of *cycles* where the clock is known. Of equal predictions the slowest counts for the regret. A table of several\n\
+kernels that do the same work has one factor for its GPU.\n\n\
+What was calibrated on what: nothing was fitted to these tables, neither to a kernel nor to a GPU. Figures of the GPUs come\n\
+from data sheets and published micro-benchmarks, or are `estimated` by a rule; each profile says which (`hw-profiles/`). The\n\
+constants of the model stand in `docs/models/auto.md` with what they come from.\n";
+
+/// What made the scores.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The model.
+    pub model: &'static str,
+    /// The command, without this machine's folders.
+    pub command: String,
+}
+
+const BEGIN: &str = "<!-- begin: scores -->\n";
+const END: &str = "<!-- end: scores -->\n";
+
+/// Writes the page and its plots, which go into the folder of the page's name beside it. What stands behind the scores stays.
+pub fn write(page: &Path, run: &Run, sets: &[Set], summary: &Summary) -> anyhow::Result<()> {
+    let plots = page.with_extension("");
+    std::fs::create_dir_all(&plots)
+        .with_context(|| format!("cannot make {}", plots.display()))?;
+    let folder = plots.file_name().and_then(|name| name.to_str());
+    let folder = folder.unwrap_or("accuracy");
+    let mut images = String::new();
+    for (name, svg, what) in plot::plots(sets) {
+        let file = plots.join(name);
+        std::fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
+        let _ = writeln!(images, "![{what}]({folder}/{name})\n");
+    }
+    let before = std::fs::read_to_string(page).unwrap_or_default();
+    let behind = before
+        .split_once(END)
+        .map_or(String::new(), |(_, behind)| behind.to_owned());
+    let text = format!(
+        "{HEAD}\n{BEGIN}Model `{}`, by `{}`.\n\n{}\n{images}{END}{behind}",
+        run.model,
+        run.command,
+        tables(sets, summary)
+    );
+    std::fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
+}
+
+/// What is said of a table as soon as it is scored.
+pub fn lines(set: &Set) -> String {
+    let mut text = format!(
+        "{:<26} {:>4} rows  rho {}  regret {}  scaled {}  raw {}  cycles {}  bandwidth {}  [{:.0} s]\n",
+        set.id,
+        set.points.len(),
+        number(set.rho),
+        number(set.regret),
+        errors(set.scaled),
+        errors(set.raw),
+        errors(set.cycles),
+        percent(set.bandwidth),
+        set.seconds
+    );
+    for (why, count) in &set.unpredicted {
+        let _ = writeln!(text, "    {count} without a prediction: {why}");
+    }
+    text
+}
+
+/// All tables.
+pub fn tables(sets: &[Set], summary: &Summary) -> String {
+    let mut text = String::new();
+    ranked(&mut text, sets, summary);
+    streams(&mut text, sets);
+    counters(&mut text, sets);
+    launches(&mut text, sets);
+    ablation(&mut text, sets);
+    let _ = writeln!(
+        text,
+        "## Targets\n\n| | is | wanted | met |\n| --- | ---: | ---: | --- |"
+    );
+    for target in targets(sets, summary) {
+        let met = if target.met() { "yes" } else { "no" };
+        let (is, wanted) = (target.value(), target.bound());
+        let _ = writeln!(text, "| {} | {is} | {wanted} | {met} |", target.what);
+    }
+    text
+}
+
+/// The targets that are missed, in words.
+pub fn missed(sets: &[Set], summary: &Summary) -> Vec<String> {
+    targets(sets, summary)
+        .iter()
+        .filter(|target| !target.met())
+        .map(|target| format!("{} is {}, not {}", target.what, target.value(), target.bound()))
+        .collect()
+}
+
+fn ranked(text: &mut String, sets: &[Set], summary: &Summary) {
+    let ranked: Vec<&Set> = sets.iter().filter(|set| set.kind != Kind::Streams).collect();
+    if ranked.is_empty() {
+        return;
+    }
+    text.push_str(
+        "## Configurations\n\n\
+         | table | profile | rows | rho | regret | scaled | 90 % | raw | 90 % | cycles | 90 % |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for set in &ranked {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            set.id,
+            profiles(set),
+            of(set.points.len(), set.timed),
+            number(set.rho),
+            number(set.regret),
+            median(set.scaled),
+            p90(set.scaled),
+            median(set.raw),
+            p90(set.raw),
+            median(set.cycles),
+            p90(set.cycles),
+        );
+    }
+    let _ = writeln!(
+        text,
+        "| all: mean, geometric mean, mean | | | {} | {} | {} | | | | | |\n",
+        number(summary.rho),
+        number(summary.regret),
+        percent(summary.scaled)
+    );
+}
+
+fn streams(text: &mut String, sets: &[Set]) {
+    let streams: Vec<&Set> = sets.iter().filter(|set| set.kind == Kind::Streams).collect();
+    if streams.is_empty() {
+        return;
+    }
+    text.push_str(
+        "## Streams\n\nThe mean of |predicted / measured - 1| of the bandwidth; rho over the launches of each GPU, their mean.\n\n\
+         | table | profiles | rows | mean error | median | 90 % | rho |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for set in streams {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            set.id,
+            profiles(set),
+            of(set.points.len(), set.timed),
+            percent(set.bandwidth),
+            median(set.raw),
+            p90(set.raw),
+            number(set.rho),
+        );
+        for (profile, error) in set.bandwidths() {
+            let _ = writeln!(text, "| | {profile} | | {} | | | |", percent(Some(error)));
+        }
+        for gpu in &set.unknown {
+            let _ = writeln!(text, "| | no profile: {gpu} | | | | | |");
+        }
+    }
+    text.push('\n');
+}
+
+fn counters(text: &mut String, sets: &[Set]) {
+    let counted: Vec<&Set> = sets.iter().filter(|set| !set.counters.is_empty()).collect();
+    if counted.is_empty() {
+        return;
+    }
+    text.push_str(
+        "## Counters\n\nErrors of what the hardware counted; of the occupancy in points.\n\n\
+         | table | counter | rows | median | 90 % |\n| --- | --- | ---: | ---: | ---: |\n",
+    );
+    for set in counted {
+        for counter in Counter::ALL {
+            let Some(errors) = set.counters.get(&counter) else {
+                continue;
+            };
+            let unit = if counter == Counter::Occupancy {
+                Unit::Points
+            } else {
+                Unit::Percent
+            };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {} |",
+                set.id,
+                counter.name(),
+                errors.count,
+                unit.show(errors.median),
+                unit.show(errors.p90)
+            );
+        }
+    }
+    text.push('\n');
+}
+
+fn launches(text: &mut String, sets: &[Set]) {
+    text.push_str(
+        "## Launches that fail\n\n\
+         | table | failed, and said to | ran, but said to fail | not predicted |\n\
+         | --- | ---: | ---: | ---: |\n",
+    );
+    for set in sets {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            set.id,
+            of(set.invalid.0, set.invalid.1),
+            of(set.refused.0, set.refused.1),
+            set.timed - set.points.len() - set.refused.0
+        );
+    }
+    text.push('\n');
+}
+
+fn ablation(text: &mut String, sets: &[Set]) {
+    let ranked: Vec<&Set> = sets
+        .iter()
+        .filter(|set| set.kind != Kind::Streams && set.without.iter().any(Option::is_some))
+        .collect();
+    if ranked.is_empty() {
+        return;
+    }
+    text.push_str(
+        "## Without each mechanism\n\n\
+         Rho / regret / scaled median error, where the model does without.\n\n| without |",
+    );
+    for set in &ranked {
+        let _ = write!(text, " {} |", set.id);
+    }
+    let _ = writeln!(text, " mean rho |\n| ---{} | ---: |", " | ---:".repeat(ranked.len()));
+    let mut line = |name: &str, scores: Vec<Option<(f64, f64, f64)>>| {
+        let _ = write!(text, "| {name} |");
+        let rhos: Vec<f64> = scores.iter().flatten().map(|score| score.0).collect();
+        for score in scores {
+            let _ = match score {
+                Some((rho, regret, scaled)) => {
+                    write!(text, " {rho:.2} / {regret:.2} / {:.0} % |", scaled * 100.0)
+                }
+                None => write!(text, " - |"),
+            };
+        }
+        let _ = writeln!(text, " {} |", number(super::score::mean(&rhos)));
+    };
+    let whole = |set: &&Set| Some((set.rho?, set.regret?, set.scaled?.median));
+    line("nothing", ranked.iter().map(whole).collect());
+    for (at, mechanism) in mechanisms().iter().enumerate() {
+        let scores = ranked.iter().map(|set| set.without.get(at).copied().flatten());
+        line(mechanism.name(), scores.collect());
+    }
+    text.push('\n');
+}
+
+fn profiles(set: &Set) -> String {
+    match set.profiles.len() {
+        0 | 1 => set.profiles.iter().cloned().collect(),
+        many => format!("{many} GPUs"),
+    }
+}
+
+fn of(part: usize, whole: usize) -> String {
+    if part == whole && whole > 0 {
+        part.to_string()
+    } else {
+        format!("{part} of {whole}")
+    }
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
+}
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{:.0} %", value * 100.0))
+}
+
+fn median(errors: Option<Errors>) -> String {
+    percent(errors.map(|errors| errors.median))
+}
+
+fn p90(errors: Option<Errors>) -> String {
+    percent(errors.map(|errors| errors.p90))
+}
+
+fn errors(errors: Option<Errors>) -> String {
+    format!("{} ({})", median(errors), p90(errors))
+}

@@ -1,0 +1,304 @@
+//! The scores of one table, and of all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warplens_hardware::Profiles;
+
+use super::predict::{Counter, Predicted, mechanisms, profile};
+use super::score::{self, Errors};
+use super::table::Row;
+
+/// What a table asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Many configurations of one kernel.
+    Space,
+    /// Several kernels that do the same work.
+    Ladder,
+    /// What a GPU's memory gives.
+    Streams,
+}
+
+/// The scores of one table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Set {
+    /// Its name.
+    pub id: String,
+    /// What it asks for.
+    pub kind: Kind,
+    /// The GPUs as profiles, and how many rows have none.
+    pub profiles: BTreeSet<String>,
+    /// GPUs without a profile.
+    pub unknown: BTreeSet<String>,
+    /// Rows that were looked at, and those that could not be read.
+    pub rows: usize,
+    /// Rows of the table that could not be read.
+    pub unread: usize,
+    /// Rows with a measured time on a GPU with a profile.
+    pub timed: usize,
+    /// Predicted and measured milliseconds of those that have both.
+    pub points: Vec<Point>,
+    /// Why nothing was predicted of the others: the reason and how many.
+    pub unpredicted: BTreeMap<String, usize>,
+    /// Spearman's rho; of several GPUs the mean.
+    pub rho: Option<f64>,
+    /// What the choice predicted best takes over the best; of several GPUs the geometric mean.
+    pub regret: Option<f64>,
+    /// Errors of the time after one scale for each kernel and GPU.
+    pub scaled: Option<Errors>,
+    /// Errors of the time.
+    pub raw: Option<Errors>,
+    /// Errors of the cycles where the clock is known.
+    pub cycles: Option<Errors>,
+    /// Of the rows that did not compile or launch, how many were said not to.
+    pub invalid: (usize, usize),
+    /// Of the rows that ran, how many were said not to.
+    pub refused: (usize, usize),
+    /// Errors of what was counted.
+    pub counters: BTreeMap<Counter, Errors>,
+    /// Streams: the mean error of the bandwidth.
+    pub bandwidth: Option<f64>,
+    /// Rho, regret and the scaled median error without each mechanism.
+    pub without: Vec<Option<(f64, f64, f64)>>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// One row of a plot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The GPU.
+    pub gpu: String,
+    /// The kernel with its types.
+    pub kernel: String,
+    /// Predicted milliseconds.
+    pub predicted: f64,
+    /// Measured milliseconds.
+    pub measured: f64,
+    /// Predicted and measured cycles.
+    pub cycles: Option<(f64, f64)>,
+    /// Warps of an SM of the most it holds, where that was set.
+    pub occupancy: Option<f64>,
+    /// Measured bandwidth in GB/s.
+    pub gb_s: Option<f64>,
+    /// Cycles without each mechanism over the predicted ones.
+    pub without: Vec<Option<f64>>,
+}
+
+impl Point {
+    /// The bandwidth that the prediction makes of the same bytes, in GB/s.
+    pub fn predicted_gb_s(&self) -> Option<f64> {
+        Some(self.gb_s? * self.measured / self.predicted)
+    }
+
+    /// How far that is off, as a share of the measured one.
+    fn bandwidth_error(&self) -> Option<f64> {
+        Some((self.predicted_gb_s()? / self.gb_s? - 1.0).abs())
+    }
+}
+
+impl Set {
+    /// Scores the rows of a table.
+    pub fn new(id: &str, rows: &[&Row], predicted: &[Predicted], profiles: &Profiles) -> Set {
+        let mut set = Set {
+            id: id.to_owned(),
+            kind: kind(rows),
+            profiles: BTreeSet::new(),
+            unknown: BTreeSet::new(),
+            rows: rows.len(),
+            unread: 0,
+            timed: 0,
+            points: Vec::new(),
+            unpredicted: BTreeMap::new(),
+            rho: None,
+            regret: None,
+            scaled: None,
+            raw: None,
+            cycles: None,
+            invalid: (0, 0),
+            refused: (0, 0),
+            counters: BTreeMap::new(),
+            bandwidth: None,
+            without: Vec::new(),
+            seconds: 0.0,
+        };
+        let mut counted: BTreeMap<Counter, Vec<f64>> = BTreeMap::new();
+        for (row, predicted) in rows.iter().zip(predicted) {
+            let Some(profile) = profile(profiles, &row.gpu) else {
+                set.unknown.insert(row.gpu.clone());
+                continue;
+            };
+            set.profiles.insert(profile.id.clone());
+            let told = match row.measured_ms {
+                Some(_) => &mut set.refused,
+                None => &mut set.invalid,
+            };
+            told.0 += usize::from(predicted.invalid);
+            told.1 += 1;
+            let Some(measured) = row.measured_ms else {
+                continue;
+            };
+            set.timed += 1;
+            for (counter, value) in &predicted.counted {
+                let error = counter
+                    .measured(row)
+                    .and_then(|measured| counter.error(*value, measured));
+                counted.entry(*counter).or_default().extend(error);
+            }
+            let Some(ms) = predicted.ms else {
+                let why = predicted.why_not.clone().unwrap_or_default();
+                *set.unpredicted.entry(why).or_default() += 1;
+                continue;
+            };
+            let most = f64::from(profile.max_warps_per_sm);
+            let threads = row.configuration.block.map(|block| block.0);
+            let warps = threads.map(|block| {
+                block.iter().product::<u64>().div_ceil(u64::from(profile.warp_size)) as f64
+            });
+            let forced = row.blocks_per_sm.zip(warps);
+            let without = predicted.without.iter();
+            set.points.push(Point {
+                gpu: row.gpu.clone(),
+                kernel: kernel(row),
+                predicted: ms,
+                measured,
+                cycles: predicted.cycles.zip(row.measured_cycles),
+                occupancy: forced.map(|(blocks, warps)| f64::from(blocks) * warps / most),
+                gb_s: row.counters.get("gbs").copied(),
+                without: without
+                    .map(|cycles| Some((*cycles)? / predicted.cycles?))
+                    .collect(),
+            });
+        }
+        set.counters = counted
+            .into_iter()
+            .filter_map(|(counter, errors)| Some((counter, Errors::of(&errors)?)))
+            .collect();
+        set.score();
+        set
+    }
+
+    /// Streams: the mean error of the bandwidth by GPU.
+    pub fn bandwidths(&self) -> Vec<(String, f64)> {
+        let by_gpu = groups(&self.points, |point| point.gpu.clone());
+        let means = by_gpu.into_iter().filter_map(|(gpu, points)| {
+            let off = points.iter().filter_map(|point| point.bandwidth_error());
+            Some((gpu, score::mean(&off.collect::<Vec<_>>())?))
+        });
+        means.collect()
+    }
+
+    fn score(&mut self) {
+        let pairs = |point: &Point| (point.predicted, point.measured);
+        (self.rho, self.regret) = ranking(&self.points, &pairs);
+        self.scaled = Errors::of(&scaled(&self.points, &pairs));
+        let all: Vec<(f64, f64)> = self.points.iter().map(pairs).collect();
+        self.raw = Errors::of(&score::raw(&all));
+        let cycles: Vec<(f64, f64)> = self.points.iter().filter_map(|point| point.cycles).collect();
+        self.cycles = Errors::of(&score::raw(&cycles));
+        let off = self.points.iter().filter_map(Point::bandwidth_error);
+        self.bandwidth = score::mean(&off.collect::<Vec<_>>());
+        if self.points.iter().all(|point| point.without.is_empty()) {
+            return;
+        }
+        self.without = (0..mechanisms().len())
+            .map(|at| {
+                let imagined = |point: &Point| {
+                    let factor = point.without.get(at).copied().flatten().unwrap_or(1.0);
+                    (point.predicted * factor, point.measured)
+                };
+                let (rho, regret) = ranking(&self.points, &imagined);
+                let scaled = Errors::of(&scaled(&self.points, &imagined))?;
+                Some((rho?, regret?, scaled.median))
+            })
+            .collect();
+    }
+}
+
+/// What a table asks for, by its rows.
+fn kind(rows: &[&Row]) -> Kind {
+    if rows.iter().any(|row| row.counters.contains_key("gbs")) {
+        return Kind::Streams;
+    }
+    let kernels: BTreeSet<String> = rows.iter().map(|row| kernel(row)).collect();
+    if kernels.len() > 1 {
+        Kind::Ladder
+    } else {
+        Kind::Space
+    }
+}
+
+fn kernel(row: &Row) -> String {
+    if row.types.is_empty() {
+        row.kernel.clone()
+    } else {
+        format!("{}<{}>", row.kernel, row.types.join(", "))
+    }
+}
+
+/// Groups of points by what `of` says.
+fn groups<'p, K: Ord>(
+    points: &'p [Point],
+    of: impl Fn(&'p Point) -> K,
+) -> BTreeMap<K, Vec<&'p Point>> {
+    let mut groups: BTreeMap<K, Vec<&Point>> = BTreeMap::new();
+    for point in points {
+        groups.entry(of(point)).or_default().push(point);
+    }
+    groups
+}
+
+/// Rho and regret, GPU by GPU, and their means.
+fn ranking(
+    points: &[Point],
+    pairs: &dyn Fn(&Point) -> (f64, f64),
+) -> (Option<f64>, Option<f64>) {
+    let (mut rhos, mut regrets) = (Vec::new(), Vec::new());
+    for group in groups(points, |point| &point.gpu).values() {
+        let (predicted, measured): (Vec<f64>, Vec<f64>) =
+            group.iter().map(|point| pairs(point)).unzip();
+        rhos.extend(score::spearman(&predicted, &measured));
+        regrets.extend(score::regret(&predicted, &measured));
+    }
+    (score::mean(&rhos), score::geometric_mean(&regrets))
+}
+
+/// Errors after one scale for each kernel and GPU; where no kernel has two rows on a GPU, for the GPU.
+fn scaled(points: &[Point], pairs: &dyn Fn(&Point) -> (f64, f64)) -> Vec<f64> {
+    let by_kernel = groups(points, |point| (point.gpu.as_str(), point.kernel.as_str()));
+    let single = by_kernel.values().all(|group| group.len() < 2);
+    let groups = if single {
+        groups(points, |point| (point.gpu.as_str(), ""))
+    } else {
+        by_kernel
+    };
+    let errors = groups.values().flat_map(|group| {
+        let pairs: Vec<(f64, f64)> = group.iter().map(|point| pairs(point)).collect();
+        score::scaled(&pairs)
+    });
+    errors.collect()
+}
+
+/// The scores of all tables together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// The mean of the rhos of spaces and ladders.
+    pub rho: Option<f64>,
+    /// The geometric mean of their regrets.
+    pub regret: Option<f64>,
+    /// The median over them of their scaled median errors.
+    pub scaled: Option<f64>,
+}
+
+impl Summary {
+    /// Over those that rank something.
+    pub fn of(sets: &[Set]) -> Summary {
+        let ranked = || sets.iter().filter(|set| set.kind != Kind::Streams);
+        let all = |of: &dyn Fn(&Set) -> Option<f64>| ranked().filter_map(of).collect::<Vec<f64>>();
+        Summary {
+            rho: score::mean(&all(&|set| set.rho)),
+            regret: score::geometric_mean(&all(&|set| set.regret)),
+            scaled: score::mean(&all(&|set| set.scaled.map(|errors| errors.median))),
+        }
+    }
+}
