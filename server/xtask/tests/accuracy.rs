@@ -66,7 +66,10 @@ fn a_table_becomes_scores_a_page_and_plots() {
     let plot = std::fs::read_to_string(scratch.path().join("scores/times.svg")).unwrap();
     assert_eq!(plot.matches("<circle").count(), 4);
     assert!(!plot.contains("http://") || plot.matches("http").count() == 1);
-    assert_eq!(std::fs::read_to_string(&details).unwrap().lines().count(), 5);
+    assert_eq!(
+        std::fs::read_to_string(&details).unwrap().lines().count(),
+        5
+    );
 }
 
 #[test]
@@ -112,7 +115,10 @@ fn what_is_not_there_is_said() {
     let folder = folder.to_str().unwrap();
     let unknown = accuracy(&["--set", "other"]);
     let errors = String::from_utf8_lossy(&unknown.stderr).into_owned();
-    assert!(errors.contains("no table is called other; there are made_up"), "{errors}");
+    assert!(
+        errors.contains("no table is called other; there are made_up"),
+        "{errors}"
+    );
     assert_eq!(unknown.status.code(), Some(2));
     let empty = tempfile::tempdir().unwrap();
     let nothing = Command::new(env!("CARGO_BIN_EXE_xtask"))

@@ -92,7 +92,10 @@ impl Accuracy {
         for wanted in &self.sets {
             if !tables.iter().any(|(id, _)| id == wanted) {
                 let known: Vec<&str> = tables.iter().map(|(id, _)| id.as_str()).collect();
-                bail!("no table is called {wanted}; there are {}", known.join(", "));
+                bail!(
+                    "no table is called {wanted}; there are {}",
+                    known.join(", ")
+                );
             }
         }
         let mut details = self.details.as_deref().map(Details::new).transpose()?;
@@ -226,7 +229,9 @@ struct Details(std::io::BufWriter<std::fs::File>);
 
 impl Details {
     fn new(path: &Path) -> anyhow::Result<Details> {
-        Ok(Details(std::io::BufWriter::new(std::fs::File::create(path)?)))
+        Ok(Details(std::io::BufWriter::new(std::fs::File::create(
+            path,
+        )?)))
     }
 
     fn add(

@@ -31,8 +31,8 @@ const COUNTERS: [(&str, &str, f64); 8] = [
 
 /// Reads a `kernels.json`.
 pub fn read(id: &str, path: &Path) -> anyhow::Result<Table> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let all = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
     parse(id, &all).with_context(|| path.display().to_string())
 }
@@ -120,7 +120,10 @@ fn metrics(metrics: &Value) -> BTreeMap<String, f64> {
             "Gbyte" => 1e9,
             _ => 1.0,
         };
-        Some(((*ours).to_owned(), metric["value"].as_f64()? * unit * factor))
+        Some((
+            (*ours).to_owned(),
+            metric["value"].as_f64()? * unit * factor,
+        ))
     });
     counters.collect()
 }
@@ -154,13 +157,20 @@ mod tests {
         .unwrap();
         assert_eq!(table.rows.len(), 1);
         let row = &table.rows[0];
-        assert_eq!((row.kernel.as_str(), row.types[0].as_str()), ("add", "float"));
+        assert_eq!(
+            (row.kernel.as_str(), row.types[0].as_str()),
+            ("add", "float")
+        );
         assert_eq!(row.configuration.grid, Some(Extents([8, 1, 1])));
         assert_eq!(row.configuration.args["n"], 512);
         assert_eq!(row.measured_ms, Some(0.25));
         assert!((row.counters["dram_rd_sectors"] - 100.0).abs() < 1e-9);
         assert_eq!(table.problems.len(), 1);
-        assert!(table.problems[0].starts_with("run 3: grid"), "{:?}", table.problems);
+        assert!(
+            table.problems[0].starts_with("run 3: grid"),
+            "{:?}",
+            table.problems
+        );
         assert!(parse("x", &json!({})).is_err());
     }
 }

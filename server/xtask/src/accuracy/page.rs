@@ -41,8 +41,7 @@ const END: &str = "<!-- end: scores -->\n";
 /// Writes the page and its plots, which go into the folder of the page's name beside it. What stands behind the scores stays.
 pub fn write(page: &Path, run: &Run, sets: &[Set], summary: &Summary) -> anyhow::Result<()> {
     let plots = page.with_extension("");
-    std::fs::create_dir_all(&plots)
-        .with_context(|| format!("cannot make {}", plots.display()))?;
+    std::fs::create_dir_all(&plots).with_context(|| format!("cannot make {}", plots.display()))?;
     let folder = plots.file_name().and_then(|name| name.to_str());
     let folder = folder.unwrap_or("accuracy");
     let mut images = String::new();
@@ -109,12 +108,22 @@ pub fn missed(sets: &[Set], summary: &Summary) -> Vec<String> {
     targets(sets, summary)
         .iter()
         .filter(|target| !target.met())
-        .map(|target| format!("{} is {}, not {}", target.what, target.value(), target.bound()))
+        .map(|target| {
+            format!(
+                "{} is {}, not {}",
+                target.what,
+                target.value(),
+                target.bound()
+            )
+        })
         .collect()
 }
 
 fn ranked(text: &mut String, sets: &[Set], summary: &Summary) {
-    let ranked: Vec<&Set> = sets.iter().filter(|set| set.kind != Kind::Streams).collect();
+    let ranked: Vec<&Set> = sets
+        .iter()
+        .filter(|set| set.kind != Kind::Streams)
+        .collect();
     if ranked.is_empty() {
         return;
     }
@@ -150,7 +159,10 @@ fn ranked(text: &mut String, sets: &[Set], summary: &Summary) {
 }
 
 fn streams(text: &mut String, sets: &[Set]) {
-    let streams: Vec<&Set> = sets.iter().filter(|set| set.kind == Kind::Streams).collect();
+    let streams: Vec<&Set> = sets
+        .iter()
+        .filter(|set| set.kind == Kind::Streams)
+        .collect();
     if streams.is_empty() {
         return;
     }
@@ -248,7 +260,11 @@ fn ablation(text: &mut String, sets: &[Set]) {
     for set in &ranked {
         let _ = write!(text, " {} |", set.id);
     }
-    let _ = writeln!(text, " mean rho |\n| ---{} | ---: |", " | ---:".repeat(ranked.len()));
+    let _ = writeln!(
+        text,
+        " mean rho |\n| ---{} | ---: |",
+        " | ---:".repeat(ranked.len())
+    );
     let mut line = |name: &str, scores: Vec<Option<(f64, f64, f64)>>| {
         let _ = write!(text, "| {name} |");
         let rhos: Vec<f64> = scores.iter().flatten().map(|score| score.0).collect();
@@ -265,7 +281,9 @@ fn ablation(text: &mut String, sets: &[Set]) {
     let whole = |set: &&Set| Some((set.rho?, set.regret?, set.scaled?.median));
     line("nothing", ranked.iter().map(whole).collect());
     for (at, mechanism) in mechanisms().iter().enumerate() {
-        let scores = ranked.iter().map(|set| set.without.get(at).copied().flatten());
+        let scores = ranked
+            .iter()
+            .map(|set| set.without.get(at).copied().flatten());
         line(mechanism.name(), scores.collect());
     }
     text.push('\n');

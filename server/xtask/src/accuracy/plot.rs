@@ -96,7 +96,8 @@ impl Axis {
         // As many of these steps a decade as do not crowd.
         for steps in [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]] {
             let decades = self.from.log10().floor() as i32..=self.to.log10().ceil() as i32;
-            let all = decades.flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade)));
+            let all =
+                decades.flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade)));
             let ticks: Vec<f64> = all
                 .filter(|tick| (self.from..=self.to).contains(tick))
                 .collect();

@@ -366,8 +366,7 @@ fn positive(value: Option<f64>) -> Option<f64> {
 /// What the hardware would count.
 fn counted(analysis: &KernelAnalysis, estimate: &Estimate) -> BTreeMap<Counter, f64> {
     let facts = &analysis.facts;
-    let warps = facts.launch.blocks() as f64
-        * facts.launch.warps_per_block(facts.warp_size) as f64;
+    let warps = facts.launch.blocks() as f64 * facts.launch.warps_per_block(facts.warp_size) as f64;
     let detail = |name: &str| estimate.detail.get(name).copied();
     let executed = analysis.executed.as_ref().map(|executed| executed.total());
     let per_warp = || Some(detail("instructions_per_warp")? * warps);

@@ -153,7 +153,10 @@ impl Set {
             let most = f64::from(profile.max_warps_per_sm);
             let threads = row.configuration.block.map(|block| block.0);
             let warps = threads.map(|block| {
-                block.iter().product::<u64>().div_ceil(u64::from(profile.warp_size)) as f64
+                block
+                    .iter()
+                    .product::<u64>()
+                    .div_ceil(u64::from(profile.warp_size)) as f64
             });
             let forced = row.blocks_per_sm.zip(warps);
             let without = predicted.without.iter();
@@ -194,7 +197,11 @@ impl Set {
         self.scaled = Errors::of(&scaled(&self.points, &pairs));
         let all: Vec<(f64, f64)> = self.points.iter().map(pairs).collect();
         self.raw = Errors::of(&score::raw(&all));
-        let cycles: Vec<(f64, f64)> = self.points.iter().filter_map(|point| point.cycles).collect();
+        let cycles: Vec<(f64, f64)> = self
+            .points
+            .iter()
+            .filter_map(|point| point.cycles)
+            .collect();
         self.cycles = Errors::of(&score::raw(&cycles));
         let off = self.points.iter().filter_map(Point::bandwidth_error);
         self.bandwidth = score::mean(&off.collect::<Vec<_>>());
@@ -249,10 +256,7 @@ fn groups<'p, K: Ord>(
 }
 
 /// Rho and regret, GPU by GPU, and their means.
-fn ranking(
-    points: &[Point],
-    pairs: &dyn Fn(&Point) -> (f64, f64),
-) -> (Option<f64>, Option<f64>) {
+fn ranking(points: &[Point], pairs: &dyn Fn(&Point) -> (f64, f64)) -> (Option<f64>, Option<f64>) {
     let (mut rhos, mut regrets) = (Vec::new(), Vec::new());
     for group in groups(points, |point| &point.gpu).values() {
         let (predicted, measured): (Vec<f64>, Vec<f64>) =

@@ -87,7 +87,11 @@ pub fn of_folder(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
             return true;
         }
         let heads = csv::Reader::from_path(path).and_then(|mut reader| reader.headers().cloned());
-        heads.is_ok_and(|heads| NEEDED.iter().all(|need| heads.iter().any(|head| head == *need)))
+        heads.is_ok_and(|heads| {
+            NEEDED
+                .iter()
+                .all(|need| heads.iter().any(|head| head == *need))
+        })
     };
     Ok(tables.into_iter().filter(|(_, path)| ours(path)).collect())
 }
@@ -97,8 +101,8 @@ pub fn read(id: &str, path: &Path) -> anyhow::Result<Table> {
     if is_own(path) {
         return own::read(id, path);
     }
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let beside = path.with_file_name(format!("{id}.meta.json"));
     let meta = match std::fs::read_to_string(&beside) {
         Ok(meta) => serde_json::from_str(&meta).with_context(|| beside.display().to_string())?,
@@ -109,7 +113,8 @@ pub fn read(id: &str, path: &Path) -> anyhow::Result<Table> {
 
 /// True for what `cargo xtask measure` wrote.
 fn is_own(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "json")
+    path.extension()
+        .is_some_and(|extension| extension == "json")
 }
 
 /// Reads a table's text; `meta` describes it (`null` where nothing does).
@@ -335,10 +340,7 @@ fn tuned(configuration: &mut Configuration) {
         configuration.defines.entry(name).or_insert(value);
     };
     define("kernel_tuner".to_owned(), "1".to_owned());
-    for (what, extents) in [
-        ("block", configuration.block),
-        ("grid", configuration.grid),
-    ] {
+    for (what, extents) in [("block", configuration.block), ("grid", configuration.grid)] {
         let Some(Extents(extents)) = extents else {
             continue;
         };
@@ -392,7 +394,10 @@ mod tests {
         );
         assert_eq!(table.problems, Vec::<String>::new());
         let row = &table.rows[0];
-        assert_eq!((row.kernel.as_str(), &row.types[..]), ("blur", &["double".to_owned()][..]));
+        assert_eq!(
+            (row.kernel.as_str(), &row.types[..]),
+            ("blur", &["double".to_owned()][..])
+        );
         assert_eq!(row.measured_ms, Some(2.0));
         assert_eq!(row.measured_cycles, Some(3e6));
         assert_eq!(row.counters["l2"], 7.0);
@@ -423,14 +428,23 @@ mod tests {
     fn rows_that_cannot_be_read_are_named_by_their_line() {
         let good = "f,G,f.cu,,1,1,1,32,1,1,,1.0,,1,,,\n";
         let bad = [
-            ("f,G,f.cu,,1,1,1,32,1,1,,fast,,1,,,\n", "measured_ms is `fast`"),
+            (
+                "f,G,f.cu,,1,1,1,32,1,1,,fast,,1,,,\n",
+                "measured_ms is `fast`",
+            ),
             ("f,G,f.cu,,1,1,1,32,1,1,,-1,,1,,,\n", "measured_ms is `-1`"),
-            ("f,G,f.cu,,1,1,1,32,1,1,,NaN,,1,,,\n", "measured_ms is `NaN`"),
+            (
+                "f,G,f.cu,,1,1,1,32,1,1,,NaN,,1,,,\n",
+                "measured_ms is `NaN`",
+            ),
             ("f,G,f.cu,,1,1,1,32,1,1,,,,1,,,\n", "without a time"),
             ("f,G,f.cu,,x,1,1,32,1,1,,1,,1,,,\n", "grid_x is `x`"),
             ("f,G,f.cu,,,,,,,,,1,,1,,,\n", "no grid or no block"),
             ("f,G,f.cu,,1,1,1,32,1,1,,1,,yes,,,\n", "valid is `yes`"),
-            ("f,G,f.cu,tile=2,1,1,1,32,1,1,,1,,1,,,\n", "`tile=2` among the defines"),
+            (
+                "f,G,f.cu,tile=2,1,1,1,32,1,1,,1,,1,,,\n",
+                "`tile=2` among the defines",
+            ),
             ("f,G,f.cu,,1,1,1,32,1,1,,1,,1,,,{\n", "extra:"),
             (",G,f.cu,,1,1,1,32,1,1,,1,,1,,,\n", "no kernel"),
             ("f,G\n", "2 cells, not 17"),

@@ -108,7 +108,13 @@ pub fn targets(sets: &[Set], summary: &Summary) -> Vec<Target> {
         ]);
         if let Some(cycles) = set.cycles {
             let what = of("error of the cycles");
-            targets.push(target(what, Some(cycles.median), false, 0.20, Unit::Percent));
+            targets.push(target(
+                what,
+                Some(cycles.median),
+                false,
+                0.20,
+                Unit::Percent,
+            ));
         }
         for (counter, errors) in &set.counters {
             let (wanted, unit) = match counter {
