@@ -143,7 +143,7 @@ impl Accuracy {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Scores one table; `None` where no row of it can be predicted or read.
+    /// Scores one table; `None` where no row of it can be read, or its sources are not there.
     fn set(
         &self,
         id: &str,
@@ -161,19 +161,21 @@ impl Accuracy {
             println!("{id}: no row");
             return Ok(None);
         }
-        let subject = Subject::new(
-            &table,
-            &self.sources,
-            profiles,
-            self.model.id(),
-            self.ablation,
-        )?;
+        let model = self.model.id();
+        let subject = Subject::new(&table, &self.sources, profiles, model, self.ablation);
+        let subject = match subject {
+            Ok(subject) => subject,
+            Err(error) => {
+                println!("{id}: left out: {error:#}");
+                return Ok(None);
+            }
+        };
         let predicted = subject.predict(&rows)?;
         if let Some(details) = details {
             details.add(id, &rows, &predicted)?;
         }
         let mut set = Set::new(id, &rows, &predicted, profiles);
-        set.unread = table.problems.len();
+        set.origin = table.origin;
         set.seconds = begun.elapsed().as_secs_f64();
         Ok(Some(set))
     }

@@ -22,6 +22,8 @@ configuration predicted best takes over the best one measured. Errors are |log(p
 90th percentile: *scaled* after one factor for each kernel and GPU, which takes the clock away that nobody knows, *raw*\n\
 without, and of *cycles* where the clock is known. Of equal predictions the slowest counts for the regret. A table of several\n\
 kernels that do the same work has one factor for its GPU.\n\n\
+The programs of the streams hold an SM to some blocks at a time, which is given to the model, and pass `false` for a\n\
+condition that nothing else fixes; conditions on data are taken to hold for every second warp.\n\n\
 What was calibrated on what: nothing was fitted to these tables, neither to a kernel nor to a GPU. Figures of the GPUs come\n\
 from data sheets and published micro-benchmarks, or are `estimated` by a rule; each profile says which (`hw-profiles/`). The\n\
 constants of the model stand in `docs/models/auto.md` with what they come from.\n";
@@ -91,6 +93,7 @@ pub fn tables(sets: &[Set], summary: &Summary) -> String {
     counters(&mut text, sets);
     launches(&mut text, sets);
     ablation(&mut text, sets);
+    origins(&mut text, sets);
     let _ = writeln!(
         text,
         "## Targets\n\n| | is | wanted | met |\n| --- | ---: | ---: | --- |"
@@ -199,7 +202,7 @@ fn counters(text: &mut String, sets: &[Set]) {
         return;
     }
     text.push_str(
-        "## Counters\n\nErrors of what the hardware counted; of the occupancy in points.\n\n\
+        "## Counters\n\nErrors of what the hardware counted; of the occupancy, which is the theoretical one, in points.\n\n\
          | table | counter | rows | median | 90 % |\n| --- | --- | ---: | ---: | ---: |\n",
     );
     for set in counted {
@@ -280,11 +283,22 @@ fn ablation(text: &mut String, sets: &[Set]) {
     };
     let whole = |set: &&Set| Some((set.rho?, set.regret?, set.scaled?.median));
     line("nothing", ranked.iter().map(whole).collect());
-    for (at, mechanism) in mechanisms().iter().enumerate() {
+    for (at, mechanism) in mechanisms().enumerate() {
         let scores = ranked
             .iter()
             .map(|set| set.without.get(at).copied().flatten());
-        line(mechanism.name(), scores.collect());
+        line(mechanism, scores.collect());
+    }
+    text.push('\n');
+}
+
+fn origins(text: &mut String, sets: &[Set]) {
+    if sets.iter().all(|set| set.origin.is_empty()) {
+        return;
+    }
+    text.push_str("## Who measured\n\n| table | from |\n| --- | --- |\n");
+    for set in sets.iter().filter(|set| !set.origin.is_empty()) {
+        let _ = writeln!(text, "| {} | {} |", set.id, set.origin.replace('|', "/"));
     }
     text.push('\n');
 }

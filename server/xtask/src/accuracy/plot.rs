@@ -173,7 +173,12 @@ fn times(set: &Set) -> Option<String> {
         );
     }
     if let Some(rho) = set.rho {
-        let _ = writeln!(panel, "<text x=\"6\" y=\"14\">rho {rho:.2}</text>");
+        let _ = writeln!(
+            panel,
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">rho {rho:.2}</text>",
+            SIDE - 6.0,
+            SIDE - 8.0
+        );
     }
     Some(panel)
 }

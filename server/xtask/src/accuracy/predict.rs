@@ -8,9 +8,11 @@ use anyhow::{Context, bail};
 use rayon::prelude::*;
 use warplens_analysis::facts::{KernelFacts, Node, Space};
 use warplens_engine::settings::Settings;
-use warplens_engine::{Configured, Engine, KernelAnalysis, LaunchValues, Overrides, Project};
+use warplens_engine::{
+    Configured, Engine, Executed, KernelAnalysis, LaunchValues, Overrides, Project,
+};
 use warplens_hardware::{Profile, Profiles, Vendor};
-use warplens_models::{Estimate, Factor, Input, ModelId};
+use warplens_models::{Estimate, Factor as Mechanism, Input, ModelId};
 use warplens_project::DiskFiles;
 use warplens_syntax::{Document, Language};
 use warplens_tuning::Extents;
@@ -113,9 +115,18 @@ impl Counter {
     }
 }
 
-/// What can be taken out of the model.
-pub fn mechanisms() -> [Factor; Factor::ALL.len()] {
-    Factor::ALL
+/// What can be taken out of the model, by name.
+pub fn mechanisms() -> impl Iterator<Item = &'static str> {
+    Mechanism::ALL.into_iter().map(Mechanism::name)
+}
+
+/// The cycles by the model without a mechanism.
+fn cycles_without(input: &Input, mechanism: Mechanism) -> Option<f64> {
+    let without = [mechanism];
+    warplens_models::cycles(&Input {
+        without: &without,
+        ..*input
+    })
 }
 
 /// The profile of a GPU as tables call it.
@@ -177,12 +188,11 @@ impl<'a> Subject<'a> {
                 texts.insert(row.source.clone(), text);
                 paths.insert(row.source.clone(), path);
             }
-            let key = key(row, language(row, &paths[&row.source], profiles));
-            if !documents.contains_key(&key) {
+            let language = language(row, &paths[&row.source], profiles);
+            documents.entry(key(row, language)).or_insert_with(|| {
                 let text = row.configuration.text(&texts[&row.source]);
-                let document = Document::new(&text, key.1);
-                documents.insert(key, document);
-            }
+                Document::new(&text, language)
+            });
         }
         folders.sort();
         folders.dedup();
@@ -248,14 +258,6 @@ impl<'a> Subject<'a> {
             cancel: None,
         };
         let estimate = warplens_models::estimate(self.model, &input);
-        let without = |factor: Factor| {
-            let factors = [factor];
-            let imagined = Input {
-                without: &factors,
-                ..input
-            };
-            warplens_models::cycles(&imagined)
-        };
         Predicted {
             ms: positive(estimate.time_ms),
             cycles: positive(estimate.cycles),
@@ -264,7 +266,8 @@ impl<'a> Subject<'a> {
             counted: counted(&analysis, &estimate),
             detail: estimate.detail,
             without: if self.ablation {
-                mechanisms().map(without).to_vec()
+                let each = Mechanism::ALL.into_iter();
+                each.map(|one| cycles_without(&input, one)).collect()
             } else {
                 Vec::new()
             },
@@ -336,15 +339,20 @@ fn read(sources: &Path, named: &str) -> anyhow::Result<(PathBuf, String)> {
     }
 }
 
+/// Warps of a block of a row's launch.
+pub fn warps_per_block(row: &Row, profile: &Profile) -> Option<u32> {
+    let Extents(block) = row.configuration.block?;
+    let threads = block.into_iter().fold(1_u64, u64::saturating_mul);
+    let warps = threads.div_ceil(u64::from(profile.warp_size));
+    Some(u32::try_from(warps).unwrap_or(u32::MAX))
+}
+
 fn overrides(row: &Row, profile: &Profile) -> Overrides {
     let configuration = &row.configuration;
-    let threads = configuration
-        .block
-        .map(|Extents(block)| block.iter().product::<u64>());
-    let warps_per_sm = row.blocks_per_sm.zip(threads).map(|(blocks, threads)| {
-        let warps = threads.div_ceil(u64::from(profile.warp_size));
-        blocks.saturating_mul(u32::try_from(warps).unwrap_or(u32::MAX))
-    });
+    let warps_per_sm = row
+        .blocks_per_sm
+        .zip(warps_per_block(row, profile))
+        .map(|(blocks, warps)| blocks.saturating_mul(warps));
     Overrides {
         argument: LaunchValues {
             grid: configuration.grid.map(|grid| grid.0),
@@ -368,7 +376,7 @@ fn counted(analysis: &KernelAnalysis, estimate: &Estimate) -> BTreeMap<Counter, 
     let facts = &analysis.facts;
     let warps = facts.launch.blocks() as f64 * facts.launch.warps_per_block(facts.warp_size) as f64;
     let detail = |name: &str| estimate.detail.get(name).copied();
-    let executed = analysis.executed.as_ref().map(|executed| executed.total());
+    let executed = analysis.executed.as_ref().map(Executed::total);
     let per_warp = || Some(detail("instructions_per_warp")? * warps);
     let counted = [
         (Counter::Instructions, executed.or_else(per_warp)),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warplens_hardware::Profiles;
 
-use super::predict::{Counter, Predicted, mechanisms, profile};
+use super::predict::{Counter, Predicted, mechanisms, profile, warps_per_block};
 use super::score::{self, Errors};
 use super::table::Row;
 
@@ -26,14 +26,10 @@ pub struct Set {
     pub id: String,
     /// What it asks for.
     pub kind: Kind,
-    /// The GPUs as profiles, and how many rows have none.
+    /// The GPUs as profiles.
     pub profiles: BTreeSet<String>,
     /// GPUs without a profile.
     pub unknown: BTreeSet<String>,
-    /// Rows that were looked at, and those that could not be read.
-    pub rows: usize,
-    /// Rows of the table that could not be read.
-    pub unread: usize,
     /// Rows with a measured time on a GPU with a profile.
     pub timed: usize,
     /// Predicted and measured milliseconds of those that have both.
@@ -60,6 +56,8 @@ pub struct Set {
     pub bandwidth: Option<f64>,
     /// Rho, regret and the scaled median error without each mechanism.
     pub without: Vec<Option<(f64, f64, f64)>>,
+    /// Who measured, as the table says it.
+    pub origin: String,
     /// How long it took.
     pub seconds: f64,
 }
@@ -105,8 +103,6 @@ impl Set {
             kind: kind(rows),
             profiles: BTreeSet::new(),
             unknown: BTreeSet::new(),
-            rows: rows.len(),
-            unread: 0,
             timed: 0,
             points: Vec::new(),
             unpredicted: BTreeMap::new(),
@@ -120,6 +116,7 @@ impl Set {
             counters: BTreeMap::new(),
             bandwidth: None,
             without: Vec::new(),
+            origin: String::new(),
             seconds: 0.0,
         };
         let mut counted: BTreeMap<Counter, Vec<f64>> = BTreeMap::new();
@@ -151,14 +148,7 @@ impl Set {
                 continue;
             };
             let most = f64::from(profile.max_warps_per_sm);
-            let threads = row.configuration.block.map(|block| block.0);
-            let warps = threads.map(|block| {
-                block
-                    .iter()
-                    .product::<u64>()
-                    .div_ceil(u64::from(profile.warp_size)) as f64
-            });
-            let forced = row.blocks_per_sm.zip(warps);
+            let forced = row.blocks_per_sm.zip(warps_per_block(row, &profile));
             let without = predicted.without.iter();
             set.points.push(Point {
                 gpu: row.gpu.clone(),
@@ -166,7 +156,8 @@ impl Set {
                 predicted: ms,
                 measured,
                 cycles: predicted.cycles.zip(row.measured_cycles),
-                occupancy: forced.map(|(blocks, warps)| f64::from(blocks) * warps / most),
+                occupancy: forced
+                    .map(|(blocks, warps)| f64::from(blocks) * f64::from(warps) / most),
                 gb_s: row.counters.get("gbs").copied(),
                 without: without
                     .map(|cycles| Some((*cycles)? / predicted.cycles?))
@@ -208,7 +199,7 @@ impl Set {
         if self.points.iter().all(|point| point.without.is_empty()) {
             return;
         }
-        self.without = (0..mechanisms().len())
+        self.without = (0..mechanisms().count())
             .map(|at| {
                 let imagined = |point: &Point| {
                     let factor = point.without.get(at).copied().flatten().unwrap_or(1.0);

@@ -19,6 +19,8 @@ pub struct Table {
     pub id: String,
     /// Its rows in their order.
     pub rows: Vec<Row>,
+    /// Who measured, as the description says it.
+    pub origin: String,
     /// Rows that could not be read, each with its line.
     pub problems: Vec<String>,
 }
@@ -142,6 +144,7 @@ pub fn parse(id: &str, text: &str, meta: &Value) -> anyhow::Result<Table> {
     let mut table = Table {
         id: id.to_owned(),
         rows: Vec::new(),
+        origin: meta["origin"].as_str().unwrap_or_default().to_owned(),
         problems: Vec::new(),
     };
     for record in reader.records() {
@@ -202,9 +205,10 @@ impl<'a> Cells<'a> {
                 continue;
             }
             any = true;
-            *extent = text
-                .parse()
-                .map_err(|_| format!("{column} is `{text}`, not a whole number"))?;
+            let number = text.parse::<u32>();
+            *extent = number
+                .map(u64::from)
+                .map_err(|_| format!("{column} is `{text}`, not a whole number below 2^32"))?;
         }
         Ok(any.then_some(Extents(extents)))
     }
