@@ -25,7 +25,7 @@ fn a_table_becomes_scores_a_page_and_plots() {
     let page = scratch.path().join("scores.md");
     std::fs::write(
         &page,
-        "old\n<!-- begin: scores -->\nold\n<!-- end: scores -->\nKept.\n",
+        "Outdated.\n<!-- begin: scores -->\nOutdated.\n<!-- end: scores -->\nKept.\n",
     )
     .unwrap();
     let details = scratch.path().join("details.jsonl");
@@ -61,7 +61,7 @@ fn a_table_becomes_scores_a_page_and_plots() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    assert!(!text.contains("old"));
+    assert!(!text.contains("Outdated."));
     let plot = std::fs::read_to_string(scratch.path().join("scores/times.svg")).unwrap();
     assert_eq!(plot.matches("<circle").count(), 4);
     assert!(!plot.contains("http://") || plot.matches("http").count() == 1);

@@ -275,3 +275,24 @@ impl Details {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_rows_are_spread_over_the_times() {
+        let heads = "kernel,gpu,source,defines,grid_x,block_x,measured_ms,valid\n";
+        let timed = [5, 3, 9, 1, 7, 2, 8, 4, 6].map(|ms| format!("f,G,f.cu,,1,32,{ms},1\n"));
+        let text = [heads, &timed.concat(), "f,G,f.cu,,1,32,,0\n"].concat();
+        let table = table::parse("t", &text, &serde_json::Value::Null).unwrap();
+        let times = |most: Option<usize>| {
+            let rows = thinned(&table.rows, most);
+            rows.iter().map(|row| row.measured_ms).collect::<Vec<_>>()
+        };
+        assert_eq!(times(None).len(), 10);
+        assert_eq!(times(Some(4)), [Some(5.0), Some(9.0), Some(1.0), None]);
+        assert_eq!(times(Some(1)).len(), 1);
+        assert!(times(Some(0)).is_empty());
+    }
+}

@@ -7,8 +7,8 @@ use anyhow::Context;
 
 use super::plot;
 use super::predict::{Counter, mechanisms};
-use super::score::Errors;
-use super::set::{Kind, Set, Summary};
+use super::score::{self, Errors};
+use super::set::{Ablated, Kind, Set, Summary};
 use super::targets::{Unit, targets};
 
 /// What stands above the tables.
@@ -24,9 +24,10 @@ without, and of *cycles* where the clock is known. Of equal predictions the slow
 kernels that do the same work has one factor for its GPU.\n\n\
 The programs of the streams hold an SM to some blocks at a time, which is given to the model, and pass `false` for a\n\
 condition that nothing else fixes; conditions on data are taken to hold for every second warp.\n\n\
-What was calibrated on what: nothing was fitted to these tables, neither to a kernel nor to a GPU. Figures of the GPUs come\n\
-from data sheets and published micro-benchmarks, or are `estimated` by a rule; each profile says which (`hw-profiles/`). The\n\
-constants of the model stand in `docs/models/auto.md` with what they come from.\n";
+What was calibrated on what: nothing was fitted to a kernel or to a GPU of these tables. Figures of the GPUs come from data\n\
+sheets and published micro-benchmarks, or are `estimated` by a rule; each profile says which (`hw-profiles/`). The constants\n\
+of the model stand in its source with what they come from. One of them was chosen on a table that is scored here: how\n\
+sharply the largest bound dominates, among the whole numbers, by the counters of `conv15_ktt_2080Ti`.\n";
 
 /// What made the scores.
 #[derive(Debug, Clone)]
@@ -249,45 +250,39 @@ fn launches(text: &mut String, sets: &[Set]) {
 }
 
 fn ablation(text: &mut String, sets: &[Set]) {
-    let ranked: Vec<&Set> = sets
-        .iter()
-        .filter(|set| set.kind != Kind::Streams && set.without.iter().any(Option::is_some))
-        .collect();
-    if ranked.is_empty() {
+    let sets: Vec<&Set> = sets.iter().filter(|set| !set.without.is_empty()).collect();
+    if sets.is_empty() {
         return;
     }
     text.push_str(
         "## Without each mechanism\n\n\
-         Rho / regret / scaled median error, where the model does without.\n\n| without |",
+         Rho / regret / scaled median error, where the model does without; of streams the mean error of the bandwidth.\n\n\
+         | without | mean rho |",
     );
-    for set in &ranked {
+    for set in &sets {
         let _ = write!(text, " {} |", set.id);
     }
-    let _ = writeln!(
-        text,
-        " mean rho |\n| ---{} | ---: |",
-        " | ---:".repeat(ranked.len())
-    );
-    let mut line = |name: &str, scores: Vec<Option<(f64, f64, f64)>>| {
-        let _ = write!(text, "| {name} |");
-        let rhos: Vec<f64> = scores.iter().flatten().map(|score| score.0).collect();
-        for score in scores {
-            let _ = match score {
-                Some((rho, regret, scaled)) => {
-                    write!(text, " {rho:.2} / {regret:.2} / {:.0} % |", scaled * 100.0)
-                }
-                None => write!(text, " - |"),
+    let _ = writeln!(text, "\n| --- | ---: |{}", " ---: |".repeat(sets.len()));
+    let mut line = |name: &str, of: &dyn Fn(&Set) -> Ablated| {
+        let ranked = sets.iter().filter(|set| set.kind != Kind::Streams);
+        let rhos: Vec<f64> = ranked.filter_map(|set| of(set).rho).collect();
+        let _ = write!(text, "| {name} | {} |", number(score::mean(&rhos)));
+        for set in &sets {
+            let scores = of(set);
+            let _ = if set.kind == Kind::Streams {
+                write!(text, " {} |", percent(scores.bandwidth))
+            } else {
+                let (rho, regret) = (number(scores.rho), number(scores.regret));
+                write!(text, " {rho} / {regret} / {} |", percent(scores.scaled))
             };
         }
-        let _ = writeln!(text, " {} |", number(super::score::mean(&rhos)));
+        text.push('\n');
     };
-    let whole = |set: &&Set| Some((set.rho?, set.regret?, set.scaled?.median));
-    line("nothing", ranked.iter().map(whole).collect());
+    line("nothing", &Set::whole);
     for (at, mechanism) in mechanisms().enumerate() {
-        let scores = ranked
-            .iter()
-            .map(|set| set.without.get(at).copied().flatten());
-        line(mechanism, scores.collect());
+        line(mechanism, &|set| {
+            set.without.get(at).copied().unwrap_or_default()
+        });
     }
     text.push('\n');
 }

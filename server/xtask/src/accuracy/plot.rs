@@ -163,15 +163,16 @@ fn times(set: &Set) -> Option<String> {
         panel,
         "<line x1=\"0\" y1=\"{SIDE}\" x2=\"{SIDE}\" y2=\"0\" stroke=\"#999999\" stroke-dasharray=\"4 3\"/>"
     );
+    let _ = writeln!(panel, "<g fill=\"{}\" fill-opacity=\"0.5\">", COLOURS[0]);
     for point in &set.points {
         let _ = writeln!(
             panel,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2\" fill=\"{}\" fill-opacity=\"0.55\"/>",
+            "<circle cx=\"{:.0}\" cy=\"{:.0}\" r=\"2\"/>",
             axis.place(point.measured) * SIDE,
-            SIDE - axis.place(point.predicted) * SIDE,
-            COLOURS[0]
+            SIDE - axis.place(point.predicted) * SIDE
         );
     }
+    panel.push_str("</g>\n");
     if let Some(rho) = set.rho {
         let _ = writeln!(
             panel,
@@ -232,12 +233,11 @@ fn stream(set: &Set, gpu: &str) -> Option<String> {
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.2\"/>",
             line.join(" ")
         );
+        let _ = writeln!(panel, "<g fill=\"{colour}\">");
         for (x, y) in points.iter().filter_map(|point| place(point, point.gb_s)) {
-            let _ = writeln!(
-                panel,
-                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"1.6\" fill=\"{colour}\"/>"
-            );
+            let _ = writeln!(panel, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"1.6\"/>");
         }
+        panel.push_str("</g>\n");
         let _ = writeln!(
             panel,
             "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"{colour}\">{}</text>",

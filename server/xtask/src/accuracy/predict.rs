@@ -104,13 +104,13 @@ impl Counter {
         columns.map(|name| row.counters.get(*name)).sum()
     }
 
-    /// The error of a prediction: in the counter's own unit for shares of the hardware (points), else a ratio.
-    pub fn error(self, predicted: f64, measured: f64) -> Option<f64> {
+    /// The error of a prediction: in the counter's own unit for shares of the hardware (points), else a ratio, which is
+    /// infinite where one of the two is nothing.
+    pub fn error(self, predicted: f64, measured: f64) -> f64 {
         match self {
-            Counter::Occupancy => Some((predicted - measured).abs()),
-            _ if predicted > 0.0 && measured > 0.0 => Some((predicted / measured).ln().abs()),
-            _ if predicted == measured => Some(0.0),
-            _ => None,
+            Counter::Occupancy => (predicted - measured).abs(),
+            _ if predicted == measured => 0.0,
+            _ => (predicted / measured).ln().abs(),
         }
     }
 }
@@ -445,4 +445,57 @@ fn active_threads(facts: &KernelFacts) -> Option<f64> {
         }
     }
     (warps > 0.0).then(|| threads / warps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tables_are_profiles() {
+        let profiles = Profiles::builtin();
+        for (gpu, id) in [
+            ("NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti"),
+            ("GeForce RTX 2080 Ti", "rtx-2080-ti"),
+            ("NVIDIA RTX A4000", "rtx-a4000"),
+            ("NVIDIA A100-40GB", "a100-sxm4-40gb"),
+            ("A100-SXM4-40GB MIG 7g.40gb", "a100-sxm4-40gb"),
+            ("NVIDIA V100 (900 GB/s)", "v100-sxm2-16gb"),
+            ("NVIDIA V100-PCIE-16GB", "v100-pcie-16gb"),
+            ("Tesla K40c", "tesla-k40c"),
+            ("Tesla K40m", "tesla-k40c"),
+            ("Tesla P100-PCIE-16GB", "tesla-p100"),
+            ("AMD RX 6900 XT", "rx-6900-xt"),
+            ("TITAN Xp", "titan-xp"),
+        ] {
+            let found = profile(&profiles, gpu).map(|profile| profile.id.clone());
+            assert_eq!(found.as_deref(), Some(id), "{gpu}");
+        }
+        assert!(profile(&profiles, "Tesla K20X").is_none());
+        assert!(profile(&profiles, "").is_none());
+    }
+
+    #[test]
+    fn a_source_may_be_several_files() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.cl"), "one\n").unwrap();
+        std::fs::write(folder.path().join("b.cl"), "two\n").unwrap();
+        let (path, text) = read(folder.path(), "{a,b}.cl (concatenated in that order)").unwrap();
+        assert_eq!(
+            (path, text.as_str()),
+            (folder.path().join("a.cl"), "one\ntwo\n")
+        );
+        for missing in ["c.cl", "{a,c}.cl", "}{", ""] {
+            assert!(read(folder.path(), missing).is_err(), "{missing}");
+        }
+    }
+
+    #[test]
+    fn counters_are_compared_in_their_units() {
+        assert_eq!(Counter::Occupancy.error(50.0, 47.0), 3.0);
+        assert_eq!(Counter::Registers.error(32.0, 32.0), 0.0);
+        assert_eq!(Counter::Wavefronts.error(0.0, 0.0), 0.0);
+        assert_eq!(Counter::Wavefronts.error(0.0, 5.0), f64::INFINITY);
+        assert_eq!(Counter::Wavefronts.error(5.0, 0.0), f64::INFINITY);
+    }
 }

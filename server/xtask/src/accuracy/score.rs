@@ -78,7 +78,14 @@ pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let at = share.clamp(0.0, 1.0) * last as f64;
     let (below, above) = (at.floor() as usize, at.ceil() as usize);
-    Some(sorted[below] + (sorted[above] - sorted[below]) * at.fract())
+    let (below, above) = (sorted[below], sorted[above]);
+    // The difference of two infinities is no number.
+    let between = if below == above {
+        0.0
+    } else {
+        (above - below) * at.fract()
+    };
+    Some(below + between)
 }
 
 /// The median and the 90th percentile of errors.
@@ -178,6 +185,7 @@ mod tests {
         near(quantile(&[4.0, 1.0, 2.0, 3.0], 0.5), 2.5);
         near(quantile(&[1.0], 0.9), 1.0);
         assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(quantile(&[1.0, f64::INFINITY], 1.0), Some(f64::INFINITY));
         near(geometric_mean(&[1.0, 4.0]), 2.0);
     }
 }

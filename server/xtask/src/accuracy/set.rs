@@ -54,12 +54,25 @@ pub struct Set {
     pub counters: BTreeMap<Counter, Errors>,
     /// Streams: the mean error of the bandwidth.
     pub bandwidth: Option<f64>,
-    /// Rho, regret and the scaled median error without each mechanism.
-    pub without: Vec<Option<(f64, f64, f64)>>,
+    /// The scores without each mechanism; empty where that was not asked for.
+    pub without: Vec<Ablated>,
     /// Who measured, as the table says it.
     pub origin: String,
     /// How long it took.
     pub seconds: f64,
+}
+
+/// Scores where the model does without something.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Ablated {
+    /// Spearman's rho.
+    pub rho: Option<f64>,
+    /// The regret.
+    pub regret: Option<f64>,
+    /// The median error after one scale.
+    pub scaled: Option<f64>,
+    /// Streams: the mean error of the bandwidth.
+    pub bandwidth: Option<f64>,
 }
 
 /// One row of a plot.
@@ -84,6 +97,11 @@ pub struct Point {
 }
 
 impl Point {
+    /// Predicted and measured milliseconds.
+    fn times(&self) -> (f64, f64) {
+        (self.predicted, self.measured)
+    }
+
     /// The bandwidth that the prediction makes of the same bytes, in GB/s.
     pub fn predicted_gb_s(&self) -> Option<f64> {
         Some(self.gb_s? * self.measured / self.predicted)
@@ -139,7 +157,7 @@ impl Set {
             for (counter, value) in &predicted.counted {
                 let error = counter
                     .measured(row)
-                    .and_then(|measured| counter.error(*value, measured));
+                    .map(|measured| counter.error(*value, measured));
                 counted.entry(*counter).or_default().extend(error);
             }
             let Some(ms) = predicted.ms else {
@@ -183,10 +201,9 @@ impl Set {
     }
 
     fn score(&mut self) {
-        let pairs = |point: &Point| (point.predicted, point.measured);
-        (self.rho, self.regret) = ranking(&self.points, &pairs);
-        self.scaled = Errors::of(&scaled(&self.points, &pairs));
-        let all: Vec<(f64, f64)> = self.points.iter().map(pairs).collect();
+        (self.rho, self.regret) = ranking(&self.points);
+        self.scaled = Errors::of(&scaled(&self.points));
+        let all: Vec<(f64, f64)> = self.points.iter().map(Point::times).collect();
         self.raw = Errors::of(&score::raw(&all));
         let cycles: Vec<(f64, f64)> = self
             .points
@@ -194,23 +211,48 @@ impl Set {
             .filter_map(|point| point.cycles)
             .collect();
         self.cycles = Errors::of(&score::raw(&cycles));
-        let off = self.points.iter().filter_map(Point::bandwidth_error);
-        self.bandwidth = score::mean(&off.collect::<Vec<_>>());
+        self.bandwidth = bandwidth(&self.points);
         if self.points.iter().all(|point| point.without.is_empty()) {
             return;
         }
-        self.without = (0..mechanisms().count())
-            .map(|at| {
-                let imagined = |point: &Point| {
-                    let factor = point.without.get(at).copied().flatten().unwrap_or(1.0);
-                    (point.predicted * factor, point.measured)
-                };
-                let (rho, regret) = ranking(&self.points, &imagined);
-                let scaled = Errors::of(&scaled(&self.points, &imagined))?;
-                Some((rho?, regret?, scaled.median))
-            })
-            .collect();
+        let imagine = |at: usize| {
+            let points = self.points.iter().map(|point| {
+                let factor = point.without.get(at).copied().flatten().unwrap_or(1.0);
+                Point {
+                    predicted: point.predicted * factor,
+                    ..point.clone()
+                }
+            });
+            ablated(&points.collect::<Vec<_>>())
+        };
+        self.without = (0..mechanisms().count()).map(imagine).collect();
     }
+
+    /// The scores with everything, as they are shown beside those without.
+    pub fn whole(&self) -> Ablated {
+        Ablated {
+            rho: self.rho,
+            regret: self.regret,
+            scaled: self.scaled.map(|errors| errors.median),
+            bandwidth: self.bandwidth,
+        }
+    }
+}
+
+fn ablated(points: &[Point]) -> Ablated {
+    let (rho, regret) = ranking(points);
+    Ablated {
+        rho,
+        regret,
+        scaled: Errors::of(&scaled(points)).map(|errors| errors.median),
+        bandwidth: bandwidth(points),
+    }
+}
+
+/// The mean error of the bandwidth, where that was measured.
+fn bandwidth(points: &[Point]) -> Option<f64> {
+    let off = points.iter().filter_map(Point::bandwidth_error);
+    score::mean(&off.collect::<Vec<_>>())
 }
 
 /// What a table asks for, by its rows.
@@ -247,11 +289,11 @@ fn groups<'p, K: Ord>(
 }
 
 /// Rho and regret, GPU by GPU, and their means.
-fn ranking(points: &[Point], pairs: &dyn Fn(&Point) -> (f64, f64)) -> (Option<f64>, Option<f64>) {
+fn ranking(points: &[Point]) -> (Option<f64>, Option<f64>) {
     let (mut rhos, mut regrets) = (Vec::new(), Vec::new());
     for group in groups(points, |point| &point.gpu).values() {
         let (predicted, measured): (Vec<f64>, Vec<f64>) =
-            group.iter().map(|point| pairs(point)).unzip();
+            group.iter().map(|point| point.times()).unzip();
         rhos.extend(score::spearman(&predicted, &measured));
         regrets.extend(score::regret(&predicted, &measured));
     }
@@ -259,7 +301,7 @@ fn ranking(points: &[Point], pairs: &dyn Fn(&Point) -> (f64, f64)) -> (Option<f6
 }
 
 /// Errors after one scale for each kernel and GPU; where no kernel has two rows on a GPU, for the GPU.
-fn scaled(points: &[Point], pairs: &dyn Fn(&Point) -> (f64, f64)) -> Vec<f64> {
+fn scaled(points: &[Point]) -> Vec<f64> {
     let by_kernel = groups(points, |point| (point.gpu.as_str(), point.kernel.as_str()));
     let single = by_kernel.values().all(|group| group.len() < 2);
     let groups = if single {
@@ -268,7 +310,7 @@ fn scaled(points: &[Point], pairs: &dyn Fn(&Point) -> (f64, f64)) -> Vec<f64> {
         by_kernel
     };
     let errors = groups.values().flat_map(|group| {
-        let pairs: Vec<(f64, f64)> = group.iter().map(|point| pairs(point)).collect();
+        let pairs: Vec<(f64, f64)> = group.iter().map(|point| point.times()).collect();
         score::scaled(&pairs)
     });
     errors.collect()
@@ -295,5 +337,71 @@ impl Summary {
             regret: score::geometric_mean(&all(&|set| set.regret)),
             scaled: score::mean(&all(&|set| set.scaled.map(|errors| errors.median))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(kernel: &str, gpu: &str, predicted: f64, measured: f64) -> Point {
+        Point {
+            gpu: gpu.to_owned(),
+            kernel: kernel.to_owned(),
+            predicted,
+            measured,
+            cycles: None,
+            occupancy: None,
+            gb_s: Some(100.0),
+            without: Vec::new(),
+        }
+    }
+
+    fn largest(errors: &[f64]) -> f64 {
+        errors.iter().copied().fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn each_kernel_has_its_scale_on_each_gpu() {
+        let points = [
+            point("f", "a", 2.0, 1.0),
+            point("f", "a", 4.0, 2.0),
+            point("f", "b", 9.0, 3.0),
+            point("f", "b", 3.0, 1.0),
+            point("g", "a", 1.0, 5.0),
+        ];
+        assert!(largest(&scaled(&points)) < 1e-12);
+        // Kernels with a row each share the GPU's, else nothing would be left to judge.
+        let ladder = [
+            point("f", "a", 2.0, 1.0),
+            point("g", "a", 2.0, 1.0),
+            point("h", "a", 8.0, 1.0),
+        ];
+        assert!((largest(&scaled(&ladder)) - 4.0_f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn gpus_are_ranked_by_themselves() {
+        // In order on each, but not together.
+        let points = [
+            point("f", "a", 1.0, 1.0),
+            point("f", "a", 2.0, 2.0),
+            point("f", "a", 3.0, 3.0),
+            point("f", "b", 0.1, 10.0),
+            point("f", "b", 0.2, 20.0),
+            point("f", "b", 0.3, 30.0),
+        ];
+        let (rho, regret) = ranking(&points);
+        assert!((rho.unwrap() - 1.0).abs() < 1e-12);
+        assert!((regret.unwrap() - 1.0).abs() < 1e-12);
+        assert_eq!(ranking(&[]), (None, None));
+    }
+
+    #[test]
+    fn half_the_predicted_time_is_twice_the_bandwidth() {
+        let points = [point("f", "a", 1.0, 2.0), point("f", "a", 4.0, 2.0)];
+        assert_eq!(points[0].predicted_gb_s(), Some(200.0));
+        assert_eq!(bandwidth(&points), Some(0.75));
+        assert_eq!(bandwidth(&[]), None);
     }
 }
