@@ -84,3 +84,20 @@ where
     };
     values.into_iter().map(text).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pragmas_by_a_factor_of_none_are_taken_out() {
+        let configuration = Configuration {
+            without_unroll: vec!["factor_x".to_owned()],
+            ..Configuration::default()
+        };
+        let text = "#pragma unroll factor_x\nfor\n  # pragma unroll factor_x\n#pragma unroll factor_y\n#pragma unroll\n";
+        let built = "\nfor\n\n#pragma unroll factor_y\n#pragma unroll\n";
+        assert_eq!(configuration.text(text), built);
+        assert_eq!(Configuration::default().text(text), text);
+    }
+}
