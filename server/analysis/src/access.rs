@@ -190,7 +190,8 @@ impl Measure<'_> {
             index,
             pattern: Pattern::Unknown,
             stride: self.stride(draft, context),
-            linear: self.linear(draft, context),
+            linear: self.linear(draft, context, false),
+            linear_in_blocks: self.linear(draft, context, true),
             field: draft.field.clone(),
             transactions_per_request: None,
             ideal_transactions_per_request: None,
@@ -210,6 +211,8 @@ impl Measure<'_> {
             shared_array: draft.shared,
             alias: draft.alias,
             first_use: None,
+            together: 1.0,
+            merged: 1.0,
         };
         if let Some(unseen) = draft.unseen {
             let why = match unseen {
@@ -481,7 +484,12 @@ impl Measure<'_> {
     }
 
     /// The address as a sum, of what goes through caches.
-    fn linear(&self, draft: &AccessDraft, context: &Context) -> Option<LinearAddress> {
+    fn linear(
+        &self,
+        draft: &AccessDraft,
+        context: &Context,
+        blocks_only: bool,
+    ) -> Option<LinearAddress> {
         let cached = matches!(
             draft.space,
             Space::Global | Space::Texture | Space::Constant
@@ -490,6 +498,7 @@ impl Measure<'_> {
             threads: self.threads,
             blocks: self.blocks,
             loops: context.loops(),
+            blocks_only,
         };
         cached
             .then(|| variables.read(self.arena, draft.address))

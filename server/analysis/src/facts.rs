@@ -138,6 +138,8 @@ pub struct Access {
     /// Where a lane goes, if that is a sum of coordinates and loop counters under this launch and these arguments;
     /// for memory that is cached.
     pub linear: Option<LinearAddress>,
+    /// The same without what the threads of one block have among themselves, which may then be no such sum.
+    pub linear_in_blocks: Option<LinearAddress>,
     /// Set where the element is a structure's field.
     pub field: Option<StructField>,
     /// Global, local, texture: distinct transaction units touched.
@@ -175,6 +177,11 @@ pub struct Access {
     pub alias: Alias,
     /// Loads: where the value is first needed; `None` where it never is, or that was not followed.
     pub first_use: Option<FirstUse>,
+    /// Loads: how many of them a warp issues before it waits for the first, on average: the compiled kernel's where
+    /// that is known (iterations that it writes out and issues side by side), else 1.
+    pub together: f64,
+    /// How many of them one instruction of the compiled kernel does, on average: a wide load several; else 1.
+    pub merged: f64,
 }
 
 /// What else may reach the memory that an access goes to.

@@ -1,6 +1,6 @@
 //! An address as a sum of coordinates and loop counters with constant factors, where it is one.
 
-use warplens_symbolic::{Arena, Id, Node, Symbol};
+use warplens_symbolic::{Arena, Id, Node, Symbol, SymbolKind};
 
 use crate::facts::LinearAddress;
 
@@ -10,6 +10,8 @@ pub(crate) struct Variables<'a> {
     pub(crate) blocks: [Symbol; 3],
     /// Counters of the loops around, outermost first.
     pub(crate) loops: &'a [Symbol],
+    /// What threads of one block have among themselves is left out, whatever it is.
+    pub(crate) blocks_only: bool,
 }
 
 /// Expressions nested deeper than this are not read.
@@ -38,6 +40,9 @@ impl Variables<'_> {
     ) -> Option<()> {
         if depth > DEEPEST {
             return None;
+        }
+        if self.blocks_only && self.is_of_threads(arena, id) {
+            return Some(());
         }
         if let Some(value) = arena.value(id) {
             sum.constant = sum.constant.checked_add(value.checked_mul(factor)?)?;
@@ -70,6 +75,20 @@ impl Variables<'_> {
             _ => return None,
         }
         Some(())
+    }
+
+    /// True for what hangs on thread coordinates and constants alone.
+    fn is_of_threads(&self, arena: &Arena, id: Id) -> bool {
+        let mut symbols = arena.symbols_of(id).peekable();
+        symbols.peek().is_some()
+            && symbols.all(|symbol| {
+                self.threads.contains(&symbol)
+                    || matches!(arena.symbol_kind(symbol), SymbolKind::Fixed { .. })
+            })
+            && self
+                .threads
+                .iter()
+                .any(|thread| arena.depends_on(id, *thread))
     }
 
     fn place<'s>(&self, symbol: Symbol, sum: &'s mut LinearAddress) -> Option<&'s mut i64> {

@@ -1113,7 +1113,7 @@ impl Engine {
         let running = Running::new(&compiled, &facts);
         let executed = running.as_ref().map(Running::executed);
         if let Some(running) = running {
-            running.weigh(&mut facts.flow, &facts.accesses);
+            running.weigh(&mut facts);
         }
         facts.registers_per_thread = registers;
         facts.local_bytes_per_thread = compiled.local_bytes;
@@ -1148,7 +1148,7 @@ impl Engine {
             let running = Running::new(compiled, &facts)?;
             let mut facts = facts.clone();
             facts.flow.clone_from(&flow);
-            running.weigh(&mut facts.flow, &facts.accesses);
+            running.weigh(&mut facts);
             facts.registers_per_thread = compiled.registers;
             let residence = residency(
                 compiled.registers,
@@ -1187,7 +1187,7 @@ impl Engine {
                 };
                 let mut facts = facts_for(changed);
                 if let Some(running) = Running::new(&compiled, &facts) {
-                    running.weigh(&mut facts.flow, &facts.accesses);
+                    running.weigh(&mut facts);
                 }
                 if let Some(bytes) = said_shared {
                     facts.static_shared_bytes = bytes;

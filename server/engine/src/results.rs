@@ -311,7 +311,6 @@ fn result(
         Some((model.name().to_owned(), self::estimate(&estimate, function)))
     });
     let mut estimates: BTreeMap<String, wire::Estimate> = said.collect();
-    widen(&mut estimates);
     let estimate = analysis.estimate();
     let cycles = estimate.cycles.unwrap_or(0.0);
     wire::KernelResult {
@@ -436,18 +435,6 @@ fn result(
             })
             .collect(),
         not_understood: losses(placed, document, file),
-    }
-}
-
-/// What the models differ by is what the first one is unsure by.
-fn widen(estimates: &mut BTreeMap<String, wire::Estimate>) {
-    let cycles: Vec<f64> = estimates.values().filter_map(|one| one.cycles).collect();
-    let auto = estimates.get_mut(ModelId::Auto.name());
-    if let Some([low, high]) = auto.and_then(|auto| auto.interval.as_mut()) {
-        for cycles in cycles {
-            *low = low.min(cycles);
-            *high = high.max(cycles);
-        }
     }
 }
 

@@ -470,3 +470,43 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
     assert!(kernels > 200, "{kernels} kernels");
     assert_eq!(wrong, Vec::<String>::new());
 }
+
+/// A thread's arrays stay values where a function is handed them, also when it changes them in a loop.
+#[test]
+fn arrays_that_a_function_is_handed_stay_in_registers() {
+    let text = "
+__device__ void clear(float sums[4][2]) {
+  #pragma unroll
+  for (int i = 0; i < 4; i++) for (int j = 0; j < 2; j++) sums[i][j] = 0.0f;
+}
+__device__ void add(float sums[4][2], const float *left, float right[2]) {
+  #pragma unroll
+  for (int i = 0; i < 4; i++)
+    #pragma unroll
+    for (int j = 0; j < 2; j++) sums[i][j] += left[i] * right[j];
+}
+__global__ void k(float *o, const float *__restrict__ a, int n) {
+  float sums[4][2], left[4], right[2];
+  clear(sums);
+  for (int t = 0; t < n; t++) {
+    #pragma unroll
+    for (int i = 0; i < 4; i++) left[i] = a[6 * t + i];
+    #pragma unroll
+    for (int j = 0; j < 2; j++) right[j] = a[6 * t + 4 + j];
+    add(sums, left, right);
+  }
+  #pragma unroll
+  for (int i = 0; i < 4; i++)
+    #pragma unroll
+    for (int j = 0; j < 2; j++) o[2 * i + j] = sums[i][j];
+}
+";
+    let compiled = compiled(text, "k");
+    assert_eq!(count(&compiled, &[Class::Ldl, Class::Stl]), 0);
+    assert_eq!(compiled.local_bytes, 0);
+    assert_eq!(count(&compiled, &[Class::Stg]), 8);
+    // Eight sums at least, for each of the iterations that stand side by side.
+    let sums = count(&compiled, &[Class::Ffma]);
+    assert!(sums >= 8 && sums % 8 == 0, "{sums}");
+    assert!(compiled.registers >= 16, "{}", compiled.registers);
+}

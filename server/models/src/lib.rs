@@ -221,12 +221,7 @@ pub struct Estimate {
 /// The answer is finite, or `cycles` is `None` and `why` says what is missing. A model that simulates and was cancelled
 /// says so.
 pub fn estimate(model: ModelId, input: &Input) -> Estimate {
-    let others = if model == ModelId::Auto {
-        &ModelId::ANALYTICAL[..]
-    } else {
-        std::slice::from_ref(&model)
-    };
-    let mut estimates = apply(others, input);
+    let mut estimates = apply(std::slice::from_ref(&model), input);
     estimates.remove(&model).unwrap_or_default()
 }
 
@@ -267,18 +262,6 @@ fn apply(models: &[ModelId], input: &Input) -> BTreeMap<ModelId, Estimate> {
         {
             let solve = |input: &Input| cycles_of(model, input);
             estimate.cycles_function = function::of_trips(input, cycles, &solve);
-        }
-    }
-    if let Some(cycles) = estimates.get(&ModelId::Auto).and_then(|auto| auto.cycles) {
-        let others = [ModelId::MwpCwp, ModelId::Wfg, ModelId::Linear];
-        let spread = others
-            .iter()
-            .filter_map(|other| estimates.get(other)?.cycles);
-        let interval = spread.fold([cycles; 2], |[low, high], other| {
-            [low.min(other), high.max(other)]
-        });
-        if let Some(auto) = estimates.get_mut(&ModelId::Auto) {
-            auto.interval = Some(interval);
         }
     }
     estimates

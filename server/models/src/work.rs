@@ -9,6 +9,9 @@ use warplens_hardware::Profile;
 use crate::wfg::graph::{Branching, Graph};
 use crate::{Bottleneck, Breakdown, Estimate, Factor, Input};
 
+/// The part of a thread's registers that may wait for loads: the others hold sums and addresses. Estimated.
+const LOADED_REGISTERS: f64 = 0.5;
+
 /// One access as one warp executes it once.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Request {
@@ -158,6 +161,29 @@ impl<'a> Work<'a> {
         let access = &self.input.facts.accesses[access];
         finite(access.ideal_passes_per_request)
             .unwrap_or_else(|| conflict_free_passes(self.profile(), access.bytes_per_lane))
+    }
+
+    /// Loads of an access that wait at the same time, as far as a thread has registers for what they bring.
+    pub fn together(&self, access: usize) -> f64 {
+        let facts = self.input.facts;
+        let access = &facts.accesses[access];
+        let words = f64::from(access.bytes_per_lane.div_ceil(4).max(1));
+        let room = if facts.registers_per_thread > 0 {
+            f64::from(facts.registers_per_thread) * LOADED_REGISTERS / words
+        } else {
+            f64::INFINITY
+        };
+        finite(Some(access.together))
+            .unwrap_or(1.0)
+            .min(room)
+            .max(1.0)
+    }
+
+    /// Accesses that one instruction does.
+    pub fn merged(&self, access: usize) -> f64 {
+        finite(Some(self.input.facts.accesses[access].merged))
+            .unwrap_or(1.0)
+            .max(1.0)
     }
 
     /// How a split warp's two sides add up.

@@ -192,6 +192,7 @@ pub(crate) fn access(line: u32) -> Access {
         index: "blockIdx.x * 256 + threadIdx.x".to_owned(),
         pattern: Pattern::Coalesced,
         linear: None,
+        linear_in_blocks: None,
         stride: Some(Stride {
             bytes: 4,
             text: "1".to_owned(),
@@ -216,6 +217,8 @@ pub(crate) fn access(line: u32) -> Access {
         shared_array: None,
         alias: Alias::Unknown,
         first_use: None,
+        together: 1.0,
+        merged: 1.0,
     }
 }
 
@@ -289,6 +292,8 @@ pub(crate) fn bank_conflict(line: u32) -> Access {
         shared_array: Some(0),
         alias: Alias::Unknown,
         first_use: None,
+        together: 1.0,
+        merged: 1.0,
         ..strided(line, 32)
     }
 }

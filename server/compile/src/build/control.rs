@@ -1,6 +1,6 @@
 //! Statements.
 
-use warplens_ir::{Control, Expr, Stmt, StmtKind, Type};
+use warplens_ir::{Control, Expr, Stmt, StmtKind, Storage, Type};
 
 use super::memory::Place;
 use super::{Builder, scalars};
@@ -108,11 +108,20 @@ impl Builder<'_> {
             return;
         };
         let ty = var.ty.clone();
-        let value = self.value(init);
+        let value = match (&ty, &init.ty) {
+            (Type::Pointer(..), Type::Array(..)) => self.address_of(init),
+            _ => self.value(init),
+        };
         let value = match (&ty, &init.ty) {
             (Type::Array(..), _) => value,
             _ => self.fit(value, &init.ty, &ty),
         };
+        if let (Type::Pointer(..), Some(&pointer)) = (&ty, value.first())
+            && let Some(array) = self.root(pointer)
+            && self.kernel.var(array).storage == Storage::Local
+        {
+            self.aliases.insert(id, array);
+        }
         if self.is_values(id) {
             self.write(Place::Own(id, 0), &ty, &value);
         } else if let Some(place) = self.own_memory(id) {
@@ -121,7 +130,6 @@ impl Builder<'_> {
     }
 
     fn own_memory(&mut self, id: warplens_ir::VarId) -> Option<Place> {
-        use warplens_ir::Storage;
         if self.kernel.var(id).storage != Storage::Local {
             return None;
         }

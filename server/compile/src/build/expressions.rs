@@ -56,6 +56,18 @@ impl Builder<'_> {
         Value::new()
     }
 
+    /// Where something lies; an array as a pointer to its first element.
+    pub(super) fn address_of(&mut self, inner: &Expr) -> Value {
+        match self.place(inner) {
+            Place::Own(id, offset) => {
+                let base = self.leaf(Op::Base(id), Ty::I32);
+                smallvec![self.offset(base, i64::from(offset))]
+            }
+            Place::Memory(pointer, _) => smallvec![pointer],
+            Place::Lost => smallvec![self.undefined(Ty::I64)],
+        }
+    }
+
     fn found(&mut self, expression: &Expr) -> Value {
         let ty = &expression.ty;
         match &expression.kind {
@@ -163,18 +175,17 @@ impl Builder<'_> {
                 if *postfix { before } else { after }
             }
             ExprKind::Select(condition, a, b) => self.choice(condition, a, b, ty),
+            ExprKind::Cast(_, inner)
+                if matches!((ty, &inner.ty), (Type::Pointer(..), Type::Array(..)))
+                    && is_place(inner) =>
+            {
+                self.address_of(inner)
+            }
             ExprKind::Cast(_, inner) => {
                 let value = self.value(inner);
                 self.fit(value, &inner.ty, ty)
             }
-            ExprKind::AddressOf(inner) => match self.place(inner) {
-                Place::Own(id, offset) => {
-                    let base = self.leaf(Op::Base(id), Ty::I32);
-                    smallvec![self.offset(base, i64::from(offset))]
-                }
-                Place::Memory(pointer, _) => smallvec![pointer],
-                Place::Lost => smallvec![self.undefined(Ty::I64)],
-            },
+            ExprKind::AddressOf(inner) => self.address_of(inner),
             ExprKind::Call(function, arguments) => self.call(function, arguments, expression),
             ExprKind::List(parts) => match parts.split_first() {
                 Some((whole, fields)) if fields.iter().any(|field| taken_from(field).is_some()) => {

@@ -95,6 +95,8 @@ pub(crate) struct Builder<'k> {
     /// Pointer parameters that the kernel writes through.
     written: FxHashSet<VarId>,
     assigned: FxHashMap<usize, std::rc::Rc<tally::Touched>>,
+    /// Pointers into the thread's own arrays, as they were declared: a called function's parameters.
+    aliases: FxHashMap<VarId, VarId>,
 }
 
 /// More instructions than this are not built.
@@ -138,6 +140,7 @@ impl<'k> Builder<'k> {
             signed: FxHashSet::default(),
             written: FxHashSet::default(),
             assigned: FxHashMap::default(),
+            aliases: FxHashMap::default(),
         };
         let entry = builder.block();
         builder.at = Some(entry);

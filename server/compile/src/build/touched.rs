@@ -197,6 +197,7 @@ impl Walk<'_, '_, '_> {
                     self.touched.assigned.insert(*id);
                     if let Some(value) = value {
                         self.expression(value);
+                        self.own_array(*id, value);
                     }
                 }
                 StmtKind::Expr(value) => self.expression(value),
@@ -336,8 +337,27 @@ impl Walk<'_, '_, '_> {
         None
     }
 
+    /// A pointer that is declared here into an array of the thread: what is written through it is not looked for.
+    fn own_array(&mut self, id: VarId, value: &Expr) {
+        let kernel = self.builder.kernel;
+        if !matches!(kernel.var(id).ty, Type::Pointer(..)) {
+            return;
+        }
+        let Some(root) = reached(value) else { return };
+        let var = kernel.var(root);
+        if var.storage == Storage::Local && matches!(var.ty, Type::Array(..)) {
+            self.touched.assigned.insert(root);
+        }
+        self.touched
+            .assigned
+            .extend(self.builder.aliases.get(&root).copied());
+    }
+
     fn assign(&mut self, target: &Expr) {
-        self.touched.through.extend(reached(target));
+        let through = reached(target);
+        let aliased = through.and_then(|pointer| self.builder.aliases.get(&pointer));
+        self.touched.assigned.extend(aliased.copied());
+        self.touched.through.extend(through);
         match &target.kind {
             ExprKind::Var(id) => {
                 self.touched.assigned.insert(*id);

@@ -1,7 +1,7 @@
 //! The models' view of a kernel with what was compiled in place of what the source says.
 
 use rustc_hash::FxHashMap;
-use warplens_analysis::facts::{Access, Mix, Node, Op, Space};
+use warplens_analysis::facts::{Access, KernelFacts, Mix, Node, Op, Space};
 use warplens_compile::Class;
 use warplens_hardware::Pipe;
 
@@ -10,7 +10,9 @@ use super::Running;
 impl Running<'_> {
     /// Puts the instructions of the compiled kernel in place of the source's operations. The flow keeps its shape: what
     /// a line became goes to the stretches of that line as its operations did, and what stands on no such line to all.
-    pub(crate) fn weigh(&self, flow: &mut Vec<Node>, accesses: &[Access]) {
+    /// What waits for what is the compiled kernel's as well: iterations that it writes out wait together.
+    pub(crate) fn weigh(&self, facts: &mut KernelFacts) {
+        let KernelFacts { flow, accesses, .. } = facts;
         let idle = self.weigh_accesses(flow, accesses);
         let mut lines: FxHashMap<u32, Line> = FxHashMap::default();
         let mut operations = 0.0;
@@ -22,34 +24,41 @@ impl Running<'_> {
         if operations <= 0.0 {
             return;
         }
-        let mut anywhere = Mix::default();
+        let mut anywhere = Line::default();
+        let double = |class: Class| class.pipe() == Some(Pipe::Fp64);
+        let doubles = self.compiled.code.iter().any(|code| double(code.class));
         for code in &self.compiled.code {
-            let count = f64::from(code.count) * self.executions.of(code.frequency);
+            let times = self.executions.of(code.frequency);
             let to = match lines.get_mut(&code.site.line) {
-                Some(line) if line.operations > 0.0 => &mut line.compiled,
+                Some(line) if line.operations > 0.0 => line,
                 _ => &mut anywhere,
             };
-            if let Some(pipe) = pipe(to, code.class) {
-                *pipe += count;
+            if let Some(pipe) = pipe(&mut to.compiled, code.class, doubles) {
+                *pipe += f64::from(code.count) * times;
+                to.chain += f64::from(code.chain) * times;
             }
         }
         for (line, count) in idle {
             let to = match lines.get_mut(&line) {
-                Some(line) if line.operations > 0.0 => &mut line.compiled,
+                Some(line) if line.operations > 0.0 => line,
                 _ => &mut anywhere,
             };
-            to.branch += count;
+            to.compiled.branch += count;
+            to.chain += count;
         }
         each_stretch(flow, 1.0, &mut |mix, chain, line, _| {
             let before = mix.total();
             let mut now = Mix::default();
+            let mut waits = 0.0;
             if let Some(line) = lines.get(&line)
                 && line.operations > 0.0
             {
                 now.add(&line.compiled, before / line.operations);
+                waits += line.chain * before / line.operations;
             }
-            now.add(&anywhere, before / operations);
-            *chain = chain.min(now.total());
+            now.add(&anywhere.compiled, before / operations);
+            waits += anywhere.chain * before / operations;
+            *chain = waits.min(now.total());
             *mix = now;
         });
     }
@@ -57,7 +66,7 @@ impl Running<'_> {
     /// Takes away what the compiled kernel does not access: values that stay in registers, and those that were loaded
     /// before. Returns by line how many memory instructions a warp issues that access nothing: the predicate of each
     /// is false in all lanes, where a branch of the source would have passed it by.
-    fn weigh_accesses(&self, flow: &mut Vec<Node>, accesses: &[Access]) -> Vec<(u32, f64)> {
+    fn weigh_accesses(&self, flow: &mut Vec<Node>, accesses: &mut [Access]) -> Vec<(u32, f64)> {
         let mut lines: FxHashMap<Kind, Asked> = FxHashMap::default();
         each_access(flow, 1.0, &mut |access, visits| {
             if let Some(kind) = accesses.get(access).and_then(kind) {
@@ -71,7 +80,12 @@ impl Running<'_> {
             };
             let count = f64::from(code.accesses) * self.executions.of(code.frequency);
             match lines.get_mut(&(code.site.line, space, op)) {
-                Some(line) => line.compiled += count,
+                Some(line) => {
+                    line.compiled += count;
+                    let times = self.executions.of(code.frequency);
+                    line.trips += f64::from(code.chain) * times;
+                    line.instructions += f64::from(code.count) * times;
+                }
                 None => *elsewhere.entry((space, op)).or_default() += count,
             }
         }
@@ -98,6 +112,11 @@ impl Running<'_> {
                 .map_or(1.0, |asked| asked.part())
         };
         thin(flow, &part);
+        for access in accesses.iter_mut() {
+            let asked = kind(access).and_then(|kind| lines.get(&kind));
+            access.together = asked.map_or(1.0, |asked| asked.together());
+            access.merged = asked.map_or(1.0, |asked| asked.merged());
+        }
         let mut idle: Vec<(u32, f64)> = lines
             .iter()
             .map(|((line, ..), asked)| (*line, asked.compiled - asked.source))
@@ -116,9 +135,30 @@ type Kind = (u32, Space, Op);
 struct Asked {
     source: f64,
     compiled: f64,
+    /// Round trips to memory that a warp waits for one behind the other.
+    trips: f64,
+    instructions: f64,
 }
 
 impl Asked {
+    /// How many of them an instruction does.
+    fn merged(self) -> f64 {
+        if self.instructions > 0.0 {
+            (self.compiled / self.instructions).max(1.0)
+        } else {
+            1.0
+        }
+    }
+
+    /// How many go together.
+    fn together(self) -> f64 {
+        if self.trips > 0.0 {
+            (self.compiled / self.trips).max(1.0)
+        } else {
+            1.0
+        }
+    }
+
     /// The part of the source's that is executed.
     fn part(self) -> f64 {
         if self.source > 0.0 {
@@ -205,6 +245,8 @@ fn thin(nodes: &mut Vec<Node>, part: &dyn Fn(usize) -> f64) {
 struct Line {
     operations: f64,
     compiled: Mix,
+    /// Of the compiled ones those that wait for one another.
+    chain: f64,
 }
 
 /// Visits the stretches of computation with how often one warp comes there.
@@ -234,8 +276,13 @@ fn each_stretch(
     }
 }
 
-/// Where instructions of a class are counted; `None` for memory and barriers.
-fn pipe(mix: &mut Mix, class: Class) -> Option<&mut f64> {
+/// Where instructions of a class are counted; `None` for memory and barriers. Between formats of floating point a kernel
+/// that computes in double precision converts to and from that, at its rate (CUDA C++ Best Practices Guide 13,
+/// instruction throughput: 2 of both in a cycle from 7.5 on, but for the parts with fast double precision).
+fn pipe(mix: &mut Mix, class: Class, doubles: bool) -> Option<&mut f64> {
+    if class == Class::F2f && doubles {
+        return Some(&mut mix.fp64);
+    }
     Some(match class.pipe()? {
         Pipe::Fp32 => &mut mix.fp32,
         Pipe::Fp32Multiply => &mut mix.fp32_multiply,

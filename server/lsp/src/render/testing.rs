@@ -17,6 +17,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         index: "threadIdx.x".to_owned(),
         pattern: Pattern::Strided,
         linear: None,
+        linear_in_blocks: None,
         stride: None,
         field: None,
         transactions_per_request: (!shared).then_some(figure),
@@ -36,6 +37,8 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         shared_array: None,
         alias: Alias::Unknown,
         first_use: None,
+        together: 1.0,
+        merged: 1.0,
     }
 }
 

@@ -168,6 +168,7 @@ pub fn access(line: u32) -> Access {
         index: "?".to_owned(),
         pattern: Pattern::Coalesced,
         linear: None,
+        linear_in_blocks: None,
         stride: None,
         field: None,
         transactions_per_request: None,
@@ -187,6 +188,8 @@ pub fn access(line: u32) -> Access {
         shared_array: None,
         alias: Alias::Unknown,
         first_use: None,
+        together: 1.0,
+        merged: 1.0,
     }
 }
 

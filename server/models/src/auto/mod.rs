@@ -14,14 +14,18 @@
 
 use std::collections::BTreeMap;
 
-use warplens_analysis::facts::{Op, Space};
-use warplens_hardware::{Pipe, Profile, Timing};
-
 use crate::reuse::{Traffic, traffic};
 use crate::wfg::graph::{Branching, Kind};
 use crate::wfg::reduce::Reduction;
-use crate::work::{Request, Work, spread};
+use crate::work::{Work, spread};
 use crate::{Breakdown, Estimate, Factor, Input};
+
+mod interval;
+mod machine;
+mod mechanism;
+
+use machine::{Busy, Machine};
+pub use mechanism::Mechanism;
 
 /// How sharply the largest bound dominates: 1 would add the bounds up, infinity take their maximum.
 ///
@@ -29,24 +33,6 @@ use crate::{Breakdown, Estimate, Factor, Input};
 /// published counters of 5,000 variants of a convolution on an RTX 2080 Ti (median error 5 %, against 13 %
 /// for 4 and more for the maximum).
 const SHARPNESS: i32 = 2;
-
-/// Resources whose busy cycles one warp adds to.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Busy {
-    /// Issue slots, then the pipes in their order.
-    pipes: [f64; PIPES],
-    shared: f64,
-    /// L1, L2, DRAM.
-    memory: [f64; 3],
-}
-
-/// Issue, then every [`Pipe`].
-const PIPES: usize = 1 + Pipe::ALL.len();
-
-/// Where [`Busy`] counts a pipe.
-fn at(pipe: Pipe) -> usize {
-    1 + pipe as usize
-}
 
 impl Busy {
     fn add(&mut self, other: &Busy, times: f64) {
@@ -78,8 +64,17 @@ pub fn estimate(input: &Input) -> Estimate {
     estimate_work(&Work::new(input))
 }
 
+/// The cycles without one mechanism; `None` where there is nothing to run.
+pub fn cycles_without(input: &Input, mechanism: Mechanism) -> Option<f64> {
+    if crate::nothing_to_run(input).is_some() {
+        return None;
+    }
+    let cycles = Outcome::new(&Work::new(input), Some(mechanism)).cycles;
+    cycles.is_finite().then_some(cycles)
+}
+
 pub(crate) fn estimate_work(work: &Work) -> Estimate {
-    let outcome = Outcome::new(work);
+    let outcome = Outcome::new(work, None);
     let breakdown = outcome.breakdown();
     let cycles = outcome.cycles;
     if !cycles.is_finite() {
@@ -88,12 +83,14 @@ pub(crate) fn estimate_work(work: &Work) -> Estimate {
             ..Estimate::default()
         };
     }
-    work.finish(cycles, breakdown, outcome.detail(), &outcome.shares())
+    let mut estimate = work.finish(cycles, breakdown, outcome.detail(), &outcome.shares());
+    estimate.interval = interval::around(work, &outcome);
+    estimate
 }
 
 /// The cycles alone.
 pub(crate) fn cycles(work: &Work) -> f64 {
-    Outcome::new(work).cycles
+    Outcome::new(work, None).cycles
 }
 
 /// Everything the model computed.
@@ -112,6 +109,8 @@ struct Outcome<'w, 'a> {
     undivided_chain: f64,
     /// One execution of each node by a warp that is alone.
     transition: Vec<f64>,
+    /// Warps of the busiest SM, and how many times over its resident ones they are.
+    warps: f64,
     rounds: f64,
     /// Time lost because barriers keep the resident blocks' phases apart.
     serialised: f64,
@@ -131,7 +130,7 @@ struct Parts {
 }
 
 impl<'w, 'a> Outcome<'w, 'a> {
-    fn new(work: &'w Work<'a>) -> Outcome<'w, 'a> {
+    fn new(work: &'w Work<'a>, off: Option<Mechanism>) -> Outcome<'w, 'a> {
         let graph = &work.graph;
         let residency = &work.residency;
         let split = graph.visits(Branching::Sum);
@@ -141,7 +140,13 @@ impl<'w, 'a> Outcome<'w, 'a> {
         } else {
             split.clone()
         };
-        let visits = if work.is_without(Factor::Divergence) {
+        let one_sided = work.is_without(Factor::Divergence) || off == Some(Mechanism::Divergence);
+        let branching = if one_sided {
+            Branching::Average
+        } else {
+            Branching::Sum
+        };
+        let visits = if one_sided {
             undivided_visits.clone()
         } else {
             split.clone()
@@ -155,14 +160,18 @@ impl<'w, 'a> Outcome<'w, 'a> {
             }
         }
         let facts = work.input.facts;
-        let traffic = traffic(
-            work.profile(),
-            facts,
-            &work.requests,
-            &executions,
-            residency,
-        );
-        let machine = Machine::new(work);
+        let traffic = if off == Some(Mechanism::Caches) {
+            work.requests.iter().map(Traffic::uncached).collect()
+        } else {
+            traffic(
+                work.profile(),
+                facts,
+                &work.requests,
+                &executions,
+                residency,
+            )
+        };
+        let machine = Machine::new(work, off);
         let busy: Vec<Busy> = graph
             .nodes
             .iter()
@@ -203,8 +212,8 @@ impl<'w, 'a> Outcome<'w, 'a> {
                 }
             })
             .collect();
-        let chain = graph.reduce(&transition, &dependence, work.branching());
-        let undivided_chain = if diverges && !work.is_without(Factor::Divergence) {
+        let chain = graph.reduce(&transition, &dependence, branching);
+        let undivided_chain = if diverges && !one_sided {
             graph
                 .reduce(&transition, &dependence, Branching::Average)
                 .entry_to_exit
@@ -212,23 +221,23 @@ impl<'w, 'a> Outcome<'w, 'a> {
             chain.entry_to_exit
         };
 
-        let warps = residency.warps_on_sm();
-        let rounds = if residency.resident_blocks >= 1.0 {
-            (residency.blocks_on_sm / residency.resident_blocks.floor()).ceil()
-        } else if residency.resident_blocks > 0.0 {
-            (warps / residency.resident_warps).ceil()
-        } else {
+        let (warps, rounds) = waves(work, off != Some(Mechanism::WholeWaves));
+        let together = work.is_without(Factor::Synchronisation)
+            || off == Some(Mechanism::Barriers)
+            || residency.resident_blocks <= 0.0;
+        let serialised = if together {
             0.0
+        } else {
+            // Phases of one block cannot overlap; those of the other resident blocks fill in.
+            let apart: f64 = stretches.iter().map(Busy::together).sum();
+            let lost = (apart - warp.together()).max(0.0) * warps;
+            lost / residency.resident_blocks.max(1.0)
         };
-        let serialised =
-            if work.is_without(Factor::Synchronisation) || residency.resident_blocks <= 0.0 {
-                0.0
-            } else {
-                // Phases of one block cannot overlap; those of the other resident blocks fill in.
-                let apart: f64 = stretches.iter().map(Busy::together).sum();
-                let lost = (apart - warp.together()).max(0.0) * warps;
-                lost / residency.resident_blocks.max(1.0)
-            };
+        let rounds = if off == Some(Mechanism::Latency) {
+            0.0
+        } else {
+            rounds
+        };
         let cycles = norm(&[
             warp.together() * warps + serialised,
             chain.entry_to_exit * rounds,
@@ -249,6 +258,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
             chain,
             undivided_chain,
             transition,
+            warps,
             rounds,
             serialised,
             cycles,
@@ -267,7 +277,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
             }
         };
         let together = self.warp.together();
-        let overlapped = together * self.work.residency.warps_on_sm();
+        let overlapped = together * self.warps;
         let throughput = overlapped + self.serialised;
         let working = part(throughput, self.cycles);
         let resource = |busy: f64| {
@@ -373,7 +383,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
 
     fn detail(&self) -> BTreeMap<String, f64> {
         let residency = &self.work.residency;
-        let warps = residency.warps_on_sm();
+        let warps = self.warps;
         [
             ("warps_on_busiest_sm", warps),
             ("resident_warps", residency.resident_warps),
@@ -409,171 +419,25 @@ impl<'w, 'a> Outcome<'w, 'a> {
     }
 }
 
-/// The figures of the profile that the model needs, in its own units.
-struct Machine<'p> {
-    profile: &'p Profile,
-    /// What one warp instruction costs on each pipe.
-    timing: [Timing; Pipe::ALL.len()],
-    issue: f64,
-    /// Cycles of the SM for one byte of L1, of its share of L2, of its share of DRAM.
-    byte: [f64; 3],
-    cached: bool,
-}
-
-impl<'p> Machine<'p> {
-    fn new(work: &'p Work) -> Machine<'p> {
-        let profile = work.profile();
-        // One SM's share of what all of them draw on, where the blocks of the launch are spread as evenly as
-        // they can be; an SM alone draws at most half of what its L1 delivers.
-        let residency = &work.residency;
-        let sharers = ratio(residency.warps(), residency.warps_on_sm()).max(1.0);
-        let per_cycle = 1e9 / profile.cycles_per_second();
-        let port = profile
-            .l1_bandwidth_b_clk
-            .map_or(f64::INFINITY, |bytes| bytes / 2.0);
-        let l2 = profile
-            .l2_bandwidth_gb_s
-            .map_or(f64::INFINITY, |gb| gb * per_cycle / sharers);
-        let dram = profile.achieved_dram_bandwidth_gb_s() * per_cycle / sharers;
-        Machine {
-            profile,
-            timing: Pipe::ALL.map(|pipe| profile.timing(pipe)),
-            issue: 1.0 / profile.issue_per_clock(),
-            byte: [
-                profile.l1_bandwidth_b_clk.map_or(0.0, f64::recip),
-                l2.min(port).recip(),
-                dram.min(port).recip(),
-            ],
-            cached: profile.l2_bytes.is_some(),
-        }
+/// Warps that the busiest SM executes, and in how many rounds of as many as are resident.
+fn waves(work: &Work, whole: bool) -> (f64, f64) {
+    let residency = &work.residency;
+    let warps = residency.warps_on_sm();
+    let rounds = if residency.resident_blocks >= 1.0 {
+        residency.blocks_on_sm / residency.resident_blocks.floor()
+    } else if residency.resident_blocks > 0.0 {
+        warps / residency.resident_warps
+    } else {
+        0.0
+    };
+    if whole {
+        return (warps, rounds.ceil());
     }
-
-    /// What one execution by one warp keeps busy, in cycles of the SM.
-    fn busy(&self, work: &Work, kind: &Kind, traffic: &[Traffic]) -> Busy {
-        let mut busy = Busy::default();
-        match kind {
-            Kind::Compute { mix, .. } => {
-                busy.pipes[0] = mix.total() * self.issue;
-                for (pipe, timing) in Pipe::ALL.into_iter().zip(self.timing) {
-                    busy.pipes[at(pipe)] = mix.of(pipe) * timing.issue;
-                }
-                // Branches and integers share a pipe; single precision's multiplications go through its own, and
-                // products of integers take its slots too.
-                busy.pipes[at(Pipe::Int)] += std::mem::take(&mut busy.pipes[at(Pipe::Branch)]);
-                let multiply = std::mem::take(&mut busy.pipes[at(Pipe::Fp32Multiply)]);
-                busy.pipes[at(Pipe::Fp32)] += multiply;
-                busy.pipes[at(Pipe::Fp32)] += mix.int_mul * self.timing[Pipe::Fp32 as usize].issue;
-            }
-            Kind::Barrier => busy.pipes[0] = self.issue,
-            Kind::Scratchpad(access) => {
-                let request = &work.requests[*access];
-                busy.pipes[0] = self.issue;
-                if work.input.facts.accesses[*access].space == Space::Shared {
-                    busy.shared = self.bank_cycles(request).max(self.load_store());
-                } else {
-                    // Constant memory gives one word to the whole warp; each other word is issued again.
-                    busy.pipes[0] = self.issue * request.passes;
-                }
-            }
-            Kind::Memory(access) => {
-                let request = &work.requests[*access];
-                busy.pipes[0] = self.issue;
-                let traffic = &traffic[*access];
-                if self.cached {
-                    // L1 finds a line in a cycle, however few of its bytes are wanted.
-                    let l1 = (request.moved_bytes * self.byte[0])
-                        .max(request.lines)
-                        .max(self.load_store());
-                    // Lanes that update one address go one after the other.
-                    let atomics = if work.input.facts.accesses[*access].op == Op::Atomic {
-                        request.passes.max(request.transactions) * 32.0
-                    } else {
-                        0.0
-                    };
-                    busy.memory = [
-                        l1,
-                        traffic.l2.max(atomics) * self.byte[1],
-                        traffic.dram * self.byte[2],
-                    ];
-                } else {
-                    busy.memory = [0.0, 0.0, traffic.dram * self.byte[2]];
-                }
-            }
-        }
-        busy
-    }
-
-    /// Cycles of the load-store unit for the addresses of one request.
-    fn load_store(&self) -> f64 {
-        f64::from(self.profile.warp_size) / self.profile.load_store_lanes
-    }
-
-    /// Cycles of the bank array for one request.
-    fn bank_cycles(&self, request: &Request) -> f64 {
-        let row = f64::from(self.profile.bank_rule.banks) * 4.0;
-        request.passes * row / self.profile.shared_bandwidth_b_clk
-    }
-
-    /// Cycles that a warp alone on the SM spends on one execution before its next instruction issues.
-    fn alone(&self, work: &Work, kind: &Kind) -> f64 {
-        let scheduler = 1.0 / self.profile.issue_per_scheduler;
-        match kind {
-            Kind::Compute { mix, chain } => {
-                let schedulers = f64::from(self.profile.schedulers_per_sm);
-                let total = mix.total();
-                let (mut issue, mut latency) = (0.0, 0.0);
-                for (pipe, timing) in Pipe::ALL.into_iter().zip(self.timing) {
-                    let count = mix.of(pipe);
-                    issue += count * (timing.issue * schedulers).max(scheduler);
-                    latency += count * timing.latency;
-                }
-                issue.max(ratio(latency, total) * chain.min(total))
-            }
-            Kind::Barrier => {
-                if work.is_without(Factor::Synchronisation) {
-                    0.0
-                } else {
-                    self.profile.barrier_latency
-                        + self.profile.barrier_warp_cycles * work.residency.warps_per_block
-                }
-            }
-            Kind::Scratchpad(access) => scheduler.max(self.bank_cycles(&work.requests[*access])),
-            Kind::Memory(access) => {
-                let request = &work.requests[*access];
-                scheduler.max(if self.cached {
-                    request.lines
-                } else {
-                    request.transactions
-                })
-            }
-        }
-    }
-
-    /// Cycles from a load's issue to its value.
-    fn wait(&self, work: &Work, kind: &Kind, traffic: &[Traffic]) -> f64 {
-        match kind {
-            Kind::Memory(access) if !work.is_without(Factor::Latency) => {
-                let request = &work.requests[*access];
-                let traffic = &traffic[*access];
-                let dram = self.profile.dram_latency;
-                let l2 = self.profile.l2_latency.unwrap_or(dram).min(dram);
-                let l1 = self.profile.l1_latency.unwrap_or(l2).min(l2);
-                // A request waits for the slowest of its transactions.
-                let to_l2 = ratio(traffic.l2, request.ideal_bytes).min(1.0);
-                let to_dram = ratio(traffic.dram, request.ideal_bytes).min(to_l2);
-                let serial = if self.cached {
-                    request.lines
-                } else {
-                    request.transactions
-                };
-                l1 + to_l2 * (l2 - l1) + to_dram * (dram - l2) + serial - 1.0
-            }
-            Kind::Scratchpad(access) if !work.is_without(Factor::Latency) => {
-                self.profile.shared_latency + self.bank_cycles(&work.requests[*access])
-            }
-            _ => 0.0,
-        }
-    }
+    let even = ratio(
+        residency.blocks,
+        residency.blocks_on_sm * f64::from(work.profile().sms),
+    );
+    (warps * even, rounds * even)
 }
 
 fn norm(bounds: &[f64]) -> f64 {

@@ -1,0 +1,238 @@
+//! What one execution of a node costs on the machine: busy cycles of the SM's resources, and a warp's own waiting.
+
+use warplens_analysis::facts::{Op, Space};
+use warplens_hardware::{Pipe, Profile, Timing};
+
+use super::mechanism::Mechanism;
+use super::ratio;
+use crate::Factor;
+use crate::reuse::Traffic;
+use crate::wfg::graph::Kind;
+use crate::work::{Request, Work};
+
+/// Resources whose busy cycles one warp adds to.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Busy {
+    /// Issue slots, then the pipes in their order.
+    pub pipes: [f64; PIPES],
+    pub shared: f64,
+    /// L1, L2, DRAM.
+    pub memory: [f64; 3],
+}
+
+/// Issue, then every [`Pipe`].
+const PIPES: usize = 1 + Pipe::ALL.len();
+
+/// Where [`Busy`] counts a pipe.
+fn at(pipe: Pipe) -> usize {
+    1 + pipe as usize
+}
+
+/// The figures of the profile that the model needs, in its own units.
+pub(super) struct Machine<'p> {
+    profile: &'p Profile,
+    /// What one warp instruction costs on each pipe.
+    timing: [Timing; Pipe::ALL.len()],
+    issue: f64,
+    off: Option<Mechanism>,
+    /// Cycles of the SM for one byte of L1, of its share of L2, of its share of DRAM.
+    byte: [f64; 3],
+    cached: bool,
+}
+
+impl<'p> Machine<'p> {
+    pub(super) fn new(work: &'p Work, off: Option<Mechanism>) -> Machine<'p> {
+        let profile = work.profile();
+        // One SM's share of what all of them draw on, where the blocks of the launch are spread as evenly as
+        // they can be; an SM alone draws at most half of what its L1 delivers.
+        let residency = &work.residency;
+        let sharers = ratio(residency.warps(), residency.warps_on_sm()).max(1.0);
+        let per_cycle = 1e9 / profile.cycles_per_second();
+        let port = profile
+            .l1_bandwidth_b_clk
+            .map_or(f64::INFINITY, |bytes| bytes / 2.0);
+        let l2 = profile
+            .l2_bandwidth_gb_s
+            .map_or(f64::INFINITY, |gb| gb * per_cycle / sharers);
+        let dram = profile.achieved_dram_bandwidth_gb_s() * per_cycle / sharers;
+        Machine {
+            profile,
+            timing: Pipe::ALL.map(|pipe| profile.timing(pipe)),
+            issue: 1.0 / profile.issue_per_clock(),
+            off,
+            byte: [
+                profile.l1_bandwidth_b_clk.map_or(0.0, f64::recip),
+                l2.min(port).recip(),
+                dram.min(port).recip(),
+            ],
+            cached: profile.l2_bytes.is_some(),
+        }
+    }
+
+    /// What one execution by one warp keeps busy, in cycles of the SM.
+    pub(super) fn busy(&self, work: &Work, kind: &Kind, traffic: &[Traffic]) -> Busy {
+        let mut busy = self.all_busy(work, kind, traffic);
+        match self.off {
+            Some(Mechanism::Pipes) => busy.pipes[1..].fill(0.0),
+            Some(Mechanism::SharedPipe) => busy.shared = 0.0,
+            Some(Mechanism::Bandwidth) => busy.memory = [0.0; 3],
+            _ => {}
+        }
+        busy
+    }
+
+    fn all_busy(&self, work: &Work, kind: &Kind, traffic: &[Traffic]) -> Busy {
+        let mut busy = Busy::default();
+        match kind {
+            Kind::Compute { mix, .. } => {
+                busy.pipes[0] = mix.total() * self.issue;
+                for (pipe, timing) in Pipe::ALL.into_iter().zip(self.timing) {
+                    busy.pipes[at(pipe)] = mix.of(pipe) * timing.issue;
+                }
+                // Branches and integers share a pipe; single precision's multiplications go through its own, and
+                // products of integers take its slots too.
+                busy.pipes[at(Pipe::Int)] += std::mem::take(&mut busy.pipes[at(Pipe::Branch)]);
+                let multiply = std::mem::take(&mut busy.pipes[at(Pipe::Fp32Multiply)]);
+                busy.pipes[at(Pipe::Fp32)] += multiply;
+                busy.pipes[at(Pipe::Fp32)] += mix.int_mul * self.timing[Pipe::Fp32 as usize].issue;
+            }
+            Kind::Barrier => busy.pipes[0] = self.issue,
+            Kind::Scratchpad(access) => {
+                let request = &work.requests[*access];
+                let merged = work.merged(*access);
+                busy.pipes[0] = self.issue / merged;
+                if work.input.facts.accesses[*access].space == Space::Shared {
+                    // What an instruction reads of each lane lies side by side, where accesses of their own would meet
+                    // in banks.
+                    let least = work.conflict_free_passes(*access).min(request.passes);
+                    let passes = (request.passes / merged).max(least);
+                    busy.shared = self.row_cycles(passes).max(self.load_store() / merged);
+                } else {
+                    // Constant memory gives one word to the whole warp; each other word is issued again.
+                    busy.pipes[0] = self.issue * request.passes;
+                }
+            }
+            Kind::Memory(access) => {
+                let request = &work.requests[*access];
+                let merged = work.merged(*access);
+                busy.pipes[0] = self.issue / merged;
+                let traffic = &traffic[*access];
+                if self.cached {
+                    // L1 finds a line in a cycle, however few of its bytes are wanted.
+                    let l1 = (request.moved_bytes * self.byte[0])
+                        .max(request.lines / merged)
+                        .max(self.load_store() / merged);
+                    // Lanes that update one address go one after the other.
+                    let atomics = if work.input.facts.accesses[*access].op == Op::Atomic {
+                        request.passes.max(request.transactions) * 32.0
+                    } else {
+                        0.0
+                    };
+                    busy.memory = [
+                        l1,
+                        traffic.l2.max(atomics) * self.byte[1],
+                        traffic.dram * self.byte[2],
+                    ];
+                } else {
+                    busy.memory = [0.0, 0.0, traffic.dram * self.byte[2]];
+                }
+            }
+        }
+        busy
+    }
+
+    /// Loads of an access whose latencies overlap.
+    fn together(&self, work: &Work, access: usize) -> f64 {
+        if self.off == Some(Mechanism::LoadsTogether) {
+            1.0
+        } else {
+            work.together(access)
+        }
+    }
+
+    /// Cycles of the load-store unit for the addresses of one request.
+    fn load_store(&self) -> f64 {
+        f64::from(self.profile.warp_size) / self.profile.load_store_lanes
+    }
+
+    /// Cycles of the bank array for one request.
+    fn bank_cycles(&self, request: &Request) -> f64 {
+        self.row_cycles(request.passes)
+    }
+
+    /// Cycles of the bank array for so many passes.
+    fn row_cycles(&self, passes: f64) -> f64 {
+        let row = f64::from(self.profile.bank_rule.banks) * 4.0;
+        passes * row / self.profile.shared_bandwidth_b_clk
+    }
+
+    /// Cycles that a warp alone on the SM spends on one execution before its next instruction issues.
+    pub(super) fn alone(&self, work: &Work, kind: &Kind) -> f64 {
+        let scheduler = 1.0 / self.profile.issue_per_scheduler;
+        match kind {
+            Kind::Compute { mix, chain } => {
+                let schedulers = f64::from(self.profile.schedulers_per_sm);
+                let total = mix.total();
+                let (mut issue, mut latency) = (0.0, 0.0);
+                for (pipe, timing) in Pipe::ALL.into_iter().zip(self.timing) {
+                    let count = mix.of(pipe);
+                    issue += count * (timing.issue * schedulers).max(scheduler);
+                    latency += count * timing.latency;
+                }
+                issue.max(ratio(latency, total) * chain.min(total))
+            }
+            Kind::Barrier => {
+                if work.is_without(Factor::Synchronisation) {
+                    0.0
+                } else {
+                    self.profile.barrier_latency
+                        + self.profile.barrier_warp_cycles * work.residency.warps_per_block
+                }
+            }
+            Kind::Scratchpad(access) => scheduler.max(self.bank_cycles(&work.requests[*access])),
+            Kind::Memory(access) => {
+                let request = &work.requests[*access];
+                scheduler.max(if self.cached {
+                    request.lines
+                } else {
+                    request.transactions
+                })
+            }
+        }
+    }
+
+    /// Cycles from a load's issue to its value.
+    pub(super) fn wait(&self, work: &Work, kind: &Kind, traffic: &[Traffic]) -> f64 {
+        match kind {
+            Kind::Memory(access) if !work.is_without(Factor::Latency) => {
+                let request = &work.requests[*access];
+                let traffic = &traffic[*access];
+                let dram = self.profile.dram_latency;
+                let l2 = self.profile.l2_latency.unwrap_or(dram).min(dram);
+                let l1 = self.profile.l1_latency.unwrap_or(l2).min(l2);
+                // What is loaded together waits for the slowest.
+                let together = self.together(work, *access);
+                let to_l2 = slowest(ratio(traffic.l2, request.ideal_bytes), together);
+                let to_dram =
+                    slowest(ratio(traffic.dram, request.ideal_bytes), together).min(to_l2);
+                let serial = if self.cached {
+                    request.lines
+                } else {
+                    request.transactions
+                };
+                let trip = l1 + to_l2 * (l2 - l1) + to_dram * (dram - l2) + serial - 1.0;
+                trip / together
+            }
+            Kind::Scratchpad(access) if !work.is_without(Factor::Latency) => {
+                let trip = self.profile.shared_latency + self.bank_cycles(&work.requests[*access]);
+                trip / self.together(work, *access)
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// How likely it is that one of so many comes from where this part of all does.
+fn slowest(part: f64, together: f64) -> f64 {
+    1.0 - (1.0 - part.clamp(0.0, 1.0)).powf(together)
+}

@@ -1,0 +1,221 @@
+//! The distinct bytes that blocks touch, in closed form.
+
+use warplens_analysis::facts::Launch;
+
+use super::index::{Monomial, Polynomial, Symbol};
+
+/// How many values the free names of an index take.
+pub(super) struct Extents<'p> {
+    block: [f64; 3],
+    /// Iterations of the loops around the access.
+    loops: &'p [f64],
+    /// Names that a loop around the access moves.
+    walks: Vec<&'p String>,
+    /// Values of each of them, as far as the number of executions tells.
+    each: f64,
+}
+
+impl<'p> Extents<'p> {
+    pub(super) fn new(
+        launch: &Launch,
+        index: &'p Polynomial,
+        loops: &'p [f64],
+        parameters: &[String],
+        per_warp: f64,
+    ) -> Extents<'p> {
+        let mut walks = Vec::new();
+        if !loops.is_empty() {
+            for symbol in index.terms.iter().flat_map(|(monomial, _)| monomial) {
+                if let Symbol::Named(name) = symbol
+                    && !walks.contains(&name)
+                    && !parameters.contains(name)
+                {
+                    walks.push(name);
+                }
+            }
+        }
+        let each = per_warp.max(1.0).powf(1.0 / walks.len().max(1) as f64);
+        Extents {
+            block: launch.block.map(|n| n as f64),
+            loops,
+            walks,
+            each,
+        }
+    }
+
+    /// One iteration of every loop.
+    pub(super) fn once(&self) -> Extents<'p> {
+        Extents {
+            loops: &[],
+            walks: self.walks.clone(),
+            each: 1.0,
+            ..*self
+        }
+    }
+}
+
+/// What one coordinate moves an address by, and how many values it takes.
+#[derive(Debug, Clone, Copy)]
+struct Movement {
+    factor: f64,
+    extent: f64,
+    /// Blocks along this axis are that many times more.
+    axis: Option<usize>,
+}
+
+/// Movements with one symbolic stride.
+type Movements = (Monomial, Vec<Movement>);
+
+/// Where a group of accesses goes.
+pub(super) struct Footprint {
+    bases: Vec<Movements>,
+    /// Bytes of an index's unit, and of the element.
+    scale: f64,
+    element: f64,
+    /// Bytes of a sector.
+    unit: f64,
+}
+
+impl Footprint {
+    pub(super) fn new(
+        index: &Polynomial,
+        shifts: &[(Monomial, i64)],
+        extents: &Extents,
+        (scale, element): (f64, f64),
+        unit: f64,
+    ) -> Footprint {
+        let mut footprint = Footprint {
+            bases: Vec::new(),
+            scale,
+            element,
+            unit,
+        };
+        for (monomial, factor) in &index.terms {
+            let mut base = Vec::new();
+            let mut movement = Movement {
+                factor: factor.unsigned_abs() as f64,
+                extent: 1.0,
+                axis: None,
+            };
+            for symbol in monomial {
+                match symbol {
+                    Symbol::Thread(axis) => movement.extent *= extents.block[*axis],
+                    Symbol::AnyThread => {
+                        movement.extent *= extents.block.iter().product::<f64>();
+                    }
+                    Symbol::Block(axis) => movement.axis = Some(*axis),
+                    Symbol::Loop(depth) => {
+                        movement.extent *= extents.loops.get(*depth).copied().unwrap_or(1.0);
+                    }
+                    Symbol::Named(name) if extents.walks.contains(&name) => {
+                        movement.extent *= extents.each;
+                    }
+                    Symbol::Named(_) => base.push(symbol.clone()),
+                }
+            }
+            footprint.push(base, movement);
+        }
+        let mut distinct: Vec<&(Monomial, i64)> = Vec::new();
+        for shift in shifts {
+            if shift.1 != 0 && !distinct.contains(&shift) {
+                distinct.push(shift);
+            }
+        }
+        while let Some(shift) = distinct.pop() {
+            let (same, rest): (Vec<_>, Vec<_>) =
+                distinct.into_iter().partition(|other| other.0 == shift.0);
+            let least = same
+                .iter()
+                .map(|s| s.1.unsigned_abs())
+                .chain([shift.1.unsigned_abs()]);
+            let movement = Movement {
+                factor: least.min().unwrap_or(1) as f64,
+                extent: same.len() as f64 + 2.0,
+                axis: None,
+            };
+            footprint.push(shift.0.clone(), movement);
+            distinct = rest;
+        }
+        for (_, movements) in &mut footprint.bases {
+            movements.sort_by(|a, b| a.factor.total_cmp(&b.factor));
+        }
+        footprint
+    }
+
+    fn push(&mut self, base: Monomial, movement: Movement) {
+        if (movement.extent > 1.0 || movement.axis.is_some()) && movement.factor > 0.0 {
+            match self.bases.iter_mut().find(|known| known.0 == base) {
+                Some(known) => known.1.push(movement),
+                None => self.bases.push((base, vec![movement])),
+            }
+        }
+    }
+
+    /// Distinct bytes with this many blocks along each dimension.
+    pub(super) fn bytes(&self, blocks: [f64; 3]) -> f64 {
+        self.touched(blocks, false)
+    }
+
+    /// The same in the sectors that hold them.
+    pub(super) fn sectors(&self, blocks: [f64; 3]) -> f64 {
+        self.touched(blocks, true)
+    }
+
+    /// Movements that fit together fill a run of neighbours; those that step over it are rows of such runs, and rows
+    /// whose movements fit together are counted once; the others multiply.
+    fn touched(&self, blocks: [f64; 3], whole_sectors: bool) -> f64 {
+        let mut runs = 1.0;
+        let mut length = self.element;
+        let mut aligned = true;
+        for (base, movements) in &self.bases {
+            let plain = base.is_empty();
+            // Along a symbolic stride the first movement sets the scale; holes smaller than a sector are moved too.
+            let (scale, hole) = if plain {
+                (self.scale, self.unit)
+            } else {
+                (1.0 / movements[0].factor.max(1.0), 1.0)
+            };
+            let mut pitch = 1.0;
+            let mut span = if plain { self.element } else { 1.0 };
+            let mut first = true;
+            for movement in movements {
+                let extent = movement.extent * movement.axis.map_or(1.0, |axis| blocks[axis]);
+                if extent <= 1.0 {
+                    continue;
+                }
+                let step = movement.factor * scale;
+                aligned &= !plain || step < self.unit || step % self.unit == 0.0;
+                let reach = if first { hole.max(span) } else { pitch * span };
+                if step <= reach {
+                    span += step / pitch * (extent - 1.0);
+                    continue;
+                }
+                if first && plain {
+                    length = span;
+                } else {
+                    runs *= span;
+                }
+                first = false;
+                pitch = step;
+                span = extent;
+            }
+            if first && plain {
+                length = span;
+            } else {
+                runs *= span;
+            }
+        }
+        runs * if !whole_sectors {
+            if length >= 4.0 * self.unit {
+                length
+            } else {
+                (length / self.unit).ceil() * self.unit
+            }
+        } else if aligned {
+            (length / self.unit).ceil() * self.unit
+        } else {
+            // A run that begins at any element touches a sector more, but for what the element fills of it.
+            length + self.unit - self.element.min(self.unit)
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! How many of the bytes that warps move come from L1, from L2 and from DRAM.
+//!
+//! An access's address, where it is a sum of products of thread and block coordinates, loop counters and
+//! parameters, says which bytes a block, the blocks that run together, a row of blocks and the whole launch touch
+//! ([`footprint`]). The distinct bytes of a block are what L2 must deliver to its SM, as far as L1 holds what its
+//! resident warps have live. DRAM must deliver the distinct bytes of the blocks that run together, as far as L2
+//! holds what all of them have live; and blocks are begun along x, then y, then z, so that what a row of blocks shares
+//! with the row before is still there where L2 holds what was touched in between. An index that cannot be read so is
+//! taken to have no reuse: an upper bound. A thread's own memory is what all resident threads have of it.
+
+mod footprint;
+mod index;
+
+use warplens_analysis::facts::{Access, KernelFacts, Launch, Node, Op, Pattern, Space};
+use warplens_hardware::Profile;
+
+use crate::work::{Request, Residency};
+use footprint::{Extents, Footprint};
+use index::{Monomial, Polynomial, Symbol};
+
+/// Bytes of one request at each level of the memory system.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Traffic {
+    /// Between L2 and the SM.
+    pub l2: f64,
+    /// Between DRAM and L2.
+    pub dram: f64,
+}
+
+impl Traffic {
+    /// Where nothing is cached.
+    pub fn uncached(request: &Request) -> Traffic {
+        Traffic {
+            l2: request.moved_bytes,
+            dram: request.moved_bytes,
+        }
+    }
+}
+
+/// Who runs where, and with which caches.
+struct Setting<'a> {
+    launch: &'a Launch,
+    residency: &'a Residency,
+    /// L1 that shared memory leaves, and L2, in bytes.
+    l1: f64,
+    l2: f64,
+    /// How much of what resident warps have live each of them holds.
+    held_l1: f64,
+    held_l2: f64,
+}
+
+/// The traffic of each access; `executions` are the requests of each over the launch.
+pub(crate) fn traffic(
+    profile: &Profile,
+    facts: &KernelFacts,
+    requests: &[Request],
+    executions: &[f64],
+    residency: &Residency,
+) -> Vec<Traffic> {
+    let KernelFacts {
+        launch, accesses, ..
+    } = facts;
+    let mut all: Vec<Traffic> = requests.iter().map(Traffic::uncached).collect();
+    let Some(l2) = profile.l2_bytes else {
+        return all;
+    };
+    let mut setting = Setting {
+        launch,
+        residency,
+        l1: first_level(profile, facts, residency),
+        l2: l2 as f64,
+        held_l1: 1.0,
+        held_l2: 1.0,
+    };
+    own(&mut all, facts, &setting);
+
+    let groups = groups(facts, executions, &setting);
+    let together = Windows::new(&setting);
+    // What is live: what one iteration of the loops touches, and of what cannot be read a request of each warp.
+    let unread: f64 = accesses
+        .iter()
+        .enumerate()
+        .filter(|(_, access)| off_chip(access) && access.op == Op::Load)
+        .filter(|(number, _)| !groups.iter().any(|group| group.members.contains(number)))
+        .map(|(number, _)| requests[number].moved_bytes)
+        .sum();
+    let unread = unread * residency.caching_blocks * residency.warps_per_block;
+    let live = |blocks: [f64; 3]| -> f64 {
+        let loads = groups.iter().filter(|group| group.load);
+        loads.map(|group| group.live.bytes(blocks)).sum()
+    };
+    setting.held_l1 = held(
+        live([1.0; 3]) * residency.caching_blocks + unread,
+        setting.l1,
+    );
+    setting.held_l2 = held(
+        live(together.wave) + unread * residency.active_sms,
+        setting.l2,
+    );
+    let setting = setting;
+    let touched = |extent: [f64; 3]| -> f64 {
+        let each = groups.iter().map(|group| group.footprint.bytes(extent));
+        each.sum()
+    };
+    let kept = Kept {
+        whole: touched(together.grid) <= setting.l2,
+        row: touched(together.row) <= setting.l2,
+        wave: touched(together.wave) <= setting.l2,
+    };
+    for group in &groups {
+        group.fill(&mut all, requests, executions, &setting, &together, &kept);
+    }
+    all
+}
+
+/// The part of what is live that a cache holds.
+fn held(live: f64, cache: f64) -> f64 {
+    if live <= cache { 1.0 } else { cache / live }
+}
+
+/// Bytes of L1 for global memory: where it shares its memory with shared memory, what the resident blocks leave.
+fn first_level(profile: &Profile, facts: &KernelFacts, residency: &Residency) -> f64 {
+    let Some(l1) = profile.l1_bytes.filter(|_| profile.l1_latency.is_some()) else {
+        return 0.0;
+    };
+    let l1 = l1 as f64;
+    let most = f64::from(profile.shared_per_sm);
+    if l1 <= most {
+        return l1;
+    }
+    let block = (facts.static_shared_bytes + facts.launch.dynamic_shared_bytes) as f64;
+    let taken = block + f64::from(profile.shared_reserved_per_block);
+    l1 - (taken * residency.caching_blocks).min(most)
+}
+
+/// Threads' own memory: each resident thread's, side by side.
+fn own(all: &mut [Traffic], facts: &KernelFacts, setting: &Setting) {
+    let threads = setting.residency.caching_blocks * facts.launch.threads_per_block() as f64;
+    let bytes = facts.local_bytes_per_thread as f64 * threads;
+    let l1 = held(bytes, setting.l1);
+    let l2 = held(bytes * setting.residency.active_sms, setting.l2);
+    for (traffic, access) in all.iter_mut().zip(&facts.accesses) {
+        if access.space == Space::Local {
+            traffic.l2 *= 1.0 - l1;
+            traffic.dram = traffic.l2 * (1.0 - l2);
+        }
+    }
+}
+
+/// Names that no loop moves: those that the user was asked for, and those that multiply a coordinate.
+fn parameters(facts: &KernelFacts, indices: &[Option<(Polynomial, f64)>]) -> Vec<String> {
+    let mut names: Vec<String> = facts
+        .assumptions
+        .iter()
+        .map(|assumption| assumption.symbol.clone())
+        .collect();
+    let terms = indices.iter().flatten().flat_map(|(index, _)| &index.terms);
+    for (monomial, _) in terms {
+        if monomial
+            .iter()
+            .all(|symbol| matches!(symbol, Symbol::Named(_)))
+        {
+            continue;
+        }
+        for symbol in monomial {
+            if let Symbol::Named(name) = symbol
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        }
+    }
+    names
+}
+
+/// Iterations of the loops around each access, outermost first.
+fn turns(flow: &[Node], around: &mut Vec<f64>, found: &mut [Vec<f64>]) {
+    for node in flow {
+        match node {
+            Node::Access { access, .. } => {
+                if let Some(found) = found.get_mut(*access) {
+                    found.clone_from(around);
+                }
+            }
+            Node::Loop { trips, body, .. } => {
+                around.push(trips.max(1.0));
+                turns(body, around, found);
+                around.pop();
+            }
+            Node::Branch {
+                then, otherwise, ..
+            } => {
+                turns(then, around, found);
+                turns(otherwise, around, found);
+            }
+            Node::Compute { .. } | Node::Barrier { .. } => {}
+        }
+    }
+}
+
+fn off_chip(access: &Access) -> bool {
+    matches!(access.space, Space::Global | Space::Texture)
+        && !matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown)
+}
+
+/// Accesses that may touch the same bytes and share their fate in the caches.
+fn alike(one: &Access, other: &Access) -> bool {
+    off_chip(other)
+        && one.array == other.array
+        && one.space == other.space
+        && one.linear.is_some() == other.linear.is_some()
+        && (one.op == Op::Load) == (other.op == Op::Load)
+        && one.field.as_ref().map(|f| f.size) == other.field.as_ref().map(|f| f.size)
+}
+
+/// Accesses of one array whose indices differ by constants.
+struct Group {
+    members: Vec<usize>,
+    load: bool,
+    footprint: Footprint,
+    /// The same of one iteration of the loops around it.
+    live: Footprint,
+}
+
+fn groups(facts: &KernelFacts, executions: &[f64], setting: &Setting) -> Vec<Group> {
+    let accesses = &facts.accesses;
+    let indices: Vec<Option<(Polynomial, f64)>> = accesses
+        .iter()
+        .map(|access| {
+            off_chip(access)
+                .then(|| Polynomial::of(access, setting.launch))
+                .flatten()
+        })
+        .collect();
+    let parameters = parameters(facts, &indices);
+    let mut loops = vec![Vec::new(); accesses.len()];
+    turns(&facts.flow, &mut Vec::new(), &mut loops);
+    let mut done = vec![false; accesses.len()];
+    let mut groups = Vec::new();
+    for (first, index) in indices.iter().enumerate() {
+        let Some((index, bytes)) = index.as_ref().filter(|_| !done[first]) else {
+            continue;
+        };
+        let mut members = vec![first];
+        let mut shifts: Vec<(Monomial, i64)> = Vec::new();
+        for (other, twin) in indices.iter().enumerate().skip(first + 1) {
+            if let Some((twin, _)) = twin
+                && !done[other]
+                && alike(&accesses[first], &accesses[other])
+                && let Some(shift) = twin.shift_from(index)
+            {
+                members.push(other);
+                shifts.push(shift);
+            }
+        }
+        for member in &members {
+            done[*member] = true;
+        }
+        let access = &accesses[first];
+        let unit = f64::from(access.transaction_bytes.max(1));
+        let element = match &access.field {
+            // A structure's fields share its sectors.
+            Some(field) => {
+                let touched = unit * members.len() as f64;
+                f64::from(field.size).min(touched.max(f64::from(field.touched)))
+            }
+            None => f64::from(access.bytes_per_lane),
+        };
+        let per_warp = executions[first] / setting.residency.warps().max(1.0);
+        let extents = Extents::new(setting.launch, index, &loops[first], &parameters, per_warp);
+        // Bytes are counted as they are, elements are as big as what is moved of each.
+        let scale = if *bytes > 1.0 { element } else { 1.0 };
+        let size = (scale, element);
+        groups.push(Group {
+            load: access.op == Op::Load,
+            footprint: Footprint::new(index, &shifts, &extents, size, unit),
+            live: Footprint::new(index, &shifts, &extents.once(), size, unit),
+            members,
+        });
+    }
+    groups
+}
+
+/// Blocks that are looked at together.
+struct Windows {
+    grid: [f64; 3],
+    /// Those that run at the same time: x first, then y, then z.
+    wave: [f64; 3],
+    /// All along x.
+    row: [f64; 3],
+}
+
+impl Windows {
+    fn new(setting: &Setting) -> Windows {
+        let grid = setting.launch.grid.map(|n| (n as f64).max(1.0));
+        let wave = setting.residency.caching_blocks * setting.residency.active_sms.max(1.0);
+        let x = grid[0].min(wave.max(1.0));
+        let y = grid[1].min((wave / grid[0]).max(1.0));
+        let z = grid[2].min((wave / (grid[0] * grid[1])).max(1.0));
+        Windows {
+            grid,
+            wave: [x, y, z],
+            row: [grid[0], y, z],
+        }
+    }
+}
+
+/// What L2 holds of: all that the launch touches, all that a row of blocks does, all that a wave does.
+struct Kept {
+    whole: bool,
+    row: bool,
+    wave: bool,
+}
+
+impl Group {
+    fn fill(
+        &self,
+        all: &mut [Traffic],
+        requests: &[Request],
+        executions: &[f64],
+        setting: &Setting,
+        windows: &Windows,
+        kept: &Kept,
+    ) {
+        let moved: f64 = self
+            .members
+            .iter()
+            .map(|&member| requests[member].moved_bytes * executions[member])
+            .sum();
+        if moved <= 0.0 {
+            return;
+        }
+        let whole = self.footprint.bytes(windows.grid);
+        // What leaves L2 for the SMs: each block's distinct bytes, where L1 keeps what is live.
+        let l2 = if self.load {
+            let least = self.footprint.sectors([1.0; 3]) * setting.residency.blocks;
+            let missed = (moved - least).max(0.0) * (1.0 - setting.held_l1);
+            (least + missed).min(moved)
+        } else {
+            moved
+        };
+        let least = if kept.whole {
+            whole
+        } else {
+            self.along_rows(windows, kept).max(whole)
+        };
+        let dram = least + (l2 - least).max(0.0) * (1.0 - setting.held_l2);
+        let dram = dram.min(moved);
+        for &member in &self.members {
+            let request = requests[member].moved_bytes;
+            all[member] = Traffic {
+                l2: request * (l2 / moved),
+                dram: request * (dram / moved),
+            };
+        }
+    }
+
+    /// Bytes from DRAM where the launch touches more than L2 holds: neighbours that it still holds are not fetched anew.
+    fn along_rows(&self, windows: &Windows, kept: &Kept) -> f64 {
+        let Windows { grid, wave, row } = windows;
+        let count = |of: &[f64; 3], by: &[f64; 3]| -> f64 {
+            of.iter()
+                .zip(by)
+                .map(|(of, by)| (of / by).max(1.0))
+                .product()
+        };
+        if kept.row {
+            let planes = grid[2] / row[2].max(1.0);
+            let plane = [grid[0], grid[1], row[2]];
+            return self.footprint.bytes(plane) * planes.max(1.0);
+        }
+        let along = if kept.wave {
+            self.footprint.bytes(*row)
+        } else {
+            self.footprint.bytes(*wave) * count(row, wave)
+        };
+        along * count(grid, row)
+    }
+}
