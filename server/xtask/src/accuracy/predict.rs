@@ -12,7 +12,8 @@ use warplens_engine::{
     Configured, Engine, Executed, KernelAnalysis, LaunchValues, Overrides, Project,
 };
 use warplens_hardware::{Profile, Profiles, Vendor};
-use warplens_models::{Estimate, Factor as Mechanism, Input, ModelId};
+use warplens_models::auto::{Mechanism, cycles_without};
+use warplens_models::{Estimate, Input, ModelId};
 use warplens_project::DiskFiles;
 use warplens_syntax::{Document, Language};
 use warplens_tuning::Extents;
@@ -118,15 +119,6 @@ impl Counter {
 /// What can be taken out of the model, by name.
 pub fn mechanisms() -> impl Iterator<Item = &'static str> {
     Mechanism::ALL.into_iter().map(Mechanism::name)
-}
-
-/// The cycles by the model without a mechanism.
-fn cycles_without(input: &Input, mechanism: Mechanism) -> Option<f64> {
-    let without = [mechanism];
-    warplens_models::cycles(&Input {
-        without: &without,
-        ..*input
-    })
 }
 
 /// The profile of a GPU as tables call it.
