@@ -47,7 +47,7 @@ pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
 pub use executed::Executed;
 pub use graph::WorkFlow;
-pub use sweep::Prediction;
+pub use sweep::{Configured, Prediction};
 pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
 
 /// Values given from outside the file for this session or this command.

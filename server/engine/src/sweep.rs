@@ -1,12 +1,13 @@
 //! One kernel under many configurations: what each is predicted to take, without advice.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use warplens_models::{Bottleneck, ModelId};
 use warplens_syntax::Document;
 
 use crate::settings::Settings;
-use crate::{Cancel, Engine, Overrides};
+use crate::{Cancel, Engine, KernelAnalysis, Overrides};
 
 /// What is predicted of one configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,18 +28,26 @@ pub struct Prediction {
     pub why_invalid: Option<String>,
 }
 
+/// One kernel under one configuration, analysed.
+#[derive(Debug, Clone)]
+pub struct Configured {
+    /// What is known of it.
+    pub analysis: Arc<KernelAnalysis>,
+    /// Why it cannot be launched.
+    pub why_invalid: Option<String>,
+}
+
 impl Engine {
-    /// Predicts one kernel of a file under one configuration: its macros stand in the settings, its launch and arguments in the
+    /// Analyses one kernel of a file under one configuration: its macros stand in the settings, its launch and arguments in the
     /// overrides. `Err` is one line: there is no such kernel.
-    pub fn predict(
+    pub fn configured(
         &self,
         document: &Document,
         path: &Path,
         settings: &Settings,
         overrides: &Overrides,
         kernel: &str,
-        model: ModelId,
-    ) -> Result<Prediction, String> {
+    ) -> Result<Configured, String> {
         let overrides = Overrides {
             unadvised: true,
             ..overrides.clone()
@@ -50,15 +59,35 @@ impl Engine {
         let Some(placed) = kernels.find(|placed| placed.analysis.facts.name == kernel) else {
             return Err(format!("no kernel named `{kernel}` with these macros"));
         };
-        let analysis = &placed.analysis;
+        let analysis = Arc::clone(&placed.analysis);
         let impossible = analysis.findings.iter();
         let mut impossible = impossible.filter(|finding| finding.rule == "launch/impossible");
         let given = &overrides.argument;
-        let why_empty = match (given.grid, given.block) {
-            (Some(grid), _) if grid.contains(&0) => Some("a grid without blocks"),
-            (_, Some(block)) if block.contains(&0) => Some("a block without threads"),
-            _ => None,
+        let why_invalid = match (given.grid, given.block) {
+            (Some(grid), _) if grid.contains(&0) => Some("a grid without blocks".to_owned()),
+            (_, Some(block)) if block.contains(&0) => Some("a block without threads".to_owned()),
+            _ => impossible.next().map(|finding| finding.message.clone()),
         };
+        Ok(Configured {
+            analysis,
+            why_invalid,
+        })
+    }
+
+    /// Predicts one kernel of a file under one configuration, given as for [`Engine::configured`].
+    pub fn predict(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        kernel: &str,
+        model: ModelId,
+    ) -> Result<Prediction, String> {
+        let Configured {
+            analysis,
+            why_invalid,
+        } = self.configured(document, path, settings, overrides, kernel)?;
         let facts = &analysis.facts;
         let mut prediction = Prediction {
             cycles: None,
@@ -67,15 +96,12 @@ impl Engine {
             occupancy: analysis.occupancy.fraction,
             registers_per_thread: facts.registers_per_thread,
             shared_bytes: facts.static_shared_bytes + facts.launch.dynamic_shared_bytes,
-            why_invalid: match why_empty {
-                Some(why) => Some(why.to_owned()),
-                None => impossible.next().map(|finding| finding.message.clone()),
-            },
+            why_invalid,
         };
         if prediction.why_invalid.is_some() {
             return Ok(prediction);
         }
-        let estimate = analysis.estimate_by(model, &never);
+        let estimate = analysis.estimate_by(model, &Cancel::default());
         let estimate = estimate.ok_or("no prediction")?;
         prediction.cycles = estimate.cycles;
         prediction.time_ms = estimate.time_ms;

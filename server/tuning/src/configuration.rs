@@ -30,6 +30,26 @@ pub struct Configuration {
     pub without_unroll: Vec<String>,
 }
 
+impl Configuration {
+    /// The kernel's text as it is built: without the lines `#pragma unroll NAME` of factors of 0; the lines stay, empty.
+    pub fn text(&self, text: &str) -> String {
+        let names = &self.without_unroll;
+        let kept = |line: &str| {
+            let mut words = line.split_whitespace().filter(|word| *word != "#");
+            let unroll = matches!(words.next(), Some("#pragma" | "pragma"))
+                && words.next() == Some("unroll");
+            !(unroll
+                && words
+                    .next()
+                    .is_some_and(|factor| names.iter().any(|name| name == factor)))
+        };
+        let lines = text
+            .split('\n')
+            .map(|line| if kept(line) { line } else { "" });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
 /// One to three numbers; those that are not given are 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Vec<u64>")]
@@ -63,4 +83,21 @@ where
         ))),
     };
     values.into_iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pragmas_by_a_factor_of_none_are_taken_out() {
+        let configuration = Configuration {
+            without_unroll: vec!["factor_x".to_owned()],
+            ..Configuration::default()
+        };
+        let text = "#pragma unroll factor_x\nfor\n  # pragma unroll factor_x\n#pragma unroll factor_y\n#pragma unroll\n";
+        let built = "\nfor\n\n#pragma unroll factor_y\n#pragma unroll\n";
+        assert_eq!(configuration.text(text), built);
+        assert_eq!(Configuration::default().text(text), text);
+    }
 }

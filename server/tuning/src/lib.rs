@@ -11,7 +11,7 @@ mod lines;
 mod space;
 
 pub use cache::Cache;
-pub use configuration::Configuration;
+pub use configuration::{Configuration, Extents};
 pub use expression::{Expression, Value};
 pub use lines::lines;
 pub use space::{Configurations, Space};

@@ -5,6 +5,7 @@
 // A task talks on standard output; that is its purpose.
 #![allow(clippy::print_stdout)]
 
+mod accuracy;
 mod amd;
 mod compiled;
 mod corpus;
@@ -42,6 +43,7 @@ enum Task {
     Recipes(recipes::Recipes),
     Compiled(compiled::Compiled),
     Amd(amd::Amd),
+    Accuracy(accuracy::Accuracy),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Task::Recipes(recipes) => recipes.run(),
         Task::Compiled(compiled) => compiled.run(),
         Task::Amd(amd) => amd.run(),
+        Task::Accuracy(accuracy) => accuracy.run(),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

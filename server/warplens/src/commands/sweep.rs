@@ -235,7 +235,7 @@ impl Subject<'_> {
             let without = &configuration.without_unroll;
             if !self.documents.contains_key(without) {
                 let language = self.documents[&Vec::new()].language();
-                let document = Document::new(&without_pragmas(text, without), language);
+                let document = Document::new(&configuration.text(text), language);
                 self.documents.insert(without.clone(), document);
             }
         }
@@ -286,23 +286,6 @@ impl Subject<'_> {
             Err(why) => SweepLine::invalid(id, why),
         }
     }
-}
-
-/// A text without the lines `#pragma unroll NAME` of these names; the lines stay, empty.
-fn without_pragmas(text: &str, names: &[String]) -> String {
-    let kept = |line: &str| {
-        let mut words = line.split_whitespace().filter(|word| *word != "#");
-        let unroll =
-            matches!(words.next(), Some("#pragma" | "pragma")) && words.next() == Some("unroll");
-        !(unroll
-            && words
-                .next()
-                .is_some_and(|factor| names.iter().any(|name| name == factor)))
-    };
-    let lines = text
-        .split('\n')
-        .map(|line| if kept(line) { line } else { "" });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Where predictions go.

@@ -1,0 +1,334 @@
+//! The page: scores as tables, and what they were made of.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::plot;
+use super::predict::{Counter, mechanisms};
+use super::score::{self, Errors};
+use super::set::{Ablated, Kind, Set, Summary};
+use super::targets::{Unit, targets};
+
+/// What stands above the tables.
+const HEAD: &str = "# Predicted and measured times\n\n\
+`cargo xtask accuracy` writes this page: warplens predicts from the source what launches take, and here the predictions\n\
+are held against times and counters that others measured on real GPUs and published. No GPU is needed for it, and nothing\n\
+is executed. Neither the tables of times nor the kernels are part of this repository; `SOURCES` is a folder with the kernels,\n\
+which the tables name.\n\n\
+*Rho* is Spearman's rank correlation of predicted and measured times over the configurations of a table, *regret* what the\n\
+configuration predicted best takes over the best one measured. Errors are |log(predicted / measured)|, their median and their\n\
+90th percentile: *scaled* after one factor for each kernel and GPU, which takes the clock away that nobody knows, *raw*\n\
+without, and of *cycles* where the clock is known. Of equal predictions the slowest counts for the regret. A table of several\n\
+kernels that do the same work has one factor for its GPU.\n\n\
+The programs of the streams hold an SM to some blocks at a time, which is given to the model, and pass `false` for a\n\
+condition that nothing else fixes; conditions on data are taken to hold for every second warp.\n\n\
+What was calibrated on what: nothing was fitted to a kernel or to a GPU of these tables. Figures of the GPUs come from data\n\
+sheets and published micro-benchmarks, or are `estimated` by a rule; each profile says which (`hw-profiles/`). The constants\n\
+of the model stand in its source with what they come from. One of them was chosen on a table that is scored here: how\n\
+sharply the largest bound dominates, among the whole numbers, by the counters of `conv15_ktt_2080Ti`.\n";
+
+/// What made the scores.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The model.
+    pub model: &'static str,
+    /// The command, without this machine's folders.
+    pub command: String,
+}
+
+const BEGIN: &str = "<!-- begin: scores -->\n";
+const END: &str = "<!-- end: scores -->\n";
+
+/// Writes the page and its plots, which go into the folder of the page's name beside it. What stands behind the scores stays.
+pub fn write(page: &Path, run: &Run, sets: &[Set], summary: &Summary) -> anyhow::Result<()> {
+    let plots = page.with_extension("");
+    std::fs::create_dir_all(&plots).with_context(|| format!("cannot make {}", plots.display()))?;
+    let folder = plots.file_name().and_then(|name| name.to_str());
+    let folder = folder.unwrap_or("accuracy");
+    let mut images = String::new();
+    for (name, svg, what) in plot::plots(sets) {
+        let file = plots.join(name);
+        std::fs::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
+        let _ = writeln!(images, "![{what}]({folder}/{name})\n");
+    }
+    let before = std::fs::read_to_string(page).unwrap_or_default();
+    let behind = before
+        .split_once(END)
+        .map_or(String::new(), |(_, behind)| behind.to_owned());
+    let text = format!(
+        "{HEAD}\n{BEGIN}Model `{}`, by `{}`.\n\n{}\n{images}{END}{behind}",
+        run.model,
+        run.command,
+        tables(sets, summary)
+    );
+    std::fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
+}
+
+/// What is said of a table as soon as it is scored.
+pub fn lines(set: &Set) -> String {
+    let mut text = format!(
+        "{:<26} {:>4} rows  rho {}  regret {}  scaled {}  raw {}  cycles {}  bandwidth {}  [{:.0} s]\n",
+        set.id,
+        set.points.len(),
+        number(set.rho),
+        number(set.regret),
+        errors(set.scaled),
+        errors(set.raw),
+        errors(set.cycles),
+        percent(set.bandwidth),
+        set.seconds
+    );
+    for (why, count) in &set.unpredicted {
+        let _ = writeln!(text, "    {count} without a prediction: {why}");
+    }
+    text
+}
+
+/// All tables.
+pub fn tables(sets: &[Set], summary: &Summary) -> String {
+    let mut text = String::new();
+    ranked(&mut text, sets, summary);
+    streams(&mut text, sets);
+    counters(&mut text, sets);
+    launches(&mut text, sets);
+    ablation(&mut text, sets);
+    origins(&mut text, sets);
+    let _ = writeln!(
+        text,
+        "## Targets\n\n| | is | wanted | met |\n| --- | ---: | ---: | --- |"
+    );
+    for target in targets(sets, summary) {
+        let met = if target.met() { "yes" } else { "no" };
+        let (is, wanted) = (target.value(), target.bound());
+        let _ = writeln!(text, "| {} | {is} | {wanted} | {met} |", target.what);
+    }
+    text
+}
+
+/// The targets that are missed, in words.
+pub fn missed(sets: &[Set], summary: &Summary) -> Vec<String> {
+    targets(sets, summary)
+        .iter()
+        .filter(|target| !target.met())
+        .map(|target| {
+            format!(
+                "{} is {}, not {}",
+                target.what,
+                target.value(),
+                target.bound()
+            )
+        })
+        .collect()
+}
+
+fn ranked(text: &mut String, sets: &[Set], summary: &Summary) {
+    let ranked: Vec<&Set> = sets
+        .iter()
+        .filter(|set| set.kind != Kind::Streams)
+        .collect();
+    if ranked.is_empty() {
+        return;
+    }
+    text.push_str(
+        "## Configurations\n\n\
+         | table | profile | rows | rho | regret | scaled | 90 % | raw | 90 % | cycles | 90 % |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for set in &ranked {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            set.id,
+            profiles(set),
+            of(set.points.len(), set.timed),
+            number(set.rho),
+            number(set.regret),
+            median(set.scaled),
+            p90(set.scaled),
+            median(set.raw),
+            p90(set.raw),
+            median(set.cycles),
+            p90(set.cycles),
+        );
+    }
+    let _ = writeln!(
+        text,
+        "| all: mean, geometric mean, mean | | | {} | {} | {} | | | | | |\n",
+        number(summary.rho),
+        number(summary.regret),
+        percent(summary.scaled)
+    );
+}
+
+fn streams(text: &mut String, sets: &[Set]) {
+    let streams: Vec<&Set> = sets
+        .iter()
+        .filter(|set| set.kind == Kind::Streams)
+        .collect();
+    if streams.is_empty() {
+        return;
+    }
+    text.push_str(
+        "## Streams\n\nThe mean of |predicted / measured - 1| of the bandwidth; rho over the launches of each GPU, their mean.\n\n\
+         | table | profiles | rows | mean error | median | 90 % | rho |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for set in streams {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            set.id,
+            profiles(set),
+            of(set.points.len(), set.timed),
+            percent(set.bandwidth),
+            median(set.raw),
+            p90(set.raw),
+            number(set.rho),
+        );
+        for (profile, error) in set.bandwidths() {
+            let _ = writeln!(text, "| | {profile} | | {} | | | |", percent(Some(error)));
+        }
+        for gpu in &set.unknown {
+            let _ = writeln!(text, "| | no profile: {gpu} | | | | | |");
+        }
+    }
+    text.push('\n');
+}
+
+fn counters(text: &mut String, sets: &[Set]) {
+    let counted: Vec<&Set> = sets.iter().filter(|set| !set.counters.is_empty()).collect();
+    if counted.is_empty() {
+        return;
+    }
+    text.push_str(
+        "## Counters\n\nErrors of what the hardware counted; of the occupancy, which is the theoretical one, in points.\n\n\
+         | table | counter | rows | median | 90 % |\n| --- | --- | ---: | ---: | ---: |\n",
+    );
+    for set in counted {
+        for counter in Counter::ALL {
+            let Some(errors) = set.counters.get(&counter) else {
+                continue;
+            };
+            let unit = if counter == Counter::Occupancy {
+                Unit::Points
+            } else {
+                Unit::Percent
+            };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {} |",
+                set.id,
+                counter.name(),
+                errors.count,
+                unit.show(errors.median),
+                unit.show(errors.p90)
+            );
+        }
+    }
+    text.push('\n');
+}
+
+fn launches(text: &mut String, sets: &[Set]) {
+    text.push_str(
+        "## Launches that fail\n\n\
+         | table | failed, and said to | ran, but said to fail | not predicted |\n\
+         | --- | ---: | ---: | ---: |\n",
+    );
+    for set in sets {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} |",
+            set.id,
+            of(set.invalid.0, set.invalid.1),
+            of(set.refused.0, set.refused.1),
+            set.timed - set.points.len() - set.refused.0
+        );
+    }
+    text.push('\n');
+}
+
+fn ablation(text: &mut String, sets: &[Set]) {
+    let sets: Vec<&Set> = sets.iter().filter(|set| !set.without.is_empty()).collect();
+    if sets.is_empty() {
+        return;
+    }
+    text.push_str(
+        "## Without each mechanism\n\n\
+         Rho / regret / scaled median error, where the model does without; of streams the mean error of the bandwidth.\n\n\
+         | without | mean rho |",
+    );
+    for set in &sets {
+        let _ = write!(text, " {} |", set.id);
+    }
+    let _ = writeln!(text, "\n| --- | ---: |{}", " ---: |".repeat(sets.len()));
+    let mut line = |name: &str, of: &dyn Fn(&Set) -> Ablated| {
+        let ranked = sets.iter().filter(|set| set.kind != Kind::Streams);
+        let rhos: Vec<f64> = ranked.filter_map(|set| of(set).rho).collect();
+        let _ = write!(text, "| {name} | {} |", number(score::mean(&rhos)));
+        for set in &sets {
+            let scores = of(set);
+            let _ = if set.kind == Kind::Streams {
+                write!(text, " {} |", percent(scores.bandwidth))
+            } else {
+                let (rho, regret) = (number(scores.rho), number(scores.regret));
+                write!(text, " {rho} / {regret} / {} |", percent(scores.scaled))
+            };
+        }
+        text.push('\n');
+    };
+    line("nothing", &Set::whole);
+    for (at, mechanism) in mechanisms().enumerate() {
+        line(mechanism, &|set| {
+            set.without.get(at).copied().unwrap_or_default()
+        });
+    }
+    text.push('\n');
+}
+
+fn origins(text: &mut String, sets: &[Set]) {
+    if sets.iter().all(|set| set.origin.is_empty()) {
+        return;
+    }
+    text.push_str("## Who measured\n\n| table | from |\n| --- | --- |\n");
+    for set in sets.iter().filter(|set| !set.origin.is_empty()) {
+        let _ = writeln!(text, "| {} | {} |", set.id, set.origin.replace('|', "/"));
+    }
+    text.push('\n');
+}
+
+fn profiles(set: &Set) -> String {
+    match set.profiles.len() {
+        0 | 1 => set.profiles.iter().cloned().collect(),
+        many => format!("{many} GPUs"),
+    }
+}
+
+fn of(part: usize, whole: usize) -> String {
+    if part == whole && whole > 0 {
+        part.to_string()
+    } else {
+        format!("{part} of {whole}")
+    }
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
+}
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{:.0} %", value * 100.0))
+}
+
+fn median(errors: Option<Errors>) -> String {
+    percent(errors.map(|errors| errors.median))
+}
+
+fn p90(errors: Option<Errors>) -> String {
+    percent(errors.map(|errors| errors.p90))
+}
+
+fn errors(errors: Option<Errors>) -> String {
+    format!("{} ({})", median(errors), p90(errors))
+}
