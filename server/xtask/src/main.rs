@@ -11,6 +11,8 @@ mod corpus;
 mod count;
 mod generate;
 mod install;
+mod judge;
+mod labels;
 mod machine_code;
 mod measure;
 mod process;
@@ -35,6 +37,8 @@ enum Task {
     Test(test::Test),
     Corpus(corpus::Corpus),
     Install(install::Install),
+    Judge(judge::Judge),
+    Labels(labels::Labels),
     Generate(generate::Generate),
     Measure(measure::Measure),
     Recipes(recipes::Recipes),
@@ -47,6 +51,8 @@ fn main() -> ExitCode {
         Task::Test(test) => test.run(),
         Task::Corpus(corpus) => corpus.run(),
         Task::Install(install) => install.run(),
+        Task::Judge(judge) => judge.run(),
+        Task::Labels(labels) => labels.run(),
         Task::Generate(generate) => generate.run(),
         Task::Measure(measure) => measure.run(),
         Task::Recipes(recipes) => recipes.run(),
