@@ -259,3 +259,28 @@ __global__ void before_stores(float *out, const float *in, int n) {
   int i = blockIdx.x * 128 + threadIdx.x;
   out[i] = in[i] + in[i + n];
 }
+
+// Bounds that leave too few registers, and such that do not.
+// warplens: block=1024 grid=1024 n=1048576
+__global__ void __launch_bounds__(1024, 2) too_few_registers(const float *__restrict__ in, float *__restrict__ out, int n) {
+  int i = blockIdx.x * 1024 + threadIdx.x;
+  float a[48];
+  for (int k = 0; k < 48; k++) a[k] = in[k * n + i];
+  __syncthreads();
+  float sum = 0.0f;
+  for (int k = 0; k < 48; k++) sum += a[k] * a[47 - k] + a[(k + 7) % 48];
+  for (int k = 0; k < 48; k++) sum = sum * a[k] + a[(k * 5) % 48];
+  out[i] = sum;
+}
+
+// warplens: block=256 grid=4096 n=1048576
+__global__ void __launch_bounds__(256, 2) enough_registers(const float *__restrict__ in, float *__restrict__ out, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  float a[48];
+  for (int k = 0; k < 48; k++) a[k] = in[k * n + i];
+  __syncthreads();
+  float sum = 0.0f;
+  for (int k = 0; k < 48; k++) sum += a[k] * a[47 - k] + a[(k + 7) % 48];
+  for (int k = 0; k < 48; k++) sum = sum * a[k] + a[(k * 5) % 48];
+  out[i] = sum;
+}

@@ -64,3 +64,37 @@ __global__ void impossible(const float *__restrict__ in, float *__restrict__ out
   int i = blockIdx.x * 2048 + threadIdx.y * 64 + threadIdx.x;
   if (i < n) out[i] = in[i];
 }
+
+// Shared memory for one block an SM.
+// warplens: block=1024 grid=4096 dynamic_shared=102400
+__global__ void one_resident(const float *__restrict__ in, float *__restrict__ out) {
+  extern __shared__ float tile[];
+  int i = blockIdx.x * 1024 + threadIdx.x;
+  float own = in[i];
+  float sum = 0.0f;
+  for (int k = 0; k < 16; k++) {
+    tile[threadIdx.x] = own + sum;
+    __syncthreads();
+    sum += tile[threadIdx.x ^ 32];
+    __syncthreads();
+  }
+  out[i] = sum;
+}
+
+// A little more than one wave, of work that takes its time.
+// warplens: block=256 grid=1000 n=256000
+__global__ void second_wave(const float *__restrict__ in, float *__restrict__ out, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  float v = in[i];
+  for (int k = 0; k < 2000; k++) v = v * 1.0001f + 0.5f;
+  out[i] = v;
+}
+
+// Two whole waves.
+// warplens: block=256 grid=1728 n=442368
+__global__ void two_waves(const float *__restrict__ in, float *__restrict__ out, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  float v = in[i];
+  for (int k = 0; k < 2000; k++) v = v * 1.0001f + 0.5f;
+  out[i] = v;
+}

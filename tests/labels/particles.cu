@@ -157,7 +157,7 @@ __global__ void pairs_by_field(const Pair *__restrict__ p, int *__restrict__ out
 __global__ void pairs_whole(const int2 *__restrict__ p, int *__restrict__ out, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;
   int2 v = p[i];
-  out[i] = v.x + v.y;
+  out[i] = v.x ^ v.y;
 }
 
 // k-means: points by features, the way round that suits, and the other.

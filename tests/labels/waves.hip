@@ -3,7 +3,7 @@
 
 // warplens: block=256 grid=256 n=65536
 __global__ void copy_structs(const float *__restrict__ in, float *__restrict__ out, int n) {
-  int i = hipBlockIdx_x * hipBlockDim_x + hipThreadIdx_x;
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
   float a = in[5 * i];
   float b = in[5 * i + 4];
   out[i] = a * b;

@@ -4,10 +4,13 @@ use crate::tally::{Requests, Ways};
 
 /// A request that moves this many times its least is wasteful; a stride of two, the guides' first example, moves twice.
 const WASTEFUL: f64 = 1.5;
+/// One that moves less than this is not; between the two nobody quarrels.
+const THRIFTY: f64 = 1.2;
 /// The same of a start that is shifted: five sectors where four would do.
 const SHIFTED: f64 = 1.2;
-/// Passes of shared memory, to the least for the width.
+/// Passes of shared memory, to the least for the width; under the second there is no conflict.
 const CONFLICT: f64 = 1.25;
+const STRAY: f64 = 1.05;
 /// Lanes of a warp that one address serves one after another.
 const HOT: f64 = 8.0;
 /// Of a thread's accesses, those that go where the one before went.
@@ -48,11 +51,16 @@ impl Requests {
     /// Whether the lanes' addresses lie apart: the sectors are half as many again as the least, the bytes' beginning
     /// aside. The least is that of the distinct bytes, and that of the bytes of all lanes; where only one says so, it is open.
     pub fn uncoalesced(&self) -> Verdict {
-        let wasteful = |least| ratio(self.of_pattern(), least) >= WASTEFUL;
-        match (wasteful(self.ideal_sectors), wasteful(self.asked_sectors)) {
-            (true, true) => Verdict::Yes,
-            (false, _) => Verdict::No,
-            (true, false) => Verdict::Open,
+        let of_distinct = ratio(self.of_pattern(), self.ideal_sectors);
+        let of_all = ratio(self.of_pattern(), self.asked_sectors);
+        // A row so short that its shifted beginning costs half of it is neither.
+        let shifted = ratio(self.sectors, self.ideal_sectors) >= WASTEFUL;
+        if of_distinct < THRIFTY && !shifted {
+            Verdict::No
+        } else if of_distinct.min(of_all) >= WASTEFUL {
+            Verdict::Yes
+        } else {
+            Verdict::Open
         }
     }
 
@@ -64,7 +72,11 @@ impl Requests {
 
     /// Whether lanes want different words of one bank.
     pub fn conflict(&self) -> Verdict {
-        Verdict::of(ratio(self.passes, self.ideal_passes) >= CONFLICT)
+        match ratio(self.passes, self.ideal_passes) {
+            degree if degree >= CONFLICT => Verdict::Yes,
+            degree if degree < STRAY => Verdict::No,
+            _ => Verdict::Open,
+        }
     }
 
     /// Whether many lanes of a warp update one address.

@@ -201,10 +201,16 @@ fn judge(file: &mut File, finding: &Value) -> Outcome {
                 "div/early-exit-before-barrier" => Some(Verdict::of(ran.run.parted)),
                 _ => counted(rule, &ran, line..=number("end_line").max(line)),
             };
+            // A finding about another run than this one is not contradicted by it.
+            let other = ran.made_up
+                || finding["message"]
+                    .as_str()
+                    .is_some_and(|message| message.contains("for other arguments"))
+                || file.other_lanes(kernel, line, &ran);
             match verdict {
                 Some(Verdict::Yes) => Outcome::Confirmed,
-                Some(Verdict::No) => Outcome::Contradicted,
-                Some(Verdict::Open) | None => Outcome::Open,
+                Some(Verdict::No) if !other => Outcome::Contradicted,
+                _ => Outcome::Open,
             }
         }
     }
@@ -251,7 +257,8 @@ fn counted(rule: &str, ran: &Ran, lines: std::ops::RangeInclusive<u32>) -> Optio
                     "mem/aos" | "mem/column-walk" | "mem/strided" | "mem/uncoalesced",
                     Space::Global,
                 ) => requests.uncoalesced(),
-                ("smem/bank-conflict", Space::Shared) => requests.conflict(),
+                // Atomics of one address wait for one another as well.
+                ("smem/bank-conflict", Space::Shared) if !atomic => requests.conflict(),
                 _ => return None,
             })
         });

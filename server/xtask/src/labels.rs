@@ -67,7 +67,7 @@ fn row(rows: &mut String, begin: &str, code: &Function) {
     let count = |class| code.instructions.get(&class).copied().unwrap_or(0);
     let all: u64 = code.instructions.values().sum();
     let local = count(Class::Ldl) + count(Class::Stl);
-    let _ = writeln!(rows, "{begin}\t{all}\t{local}\t{}", code.spills);
+    let _ = writeln!(rows, "{begin}\t{all}\t{local}\t{}\t{}", code.spills, code.registers);
 }
 
 /// The kernels of a text by their names.

@@ -14,6 +14,7 @@ struct Code {
     instructions: f64,
     local: f64,
     spilled: f64,
+    registers: u64,
 }
 
 /// The compiler's words by kernel, and by the edit that is made of it (none: as it stands).
@@ -24,6 +25,8 @@ pub struct Words {
     code: BTreeMap<(String, String), Code>,
 }
 
+/// A thread has so many registers at most.
+const MOST_WORDS: u64 = 255;
 /// An edit helps where so many instructions fewer are left.
 const FEWER: f64 = 0.99;
 
@@ -38,7 +41,7 @@ impl Words {
                 continue;
             }
             let parts: Vec<&str> = line.split('\t').collect();
-            let [file, kernel, edit, instructions, local, spilled] = parts[..] else {
+            let [file, kernel, edit, instructions, local, spilled, registers] = parts[..] else {
                 panic!("`{line}` has other columns");
             };
             let number = |text: &str| text.parse().expect("a number");
@@ -46,12 +49,18 @@ impl Words {
                 instructions: number(instructions),
                 local: number(local),
                 spilled: number(spilled),
+                registers: registers.parse().expect("a number"),
             };
             words
                 .code
                 .insert((format!("{file} {kernel}"), edit.to_owned()), code);
         }
         words
+    }
+
+    /// Registers of a kernel.
+    pub fn registers(&self, kernel: &Kernel<'_>) -> Option<u64> {
+        Some(self.code.get(&(kernel.id(), "-".to_owned()))?.registers)
     }
 
     /// Labels what the compiler tells of a kernel.
@@ -64,9 +73,15 @@ impl Words {
             add(Family::Compiled(rule), 0, Verdict::of(holds));
         };
         say("reg/spill", code.spilled > 0.0);
-        let own = kernel.text().any(|(_, text)| own_array(text));
-        if own {
-            say("local/dynamic-array", code.local > 0.0 && code.spilled == 0.0);
+        if kernel.text().any(|(_, text)| text.contains("__launch_bounds__")) {
+            say("occ/bounds-spill", code.spilled > 0.0);
+        }
+        let own: Vec<u64> = kernel.text().filter_map(|(_, text)| own_array(text)).collect();
+        if !own.is_empty() {
+            let in_memory = code.local > 0.0 && code.spilled == 0.0;
+            let large = own.iter().any(|words| *words > MOST_WORDS);
+            say("local/dynamic-array", in_memory && !large);
+            say("local/large-frame", in_memory && large);
         }
         for mark in kernel.marks("@instead:") {
             let (rule, _) = mark.split_once(": ").expect("a rule and an edit");
@@ -81,11 +96,12 @@ impl Words {
     }
 }
 
-/// A declaration of an array of the thread's own.
-fn own_array(text: &str) -> bool {
-    let code = text.trim_start();
-    let types = ["float ", "int ", "double ", "unsigned ", "float4 ", "uint "];
-    types.iter().any(|ty| code.starts_with(ty)) && code.contains('[') && code.contains("];") && !code.contains('=')
+/// The words of an array of the thread's own that a line declares.
+fn own_array(text: &str) -> Option<u64> {
+    let code = text.trim_start().trim_start_matches("const ");
+    let declared = ["float ", "int "].iter().find_map(|ty| code.strip_prefix(ty))?;
+    let (_, rest) = declared.split('=').next()?.split_once('[')?;
+    rest.split(']').next()?.parse().ok()
 }
 
 /// The rule's id as the catalogue has it.

@@ -106,7 +106,7 @@ pub fn label(kernel: &Kernel<'_>, words: &Words, sites: &mut Sites) -> Result<()
         // Of several on one line the worst is what a finding is about.
         *site = (*site).max(verdict);
     };
-    let threads = by_arithmetic(kernel, &mut add);
+    let threads = by_arithmetic(kernel, words, &mut add);
     words.label(kernel, &mut add);
     if threads > MOST_THREADS {
         return Ok(());
@@ -127,6 +127,7 @@ pub fn label(kernel: &Kernel<'_>, words: &Words, sites: &mut Sites) -> Result<()
         match (key.space, key.access) {
             (Space::Global, Access::Atomic) => {
                 add(Family::HotAtomics, line, requests.hot());
+                add(Family::Coalescing, line, requests.uncoalesced());
                 if in_loop {
                     add(Family::LoopAtomics, line, requests.repeated());
                 }
@@ -217,14 +218,21 @@ fn barriers(
     }
 }
 
-/// Threads of a warp, SMs of the default GPU (an A100), threads that an SM of it holds.
+/// Of the default GPU, an A100: threads of a warp and, at most, of a block, SMs, threads that an SM holds, its registers, bytes
+/// of its shared memory (of which each block has 1024 besides its own).
 const WARP: u64 = 32;
 const MOST_THREADS: u64 = 1024;
 const SMS: u64 = 108;
 const RESIDENT: u64 = 2048;
+const REGISTERS: u64 = 65536;
+const SHARED: u64 = 164 << 10;
 
 /// Labels a launch; its threads a block.
-fn by_arithmetic(kernel: &Kernel<'_>, add: &mut impl FnMut(Family, u32, Verdict)) -> u64 {
+fn by_arithmetic(
+    kernel: &Kernel<'_>,
+    words: &Words,
+    add: &mut impl FnMut(Family, u32, Verdict),
+) -> u64 {
     let launch = &kernel.file.analysis.kernels[kernel.index].analysis.facts.launch;
     let (threads, blocks) = (launch.threads_per_block(), launch.blocks());
     let mut say = |rule, holds: Option<bool>| {
@@ -236,12 +244,23 @@ fn by_arithmetic(kernel: &Kernel<'_>, add: &mut impl FnMut(Family, u32, Verdict)
     say("launch/not-warp-multiple", Some(!threads.is_multiple_of(WARP)));
     say("launch/tiny-block", Some(threads < 64));
     say("launch/small-grid", Some(blocks < SMS || waits && blocks < 2 * SMS));
-    // How many blocks an SM holds hangs on registers; of a block of half its threads or more it does not.
-    let fat = threads > RESIDENT / 2 || (threads >= 512 && threads * 2 > RESIDENT);
-    say("launch/one-fat-block", if waits && threads >= 512 && !fat { None } else { Some(waits && fat) });
-    // The last of few waves hangs on registers as well: without any, so many blocks are resident at most.
-    let resident = SMS * (RESIDENT / threads.max(1)).clamp(1, 32);
-    let waves = blocks.div_ceil(resident);
-    say("launch/tail", if waves > 12 { Some(false) } else { None });
+    let Some(registers) = words.registers(kernel) else {
+        say("launch/one-fat-block", None);
+        say("launch/tail", None);
+        return threads;
+    };
+    let facts = &kernel.file.analysis.kernels[kernel.index].analysis.facts;
+    let shared = facts.static_shared_bytes + launch.dynamic_shared_bytes;
+    let resident = (RESIDENT / threads.max(1))
+        .min(REGISTERS / (registers.next_multiple_of(8) * threads.next_multiple_of(WARP)).max(1))
+        .min(SHARED / (shared + 1024))
+        .clamp(1, 32);
+    say(
+        "launch/one-fat-block",
+        Some(waits && threads >= 512 && resident == 1 && blocks > SMS),
+    );
+    let waves = blocks as f64 / (SMS * resident) as f64;
+    let idle = (waves.ceil() - waves) / waves.ceil();
+    say("launch/tail", Some(waves > 1.0 && idle >= 0.2));
     threads
 }

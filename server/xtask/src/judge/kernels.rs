@@ -12,14 +12,22 @@ use super::{json, lines};
 
 /// Blocks of a launch that run, and what they may do.
 const BLOCKS: u64 = 3;
-const STEPS: u64 = 60_000_000;
+const STEPS: u64 = 150_000_000;
 /// Headers that are put before a file.
 const HEADERS: usize = 40;
 
-/// A run, and how many lines stand before the file in what was read.
+/// What an integer is that nobody states: the analysis did not need it, or the host's code gives it.
+const MADE_UP: i64 = 1;
+/// Lanes of a request that hang on data: so many more or fewer are another case.
+const OTHER_LANES: f64 = 0.1;
+
+/// A run.
 pub struct Ran {
     pub run: Run,
+    /// Lines before the file in what was read.
     pub before: u32,
+    /// Some integer argument is [`MADE_UP`].
+    pub made_up: bool,
 }
 
 type Outcome = Result<Rc<Ran>, String>;
@@ -85,10 +93,11 @@ impl File {
         if let Some(known) = self.runs.get(&kernel) {
             return known.clone();
         }
-        let outcome = self.start(kernel, false, None).map(|run| {
+        let outcome = self.start(kernel, false, None).map(|(run, made_up)| {
             Rc::new(Ran {
                 run,
                 before: self.before,
+                made_up,
             })
         });
         self.runs.insert(kernel, outcome.clone());
@@ -97,10 +106,29 @@ impl File {
 
     /// The same, watched for races, with the barriers of a line only holding warps together.
     pub fn run_for_races(&self, kernel: usize, narrowed: Option<u32>) -> Result<Run, String> {
-        self.start(kernel, true, narrowed.map(|line| line + self.before))
+        let narrowed = narrowed.map(|line| line + self.before);
+        Ok(self.start(kernel, true, narrowed)?.0)
     }
 
-    fn start(&self, kernel: usize, races: bool, narrowed: Option<u32>) -> Result<Run, String> {
+    /// True where what the analysis says of a line's accesses holds for other lanes than were there in the run.
+    pub fn other_lanes(&self, kernel: usize, line: u32, ran: &Ran) -> bool {
+        let accesses = self.results[kernel]["accesses"].as_array();
+        let said = accesses.into_iter().flatten().filter(|access| {
+            access["line"].as_u64() == Some(u64::from(line)) && access["exact"] != true
+        });
+        let (mut lanes, mut requests) = (0, 0);
+        for (key, found) in &ran.run.tally.accesses {
+            if key.place.line == line + self.before {
+                lanes += found.lanes;
+                requests += found.requests;
+            }
+        }
+        let counted = lanes as f64 / requests.max(1) as f64;
+        said.filter_map(|access| access["active_lanes_per_request"].as_f64())
+            .any(|said| (said - counted).abs() > said * OTHER_LANES)
+    }
+
+    fn start(&self, kernel: usize, races: bool, narrowed: Option<u32>) -> Result<(Run, bool), String> {
         let program = self.program.as_ref().map_err(Clone::clone)?;
         let result = &self.results[kernel];
         let name = result["kernel"].as_str().unwrap_or_default();
@@ -130,9 +158,11 @@ impl File {
         let written = self.written(name);
         let signature = program.signature(name);
         if signature.is_empty() {
-            return Err("the interpreter did not read the kernel".to_owned());
+            let why = program.unread().first().map(|error| reason(&error.what));
+            let why = why.unwrap_or_else(|| "it is not there".to_owned());
+            return Err(format!("the kernel is not read: {why}"));
         }
-        let mut arguments = Vec::new();
+        let (mut arguments, mut made_up) = (Vec::new(), false);
         for (at, (name, takes)) in signature.iter().enumerate() {
             let whole = |text: &str| text.parse::<i64>().ok();
             arguments.push(match takes {
@@ -142,13 +172,15 @@ impl File {
                     let said = assumed.get(&**name).copied().and_then(whole);
                     let given = || written.get(at).map(String::as_str).and_then(whole);
                     let value = said.or_else(given);
-                    Argument::Int(value.ok_or("an integer argument that is not stated")?)
+                    made_up |= value.is_none();
+                    Argument::Int(value.unwrap_or(MADE_UP))
                 }
                 Takes::Other => return Err("a parameter that is a structure".to_owned()),
             });
         }
         program
             .run(name, &launch, &arguments)
+            .map(|run| (run, made_up))
             .map_err(|error| reason(&error.what))
     }
 
