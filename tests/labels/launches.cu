@@ -86,7 +86,7 @@ __global__ void one_resident(const float *__restrict__ in, float *__restrict__ o
 __global__ void second_wave(const float *__restrict__ in, float *__restrict__ out, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;
   float v = in[i];
-  for (int k = 0; k < 2000; k++) v = v * 1.0001f + 0.5f;
+  for (int k = 0; k < 500; k++) v = v * 1.0001f + 0.5f;
   out[i] = v;
 }
 
@@ -95,6 +95,6 @@ __global__ void second_wave(const float *__restrict__ in, float *__restrict__ ou
 __global__ void two_waves(const float *__restrict__ in, float *__restrict__ out, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;
   float v = in[i];
-  for (int k = 0; k < 2000; k++) v = v * 1.0001f + 0.5f;
+  for (int k = 0; k < 500; k++) v = v * 1.0001f + 0.5f;
   out[i] = v;
 }

@@ -1,6 +1,6 @@
 // Matrices: products, transposes, factorisations, row and column work.
 
-// warplens: block=(16,16) grid=(64,64) n=1024
+// warplens: block=(16,16) grid=(64,64) n=256
 __global__ void gemm_plain(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c, int n) {
   int row = blockIdx.y * blockDim.y + threadIdx.y;
   int col = blockIdx.x * blockDim.x + threadIdx.x;

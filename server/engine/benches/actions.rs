@@ -84,8 +84,12 @@ fn measure(path: &Path, times: &mut Times) {
             resolved.push(started.elapsed());
         }
         let name = format!("{} {}", path.display(), finding.rule);
-        times.offered.extend(middle(offered).map(|took| (took, name.clone())));
-        times.resolved.extend(middle(resolved).map(|took| (took, name)));
+        times
+            .offered
+            .extend(middle(offered).map(|took| (took, name.clone())));
+        times
+            .resolved
+            .extend(middle(resolved).map(|took| (took, name)));
     }
 }
 

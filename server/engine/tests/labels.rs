@@ -82,7 +82,10 @@ fn find(
             continue;
         };
         let mut lines = vec![first];
-        if matches!(family, Family::Coalescing | Family::Alignment | Family::Banks) {
+        if matches!(
+            family,
+            Family::Coalescing | Family::Gathers | Family::Alignment | Family::Banks
+        ) {
             lines.extend(finding.related.iter().map(|(range, _)| line(range.start)));
         }
         for line in lines {
@@ -125,9 +128,9 @@ impl Measured {
 
     /// The findings of the rules of one family.
     fn family(&self, family: Family, states: &[State]) -> BTreeSet<&Where> {
-        let rules = catalogue().iter().filter(|rule| {
-            Family::of(rule.id) == Some(family) && states.contains(&rule.state)
-        });
+        let rules = catalogue()
+            .iter()
+            .filter(|rule| Family::of(rule.id) == Some(family) && states.contains(&rule.state));
         rules
             .filter_map(|rule| self.found.get(rule.id))
             .flatten()
@@ -163,9 +166,10 @@ impl Measured {
     /// What the rules that are on by default find of a family, and of how many.
     fn recall_by_default(&self, family: Family) -> (usize, usize) {
         let found = self.family(family, &[State::Stable]);
-        let positives = self.sites.iter().filter(|((of, _), verdict)| {
-            *of == family && **verdict == Verdict::Yes
-        });
+        let positives = self
+            .sites
+            .iter()
+            .filter(|((of, _), verdict)| *of == family && **verdict == Verdict::Yes);
         let all: Vec<&Where> = positives.map(|((_, at), _)| at).collect();
         let recalled = all.iter().filter(|at| found.contains(**at)).count();
         (recalled, all.len())
@@ -173,7 +177,9 @@ impl Measured {
 
     /// Findings of the rules that are on by default which are right, and those that could be judged.
     fn together(&self) -> (usize, usize) {
-        let stable = catalogue().iter().filter(|rule| rule.state == State::Stable);
+        let stable = catalogue()
+            .iter()
+            .filter(|rule| rule.state == State::Stable);
         let scores = stable.filter_map(|rule| self.score(rule.id));
         scores.fold((0, 0), |(right, judged), score| {
             (right + score.right, judged + score.right + score.wrong)
@@ -219,7 +225,8 @@ fn page(measured: &Measured) -> String {
          - **oracle**: the kernel runs thread by thread on the interpreter of `server/oracle`, blocks spread over the launch, and what\n\
          \u{20} its warps do is counted (`verdict.rs` says from which figure on the label is yes). An access is uncoalesced where it takes\n\
          \u{20} half as many sectors again as its bytes fill, a shifted beginning aside: the distinct bytes and those of all lanes both;\n\
-         \u{20} where the two differ it is not judged. A barrier is redundant where no threads race once it only holds warps together. A\n\
+         \u{20} where the two differ, or it is little, it is not judged. What moves other sectors with other contents of the arrays\n\
+         \u{20} hangs on data: that is `mem/gather`'s, and of the other rules' recall no part. A barrier is redundant where no threads race once it only holds warps together. A\n\
          \u{20} branch is yes where a tenth of its warps part and 2 % of the kernel's issues would be saved if lanes that go one way\n\
          \u{20} filled warps.\n\
          - **compiler**: `tests/labels/compiler.tsv`, written by `cargo xtask labels` from what nvcc makes of the kernel as it is and\n\
@@ -227,12 +234,20 @@ fn page(measured: &Measured) -> String {
          - **arithmetic**: the rule's definition applied to the launch, by hand in the test.\n\n\
          *Right* and *wrong* are findings at sites labelled yes and no; *open* ones stand where nobody can tell. Precision is right of\n\
          right and wrong. Recall is what the rules of one family find of its positives together, hints among them: `mem/aos`,\n\
-         `mem/column-walk`, `mem/gather`, `mem/strided` and `mem/uncoalesced` share out one family. Of the families in which rules\n\
+         `mem/column-walk`, `mem/strided` and `mem/uncoalesced` share out one family. Of the families in which rules\n\
          speak only where it is worth something (branches, barriers), recall is what it is.\n\n",
     );
     let (right, judged) = measured.together();
-    let positives = measured.sites.values().filter(|v| **v == Verdict::Yes).count();
-    let judged_sites = measured.sites.values().filter(|v| **v != Verdict::Open).count();
+    let positives = measured
+        .sites
+        .values()
+        .filter(|v| **v == Verdict::Yes)
+        .count();
+    let judged_sites = measured
+        .sites
+        .values()
+        .filter(|v| **v != Verdict::Open)
+        .count();
     let _ = writeln!(
         text,
         "{} kernels, {judged_sites} sites, {positives} positives; compiler: {}.\n",
@@ -245,6 +260,7 @@ fn page(measured: &Measured) -> String {
     );
     for (name, family) in [
         ("Uncoalesced accesses", Family::Coalescing),
+        ("Uncoalesced accesses that hang on data", Family::Gathers),
         ("Bank conflicts", Family::Banks),
     ] {
         let (found, all) = measured.recall_by_default(family);
@@ -301,7 +317,10 @@ fn the_page_is_up_to_date() {
 #[test]
 fn rules_that_are_on_by_default_are_right() {
     let mut faults = Vec::new();
-    for rule in catalogue().iter().filter(|rule| rule.state == State::Stable) {
+    for rule in catalogue()
+        .iter()
+        .filter(|rule| rule.state == State::Stable)
+    {
         let precision = MEASURED.score(rule.id).and_then(Score::precision);
         if precision.is_some_and(|precision| precision < PRECISION) {
             faults.push(format!("{}: {}", rule.id, percent(precision)));
@@ -311,7 +330,12 @@ fn rules_that_are_on_by_default_are_right() {
     if (right as f64) < judged as f64 * TOGETHER {
         faults.push(format!("together: {right} of {judged}"));
     }
-    assert!(faults.is_empty(), "{}\n{}", faults.join("\n"), MEASURED.mistakes());
+    assert!(
+        faults.is_empty(),
+        "{}\n{}",
+        faults.join("\n"),
+        MEASURED.mistakes()
+    );
 }
 
 #[test]

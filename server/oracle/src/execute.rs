@@ -189,9 +189,12 @@ impl Machine<'_> {
                 *trip += u64::from(*here);
             }
             self.count(Class::Branch, &running, 1);
-            self.way((place, Fork::Loop), &came, &mut running, |machine, running| {
-                machine.scoped(&looping.body, running)
-            })?;
+            self.way(
+                (place, Fork::Loop),
+                &came,
+                &mut running,
+                |machine, running| machine.scoped(&looping.body, running),
+            )?;
             if let Some(continues) = self.continues.last_mut() {
                 for (here, again) in running.iter_mut().zip(continues.iter_mut()) {
                     *here |= *again;
@@ -297,10 +300,15 @@ impl Machine<'_> {
             for lane in 0..self.lanes {
                 running[lane] |= active[lane] && target[lane] == Some(which);
             }
-            self.way((value.place, Fork::Switch), active, &mut running, |machine, running| {
-                body.iter()
-                    .try_for_each(|statement| machine.execute(statement, running))
-            })?;
+            self.way(
+                (value.place, Fork::Switch),
+                active,
+                &mut running,
+                |machine, running| {
+                    body.iter()
+                        .try_for_each(|statement| machine.execute(statement, running))
+                },
+            )?;
         }
         self.scopes.truncate(names);
         self.top = top;

@@ -121,6 +121,8 @@ pub struct Launch {
     pub races: bool,
     /// For [`Run::race`], the barriers of this line hold the lanes of each warp together, and no more.
     pub narrowed: Option<u32>,
+    /// Another number, other contents of the arrays without end.
+    pub contents: u64,
     /// So many blocks are run at most, spread over the grid.
     pub blocks: u64,
 }
@@ -137,6 +139,7 @@ impl Default for Launch {
             steps: 2_000_000_000,
             races: false,
             narrowed: None,
+            contents: 0,
             blocks: u64::MAX,
         }
     }
@@ -247,8 +250,12 @@ impl Program {
     /// The names of a kernel's template parameters.
     pub fn template(&self, kernel: &str) -> Vec<String> {
         let all = self.file.functions.get(kernel).into_iter().flatten();
-        let template = all.filter(|function| function.kernel).flat_map(|one| &one.template);
-        template.map(|parameter| parameter.name.to_string()).collect()
+        let template = all
+            .filter(|function| function.kernel)
+            .flat_map(|one| &one.template);
+        template
+            .map(|parameter| parameter.name.to_string())
+            .collect()
     }
 
     /// Runs a kernel.

@@ -149,7 +149,7 @@ impl<'p> Machine<'p> {
             launch,
             lanes,
             block: [0; 3],
-            memory: Memory::new(lanes, launch.checked),
+            memory: Memory::new(lanes, launch.checked, launch.contents),
             counter: Counter::default(),
             splits: Splits::default(),
             scopes: Vec::new(),

@@ -9,7 +9,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "mem/gather",
     title: "an index that was loaded: what the access costs hangs on data",
     severity: "hint",
-    state: State::Stable,
+    state: State::Preview,
     explain: include_str!("../docs/mem-gather.md"),
 };
 

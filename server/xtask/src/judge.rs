@@ -99,7 +99,10 @@ impl Judge {
             .iter()
             .filter(|finding| JUDGED.contains(&rule(finding).as_str()))
             .collect();
-        println!("{} of them are of rules that a run can contradict", judged.len());
+        println!(
+            "{} of them are of rules that a run can contradict",
+            judged.len()
+        );
         shuffle(&mut judged, self.seed);
         judged.truncate(self.sample);
         let mut files: BTreeMap<PathBuf, File> = BTreeMap::new();
@@ -160,7 +163,13 @@ fn report(outcomes: &BTreeMap<String, Vec<Outcome>>) -> ExitCode {
             count(&Outcome::Contradicted),
             count(&Outcome::Open),
         ];
-        let row = [all.len(), ran[0], ran[1], ran[2], all.len() - ran.iter().sum::<usize>()];
+        let row = [
+            all.len(),
+            ran[0],
+            ran[1],
+            ran[2],
+            all.len() - ran.iter().sum::<usize>(),
+        ];
         println!("| {rule} | {} |", row.map(|n| n.to_string()).join(" | "));
         for (sum, n) in sums.iter_mut().zip(row) {
             *sum += n;
@@ -267,7 +276,10 @@ fn counted(rule: &str, ran: &Ran, lines: std::ops::RangeInclusive<u32>) -> Optio
         .filter(|(key, _)| here(key.place.line, &key.via))
         .filter_map(|(key, ways)| {
             let loops = key.fork == Fork::Loop;
-            let asked = matches!((rule, loops), ("div/tid-branch", false) | ("div/loop-trip", true));
+            let asked = matches!(
+                (rule, loops),
+                ("div/tid-branch", false) | ("div/loop-trip", true)
+            );
             asked.then(|| ways.splits(*issued))
         });
     of_accesses.chain(of_branches).max()
@@ -275,7 +287,12 @@ fn counted(rule: &str, ran: &Ran, lines: std::ops::RangeInclusive<u32>) -> Optio
 
 /// Of all accesses of device memory in the kernels that run, those that are uncoalesced, and those of them that are found.
 fn recall(bin: &Path, folder: &Path, findings: &[Value]) -> anyhow::Result<ExitCode> {
-    let rules = ["mem/aos", "mem/column-walk", "mem/strided", "mem/uncoalesced"];
+    let rules = [
+        "mem/aos",
+        "mem/column-walk",
+        "mem/strided",
+        "mem/uncoalesced",
+    ];
     let (mut ran, mut kernels, mut all, mut found) = (0, 0, 0, 0);
     let mut by_data = 0;
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
@@ -327,7 +344,6 @@ fn recall(bin: &Path, folder: &Path, findings: &[Value]) -> anyhow::Result<ExitC
     }
     Ok(ExitCode::SUCCESS)
 }
-
 
 #[cfg(test)]
 mod tests {

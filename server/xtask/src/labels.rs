@@ -54,7 +54,11 @@ impl Labels {
                 let code = found
                     .remove(&kernel)
                     .with_context(|| format!("{name}: no kernel {kernel}"))?;
-                row(&mut rows, &format!("labels/{name}\t{kernel}\t{edit}"), &code);
+                row(
+                    &mut rows,
+                    &format!("labels/{name}\t{kernel}\t{edit}"),
+                    &code,
+                );
             }
         }
         std::fs::write(folder.join("compiler.tsv"), rows)?;
@@ -67,7 +71,11 @@ fn row(rows: &mut String, begin: &str, code: &Function) {
     let count = |class| code.instructions.get(&class).copied().unwrap_or(0);
     let all: u64 = code.instructions.values().sum();
     let local = count(Class::Ldl) + count(Class::Stl);
-    let _ = writeln!(rows, "{begin}\t{all}\t{local}\t{}\t{}", code.spills, code.registers);
+    let _ = writeln!(
+        rows,
+        "{begin}\t{all}\t{local}\t{}\t{}",
+        code.spills, code.registers
+    );
 }
 
 /// The kernels of a text by their names.
@@ -97,7 +105,12 @@ fn plain(mangled: &str) -> anyhow::Result<String> {
 fn taken(text: &str) -> anyhow::Result<(String, Vec<(String, String)>)> {
     let mut edited = text.to_owned();
     let mut advice = Vec::new();
-    for (at, _) in text.match_indices(MARK).collect::<Vec<_>>().into_iter().rev() {
+    for (at, _) in text
+        .match_indices(MARK)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+    {
         let line = text[at + MARK.len()..].lines().next().unwrap_or_default();
         let (old, new) = line
             .split_once(": ")
@@ -105,9 +118,14 @@ fn taken(text: &str) -> anyhow::Result<(String, Vec<(String, String)>)> {
             .with_context(|| format!("`{line}` is no RULE: OLD => NEW"))?;
         let begin = text[at..].find("__global__").map(|from| at + from);
         let begin = begin.with_context(|| format!("`{line}` stands above no kernel"))?;
-        let name = text[begin..].split('(').next().and_then(|head| head.split_whitespace().last());
+        let name = text[begin..]
+            .split('(')
+            .next()
+            .and_then(|head| head.split_whitespace().last());
         let kernel = name.context("a kernel's name")?.to_owned();
-        let end = text[begin..].find("\n}").map_or(text.len(), |to| begin + to);
+        let end = text[begin..]
+            .find("\n}")
+            .map_or(text.len(), |to| begin + to);
         if !text[begin..end].contains(old) {
             bail!("{kernel} has no `{old}`");
         }
@@ -132,7 +150,10 @@ mod tests {
         assert_eq!(edited.matches("v * v;").count(), 1);
         assert_eq!(
             advice,
-            [("a".to_owned(), "arith/pow: powf(v, 2.0f) => v * v".to_owned())]
+            [(
+                "a".to_owned(),
+                "arith/pow: powf(v, 2.0f) => v * v".to_owned()
+            )]
         );
     }
 

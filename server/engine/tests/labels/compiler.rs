@@ -73,10 +73,16 @@ impl Words {
             add(Family::Compiled(rule), 0, Verdict::of(holds));
         };
         say("reg/spill", code.spilled > 0.0);
-        if kernel.text().any(|(_, text)| text.contains("__launch_bounds__")) {
+        if kernel
+            .text()
+            .any(|(_, text)| text.contains("__launch_bounds__"))
+        {
             say("occ/bounds-spill", code.spilled > 0.0);
         }
-        let own: Vec<u64> = kernel.text().filter_map(|(_, text)| own_array(text)).collect();
+        let own: Vec<u64> = kernel
+            .text()
+            .filter_map(|(_, text)| own_array(text))
+            .collect();
         if !own.is_empty() {
             let in_memory = code.local > 0.0 && code.spilled == 0.0;
             let large = own.iter().any(|words| *words > MOST_WORDS);
@@ -85,9 +91,12 @@ impl Words {
         }
         for mark in kernel.marks("@instead:") {
             let (rule, _) = mark.split_once(": ").expect("a rule and an edit");
-            let edited = self.code.get(&(id.clone(), mark.clone())).unwrap_or_else(|| {
-                panic!("{id}: nothing was compiled with `{mark}`: cargo xtask labels")
-            });
+            let edited = self
+                .code
+                .get(&(id.clone(), mark.clone()))
+                .unwrap_or_else(|| {
+                    panic!("{id}: nothing was compiled with `{mark}`: cargo xtask labels")
+                });
             let Some(Family::Compiled(rule)) = warplens_rules_id(rule).and_then(Family::of) else {
                 panic!("`{rule}` is not labelled by the compiler");
             };
@@ -99,7 +108,9 @@ impl Words {
 /// The words of an array of the thread's own that a line declares.
 fn own_array(text: &str) -> Option<u64> {
     let code = text.trim_start().trim_start_matches("const ");
-    let declared = ["float ", "int "].iter().find_map(|ty| code.strip_prefix(ty))?;
+    let declared = ["float ", "int "]
+        .iter()
+        .find_map(|ty| code.strip_prefix(ty))?;
     let (_, rest) = declared.split('=').next()?.split_once('[')?;
     rest.split(']').next()?.parse().ok()
 }

@@ -16,7 +16,9 @@ use warplens_oracle::{Argument, Dialect, Launch, Program, Run, Takes};
 use warplens_syntax::{Document, Language};
 
 /// Blocks of a launch that are run.
-const BLOCKS: u64 = 6;
+const BLOCKS: u64 = 4;
+/// Races are of one block; those at the border may have other ones.
+const BLOCKS_WATCHED: u64 = 2;
 
 /// A file of kernels, analysed.
 pub struct Labelled {
@@ -111,10 +113,10 @@ fn pairs(text: &str) -> BTreeMap<String, String> {
 }
 
 /// An array's contents: `float[N]`, `below(K)[N]`, `rows(K)[N]` (ascending by about K), `zero[BYTES]`.
-fn contents(text: &str) -> Option<Vec<u8>> {
+fn contents(text: &str, seed: u64) -> Option<Vec<u8>> {
     let (kind, count) = text.strip_suffix(']')?.split_once('[')?;
     let count: usize = count.parse().expect("how many");
-    let mut state = 7u64;
+    let mut state = 7 + seed;
     let mut next = || {
         // Knuth's MMIX.
         state = state
@@ -123,7 +125,10 @@ fn contents(text: &str) -> Option<Vec<u8>> {
         state >> 33
     };
     let of = |name: &str| -> Option<u64> {
-        let number = kind.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?;
+        let number = kind
+            .strip_prefix(name)?
+            .strip_prefix('(')?
+            .strip_suffix(')')?;
         number.parse().ok()
     };
     Some(match (kind, of("below"), of("rows")) {
@@ -201,12 +206,26 @@ impl Kernel<'_> {
         format!("{} {}", self.file.name, self.name)
     }
 
-    /// Runs some of its blocks; for races with the barriers of a line only holding warps together.
-    pub fn run(&self, races: bool, narrowed: Option<u32>) -> Result<Run, String> {
+    /// Runs some of its blocks on contents of a number.
+    pub fn run(&self, seed: u64) -> Result<Run, String> {
+        self.launched(&self.launch, seed)
+    }
+
+    /// Runs fewer, watched for races, with the barriers of a line only holding warps together.
+    pub fn watched(&self, narrowed: Option<u32>) -> Result<Run, String> {
         let launch = Launch {
-            races,
+            races: true,
             narrowed,
+            blocks: BLOCKS_WATCHED,
             ..self.launch.clone()
+        };
+        self.launched(&launch, 0)
+    }
+
+    fn launched(&self, launch: &Launch, seed: u64) -> Result<Run, String> {
+        let launch = Launch {
+            contents: seed,
+            ..launch.clone()
         };
         let mut arguments = Vec::new();
         for (name, takes) in self.file.program.signature(&self.name) {
@@ -214,10 +233,10 @@ impl Kernel<'_> {
             arguments.push(match (takes, given) {
                 (Takes::Array, None) => Argument::Endless,
                 (Takes::Array, Some(text)) => match text.strip_prefix("shared") {
-                    Some(bytes) => Argument::Shared(
-                        bytes.trim_matches(['[', ']']).parse().expect("bytes"),
-                    ),
-                    None => Argument::Buffer(contents(text).expect("an array's contents")),
+                    Some(bytes) => {
+                        Argument::Shared(bytes.trim_matches(['[', ']']).parse().expect("bytes"))
+                    }
+                    None => Argument::Buffer(contents(text, seed).expect("an array's contents")),
                 },
                 (Takes::Whole, Some(text)) => Argument::Int(text.parse().expect("an integer")),
                 (Takes::Real, Some(text)) => Argument::Float(text.parse().expect("a number")),

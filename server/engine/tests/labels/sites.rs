@@ -12,6 +12,8 @@ use crate::kernels::Kernel;
 pub enum Family {
     /// Accesses of device memory that move more sectors than their bytes fill.
     Coalescing,
+    /// The same of those whose addresses, or lanes, hang on data.
+    Gathers,
     /// Those that only begin in the wrong place.
     Alignment,
     /// Accesses of shared memory that take more passes than their width.
@@ -53,9 +55,8 @@ impl Family {
     /// The family of a rule; `None` where nobody can tell.
     pub fn of(rule: &'static str) -> Option<Family> {
         Some(match rule {
-            "mem/aos" | "mem/column-walk" | "mem/gather" | "mem/strided" | "mem/uncoalesced" => {
-                Family::Coalescing
-            }
+            "mem/aos" | "mem/column-walk" | "mem/strided" | "mem/uncoalesced" => Family::Coalescing,
+            "mem/gather" => Family::Gathers,
             "mem/misaligned" => Family::Alignment,
             "smem/bank-conflict" => Family::Banks,
             "const/divergent-index" => Family::Constants,
@@ -67,15 +68,28 @@ impl Family {
             "div/loop-trip" => Family::Trips,
             "sync/redundant-barrier" => Family::Barriers,
             "div/early-exit-before-barrier" => Family::Parting,
-            "arith/double-literal" | "arith/fast-math" | "arith/half-scalar" | "arith/int-div-mod"
-            | "arith/narrow-int" | "arith/no-fma" | "arith/pow" | "arith/sincos"
-            | "arith/slow-trig-range" | "local/dynamic-array" | "local/large-frame"
-            | "loop/unsigned-counter" | "mem/narrow-access" | "mem/no-restrict" | "reg/spill"
+            "arith/double-literal"
+            | "arith/fast-math"
+            | "arith/half-scalar"
+            | "arith/int-div-mod"
+            | "arith/narrow-int"
+            | "arith/no-fma"
+            | "arith/pow"
+            | "arith/sincos"
+            | "arith/slow-trig-range"
+            | "local/dynamic-array"
+            | "local/large-frame"
+            | "loop/unsigned-counter"
+            | "mem/narrow-access"
+            | "mem/no-restrict"
+            | "reg/spill"
             | "occ/bounds-spill" => Family::Compiled(rule),
-            "launch/impossible" | "launch/not-warp-multiple" | "launch/tiny-block"
-            | "launch/small-grid" | "launch/one-fat-block" | "launch/tail" => {
-                Family::Arithmetic(rule)
-            }
+            "launch/impossible"
+            | "launch/not-warp-multiple"
+            | "launch/tiny-block"
+            | "launch/small-grid"
+            | "launch/one-fat-block"
+            | "launch/tail" => Family::Arithmetic(rule),
             _ => return None,
         })
     }
@@ -111,7 +125,8 @@ pub fn label(kernel: &Kernel<'_>, words: &Words, sites: &mut Sites) -> Result<()
     if threads > MOST_THREADS {
         return Ok(());
     }
-    let run = kernel.run(false, None)?;
+    let run = kernel.run(0)?;
+    let other = kernel.run(1)?;
     let missed = run
         .undefined
         .as_ref()
@@ -123,17 +138,23 @@ pub fn label(kernel: &Kernel<'_>, words: &Words, sites: &mut Sites) -> Result<()
     for (key, requests) in &run.tally.accesses {
         // In a called function, that of another line may be told where the call stands.
         let line = key.via.first().copied().unwrap_or(key.place.line);
+        // With other contents it goes elsewhere.
+        let coalescing = if other.tally.accesses.get(key) == Some(requests) {
+            Family::Coalescing
+        } else {
+            Family::Gathers
+        };
         let in_loop = looped.iter().any(|lines| lines.contains(&line));
         match (key.space, key.access) {
             (Space::Global, Access::Atomic) => {
                 add(Family::HotAtomics, line, requests.hot());
-                add(Family::Coalescing, line, requests.uncoalesced());
+                add(coalescing, line, requests.uncoalesced());
                 if in_loop {
                     add(Family::LoopAtomics, line, requests.repeated());
                 }
             }
             (Space::Global, access) => {
-                add(Family::Coalescing, line, requests.uncoalesced());
+                add(coalescing, line, requests.uncoalesced());
                 add(Family::Alignment, line, requests.misaligned());
                 if access == Access::Load {
                     add(Family::OneWord, line, requests.one_word());
@@ -169,7 +190,9 @@ fn loops(kernel: &Kernel<'_>) -> Vec<std::ops::RangeInclusive<u32>> {
     let mut depth = 0;
     for (line, text) in kernel.text() {
         let code = text.split("//").next().unwrap_or(text);
-        let head = ["for (", "while (", "do {"].iter().any(|word| code.contains(word));
+        let head = ["for (", "while (", "do {"]
+            .iter()
+            .any(|word| code.contains(word));
         if head && !code.trim_end().ends_with(';') {
             open.push((line, depth));
         } else if head {
@@ -189,11 +212,7 @@ fn loops(kernel: &Kernel<'_>) -> Vec<std::ops::RangeInclusive<u32>> {
     found
 }
 
-fn barriers(
-    kernel: &Kernel<'_>,
-    parted: bool,
-    add: &mut impl FnMut(Family, u32, Verdict),
-) {
+fn barriers(kernel: &Kernel<'_>, parted: bool, add: &mut impl FnMut(Family, u32, Verdict)) {
     let lines: Vec<u32> = kernel
         .text()
         .filter(|(_, text)| {
@@ -206,7 +225,7 @@ fn barriers(
         return;
     }
     add(Family::Parting, 0, Verdict::of(parted));
-    let races = |narrowed| kernel.run(true, narrowed).is_ok_and(|run| run.race.is_some());
+    let races = |narrowed| kernel.watched(narrowed).is_ok_and(|run| run.race.is_some());
     let sound = !races(None);
     for line in lines {
         let verdict = match (sound, races(Some(line))) {
@@ -233,17 +252,28 @@ fn by_arithmetic(
     words: &Words,
     add: &mut impl FnMut(Family, u32, Verdict),
 ) -> u64 {
-    let launch = &kernel.file.analysis.kernels[kernel.index].analysis.facts.launch;
+    let launch = &kernel.file.analysis.kernels[kernel.index]
+        .analysis
+        .facts
+        .launch;
     let (threads, blocks) = (launch.threads_per_block(), launch.blocks());
     let mut say = |rule, holds: Option<bool>| {
         let verdict = holds.map_or(Verdict::Open, Verdict::of);
         add(Family::Arithmetic(rule), 0, verdict);
     };
-    let waits = kernel.text().any(|(_, text)| text.contains("__syncthreads") || text.contains("barrier("));
+    let waits = kernel
+        .text()
+        .any(|(_, text)| text.contains("__syncthreads") || text.contains("barrier("));
     say("launch/impossible", Some(threads > MOST_THREADS));
-    say("launch/not-warp-multiple", Some(!threads.is_multiple_of(WARP)));
+    say(
+        "launch/not-warp-multiple",
+        Some(!threads.is_multiple_of(WARP)),
+    );
     say("launch/tiny-block", Some(threads < 64));
-    say("launch/small-grid", Some(blocks < SMS || waits && blocks < 2 * SMS));
+    say(
+        "launch/small-grid",
+        Some(blocks < SMS || waits && blocks < 2 * SMS),
+    );
     let Some(registers) = words.registers(kernel) else {
         say("launch/one-fat-block", None);
         say("launch/tail", None);

@@ -46,7 +46,10 @@ impl File {
     /// Reads it and has it analysed.
     pub fn read(bin: &Path, path: &Path) -> anyhow::Result<File> {
         let mut estimate = Command::new(bin);
-        estimate.arg("estimate").arg(path).args(["--format", "json"]);
+        estimate
+            .arg("estimate")
+            .arg(path)
+            .args(["--format", "json"]);
         let results = json(&mut estimate).map_or_else(
             |_| Vec::new(),
             |mut told| serde_json::from_value(told["results"].take()).unwrap_or_default(),
@@ -56,7 +59,11 @@ impl File {
         above(path, &text, &mut BTreeSet::new(), &mut headers);
         let before = headers.matches('\n').count() as u32;
         let opencl = path.extension().is_some_and(|kind| kind == "cl");
-        let dialect = if opencl { Dialect::OpenCl } else { Dialect::Cuda };
+        let dialect = if opencl {
+            Dialect::OpenCl
+        } else {
+            Dialect::Cuda
+        };
         let program = Program::read(&(headers + &text), dialect).map_err(|error| error.what);
         Ok(File {
             text,
@@ -128,7 +135,12 @@ impl File {
             .any(|said| (said - counted).abs() > said * OTHER_LANES)
     }
 
-    fn start(&self, kernel: usize, races: bool, narrowed: Option<u32>) -> Result<(Run, bool), String> {
+    fn start(
+        &self,
+        kernel: usize,
+        races: bool,
+        narrowed: Option<u32>,
+    ) -> Result<(Run, bool), String> {
         let program = self.program.as_ref().map_err(Clone::clone)?;
         let result = &self.results[kernel];
         let name = result["kernel"].as_str().unwrap_or_default();
@@ -140,7 +152,9 @@ impl File {
         let launch = Launch {
             grid: three("grid"),
             block: three("block"),
-            dynamic_shared_bytes: result["launch"]["dynamic_shared_bytes"].as_u64().unwrap_or(0),
+            dynamic_shared_bytes: result["launch"]["dynamic_shared_bytes"]
+                .as_u64()
+                .unwrap_or(0),
             template,
             checked: false,
             steps: STEPS,

@@ -41,7 +41,11 @@ pub fn read(path: &Path) -> String {
 fn of_text(text: &str) -> usize {
     let code = without_comments(text);
     let (mut lines, mut from) = (0, 0);
-    while let Some(begin) = WORDS.iter().filter_map(|word| code[from..].find(word)).min() {
+    while let Some(begin) = WORDS
+        .iter()
+        .filter_map(|word| code[from..].find(word))
+        .min()
+    {
         let begin = from + begin;
         from = begin + WORDS[0].len().min(code.len() - begin);
         while !code.is_char_boundary(from) {
