@@ -183,7 +183,9 @@ impl Memory {
                 Ok(u64::from_le_bytes(word))
             }
             // Some number, small as a float of any width, the same each time.
-            None => Ok((address / size ^ self.contents).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58),
+            None => {
+                Ok(((address / size) ^ self.contents).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+            }
         }
     }
 

@@ -112,7 +112,7 @@ impl Judge {
             let file = match files.entry(path) {
                 std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::btree_map::Entry::Vacant(new) => {
-                    let file = File::read(&bin, new.key())?;
+                    let file = File::read(&bin, new.key());
                     new.insert(file)
                 }
             };
@@ -226,8 +226,8 @@ fn judge(file: &mut File, finding: &Value) -> Outcome {
 }
 
 /// Whether threads race once a barrier only holds warps together; `None` where they do so anyway.
-fn redundant(file: &mut File, kernel: usize, line: u32) -> Option<Verdict> {
-    let mut races = |narrowed| {
+fn redundant(file: &File, kernel: usize, line: u32) -> Option<Verdict> {
+    let races = |narrowed| {
         let run = file.run_for_races(kernel, narrowed).ok()?;
         Some(run.race.is_some())
     };
@@ -297,7 +297,7 @@ fn recall(bin: &Path, folder: &Path, findings: &[Value]) -> anyhow::Result<ExitC
     let mut by_data = 0;
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for path in lines::files(folder)? {
-        let mut file = File::read(bin, &path)?;
+        let mut file = File::read(bin, &path);
         for kernel in 0..file.kernels() {
             kernels += 1;
             let run = match file.run(kernel) {

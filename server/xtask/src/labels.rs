@@ -23,7 +23,7 @@ pub struct Labels {
 
 /// Of the default GPU.
 const ARCH: &str = "sm_80";
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_mins(5);
 /// What stands before an advice, which is `RULE: OLD => NEW`.
 const MARK: &str = "// @instead: ";
 

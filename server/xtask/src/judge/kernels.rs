@@ -44,7 +44,7 @@ pub struct File {
 
 impl File {
     /// Reads it and has it analysed.
-    pub fn read(bin: &Path, path: &Path) -> anyhow::Result<File> {
+    pub fn read(bin: &Path, path: &Path) -> File {
         let mut estimate = Command::new(bin);
         estimate
             .arg("estimate")
@@ -65,13 +65,13 @@ impl File {
             Dialect::Cuda
         };
         let program = Program::read(&(headers + &text), dialect).map_err(|error| error.what);
-        Ok(File {
+        File {
             text,
             before,
             program,
             results,
             runs: BTreeMap::new(),
-        })
+        }
     }
 
     /// How many kernels there are.

@@ -15,7 +15,8 @@ pub fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
             let kind = path.extension().unwrap_or_default().to_string_lossy();
             if path.is_symlink() {
                 continue;
-            } else if path.is_dir() {
+            }
+            if path.is_dir() {
                 folders.push(path);
             } else if KINDS.contains(&&*kind) && of_text(&read(&path)) > 0 {
                 found.push(path);
