@@ -394,7 +394,11 @@ impl Machine<'_> {
     fn barrier(&mut self, mask: &[bool], place: Place) {
         self.count(Class::Barrier, mask, 1);
         if let Some(races) = &mut self.memory.races {
-            races.met();
+            if self.launch.narrowed == Some(place.line) {
+                races.warps_met(mask);
+            } else {
+                races.met();
+            }
         }
         let missing = self.frames.first().is_some_and(|kernel| {
             mask.iter()

@@ -49,10 +49,16 @@ impl Machine<'_> {
                     .zip(&truth)
                     .map(|(a, t)| *a && *t == 0)
                     .collect();
+                let came = active.clone();
                 self.deeper(condition.place, |machine| {
-                    machine.scoped(then, &mut yes)?;
+                    let branch = (condition.place, Fork::If);
+                    machine.way(branch, &came, &mut yes, |machine, yes| {
+                        machine.scoped(then, yes)
+                    })?;
                     match otherwise {
-                        Some(otherwise) => machine.scoped(otherwise, &mut no),
+                        Some(otherwise) => machine.way(branch, &came, &mut no, |machine, no| {
+                            machine.scoped(otherwise, no)
+                        }),
                         None => Ok(()),
                     }
                 })?;
@@ -81,6 +87,23 @@ impl Machine<'_> {
             Stmt::Continue => leave(self.continues.last_mut(), active),
             Stmt::Return(value, place) => self.returning(value.as_ref(), *place, active),
         }
+    }
+
+    /// Executes what some of the lanes that came to a branch do.
+    fn way(
+        &mut self,
+        (place, fork): (Place, Fork),
+        came: &[bool],
+        lanes: &mut Vec<bool>,
+        run: impl FnOnce(&mut Self, &mut Vec<bool>) -> Done<()>,
+    ) -> Done<()> {
+        self.splits.open(came, lanes, self.launch.warp);
+        let outcome = run(self, lanes);
+        let wasted = self.splits.close();
+        if wasted > 0.0 {
+            self.counter.wasted((place, self.chain, fork), wasted);
+        }
+        outcome
     }
 
     fn scoped(&mut self, statement: &Stmt, active: &mut Vec<bool>) -> Done<()> {
@@ -166,7 +189,12 @@ impl Machine<'_> {
                 *trip += u64::from(*here);
             }
             self.count(Class::Branch, &running, 1);
-            self.scoped(&looping.body, &mut running)?;
+            self.way(
+                (place, Fork::Loop),
+                &came,
+                &mut running,
+                |machine, running| machine.scoped(&looping.body, running),
+            )?;
             if let Some(continues) = self.continues.last_mut() {
                 for (here, again) in running.iter_mut().zip(continues.iter_mut()) {
                     *here |= *again;
@@ -272,9 +300,15 @@ impl Machine<'_> {
             for lane in 0..self.lanes {
                 running[lane] |= active[lane] && target[lane] == Some(which);
             }
-            for statement in body {
-                self.execute(statement, &mut running)?;
-            }
+            self.way(
+                (value.place, Fork::Switch),
+                active,
+                &mut running,
+                |machine, running| {
+                    body.iter()
+                        .try_for_each(|statement| machine.execute(statement, running))
+                },
+            )?;
         }
         self.scopes.truncate(names);
         self.top = top;

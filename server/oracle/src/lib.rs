@@ -17,9 +17,11 @@ mod machine;
 mod memory;
 mod parse;
 mod races;
+mod splits;
 mod tally;
 mod tree;
 mod types;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,6 +29,7 @@ use std::fmt;
 pub use lexer::Place;
 pub use tally::{Access, AccessKey, BranchKey, Class, Fork, Requests, Space, Tally, Ways};
 pub use types::Scalar;
+pub use verdict::Verdict;
 
 /// The language of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +87,19 @@ pub enum Argument {
     Fields(Vec<Argument>),
 }
 
+/// What may be given for a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// An array.
+    Array,
+    /// An integer.
+    Whole,
+    /// A floating-point number.
+    Real,
+    /// Something else.
+    Other,
+}
+
 /// How a kernel is launched.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
@@ -103,6 +119,12 @@ pub struct Launch {
     pub steps: u64,
     /// Whether [`Run::race`] is looked for.
     pub races: bool,
+    /// For [`Run::race`], the barriers of this line hold the lanes of each warp together, and no more.
+    pub narrowed: Option<u32>,
+    /// Another number, other contents of the arrays without end.
+    pub contents: u64,
+    /// So many blocks are run at most, spread over the grid.
+    pub blocks: u64,
 }
 
 impl Default for Launch {
@@ -116,6 +138,9 @@ impl Default for Launch {
             checked: true,
             steps: 2_000_000_000,
             races: false,
+            narrowed: None,
+            contents: 0,
+            blocks: u64::MAX,
         }
     }
 }
@@ -194,6 +219,43 @@ impl Program {
                     .collect()
             })
             .unwrap_or_default()
+    }
+
+    /// The parameters of a kernel and what may be given for each; empty where there is no such kernel.
+    pub fn signature(&self, kernel: &str) -> Vec<(String, Takes)> {
+        let all = self.file.functions.get(kernel);
+        let function = all.and_then(|all| all.iter().find(|function| function.kernel));
+        let takes = |ty: &tree::TypeName| self.takes(ty, 0);
+        function.map_or_else(Vec::new, |function| {
+            let parameters = function.parameters.iter();
+            parameters
+                .map(|one| (one.name.to_string(), takes(&one.ty)))
+                .collect()
+        })
+    }
+
+    fn takes(&self, ty: &tree::TypeName, depth: usize) -> Takes {
+        match ty {
+            tree::TypeName::Pointer(_) => Takes::Array,
+            tree::TypeName::Scalar(scalar) if scalar.is_float() => Takes::Real,
+            tree::TypeName::Scalar(_) => Takes::Whole,
+            tree::TypeName::Named(name) if depth < 8 => match self.file.aliases.get(name) {
+                Some(alias) => self.takes(alias, depth + 1),
+                None => Takes::Other,
+            },
+            _ => Takes::Other,
+        }
+    }
+
+    /// The names of a kernel's template parameters.
+    pub fn template(&self, kernel: &str) -> Vec<String> {
+        let all = self.file.functions.get(kernel).into_iter().flatten();
+        let template = all
+            .filter(|function| function.kernel)
+            .flat_map(|one| &one.template);
+        template
+            .map(|parameter| parameter.name.to_string())
+            .collect()
     }
 
     /// Runs a kernel.

@@ -7,6 +7,7 @@ use crate::lexer::Place;
 use crate::memory::Memory;
 use crate::parse::{File, basic};
 use crate::races::Races;
+use crate::splits::Splits;
 use crate::tally::{Access, Class, Counter, Space};
 use crate::tree::{Declaration, Expr, Function, Stmt, Storage, Structure, TypeName};
 use crate::types::{Fault, Layout, Packing, Scalar, Type, normal};
@@ -103,6 +104,8 @@ pub(crate) struct Machine<'p> {
     pub(crate) block: [u32; 3],
     pub(crate) memory: Memory,
     pub(crate) counter: Counter,
+    /// The branches whose ways are being executed.
+    pub(crate) splits: Splits,
     /// Names in force, the innermost last; a call sees those from `base` on.
     pub(crate) scopes: Vec<(Rc<str>, Binding)>,
     pub(crate) base: usize,
@@ -146,8 +149,9 @@ impl<'p> Machine<'p> {
             launch,
             lanes,
             block: [0; 3],
-            memory: Memory::new(lanes, launch.checked),
+            memory: Memory::new(lanes, launch.checked, launch.contents),
             counter: Counter::default(),
+            splits: Splits::default(),
             scopes: Vec::new(),
             base: 0,
             globals: HashMap::new(),
@@ -254,27 +258,23 @@ impl<'p> Machine<'p> {
             parameters.push((parameter.name.clone(), ty, bytes));
         }
         let names = self.scopes.len();
-        let [gx, gy, gz] = self.launch.grid;
-        for z in 0..gz {
-            for y in 0..gy {
-                for x in 0..gx {
-                    self.block = [x, y, z];
-                    self.memory.begin_block();
-                    self.shared.clear();
-                    let trap = |what| Error::new(Place::default(), what);
-                    self.dynamic_shared = self
-                        .memory
-                        .add_shared(self.launch.dynamic_shared_bytes)
-                        .map_err(trap)?;
-                    for &(which, size) in &local_pointers {
-                        let address = self.memory.add_shared(size).map_err(trap)?;
-                        parameters[which].2 = address.to_le_bytes().to_vec();
-                    }
-                    self.scopes.truncate(names);
-                    self.top = 0;
-                    self.run_block(function, &parameters)?;
-                }
+        for block in self.blocks() {
+            self.block = block;
+            self.counter.blocks += 1;
+            self.memory.begin_block();
+            self.shared.clear();
+            let trap = |what| Error::new(Place::default(), what);
+            self.dynamic_shared = self
+                .memory
+                .add_shared(self.launch.dynamic_shared_bytes)
+                .map_err(trap)?;
+            for &(which, size) in &local_pointers {
+                let address = self.memory.add_shared(size).map_err(trap)?;
+                parameters[which].2 = address.to_le_bytes().to_vec();
             }
+            self.scopes.truncate(names);
+            self.top = 0;
+            self.run_block(function, &parameters)?;
         }
         let buffers = buffers.iter().map(|&at| self.memory.take(at)).collect();
         Ok(Run {
@@ -284,6 +284,20 @@ impl<'p> Machine<'p> {
             parted: self.parted,
             race: self.memory.races.and_then(|races| races.found),
         })
+    }
+
+    /// The blocks that are run: all of them, or as many as are allowed, from the first to the last.
+    fn blocks(&self) -> Vec<[u32; 3]> {
+        let [x, y, z] = self.launch.grid.map(u64::from);
+        let all = x * y * z;
+        let some = all.min(self.launch.blocks);
+        let spread = |at: u64| u128::from(at) * u128::from(all - 1) / u128::from((some - 1).max(1));
+        (0..some)
+            .map(|at| {
+                let block = spread(at) as u64;
+                [block % x, block / x % y, block / x / y].map(|part| part as u32)
+            })
+            .collect()
     }
 
     fn run_block(
@@ -642,7 +656,16 @@ impl<'p> Machine<'p> {
                 &mut self.counter.counts
             };
             *counts.entry(class).or_default() += lanes * each;
+            let issued = self.warps(mask) * each as f64;
+            self.counter.issued += issued;
+            self.splits.issue(issued);
         }
+    }
+
+    /// Warps with a lane.
+    pub(crate) fn warps(&self, mask: &[bool]) -> f64 {
+        let warps = mask.chunks(self.launch.warp);
+        warps.filter(|lanes| lanes.contains(&true)).count() as f64
     }
 
     pub(crate) fn fault(&mut self, place: Place, fault: Fault) {
@@ -690,7 +713,9 @@ impl<'p> Machine<'p> {
                     continue;
                 }
                 self.counter
-                    .request(place, self.chain, access, space, bytes, &lanes);
+                    .request((place, self.chain), access, space, bytes, from, &lanes);
+                self.counter.issued += 1.0;
+                self.splits.issue(1.0);
                 let class = match (space, access) {
                     (_, Access::Atomic) => Class::Atomic,
                     (Space::Global, Access::Load) => Class::GlobalLoad,

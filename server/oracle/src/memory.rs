@@ -30,6 +30,8 @@ pub(crate) struct Memory {
     local: Vec<u8>,
     local_each: u64,
     lanes: usize,
+    /// What arrays without end hold.
+    contents: u64,
     /// Outside an array: an error, or like [`Region::Endless`].
     pub(crate) checked: bool,
     /// Watches who meets whom, where that is asked.
@@ -40,7 +42,7 @@ pub(crate) struct Memory {
 pub(crate) type Trap = &'static str;
 
 impl Memory {
-    pub(crate) fn new(lanes: usize, checked: bool) -> Memory {
+    pub(crate) fn new(lanes: usize, checked: bool, contents: u64) -> Memory {
         Memory {
             regions: vec![
                 Region::None,
@@ -51,6 +53,7 @@ impl Memory {
             local_each: 1024,
             lanes,
             checked,
+            contents,
             races: None,
         }
     }
@@ -180,7 +183,9 @@ impl Memory {
                 Ok(u64::from_le_bytes(word))
             }
             // Some number, small as a float of any width, the same each time.
-            None => Ok((address / size).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58),
+            None => {
+                Ok(((address / size) ^ self.contents).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+            }
         }
     }
 

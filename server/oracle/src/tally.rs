@@ -118,16 +118,24 @@ pub struct Requests {
     pub sectors: u64,
     /// Sectors that the distinct bytes would fill.
     pub ideal_sectors: u64,
+    /// Sectors that the bytes of all lanes would fill, those of lanes that read the same twice: what Nsight Compute calls ideal.
+    pub asked_sectors: u64,
+    /// Sectors if each stretch of neighbouring bytes began where a sector does.
+    pub aligned_sectors: u64,
     /// Distinct segments of 128 bytes.
     pub segments: u64,
     /// Times the 32 banks are cycled: an access of 8 bytes by half-warps, of 16 by quarters.
     pub passes: u64,
-    /// The same with 16 banks and half-warps.
+    /// One for each of those parts of a warp that has a lane.
+    pub ideal_passes: u64,
+    /// The same as `passes` with 16 banks and half-warps.
     pub half_warp_passes: u64,
     /// Distinct words of 4 bytes.
     pub words: u64,
     /// Most lanes on one address.
     pub serial: u64,
+    /// Lanes that go where they went the time before, in the same block.
+    pub again: u64,
 }
 
 /// Which branch of the source.
@@ -142,7 +150,7 @@ pub struct BranchKey {
 }
 
 /// How the warps went at one branch. A loop is evaluated once by each warp that comes to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ways {
     /// Warps that came with a lane.
     pub evaluations: u64,
@@ -150,6 +158,8 @@ pub struct Ways {
     pub taken: u64,
     /// With lanes that differ: one takes it and one does not, or in their iterations.
     pub divergent: u64,
+    /// What warps issue on its ways beyond what they would if the lanes of the block that go one way filled warps.
+    pub wasted: f64,
 }
 
 /// Everything counted in a run.
@@ -163,15 +173,30 @@ pub struct Tally {
     pub counts: BTreeMap<Class, u64>,
     /// Operations of the loops' last tests.
     pub exit_tests: BTreeMap<Class, u64>,
+    /// Operations and accesses that warps issue, each once for a warp.
+    pub issued: f64,
+}
+
+/// The requests of one access so far.
+#[derive(Debug, Default)]
+struct Stream {
+    requests: Requests,
+    /// The block that `last` is about.
+    block: u64,
+    /// Where each thread of it went last.
+    last: Vec<Option<u64>>,
 }
 
 /// Where a [`Tally`] is filled: calls have numbers, so that a key is small.
 #[derive(Debug, Default)]
 pub(crate) struct Counter {
-    accesses: HashMap<(Place, usize, Access, Space), Requests>,
+    accesses: HashMap<(Place, usize, Access, Space), Stream>,
     branches: HashMap<(Place, usize, Fork), Ways>,
     pub(crate) counts: BTreeMap<Class, u64>,
     pub(crate) exit_tests: BTreeMap<Class, u64>,
+    pub(crate) issued: f64,
+    /// Blocks begun.
+    pub(crate) blocks: u64,
     /// The chains of calls seen, by number; the kernel itself is the first.
     chains: Vec<Vec<u32>>,
 }
@@ -187,23 +212,35 @@ impl Counter {
         }
     }
 
-    /// One warp executes an access: the addresses of its active lanes.
+    /// One warp executes an access: the addresses of its active lanes, and the block's thread that is its first.
     pub(crate) fn request(
         &mut self,
-        place: Place,
-        chain: usize,
+        (place, chain): (Place, usize),
         access: Access,
         space: Space,
         bytes: u64,
+        first: usize,
         lanes: &[(usize, u64)],
     ) {
         if lanes.is_empty() || bytes == 0 {
             return;
         }
-        let entry = self
+        let stream = self
             .accesses
             .entry((place, chain, access, space))
             .or_default();
+        if stream.block != self.blocks {
+            stream.block = self.blocks;
+            stream.last.clear();
+        }
+        let entry = &mut stream.requests;
+        for &(lane, address) in lanes {
+            let thread = first + lane;
+            if stream.last.len() <= thread {
+                stream.last.resize(thread + 1, None);
+            }
+            entry.again += u64::from(stream.last[thread].replace(address) == Some(address));
+        }
         entry.requests += 1;
         entry.lanes += lanes.len() as u64;
         let units = |size: u64| {
@@ -219,11 +256,19 @@ impl Counter {
             entry.sectors += units(32);
             entry.segments += units(128);
             entry.ideal_sectors += units(1).div_ceil(32);
+            entry.asked_sectors += (lanes.len() as u64 * bytes).div_ceil(32);
+            entry.aligned_sectors += stretches(lanes, bytes)
+                .iter()
+                .map(|length| length.div_ceil(32))
+                .sum::<u64>();
         }
         entry.words += units(4);
         if space == Space::Shared {
             let phase = (128 / bytes.max(4)).max(1) as usize;
             entry.passes += passes(lanes, bytes, phase, 32);
+            let mut parts: Vec<usize> = lanes.iter().map(|(lane, _)| lane / phase).collect();
+            parts.dedup();
+            entry.ideal_passes += parts.len() as u64;
             entry.half_warp_passes += passes(lanes, bytes, (64 / bytes.max(4)).max(1) as usize, 16);
         }
         if access == Access::Atomic {
@@ -249,6 +294,14 @@ impl Counter {
         entry.divergent += u64::from(divergent);
     }
 
+    /// Adds to what a branch wastes.
+    pub(crate) fn wasted(&mut self, (place, chain, fork): (Place, usize, Fork), issues: f64) {
+        self.branches
+            .entry((place, chain, fork))
+            .or_default()
+            .wasted += issues;
+    }
+
     pub(crate) fn finish(self) -> Tally {
         let via = |chain: usize| self.chains.get(chain).cloned().unwrap_or_default();
         Tally {
@@ -262,7 +315,7 @@ impl Counter {
                         access,
                         space,
                     };
-                    (key, found.clone())
+                    (key, found.requests.clone())
                 })
                 .collect(),
             branches: self
@@ -279,8 +332,23 @@ impl Counter {
                 .collect(),
             counts: self.counts,
             exit_tests: self.exit_tests,
+            issued: self.issued,
         }
     }
+}
+
+/// The lengths of the stretches of neighbouring bytes that lanes ask for.
+fn stretches(lanes: &[(usize, u64)], bytes: u64) -> Vec<u64> {
+    let mut starts: Vec<u64> = lanes.iter().map(|&(_, address)| address).collect();
+    starts.sort_unstable();
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    for start in starts {
+        match found.last_mut() {
+            Some((_, end)) if start <= *end => *end = (*end).max(start + bytes),
+            _ => found.push((start, start + bytes)),
+        }
+    }
+    found.iter().map(|(start, end)| end - start).collect()
 }
 
 /// Most distinct words in one bank, summed over the phases of a request.

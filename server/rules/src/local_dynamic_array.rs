@@ -11,7 +11,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "local/dynamic-array",
     title: "a thread's own array lies in memory because of how it is subscripted",
     severity: "by predicted gain: hint, information or warning",
-    state: State::Stable,
+    state: State::Preview,
     explain: include_str!("../docs/local-dynamic-array.md"),
 };
 

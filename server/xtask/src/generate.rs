@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::repository;
 
-/// Write what is derived from the code: docs/schemas, docs/rules, the excerpt in the README
+/// Write what is derived from the code: docs/schemas, docs/rules, docs/accuracy/rules.md, the excerpt in the README
 #[derive(Debug, Args)]
 pub struct Generate {
     /// Only say which are out of date
@@ -62,9 +62,10 @@ impl Generate {
             std::fs::write(&readme, text).context("cannot write README.md")?;
             println!("wrote README.md");
         }
-        let rules = rule_pages(!self.check)?;
-        if !rules {
-            wrong.push("docs/rules".to_owned());
+        for (test, page) in PAGES {
+            if !written_by_test(test, !self.check)? {
+                wrong.push(page.to_owned());
+            }
         }
         if wrong.is_empty() {
             println!("generated files are up to date");
@@ -119,18 +120,21 @@ fn with_excerpt(readme: &str) -> anyhow::Result<String> {
     ))
 }
 
-/// The rules' pages are written by the crate that holds them; true where they are right.
-fn rule_pages(write: bool) -> anyhow::Result<bool> {
+/// Pages that tests hold against the code and write, and the arguments of `cargo test` that run these.
+const PAGES: [(&[&str], &str); 2] = [
+    (&["warplens-rules", "--lib", "docs_rules"], "docs/rules"),
+    (
+        &["warplens-engine", "--test", "labels", "the_page"],
+        "docs/accuracy/rules.md",
+    ),
+];
+
+/// True where the pages of a test are right.
+fn written_by_test(arguments: &[&str], write: bool) -> anyhow::Result<bool> {
     let mut command = Command::new("cargo");
     command
-        .args([
-            "test",
-            "--quiet",
-            "--package",
-            "warplens-rules",
-            "--lib",
-            "docs_rules",
-        ])
+        .args(["test", "--quiet", "--package"])
+        .args(arguments)
         .current_dir(repository::root())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null());

@@ -13,6 +13,8 @@ mod count;
 mod counters;
 mod generate;
 mod install;
+mod judge;
+mod labels;
 mod machine_code;
 mod measure;
 mod process;
@@ -37,6 +39,8 @@ enum Task {
     Test(test::Test),
     Corpus(corpus::Corpus),
     Install(install::Install),
+    Judge(judge::Judge),
+    Labels(labels::Labels),
     Generate(generate::Generate),
     Measure(measure::Measure),
     Counters(counters::Counters),
@@ -51,6 +55,8 @@ fn main() -> ExitCode {
         Task::Test(test) => test.run(),
         Task::Corpus(corpus) => corpus.run(),
         Task::Install(install) => install.run(),
+        Task::Judge(judge) => judge.run(),
+        Task::Labels(labels) => labels.run(),
         Task::Generate(generate) => generate.run(),
         Task::Measure(measure) => measure.run(),
         Task::Counters(counters) => counters.run(),
