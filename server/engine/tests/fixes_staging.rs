@@ -24,7 +24,7 @@ fn offered(text: &str, path: &str, rule: &str, title: &str) -> Vec<PlacedFix> {
 }
 
 const SQUARE: &str =
-    "void run(float* a, float* b) { k<<<dim3(64, 64), dim3(16, 16)>>>(a, b, 1024, 1024); }";
+    "void run(float* a, float* b) { k<<<dim3(128, 128), dim3(32, 32)>>>(a, b, 4096, 4096); }";
 
 /// A transposition; `before` stands over it, `body` stores.
 fn turn(before: &str, body: &str, launch: &str) -> String {
@@ -51,19 +51,19 @@ fn a_transposition_is_staged_and_nothing_that_other_threads_cannot_do_instead() 
         (
             "",
             plain,
-            "void run(float* a, float* b) { k<<<dim3(64, 64), dim3(16, 16)>>>(a, b, 1024, 1024); \
-             k<<<dim3(64, 64), dim3(32, 8)>>>(a, b, 1024, 1024); }",
+            "void run(float* a, float* b) { k<<<dim3(128, 128), dim3(32, 32)>>>(a, b, 4096, 4096); \
+             k<<<dim3(128, 512), dim3(32, 8)>>>(a, b, 4096, 4096); }",
         ),
         (
             "",
             plain,
-            "void run(float* a, float* b) { k<<<dim3(32, 128), dim3(32, 8)>>>(a, b, 1024, 1024); }",
+            "void run(float* a, float* b) { k<<<dim3(128, 512), dim3(32, 8)>>>(a, b, 4096, 4096); }",
         ),
         // Who launches it is not seen.
         (
             "",
             plain,
-            "void run(float* a, float* b) { k<<<dim3(64, 64), dim3(16, 16)>>>(a, b, 1024, 1024); go(k); }",
+            "void run(float* a, float* b) { k<<<dim3(128, 128), dim3(32, 32)>>>(a, b, 4096, 4096); go(k); }",
         ),
         // Coordinates out of a macro.
         (
@@ -129,13 +129,13 @@ fn a_transposition_is_staged_and_nothing_that_other_threads_cannot_do_instead() 
 #[test]
 fn a_launch_that_is_not_seen_is_named() {
     let text = turn(
-        "// warplens: block=(16,16) grid=(64,64) w=1024 h=1024",
+        "// warplens: block=(32,32) grid=(128,128) w=4096 h=4096",
         "if (x < w && y < h) out[x * h + y] = in[y * w + x];",
         "",
     );
     let fixes = offered(&text, "k.cu", "mem/column-walk", "Stage");
     assert_eq!(fixes.len(), 1);
-    assert!(fixes[0].title.contains("must have blocks of 16x16"));
+    assert!(fixes[0].title.contains("must have blocks of 32x32"));
     assert!(!fixes[0].preferred);
 }
 
@@ -205,15 +205,21 @@ fn four_loads_become_one_where_they_begin_on_a_boundary_whatever_the_arguments()
 fn stores_become_one_where_nothing_reads_between_them() {
     let widened = |text: &str| offered(text, "k.cu", "mem/narrow-access", "Store");
     let own = "cudaMalloc(&v, n); cudaMalloc(&out, n);";
-    let plain = "  float a = v[i];\n  out[4 * i] = a;\n  out[4 * i + 1] = a + 1.0f;\n  out[4 * i + 2] = 2.0f;\n  out[4 * i + 3] = -a;";
-    let fixes = widened(&fours("const float*", plain, own));
+    let rows = |body: &str| {
+        let head =
+            "  float a = v[i];\n  for (int r = 0; r < 8; r++) {\n  int at = (8 * i + r) * 4;";
+        fours("const float*", &format!("{head}\n  {body}\n  }}"), own)
+    };
+    let plain =
+        "out[at] = a;\n  out[at + 1] = a + 1.0f;\n  out[at + 2] = 2.0f;\n  out[at + 3] = -a;";
+    let fixes = widened(&rows(plain));
     assert_eq!(fixes.len(), 1);
     for body in [
-        "  out[4 * i] = 1.0f;\n  out[4 * i + 1] = v[i];\n  out[4 * i + 2] = 2.0f;\n  out[4 * i + 3] = 3.0f;",
-        "  out[4 * i] = 1.0f;\n  out[4 * i + 1] = out[4 * i] + 1.0f;\n  out[4 * i + 2] = 2.0f;\n  out[4 * i + 3] = 3.0f;",
-        "  float a = v[i];\n  out[4 * i] = a;\n  out[4 * i + 1] = a;\n  a += v[i + n];\n  out[4 * i + 2] = a;\n  out[4 * i + 3] = a;",
+        "out[at] = 1.0f;\n  out[at + 1] = v[i];\n  out[at + 2] = 2.0f;\n  out[at + 3] = 3.0f;",
+        "out[at] = 1.0f;\n  out[at + 1] = out[at] + 1.0f;\n  out[at + 2] = 2.0f;\n  out[at + 3] = 3.0f;",
+        "out[at] = a;\n  out[at + 1] = a;\n  a += v[i + n];\n  out[at + 2] = a;\n  out[at + 3] = a;",
     ] {
-        let text = fours("const float*", body, own);
+        let text = rows(body);
         assert_eq!(widened(&text), [], "{text}");
     }
 }
@@ -221,7 +227,7 @@ fn stores_become_one_where_nothing_reads_between_them() {
 /// A wide blur; `load` is what it adds, `guard` what it asks for.
 fn blur(head: &str, guard: &str, load: &str, launch: &str) -> String {
     format!(
-        "__global__ void k(const float* {head} in, float* out, int w, int h) {{\n\
+        "__global__ void blurred(const float* {head} in, float* out, int w, int h) {{\n\
          \x20 int x = blockIdx.x * blockDim.x + threadIdx.x;\n\
          \x20 int y = blockIdx.y * blockDim.y + threadIdx.y;\n\
          \x20 if ({guard}) return;\n\
@@ -239,8 +245,7 @@ fn a_stencil_is_staged_and_nothing_that_is_not_one() {
     let staged = |text: &str| offered(text, "k.cu", "mem/redundant-global", "Stage");
     let guard = "x < 4 || y < 4 || x >= w - 4 || y >= h - 4";
     let load = "in[(y + j) * w + x + k]";
-    let launch =
-        "void run(float* a, float* b) { k<<<dim3(128, 128), dim3(16, 16)>>>(a, b, 2048, 2048); }";
+    let launch = "void run(float* a, float* b) { blurred<<<dim3(128, 128), dim3(16, 16)>>>(a, b, 2048, 2048); }";
     assert_eq!(staged(&blur("", guard, load, launch)).len(), 1);
     for (guard, load, launch) in [
         // Borders that the loads themselves look at.
@@ -259,13 +264,13 @@ fn a_stencil_is_staged_and_nothing_that_is_not_one() {
         (
             guard,
             load,
-            "void run(float* a, float* b) { k<<<dim3(128, 128), dim3(16, 16)>>>(a, b, 2048, 2048); \
-             k<<<dim3(128, 256), dim3(16, 8)>>>(a, b, 2048, 2048); }",
+            "void run(float* a, float* b) { blurred<<<dim3(128, 128), dim3(16, 16)>>>(a, b, 2048, 2048); \
+             blurred<<<dim3(128, 256), dim3(16, 8)>>>(a, b, 2048, 2048); }",
         ),
         (
             guard,
             load,
-            "void run(float* a, float* b) { k<<<dim3(128, 128), dim3(16, 16)>>>(a, b, 2048, 2048); go(k); }",
+            "void run(float* a, float* b) { blurred<<<dim3(128, 128), dim3(16, 16)>>>(a, b, 2048, 2048); go(blurred); }",
         ),
     ] {
         let text = blur("", guard, load, launch);

@@ -34,6 +34,7 @@ mod swizzle_shared;
 mod types;
 mod unpad_shared;
 mod unroll_local;
+mod whole_structure;
 mod wide_fence;
 mod widen;
 mod wording;
@@ -154,6 +155,7 @@ pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     found.extend(swizzle_shared::fixes(request));
     found.extend(unpad_shared::fixes(request));
     found.extend(unroll_local::fixes(request));
+    found.extend(whole_structure::fixes(request));
     found.extend(wide_fence::fixes(request));
     found.extend(widen::fixes(request));
     found

@@ -435,7 +435,7 @@ fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
 }
 
 /// The vectors of a type: their name without the length, and an element's bytes.
-fn vector_of(ty: &str) -> Option<(&'static str, usize)> {
+pub(crate) fn vector_of(ty: &str) -> Option<(&'static str, usize)> {
     let words: Vec<&str> = ty.split_whitespace().collect();
     Some(match words.as_slice() {
         ["float"] => ("float", 4),
@@ -543,7 +543,7 @@ fn is_written(element: Node) -> bool {
 }
 
 /// True where nothing in memory is changed and no other thread is met.
-fn changes_nothing(parsed: &Parsed, node: Node, opencl: bool) -> bool {
+pub(crate) fn changes_nothing(parsed: &Parsed, node: Node, opencl: bool) -> bool {
     descendants(node).into_iter().all(|node| match node.kind() {
         "assignment_expression" => node
             .child_by_field_name("left")

@@ -1,6 +1,6 @@
 //! mem/redundant-global: the threads of a block load the same words of device memory again and again.
 
-use warplens_analysis::facts::{Access, KernelFacts, Node, Op, Pattern, Space};
+use warplens_analysis::facts::{Access, KernelFacts, Mix, Node, Op, Pattern, Space};
 
 use crate::catalogue::{RuleInfo, State};
 use crate::wording::{self, counted, number};
@@ -24,6 +24,8 @@ const TILE_BYTES: f64 = 8192.0;
 const MOST: usize = 64;
 /// Runs of words that a footprint is made of; beyond, it is not followed.
 const MOST_RUNS: i64 = 512;
+/// Instructions that find a word's place in the array and in the tile, and whether it is there.
+const PLACING: f64 = 12.0;
 /// Words that fit into constant memory.
 const CONSTANT_BYTES: f64 = 65536.0;
 
@@ -332,11 +334,18 @@ fn stage(facts: &mut KernelFacts, of: &Reused) {
     load.requests = Some(loads * block.blocks() as f64);
     load.active_lanes_per_request = Some(warp.min(of.words));
     load.transactions_per_request = load.ideal_transactions_per_request;
+    // Words of 8 bytes take two passes, and so do two short rows.
+    let rows = if block.block[0] < u64::from(facts.warp_size) {
+        2.0
+    } else {
+        1.0
+    };
+    let passes = (f64::from(load.bytes_per_lane) / 4.0).ceil().max(1.0) * rows;
     let mut store = load.clone();
     store.op = Op::Store;
-    as_shared(&mut store);
+    as_shared(&mut store, passes);
     for &index in &of.accesses {
-        as_shared(&mut facts.accesses[index]);
+        as_shared(&mut facts.accesses[index], passes);
     }
     let next = facts.accesses.len();
     facts.accesses.extend([load, store]);
@@ -346,6 +355,15 @@ fn stage(facts: &mut KernelFacts, of: &Reused) {
         known: true,
         text: String::new(),
         body: vec![
+            Node::Compute {
+                mix: Mix {
+                    int: PLACING,
+                    ..Mix::default()
+                },
+                uses: Vec::new(),
+                chain: PLACING,
+                line,
+            },
             Node::Access {
                 access: next,
                 uses: Vec::new(),
@@ -361,15 +379,15 @@ fn stage(facts: &mut KernelFacts, of: &Reused) {
     facts.static_shared_bytes += bytes as u64;
 }
 
-/// A request to shared memory without conflicts.
-fn as_shared(access: &mut Access) {
+/// A request to shared memory in so many passes.
+fn as_shared(access: &mut Access, passes: f64) {
     access.space = Space::Shared;
     access.transactions_per_request = None;
     access.ideal_transactions_per_request = None;
     access.transaction_bytes = 0;
     access.bytes_moved_per_request = None;
-    access.passes_per_request = Some(1.0);
-    access.ideal_passes_per_request = Some(1.0);
+    access.passes_per_request = Some(passes);
+    access.ideal_passes_per_request = Some(passes);
     access.bank_conflict_degree = Some(1.0);
     access.linear = None;
 }
@@ -378,7 +396,7 @@ fn as_shared(access: &mut Access) {
 fn read_as_constants(facts: &mut KernelFacts, of: &Reused) {
     for &index in &of.accesses {
         let access = &mut facts.accesses[index];
-        as_shared(access);
+        as_shared(access, 1.0);
         access.space = Space::Constant;
         access.bank_conflict_degree = None;
     }
