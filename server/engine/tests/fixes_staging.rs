@@ -277,3 +277,59 @@ fn a_stencil_is_staged_and_nothing_that_is_not_one() {
         assert_eq!(staged(&text), [], "{text}");
     }
 }
+
+/// A structure of two words; `before` stands over the kernel, `body` takes it.
+fn pair(definition: &str, body: &str, host: &str) -> String {
+    format!(
+        "{definition}\n\
+         __global__ void taken(const Pair* p, float* out, int n) {{\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 {body}\n\
+         }}\n\
+         void run(Pair* p, float* out) {{ {host}taken<<<4096, 256>>>(p, out, 1048576); }}\n"
+    )
+}
+
+#[test]
+fn a_structure_is_loaded_whole_where_nothing_hangs_on_its_alignment() {
+    let whole = |text: &str| offered(text, "k.cu", "mem/aos", "whole");
+    let own = "struct Pair { float a; float b; };";
+    let plain = "out[i] = p[i].a * p[i].b;";
+    let fixes = whole(&pair(own, plain, ""));
+    assert_eq!(fixes.len(), 1);
+    for (definition, body, host) in [
+        // Its place in other structures and its size would change.
+        (
+            "struct Pair { float a; float b; }; struct Two { int first; Pair second; };",
+            plain,
+            "",
+        ),
+        ("struct Pair { float a; float b; float c; };", plain, ""),
+        ("struct Pair { float a; int b; };", plain, ""),
+        (
+            "struct __attribute__((packed)) Pair { float a; float b; };",
+            plain,
+            "",
+        ),
+        (
+            "#pragma pack(4)\nstruct Pair { float a; float b; };",
+            plain,
+            "",
+        ),
+        ("#include \"pair.h\"", plain, ""),
+        // Bytes that are taken for it may begin anywhere.
+        (own, plain, "char* raw = bytes(); p = (Pair*)(raw + 4); "),
+        (own, plain, "p = reinterpret_cast<Pair*>(out + 1); "),
+        // Not every thread takes it, or it changes in between.
+        (own, "out[i] = i < n ? p[i].a * p[i].b : 0.0f;", ""),
+        (
+            own,
+            "float a = p[i].a; out[i] = a; out[i + n] = a * p[i].b;",
+            "",
+        ),
+        (own, "float a = p[i].a; i = n - i; out[i] = a * p[i].b;", ""),
+    ] {
+        let text = pair(definition, body, host);
+        assert_eq!(whole(&text), [], "{text}");
+    }
+}

@@ -96,7 +96,8 @@ impl Polynomial {
                 continue;
             }
             if size != 1 {
-                written.push_str(&format!("{size} * "));
+                written.push_str(&size.to_string());
+                written.push_str(" * ");
             }
             written.push_str(&names.join(" * "));
         }

@@ -259,6 +259,7 @@ impl<'t> Plan<'t> {
         is_own_line(parsed, body, first).then_some(())?;
         Some(Plan {
             parsed,
+            lanes,
             array,
             ty,
             body,
@@ -271,7 +272,6 @@ impl<'t> Plan<'t> {
             block,
             tile,
             opencl,
-            lanes,
         })
     }
 

@@ -258,13 +258,13 @@ impl<'t> Plan<'t> {
             self.mirror(self.index, &names)?,
             self.tile
         );
-        match self.condition(&names)? {
-            Some(condition) => write!(
+        match self.condition(&names)?.join(" && ") {
+            condition if !condition.is_empty() => write!(
                 behind,
                 "{margin}if ({condition}) {{{newline}{margin}{unit}{store}{newline}{margin}}}"
             )
             .ok()?,
-            None => write!(behind, "{margin}{store}").ok()?,
+            _ => write!(behind, "{margin}{store}").ok()?,
         }
         edits.push((self.top.end_byte()..self.top.end_byte(), behind));
         Some(edits)
@@ -309,13 +309,13 @@ impl<'t> Plan<'t> {
             self.array,
             self.mirror(self.index, &names)?
         );
-        match self.condition(&names)? {
-            Some(condition) => write!(
+        match self.condition(&names)?.join(" && ") {
+            condition if !condition.is_empty() => write!(
                 before,
                 "if ({condition}) {{{newline}{margin}{unit}{load}{newline}{margin}}}{newline}{margin}"
             )
             .ok()?,
-            None => write!(before, "{load}{newline}{margin}").ok()?,
+            _ => write!(before, "{load}{newline}{margin}").ok()?,
         }
         write!(before, "{barrier};{newline}{margin}").ok()?;
         Some(vec![
@@ -401,8 +401,8 @@ impl<'t> Plan<'t> {
         })
     }
 
-    /// What has to hold for the mirror image to come to the element.
-    fn condition(&self, names: &[(&str, String)]) -> Option<Option<String>> {
+    /// What has to hold, all of it, for the mirror image to come to the element.
+    fn condition(&self, names: &[(&str, String)]) -> Option<Vec<String>> {
         let mut parts = Vec::new();
         for (_, exit) in &self.exits {
             let condition = self.mirror(*exit, names)?;
@@ -418,7 +418,7 @@ impl<'t> Plan<'t> {
                 format!("({condition})")
             });
         }
-        Some((!parts.is_empty()).then(|| parts.join(" && ")))
+        Some(parts)
     }
 
     fn negated(&self, condition: Node<'t>) -> String {
@@ -562,11 +562,16 @@ pub(crate) fn exits<'t>(
 pub(crate) fn is_plain(parsed: &Parsed, body: Node, exits: &[(Node, Node)]) -> bool {
     let returns = descendants(body)
         .into_iter()
-        .filter(|node| match node.kind() {
-            "return_statement" => true,
-            "goto_statement" | "lambda_expression" | "labeled_statement" | "asm_statement"
-            | "gnu_asm_expression" => true,
-            _ => false,
+        .filter(|node| {
+            matches!(
+                node.kind(),
+                "return_statement"
+                    | "goto_statement"
+                    | "lambda_expression"
+                    | "labeled_statement"
+                    | "asm_statement"
+                    | "gnu_asm_expression"
+            )
         })
         .count();
     let written = text(parsed, body);

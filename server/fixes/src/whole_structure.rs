@@ -43,8 +43,8 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
     let function = kernel_node(parsed, kernel.start..kernel.end)?;
     let plan = Plan::new(request, function, place)?;
     let definition = Definition::new(parsed, plan.structure)?;
-    let mut edits = plan.edits()?;
-    edits.extend(definition.edit(request.document.language() == Language::Cuda));
+    let mut edits = plan.edits();
+    edits.push(definition.edit(request.document.language() == Language::Cuda));
     let edits = in_order(edits)?;
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
@@ -231,7 +231,7 @@ impl<'t> Plan<'t> {
         })
     }
 
-    fn edits(&self) -> Option<Vec<Edit>> {
+    fn edits(&self) -> Vec<Edit> {
         let parsed = self.parsed;
         let at = self.first.start_byte();
         let margin = indent(&parsed.text, at);
@@ -253,7 +253,7 @@ impl<'t> Plan<'t> {
                 self.structure, self.element
             ),
         ));
-        Some(edits)
+        edits
     }
 }
 
@@ -362,9 +362,9 @@ impl Definition {
         })
     }
 
-    fn edit(&self, cuda: bool) -> Option<Edit> {
+    fn edit(&self, cuda: bool) -> Edit {
         let word = if cuda { "__align__" } else { "alignas" };
-        Some((self.at..self.at, format!(" {word}({})", self.bytes)))
+        (self.at..self.at, format!(" {word}({})", self.bytes))
     }
 }
 

@@ -441,7 +441,7 @@ pub(crate) fn vector_of(ty: &str) -> Option<(&'static str, usize)> {
         ["float"] => ("float", 4),
         ["double"] => ("double", 8),
         ["int" | "int32_t"] => ("int", 4),
-        ["unsigned"] | ["unsigned", "int"] | ["uint" | "uint32_t"] => ("uint", 4),
+        ["unsigned" | "uint" | "uint32_t"] | ["unsigned", "int"] => ("uint", 4),
         ["short" | "int16_t"] => ("short", 2),
         ["unsigned", "short"] | ["ushort" | "uint16_t"] => ("ushort", 2),
         ["char" | "int8_t"] | ["signed", "char"] => ("char", 1),
