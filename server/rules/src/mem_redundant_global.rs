@@ -48,6 +48,10 @@ impl Reused {
 }
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
+    // Which threads share a word is the block's affair.
+    if ctx.facts.launch.block_source.is_assumption() {
+        return Vec::new();
+    }
     let mut waiting = reused(ctx.facts);
     let mut found = Vec::new();
     while let Some(at) = (0..waiting.len()).find(|&at| waiting[at].times() >= AGAIN) {
@@ -194,7 +198,12 @@ fn of_group(facts: &KernelFacts, group: Vec<usize>) -> Option<Reused> {
         let constant = accesses[index].linear.as_ref()?.constant;
         (constant % element == 0).then(|| starts.push(constant / element))?;
     }
-    let words = words(&starts, &moves, element)?;
+    let words_of_block = words(&starts, &moves, element)?;
+    // What one thread alone loads again belongs in its registers.
+    let of_thread = words(&starts, &moves[in_block.len()..], element)?;
+    if words_of_block >= of_thread * facts.launch.threads_per_block() as f64 {
+        return None;
+    }
     let blocks = facts.launch.blocks() as f64;
     let each = in_warp(&in_block, facts.launch.block, u64::from(facts.warp_size));
     let mut loads = 0.0;
@@ -204,9 +213,9 @@ fn of_group(facts: &KernelFacts, group: Vec<usize>) -> Option<Reused> {
     let still = linear.thread == [0; 3] && linear.block == [0; 3];
     Some(Reused {
         accesses: group,
-        words,
+        words: words_of_block,
         loads,
-        table: still,
+        table: still && linear.loops.iter().all(|step| step.abs() <= element),
     })
 }
 
