@@ -15,9 +15,11 @@ mod hoist_load;
 mod hot_address;
 mod inline_call;
 mod inverse_root;
+mod lanes;
 mod launch_bounds;
 mod launches;
 mod pad_shared;
+mod polynomial;
 mod proof;
 mod redundant_barrier;
 mod restrict;
@@ -26,13 +28,17 @@ mod shift_division;
 mod simpler_power;
 mod sine_and_cosine;
 mod source;
+mod stage_stencil;
+mod stage_transpose;
 mod suffix_literal;
 mod swap_axes;
 mod swizzle_shared;
 mod types;
 mod unpad_shared;
 mod unroll_local;
+mod whole_structure;
 mod wide_fence;
+mod widen;
 mod wording;
 
 use std::fmt;
@@ -146,12 +152,16 @@ pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     found.extend(shift_division::fixes(request));
     found.extend(simpler_power::fixes(request));
     found.extend(sine_and_cosine::fixes(request));
+    found.extend(stage_stencil::fixes(request));
+    found.extend(stage_transpose::fixes(request));
     found.extend(suffix_literal::fixes(request));
     found.extend(swap_axes::fixes(request));
     found.extend(swizzle_shared::fixes(request));
     found.extend(unpad_shared::fixes(request));
     found.extend(unroll_local::fixes(request));
+    found.extend(whole_structure::fixes(request));
     found.extend(wide_fence::fixes(request));
+    found.extend(widen::fixes(request));
     found
 }
 

@@ -385,6 +385,43 @@ pub(crate) fn indent(text: &str, at: usize) -> String {
         .collect()
 }
 
+/// The subscript of an element, where there is one.
+pub(crate) fn only_subscript(element: Node) -> Option<Node> {
+    let index = element
+        .child_by_field_name("indices")
+        .or_else(|| element.child_by_field_name("index"))?;
+    if index.kind() != "subscript_argument_list" {
+        return Some(index);
+    }
+    let list = children(index);
+    let [one] = list[..] else { return None };
+    Some(one)
+}
+
+/// True where the value of an element is read whenever its statement is executed.
+pub(crate) fn is_always_evaluated(element: Node, statement: Node) -> bool {
+    let mut at = element;
+    while at != statement {
+        let Some(parent) = at.parent() else {
+            return false;
+        };
+        let maybe = match parent.kind() {
+            "conditional_expression" => parent.child_by_field_name("condition") != Some(at),
+            "binary_expression" => parent
+                .child_by_field_name("operator")
+                .is_some_and(|operator| matches!(operator.kind(), "&&" | "||")),
+            "pointer_expression" | "sizeof_expression" | "lambda_expression"
+            | "update_expression" => true,
+            _ => false,
+        };
+        if maybe {
+            return false;
+        }
+        at = parent;
+    }
+    true
+}
+
 /// A name that nothing in the function has yet.
 pub(crate) fn new_name(parsed: &Parsed, function: Node<'_>, wanted: &str) -> String {
     let taken = text(parsed, function);

@@ -7,7 +7,7 @@ use crate::machine::{Binding, Data, Done, Frame, Machine, Object, Value};
 use crate::parse::basic;
 use crate::tally::{Access, Class};
 use crate::tree::{Expr, Function, Kind, Op, TemplateArgument, TypeName};
-use crate::types::{Scalar, Type, float_of, normal, operate, word_of};
+use crate::types::{Packing, Scalar, Type, float_of, normal, operate, word_of};
 use crate::{Error, Run};
 
 type OfOne = fn(f64) -> f64;
@@ -284,6 +284,28 @@ impl Machine<'_> {
 
     // ---- what the languages bring --------------------------------------------------------------
 
+    /// OpenCL's vector of so many elements at an offset in vectors behind a pointer to elements.
+    fn vector_at(
+        &mut self,
+        width: u8,
+        offset: &Expr,
+        pointer: &Expr,
+        mask: &[bool],
+    ) -> Done<Object> {
+        let place = pointer.place;
+        let offset = self.eval(offset, mask)?;
+        let mut base = self.eval(pointer, mask)?;
+        let Type::Pointer(element) = &base.ty else {
+            return Err(Error::new(place, "a pointer is expected"));
+        };
+        let (Type::Scalar(scalar), 2 | 4 | 8 | 16) = (&**element, width) else {
+            return Err(Error::new(place, "no vector is known there"));
+        };
+        base.ty = Type::Pointer(Rc::new(Type::Vector(*scalar, width, Packing::OpenCl)));
+        let pointer = self.moved(&base, &offset, false, place)?;
+        Self::pointed(pointer, place)
+    }
+
     fn built_in(
         &mut self,
         name: &str,
@@ -300,6 +322,17 @@ impl Machine<'_> {
             return self.work_item(name, axis).ok_or_else(unknown);
         }
         let void = Value::words(Type::Void, vec![0; self.lanes]);
+        let width = |start| name.strip_prefix(start)?.parse().ok();
+        if let (Some(width), [offset, pointer]) = (width("vload"), arguments) {
+            let object = self.vector_at(width, offset, pointer, mask)?;
+            return self.load(&object, mask, place);
+        }
+        if let (Some(width), [value, offset, pointer]) = (width("vstore"), arguments) {
+            let value = self.eval(value, mask)?;
+            let object = self.vector_at(width, offset, pointer, mask)?;
+            self.store(&object, &value, mask, place)?;
+            return Ok(void);
+        }
         match name {
             "__syncthreads" | "barrier" | "work_group_barrier" => {
                 self.barrier(mask, place);

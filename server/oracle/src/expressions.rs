@@ -303,7 +303,7 @@ impl Machine<'_> {
         self.variable(ty.clone(), place)
     }
 
-    fn pointed(pointer: Value, place: Place) -> Done<Object> {
+    pub(crate) fn pointed(pointer: Value, place: Place) -> Done<Object> {
         match (pointer.ty, pointer.data) {
             (Type::Pointer(ty), Data::Words(words)) => Ok(Object {
                 ty: (*ty).clone(),
@@ -750,7 +750,13 @@ impl Machine<'_> {
     }
 
     /// A pointer moved by a number of elements.
-    fn moved(&mut self, pointer: &Value, by: &Value, back: bool, place: Place) -> Done<Value> {
+    pub(crate) fn moved(
+        &mut self,
+        pointer: &Value,
+        by: &Value,
+        back: bool,
+        place: Place,
+    ) -> Done<Value> {
         let (Type::Pointer(element), Data::Words(words), Type::Scalar(scalar), Data::Words(steps)) =
             (&pointer.ty, &pointer.data, &by.ty, &by.data)
         else {

@@ -110,6 +110,7 @@ static CATALOGUE: &[RuleInfo] = &[
     crate::mem_misaligned::INFO,
     crate::mem_narrow_access::INFO,
     crate::mem_no_restrict::INFO,
+    crate::mem_redundant_global::INFO,
     crate::mem_strided::INFO,
     crate::mem_uncoalesced::INFO,
     crate::mem_warp_same_address::INFO,

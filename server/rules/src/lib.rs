@@ -47,6 +47,7 @@ mod mem_loop_invariant_load;
 mod mem_misaligned;
 mod mem_narrow_access;
 mod mem_no_restrict;
+mod mem_redundant_global;
 mod mem_strided;
 mod mem_uncoalesced;
 mod mem_warp_same_address;
@@ -333,6 +334,7 @@ const COSTS: &[Check] = &[
     mem_gather::check,
     mem_l2_working_set::check,
     mem_narrow_access::check,
+    mem_redundant_global::check,
     mem_warp_same_address::check,
     occ_limiter::check,
     occ_no_launch_bounds::check,

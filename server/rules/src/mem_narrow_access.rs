@@ -1,4 +1,4 @@
-//! mem/narrow-access: a thread takes words that lie side by side one by one.
+//! mem/narrow-access: a thread takes words that lie side by side one by one, or leaves them so.
 
 use warplens_analysis::facts::{Access, LinearAddress, Op, Space};
 
@@ -9,15 +9,15 @@ use crate::{Context, Finding, Place};
 
 pub(crate) const INFO: RuleInfo = RuleInfo {
     id: "mem/narrow-access",
-    title: "a thread loads neighbouring words one by one, where one wide load would bring them all",
+    title: "a thread loads or stores neighbouring words one by one, where one wide access would do for all",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
     explain: include_str!("../docs/mem-narrow-access.md"),
 };
 
-/// The widest load in bytes.
+/// The widest access in bytes.
 const WIDEST: u32 = 16;
-/// More loads of a kernel than this are not compared with each other.
+/// More accesses of a kernel than this are not compared with each other.
 const MOST: usize = 64;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -25,7 +25,10 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     // What is loaded twice from one place is one load.
     let same = |a: usize, b: usize| {
         let (a, b) = (&accesses[a], &accesses[b]);
-        a.array == b.array && a.bytes_per_lane == b.bytes_per_lane && a.linear == b.linear
+        a.array == b.array
+            && a.op == b.op
+            && a.bytes_per_lane == b.bytes_per_lane
+            && a.linear == b.linear
     };
     let mut loads: Vec<usize> = Vec::new();
     for (index, access) in accesses.iter().enumerate() {
@@ -59,6 +62,10 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         }
         let access = &accesses[first];
         let bytes = access.bytes_per_lane * group.len() as u32;
+        let words = match access.op {
+            Op::Store => ("stores", "written"),
+            _ => ("loads", "taken"),
+        };
         let reservation = wording::reservation(ctx.facts, access);
         found.push(Finding {
             rule: INFO.id,
@@ -66,10 +73,12 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             place: Place::Site(access.site),
             message: wording::sentence([
                 Some(format!(
-                    "{} loads of {} bytes, one of {bytes} would do: `{}` and what lies behind it are taken one by one",
+                    "{} {} of {} bytes, one of {bytes} would do: `{}` and what lies behind it are {} one by one",
                     number(group.len() as f64),
+                    words.0,
                     access.bytes_per_lane,
                     access.text,
+                    words.1,
                 )),
                 Some(wording::gain(gain)),
                 reservation,
@@ -89,14 +98,14 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 
 fn is_narrow(access: &Access) -> bool {
     access.space == Space::Global
-        && access.op == Op::Load
+        && access.op != Op::Atomic
         && access.field.is_none()
         && access.bytes_per_lane > 0
         && access.bytes_per_lane < WIDEST
         && access.linear.is_some()
 }
 
-/// So many loads that every thread makes together, of words side by side, the first on a boundary of all of them.
+/// So many accesses that every thread makes together, of words side by side, the first on a boundary of all of them.
 fn side_by_side(
     accesses: &[Access],
     loads: &[usize],
@@ -114,6 +123,7 @@ fn side_by_side(
             return false;
         };
         other.array == one.array
+            && other.op == one.op
             && other.bytes_per_lane == one.bytes_per_lane
             && other.requests == one.requests
             && other.active_lanes_per_request == one.active_lanes_per_request
