@@ -9,6 +9,7 @@ mod aos_to_soa;
 mod arithmetic;
 mod atomic_in_loop;
 mod fused;
+mod grid_stride;
 mod guarded;
 mod hoist_load;
 mod hot_address;
@@ -24,12 +25,15 @@ mod shift_division;
 mod simpler_power;
 mod sine_and_cosine;
 mod source;
+mod split_sum;
 mod suffix_literal;
 mod swap_axes;
 mod swizzle_shared;
 mod types;
 mod unpad_shared;
 mod unroll_local;
+mod unroll_loop;
+mod unswitch_loop;
 mod wide_fence;
 mod wording;
 
@@ -61,6 +65,8 @@ pub struct Kernel<'a> {
     pub places: &'a Places,
     /// Predicted cycles, where there is a prediction.
     pub cycles: Option<f64>,
+    /// Instructions that a warp executes, on average, where that is predicted.
+    pub instructions: Option<f64>,
     /// Resident warps over the most the GPU holds.
     pub occupancy: f64,
     /// False where the launch cannot happen.
@@ -132,6 +138,7 @@ pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     found.extend(aos_to_soa::fixes(request));
     found.extend(atomic_in_loop::fixes(request));
     found.extend(fused::fixes(request));
+    found.extend(grid_stride::fixes(request));
     found.extend(hoist_load::fixes(request));
     found.extend(hot_address::fixes(request));
     found.extend(inverse_root::fixes(request));
@@ -142,11 +149,14 @@ pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     found.extend(shift_division::fixes(request));
     found.extend(simpler_power::fixes(request));
     found.extend(sine_and_cosine::fixes(request));
+    found.extend(split_sum::fixes(request));
     found.extend(suffix_literal::fixes(request));
     found.extend(swap_axes::fixes(request));
     found.extend(swizzle_shared::fixes(request));
     found.extend(unpad_shared::fixes(request));
     found.extend(unroll_local::fixes(request));
+    found.extend(unroll_loop::fixes(request));
+    found.extend(unswitch_loop::fixes(request));
     found.extend(wide_fence::fixes(request));
     found
 }
