@@ -1161,7 +1161,7 @@ impl Engine {
                 occupancy: &residence,
                 ..input
             })?;
-            Some((running.accessed(), cycles))
+            Some((running.accessed(), running.of_a_warp(), cycles))
         };
         let findings = Self::findings(
             &input,
@@ -1171,14 +1171,16 @@ impl Engine {
             !overrides.unadvised,
             given,
             &|changed| {
-                let (before, slow) = under(predicted)?;
+                let (before, slower, slow) = under(predicted)?;
                 let key = (changed.shape(), *options);
                 let compiled = self.compiled.get_or(key, || compile(changed, options));
-                let (after, fast) = under(&compiled)?;
+                let (after, faster, fast) = under(&compiled)?;
                 Some(Recompiled {
                     before,
                     after,
                     registers: [predicted.registers, compiled.registers],
+                    instructions: (slower, faster),
+                    spill_bytes: (predicted.spill_bytes, compiled.spill_bytes),
                     gain: slow / fast.max(1.0),
                 })
             },

@@ -72,6 +72,13 @@ impl<'a> Running<'a> {
             .collect()
     }
 
+    /// Instructions that a warp executes, on average.
+    pub(crate) fn of_a_warp(&self) -> f64 {
+        let all = self.compiled.code.iter();
+        all.map(|code| f64::from(code.count) * self.executions.of(code.frequency))
+            .sum()
+    }
+
     /// By class.
     pub(crate) fn executed(&self) -> Executed {
         let mut classes = BTreeMap::new();

@@ -9,7 +9,7 @@ use warplens_syntax::Document;
 
 use crate::settings::{RuleLevel, Settings};
 use crate::suppress::heard;
-use crate::{Cancel, Engine, FileAnalysis, Overrides, PlacedFix};
+use crate::{Cancel, Engine, FileAnalysis, KernelAnalysis, Overrides, PlacedFix};
 
 impl Engine {
     /// The code actions for a range of bytes (a cursor: an empty one) of a parsed document, each proved by
@@ -155,6 +155,14 @@ fn off(settings: &Settings, rule: &str) -> bool {
     level.is_some_and(|level| matches!(level, RuleLevel::Off))
 }
 
+/// Instructions that a warp executes, on average.
+fn per_warp(analysis: &KernelAnalysis) -> Option<f64> {
+    let facts = &analysis.facts;
+    let warps = facts.launch.blocks() as f64 * facts.launch.warps_per_block(facts.warp_size) as f64;
+    let all = analysis.executed.as_ref()?.total();
+    (warps > 0.0).then(|| all / warps)
+}
+
 impl Analysis for FileAnalysis {
     fn kernels(&self) -> Vec<Kernel<'_>> {
         self.kernels
@@ -168,6 +176,7 @@ impl Analysis for FileAnalysis {
                 blocks: &placed.blocks,
                 places: &placed.places,
                 cycles: placed.analysis.estimate().cycles,
+                instructions: per_warp(&placed.analysis),
                 occupancy: placed.analysis.occupancy.fraction,
                 launchable: placed.analysis.occupancy.active_blocks_per_sm > 0
                     && !placed

@@ -10,6 +10,7 @@ mod arithmetic;
 mod atomic_in_loop;
 mod copy_past_registers;
 mod fused;
+mod grid_stride;
 mod guarded;
 mod hoist_load;
 mod hot_address;
@@ -28,6 +29,7 @@ mod shift_division;
 mod simpler_power;
 mod sine_and_cosine;
 mod source;
+mod split_sum;
 mod stage_stencil;
 mod stage_transpose;
 mod suffix_literal;
@@ -36,6 +38,8 @@ mod swizzle_shared;
 mod types;
 mod unpad_shared;
 mod unroll_local;
+mod unroll_loop;
+mod unswitch_loop;
 mod whole_structure;
 mod wide_fence;
 mod widen;
@@ -69,6 +73,8 @@ pub struct Kernel<'a> {
     pub places: &'a Places,
     /// Predicted cycles, where there is a prediction.
     pub cycles: Option<f64>,
+    /// Instructions that a warp executes, on average, where that is predicted.
+    pub instructions: Option<f64>,
     /// Resident warps over the most the GPU holds.
     pub occupancy: f64,
     /// False where the launch cannot happen.
@@ -141,6 +147,7 @@ pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     found.extend(atomic_in_loop::fixes(request));
     found.extend(copy_past_registers::fixes(request));
     found.extend(fused::fixes(request));
+    found.extend(grid_stride::fixes(request));
     found.extend(hoist_load::fixes(request));
     found.extend(hot_address::fixes(request));
     found.extend(inline_call::fixes(request));
@@ -152,6 +159,7 @@ pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     found.extend(shift_division::fixes(request));
     found.extend(simpler_power::fixes(request));
     found.extend(sine_and_cosine::fixes(request));
+    found.extend(split_sum::fixes(request));
     found.extend(stage_stencil::fixes(request));
     found.extend(stage_transpose::fixes(request));
     found.extend(suffix_literal::fixes(request));
@@ -159,6 +167,8 @@ pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
     found.extend(swizzle_shared::fixes(request));
     found.extend(unpad_shared::fixes(request));
     found.extend(unroll_local::fixes(request));
+    found.extend(unroll_loop::fixes(request));
+    found.extend(unswitch_loop::fixes(request));
     found.extend(whole_structure::fixes(request));
     found.extend(wide_fence::fixes(request));
     found.extend(widen::fixes(request));

@@ -5,6 +5,8 @@ use std::ops::Range;
 use warplens_ir::{Function, known_function};
 use warplens_syntax::{Document, Language, Node, Parsed};
 
+use crate::Edit;
+
 /// The text of a node as the user wrote it.
 pub(crate) fn text<'t>(parsed: &'t Parsed, node: Node) -> &'t str {
     parsed.text.get(node.byte_range()).unwrap_or("")
@@ -420,6 +422,40 @@ pub(crate) fn is_always_evaluated(element: Node, statement: Node) -> bool {
         at = parent;
     }
     true
+}
+
+/// `#pragma …` on a line above a loop, indented alike. `None` where the loop does not begin its line, or has one already.
+pub(crate) fn pragma(parsed: &Parsed, of: Node, says: &str) -> Option<Edit> {
+    let before = parsed.text.get(..of.start_byte())?;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let indent = &before[start..];
+    let above = before[..start].trim_end();
+    let above = &above[above.rfind('\n').map_or(0, |at| at + 1)..];
+    let free = indent.chars().all(char::is_whitespace)
+        && !above.contains("pragma")
+        && !above.ends_with('\\');
+    // Where the loop is the body of another statement, the line belongs to the loop all the same.
+    let end = if before[..start].ends_with("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let at = start..start;
+    free.then(|| (at, format!("{indent}#pragma {says}{end}")))
+}
+
+/// True where a name is assigned, stepped, declared, or its address is taken.
+pub(crate) fn writes(parsed: &Parsed, name: Node) -> bool {
+    let Some(parent) = name.parent() else {
+        return true;
+    };
+    match parent.kind() {
+        "update_expression" => true,
+        "assignment_expression" => parent.child_by_field_name("left") == Some(name),
+        "pointer_expression" => text(parsed, parent).starts_with('&'),
+        "init_declarator" | "declaration" => parent.child_by_field_name("declarator") == Some(name),
+        _ => false,
+    }
 }
 
 /// A name that nothing in the function has yet.

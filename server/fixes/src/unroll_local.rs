@@ -5,7 +5,7 @@ use warplens_analysis::facts::Space;
 use warplens_syntax::{Node, Parsed};
 
 use crate::proof::{of_findings, prove};
-use crate::source::{descendants, has_word, kernel_node, text};
+use crate::source::{descendants, has_word, kernel_node, pragma, text};
 use crate::wording::{gain, occupancy};
 use crate::{Edit, Fix, Kernel, Request, in_order};
 
@@ -51,7 +51,10 @@ fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
     if loops.is_empty() || loops.len() > MOST_LOOPS {
         return None;
     }
-    let edits: Option<Vec<Edit>> = loops.iter().map(|one| pragma(parsed, *one)).collect();
+    let edits: Option<Vec<Edit>> = loops
+        .iter()
+        .map(|one| pragma(parsed, *one, "unroll"))
+        .collect();
     let edits = in_order(edits?)?;
     let proof = prove(request, kernel, &edits)?;
     let after = proof.after();
@@ -94,24 +97,4 @@ fn counter<'t>(parsed: &'t Parsed, of: Node) -> Option<&'t str> {
     let declarator = initialiser.child_by_field_name("declarator")?;
     let name = declarator.child_by_field_name("declarator")?;
     (name.kind() == "identifier").then(|| text(parsed, name))
-}
-
-/// A line above the loop, indented alike. `None` where the loop does not begin its line, or one is there already.
-fn pragma(parsed: &Parsed, of: Node) -> Option<Edit> {
-    let before = parsed.text.get(..of.start_byte())?;
-    let start = before.rfind('\n').map_or(0, |at| at + 1);
-    let indent = &before[start..];
-    let above = before[..start].trim_end();
-    let above = &above[above.rfind('\n').map_or(0, |at| at + 1)..];
-    let free = indent.chars().all(char::is_whitespace)
-        && !above.contains("pragma")
-        && !above.ends_with('\\');
-    // Where the loop is the body of another statement, the line belongs to the loop all the same.
-    let end = if before[..start].ends_with("\r\n") {
-        "\r\n"
-    } else {
-        "\n"
-    };
-    let at = start..start;
-    free.then(|| (at, format!("{indent}#pragma unroll{end}")))
 }

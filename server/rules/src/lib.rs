@@ -28,6 +28,7 @@ mod div_loop_trip;
 mod div_tid_branch;
 mod exchange;
 mod host_pageable_or_managed;
+mod ilp_dependent_chain;
 mod launch;
 mod launch_impossible;
 mod launch_not_warp_multiple;
@@ -37,6 +38,8 @@ mod launch_tail;
 mod launch_tiny_block;
 mod local_dynamic_array;
 mod local_large_frame;
+mod loop_uniform_branch;
+mod loop_unroll;
 mod loop_unsigned_counter;
 mod mem_aos;
 mod mem_async_copy;
@@ -152,6 +155,10 @@ pub enum Cure {
     WithinBlock,
     /// Pointers that are said not to overlap.
     Restrict,
+    /// The loop written out so many times; `None` is as often as it runs.
+    Unroll(Option<u64>),
+    /// So many sums in place of one.
+    Split(u32),
 }
 
 /// One cause that a finding would remove.
@@ -216,6 +223,10 @@ pub struct Recompiled {
     pub after: Vec<(Site, Class, f64)>,
     /// Registers of a thread, as it is and with the change.
     pub registers: [u32; 2],
+    /// Instructions that a warp executes, on average, as it is and with the change.
+    pub instructions: (f64, f64),
+    /// Bytes that find no register, as it is and with the change.
+    pub spill_bytes: (u64, u64),
     /// Predicted whole-kernel speedup; below 1 where it becomes slower.
     pub gain: f64,
 }
@@ -327,8 +338,11 @@ const COSTS: &[Check] = &[
     div_loop_trip::check,
     div_tid_branch::check,
     host_pageable_or_managed::check,
+    ilp_dependent_chain::check,
     launch::check,
     local_dynamic_array::check,
+    loop_uniform_branch::check,
+    loop_unroll::check,
     loop_unsigned_counter::check,
     mem_async_copy::check,
     mem_gather::check,

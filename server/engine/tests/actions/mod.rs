@@ -5,8 +5,10 @@
 //! // @fix: smem/bank-conflict         the rule whose actions are made, wherever in the file they are offered
 //! // @title: Pad                      part of their titles; without, all
 //! // @kernel: transpose               the kernel that runs; without, the file's first
+//! // @template: T=float N=4           what its template's parameters are in the runs, where it is one
 //! // @run: grid=(3,3) block=(32,8) in=float[4900] out=zero[19600] n=70
 //! // @run-after: block=(8,32)         the same launch after the action, where that changes it
+//! // @findings: stay                what is found stays, for part of its cure is left to be done by hand
 //! // @tolerance: 1e-5                 of floating-point results; without, bytes are equal
 //! ```
 //!
@@ -60,10 +62,14 @@ pub struct Fixture {
     pub rule: String,
     pub title: String,
     pub kernel: Option<String>,
+    /// Types and numbers by the names of template parameters.
+    pub template: BTreeMap<String, String>,
     pub runs: Vec<Run>,
     /// Launches after the action, one a run, or none.
     pub after: Vec<Run>,
     pub tolerance: Option<f64>,
+    /// The action does not cure what is found by itself.
+    pub findings_stay: bool,
 }
 
 /// Words outside brackets.
@@ -148,9 +154,11 @@ impl Fixture {
             rule: String::new(),
             title: String::new(),
             kernel: None,
+            template: BTreeMap::new(),
             runs: Vec::new(),
             after: Vec::new(),
             tolerance: None,
+            findings_stay: false,
             text: text.clone(),
         };
         for line in text
@@ -165,8 +173,10 @@ impl Fixture {
                 "fix" => value.clone_into(&mut fixture.rule),
                 "title" => value.clone_into(&mut fixture.title),
                 "kernel" => fixture.kernel = Some(value.to_owned()),
+                "template" => fixture.template = Run::read(value).values,
                 "run" => fixture.runs.push(Run::read(value)),
                 "run-after" => fixture.after.push(Run::read(value)),
+                "findings" => fixture.findings_stay = value == "stay",
                 "tolerance" => fixture.tolerance = Some(value.parse().expect("a number")),
                 _ => panic!("{}: `@{name}` is no option", path.display()),
             }

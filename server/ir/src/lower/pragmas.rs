@@ -6,6 +6,7 @@
 use warplens_syntax::Node;
 
 use super::{Lowering, Source, parts, text_of};
+use crate::kernel::{Stmt, StmtKind};
 
 impl Lowering<'_> {
     /// `#pragma unroll [N]`: 0 is as often as the loop runs.
@@ -18,15 +19,40 @@ impl Lowering<'_> {
             return Some(1);
         }
         let argument = text.strip_prefix("unroll")?.trim();
+        Some(self.factor(argument))
+    }
+
+    /// `__attribute__((opencl_unroll_hint(N)))` before a loop, read alike.
+    pub(super) fn unroll_hint(&mut self, node: Node, inner: Node, source: Source) -> Option<u64> {
+        let before = inner.start_byte() - node.start_byte();
+        let text = text_of(node, source).get(..before)?;
+        let (_, behind) = text.split_once("opencl_unroll_hint")?;
+        let argument = behind.trim_start_matches("__").trim_start();
+        let argument = argument
+            .strip_prefix('(')
+            .and_then(|rest| rest.split(')').next());
+        Some(self.factor(argument.unwrap_or_default().trim()))
+    }
+
+    fn factor(&mut self, argument: &str) -> u64 {
         if argument.is_empty() {
-            return Some(0);
+            return 0;
         }
         let argument = argument.trim_matches(['(', ')']).trim();
         let value = argument.parse().ok().or_else(|| {
             self.constant_text(argument)
                 .and_then(|value| u64::try_from(value).ok())
         });
-        Some(value.unwrap_or(0))
+        value.unwrap_or(0)
+    }
+}
+
+/// Asks for the loops among these statements to be unrolled.
+pub(super) fn set_unroll(statements: &mut [Stmt], factor: u64) {
+    for statement in statements {
+        if let StmtKind::Loop { unroll, .. } = &mut statement.kind {
+            *unroll = Some(factor);
+        }
     }
 }
 

@@ -58,11 +58,7 @@ impl Lowering<'_> {
                 }
             }
             if let Some(factor) = unroll.take() {
-                for statement in &mut out[before..] {
-                    if let StmtKind::Loop { unroll, .. } = &mut statement.kind {
-                        *unroll = Some(factor);
-                    }
-                }
+                pragmas::set_unroll(&mut out[before..], factor);
             }
             // Where nothing is executed, what is never reached need not be read.
             if self.unevaluated > 0 && ends_here(&out[before..]) {
@@ -95,7 +91,11 @@ impl Lowering<'_> {
             | "empty_statement" => {}
             "attributed_statement" => {
                 if let Some(inner) = parts(node).into_iter().next_back() {
+                    let before = out.len();
                     self.statement(inner, source, out);
+                    if let Some(factor) = self.unroll_hint(node, inner, source) {
+                        pragmas::set_unroll(&mut out[before..], factor);
+                    }
                 }
             }
             "ERROR" => self.lose_statement(node, source, "syntax error", out),
