@@ -110,7 +110,7 @@ fn turns(head: &str, inside: &str) -> String {
          \x20 __syncthreads();\n\
          \x20 float sum = 0.0f;\n\
          \x20 {head} {{\n\
-         \x20   tile[lane] = in[k * 262144 + blockIdx.x * 64 + lane];\n\
+         \x20   tile[lane] = in[k * 64 + lane];\n\
          \x20   __syncthreads();\n\
          \x20   {inside}\n\
          \x20   __syncthreads();\n\

@@ -200,3 +200,20 @@ fn iterations_that_are_written_out_wait_once() {
     // 32 registers hold no more than 16 words that were loaded.
     assert_eq!(time(64.0), time(16.0));
 }
+
+#[test]
+fn a_wide_load_has_no_conflicts_of_its_parts() {
+    let target = Target::new("a100-sxm4-40gb");
+    let time = |merged: f64| {
+        let mut kernel = Kernel::new([4096, 1, 1], [256, 1, 1]);
+        let read = kernel.shared(Op::Load, 4.0, 2.0, 2);
+        kernel.facts.accesses[read].bytes_per_lane = 8;
+        kernel.facts.accesses[read].merged = merged;
+        let kernel = kernel.flow(vec![repeat(64.0, vec![touch(read, &[])], 2)]);
+        let estimate = target.estimate(ModelId::Auto, &kernel.facts);
+        estimate.detail["bound_shared"]
+    };
+    assert!((time(1.0) / time(2.0) - 2.0).abs() < 1e-9);
+    // No fewer passes than without conflicts.
+    assert_eq!(time(4.0), time(2.0));
+}

@@ -55,6 +55,9 @@ fn again(ctx: &Context<'_>, access: &Access, index: usize, l2: f64) -> Option<Fi
         for other in &mut facts.accesses {
             if other.array == access.array && other.op == Op::Load {
                 other.index = text(&other.index);
+                // What is read of it is the index then.
+                other.linear = None;
+                other.linear_in_blocks = None;
             }
         }
     };
