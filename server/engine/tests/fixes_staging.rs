@@ -10,10 +10,22 @@ use warplens_syntax::{Document, Language};
 
 /// What is offered for a rule anywhere in a text, by a part of its title.
 fn offered(text: &str, path: &str, rule: &str, title: &str) -> Vec<PlacedFix> {
+    offered_on(None, text, path, rule, title)
+}
+
+/// The same on a GPU whose caches do not make up for what the text does.
+fn offered_on(
+    gpu: Option<&str>,
+    text: &str,
+    path: &str,
+    rule: &str,
+    title: &str,
+) -> Vec<PlacedFix> {
     let path = Path::new(path);
     let document = Document::new(text, Language::from_path(path).expect("a known extension"));
     let settings = Settings {
         preview: true,
+        gpu: gpu.map(str::to_owned),
         ..Settings::default()
     };
     let all = 0..document.len();
@@ -152,7 +164,8 @@ fn fours(head: &str, body: &str, host: &str) -> String {
 
 #[test]
 fn four_loads_become_one_where_they_begin_on_a_boundary_whatever_the_arguments() {
-    let widened = |text: &str| offered(text, "k.cu", "mem/narrow-access", "Load");
+    let widened =
+        |text: &str| offered_on(Some("gtx-280"), text, "k.cu", "mem/narrow-access", "float4");
     let own = "cudaMalloc(&v, n);";
     let plain = "  out[i] = v[4 * i] * v[4 * i + 1] + v[4 * i + 2] * v[4 * i + 3];";
     let fixes = widened(&fours("const float*", plain, own));
@@ -242,7 +255,15 @@ fn blur(head: &str, guard: &str, load: &str, launch: &str) -> String {
 
 #[test]
 fn a_stencil_is_staged_and_nothing_that_is_not_one() {
-    let staged = |text: &str| offered(text, "k.cu", "mem/redundant-global", "Stage");
+    let staged = |text: &str| {
+        offered_on(
+            Some("gtx-280"),
+            text,
+            "k.cu",
+            "mem/redundant-global",
+            "Stage",
+        )
+    };
     let guard = "x < 4 || y < 4 || x >= w - 4 || y >= h - 4";
     let load = "in[(y + j) * w + x + k]";
     let launch = "void run(float* a, float* b) { blurred<<<dim3(128, 128), dim3(16, 16)>>>(a, b, 2048, 2048); }";
@@ -292,7 +313,7 @@ fn pair(definition: &str, body: &str, host: &str) -> String {
 
 #[test]
 fn a_structure_is_loaded_whole_where_nothing_hangs_on_its_alignment() {
-    let whole = |text: &str| offered(text, "k.cu", "mem/aos", "whole");
+    let whole = |text: &str| offered_on(Some("geforce-8800-gt"), text, "k.cu", "mem/aos", "whole");
     let own = "struct Pair { float a; float b; };";
     let plain = "out[i] = p[i].a * p[i].b;";
     let fixes = whole(&pair(own, plain, ""));

@@ -1,6 +1,8 @@
 //! ilp/dependent-chain: a sum in which each addition waits for the one before, with too few warps to fill the time.
 
-use warplens_analysis::facts::{Branch, BranchKind, Carried, Certainty, Link, Node};
+use warplens_analysis::facts::{
+    Branch, BranchKind, Carried, Certainty, KernelFacts, Link, Mix, Node,
+};
 use warplens_ir::{
     BinaryOp, Expr, ExprKind, Part, Site, Stmt, StmtKind, Storage, Type, VarId, parts,
 };
@@ -161,7 +163,7 @@ fn finding(
     })?;
     let line = branch.site.line;
     let lines: Vec<u32> = sums.iter().map(|sum| sum.site.line).collect();
-    let gain = ctx.trial(|facts| shorten(&mut facts.flow, line, &lines, waits));
+    let gain = ctx.trial(|facts| shorten(facts, line, &lines, waits));
     if gain < wording::WORTH_KNOWING {
         return None;
     }
@@ -194,26 +196,45 @@ fn finding(
     })
 }
 
-/// Takes from an iteration's chain what several sums would not wait for.
-fn shorten(flow: &mut [Node], head: u32, lines: &[u32], waits: f64) {
+/// Takes from an iteration's chain what several sums would not wait for: from the source's, and from the part of a line's
+/// compiled instructions that wait for one another.
+fn shorten(facts: &mut KernelFacts, head: u32, lines: &[u32], waits: f64) {
+    let kept = waits / f64::from(SPLIT);
+    let KernelFacts { flow, serial, .. } = facts;
+    within(flow, head, &mut |mix, chain, line| {
+        if !lines.contains(&line) {
+            return;
+        }
+        *chain = (*chain - waits + kept).max(kept);
+        let total = mix.total();
+        if total > 0.0 {
+            for (_, part) in serial.iter_mut().filter(|known| known.0 == line) {
+                *part = (*part - (waits - kept) / total).max(kept / total).min(1.0);
+            }
+        }
+    });
+}
+
+/// Visits the straight computation of a loop.
+fn within(flow: &mut [Node], head: u32, visit: &mut dyn FnMut(&Mix, &mut f64, u32)) {
     for node in flow {
         match node {
             Node::Loop { line, body, .. } if *line == head => {
                 for node in body {
-                    if let Node::Compute { chain, line, .. } = node
-                        && lines.contains(line)
+                    if let Node::Compute {
+                        mix, chain, line, ..
+                    } = node
                     {
-                        let kept = waits / f64::from(SPLIT);
-                        *chain = (*chain - waits + kept).max(kept);
+                        visit(mix, chain, *line);
                     }
                 }
             }
-            Node::Loop { body, .. } => shorten(body, head, lines, waits),
+            Node::Loop { body, .. } => within(body, head, visit),
             Node::Branch {
                 then, otherwise, ..
             } => {
-                shorten(then, head, lines, waits);
-                shorten(otherwise, head, lines, waits);
+                within(then, head, visit);
+                within(otherwise, head, visit);
             }
             _ => {}
         }

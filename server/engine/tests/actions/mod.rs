@@ -62,6 +62,8 @@ pub struct Fixture {
     pub rule: String,
     pub title: String,
     pub kernel: Option<String>,
+    /// The GPU, where the action pays on some alone.
+    pub gpu: Option<String>,
     /// Types and numbers by the names of template parameters.
     pub template: BTreeMap<String, String>,
     pub runs: Vec<Run>,
@@ -154,6 +156,7 @@ impl Fixture {
             rule: String::new(),
             title: String::new(),
             kernel: None,
+            gpu: None,
             template: BTreeMap::new(),
             runs: Vec::new(),
             after: Vec::new(),
@@ -172,6 +175,7 @@ impl Fixture {
             match name {
                 "fix" => value.clone_into(&mut fixture.rule),
                 "title" => value.clone_into(&mut fixture.title),
+                "gpu" => fixture.gpu = Some(value.to_owned()),
                 "kernel" => fixture.kernel = Some(value.to_owned()),
                 "template" => fixture.template = Run::read(value).values,
                 "run" => fixture.runs.push(Run::read(value)),
@@ -203,6 +207,7 @@ impl Fixture {
             path: self.path.clone(),
             settings: Settings {
                 preview: true,
+                gpu: self.gpu.clone(),
                 ..Settings::default()
             },
         }
