@@ -18,6 +18,9 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 /// Idle time that is worth a word, as a part of the kernel's.
 const COSTS: f64 = 0.2;
 
+/// The part of the whole waves that a grid has to fill to stand for them.
+const NEAR: f64 = 0.9;
+
 pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let Context {
         facts,
@@ -42,9 +45,11 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     if rest == 0 || idle < COSTS || uneven(&facts.flow) || launch::brief(ctx) {
         return None;
     }
-    // The time of the full waves alone, for as many blocks as there are.
-    let without = ctx.trial(|facts| facts.launch.grid = [full * wave, 1, 1]);
-    let gain = (without * (full * wave) as f64 / blocks as f64).max(1.0);
+    // The time of the full waves alone, for as many blocks as there are; no more than the idle time can be gained.
+    let whole = whole_waves(facts.launch.grid, full * wave)?;
+    let without = ctx.trial(|facts| facts.launch.grid = whole);
+    let kept = whole.iter().product::<u64>();
+    let gain = (without * kept as f64 / blocks as f64).clamp(1.0, 1.0 / (1.0 - idle));
     if gain < wording::WORTH_KNOWING {
         return None;
     }
@@ -72,6 +77,17 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     })
 }
 
+/// A grid of the same shape with at most so many blocks: which blocks are neighbours, and so what they share, stays as it is.
+/// `None` where a shorter outermost axis comes nowhere near.
+fn whole_waves(grid: [u64; 3], most: u64) -> Option<[u64; 3]> {
+    let outermost = (0..3).rev().find(|axis| grid[*axis] > 1)?;
+    let row: u64 = grid[..outermost].iter().product();
+    let mut whole = grid;
+    whole[outermost] = most / row.max(1);
+    let kept = whole[outermost] * row;
+    (kept as f64 >= NEAR * most as f64).then_some(whole)
+}
+
 /// True where some loop's turns hang on data.
 fn uneven(flow: &[Node]) -> bool {
     flow.iter().any(|node| match node {
@@ -85,6 +101,7 @@ fn uneven(flow: &[Node]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::whole_waves;
     use crate::testing::Kernel;
     use crate::{Place, Severity};
 
@@ -109,6 +126,18 @@ mod tests {
             "1.04 waves: the last is 4.2 % of the GPU and takes up to 50 % of the time, behind 1 full wave of \
              864 blocks (8 an SM); kernel 1.9x faster without (predicted)"
         );
+    }
+
+    #[test]
+    fn the_shape_of_the_grid_stays_and_idle_time_alone_can_be_gained() {
+        assert_eq!(whole_waves([32, 32, 1], 864), Some([32, 27, 1]));
+        assert_eq!(whole_waves([1, 900, 1], 864), Some([1, 864, 1]));
+        assert_eq!(whole_waves([600, 2, 1], 864), None);
+        assert_eq!(whole_waves([900, 2, 1], 864), None);
+        let mut kernel = of_blocks(1024);
+        kernel.trial = 100.0;
+        let gain = kernel.findings(|_| 1.0)[0].gain;
+        assert!((gain - 2.0 * 864.0 / 1024.0).abs() < 1e-9, "{gain}");
     }
 
     #[test]
