@@ -1019,7 +1019,9 @@ impl Engine {
         word: Option<&CompilerWord>,
     ) -> Option<Arc<KernelAnalysis>> {
         let options = compiled::options(&lowered.kernel, command, profile);
+        let on_trial = suppress::on_trial(settings);
         let analysis_key = hash(&[
+            &on_trial,
             &lowered.fingerprint,
             given,
             &profile.id,
@@ -1169,6 +1171,7 @@ impl Engine {
             &compiled,
             registers_known,
             !overrides.unadvised,
+            &|rule| suppress::heard(rule, settings),
             given,
             &|changed| {
                 let (before, slower, slow) = under(predicted)?;
@@ -1248,6 +1251,7 @@ impl Engine {
         compiled: &Compiled,
         registers_known: bool,
         advised: bool,
+        heard: &dyn Fn(&str) -> bool,
         given: &Given,
         recompiled: warplens_rules::Recompile<'_>,
         per_thread: &dyn Fn([u64; 3], [u64; 3]) -> Option<f64>,
@@ -1317,6 +1321,7 @@ impl Engine {
             profile: input.profile,
             occupancy: input.occupancy,
             registers_known,
+            heard,
             block_varies: given.block_varies,
             memory: &given.memory,
             cycles: &before,

@@ -30,7 +30,9 @@ pub(crate) fn apply(
                     let here = at == line || (directive.alone && at == line + 1);
                     !(here && finding.severity != Severity::Error && matches(rules, finding.rule))
                 });
-                if findings.len() == before && !ignored {
+                // A rule nobody asked for was not looked for: what would silence it has its use where it is.
+                let looked = rules.iter().all(|rule| heard(rule, settings));
+                if findings.len() == before && looked && !ignored {
                     extra.push(own(
                         directive,
                         UNUSED,
@@ -73,6 +75,14 @@ pub(crate) fn heard(rule: &str, settings: &Settings) -> bool {
     settings.preview
         || settings.rules.contains_key(rule)
         || warplens_rules::find(rule).is_none_or(|rule| rule.state == State::Stable)
+}
+
+/// The rules on trial that somebody asked for: what is kept of a kernel hangs on them.
+pub(crate) fn on_trial(settings: &Settings) -> Vec<&'static str> {
+    let rules = warplens_rules::catalogue().iter();
+    let asked = |rule: &str| settings.preview || settings.rules.contains_key(rule);
+    let tried = rules.filter(|rule| rule.state == State::Preview && asked(rule.id));
+    tried.map(|rule| rule.id).collect()
 }
 
 fn own(

@@ -143,7 +143,7 @@ fn key(
 }
 
 /// The text of a finding's line, its white space folded.
-pub(crate) fn line(diagnostic: &Diagnostic, texts: &Texts<'_>) -> String {
+pub fn line(diagnostic: &Diagnostic, texts: &Texts<'_>) -> String {
     let at = (diagnostic.line as usize).saturating_sub(1);
     let text = texts(&diagnostic.file).and_then(|text| text.lines().nth(at));
     let words: Vec<&str> = text.unwrap_or_default().split_whitespace().collect();

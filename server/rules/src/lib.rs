@@ -193,6 +193,8 @@ pub struct Context<'a> {
     pub profile: &'a Profile,
     /// Resident blocks and warps.
     pub occupancy: &'a Occupancy,
+    /// True for a rule that somebody hears: what is on trial is not looked for otherwise.
+    pub heard: &'a dyn Fn(&str) -> bool,
     /// True where the registers are the compiler's or the user's word, false where they are estimated.
     pub registers_known: bool,
     /// True where one statement launches the kernel with several blocks, of which this is one: a program that tries them.
@@ -301,6 +303,8 @@ pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
     // A launch that cannot happen has no cost: its figures would be fiction.
     if findings.is_empty() {
         findings.extend(COSTS.iter().flat_map(|check| check(ctx)));
+        let heard = ON_TRIAL.iter().filter(|(rule, _)| (ctx.heard)(rule.id));
+        findings.extend(heard.flat_map(|(_, check)| check(ctx)));
     }
     findings.extend(ALWAYS.iter().flat_map(|check| check(ctx)));
     findings.sort_by_key(|finding| match finding.place {
@@ -325,40 +329,47 @@ const COSTS: &[Check] = &[
     arith_double_literal::check,
     arith_fast_math::check,
     arith_fp64_slow_gpu::check,
-    arith_half_scalar::check,
-    arith_int_div_mod::check,
-    arith_narrow_int::check,
-    arith_no_fma::check,
     arith_pow::check,
     arith_sincos::check,
-    arith_slow_trig_range::check,
     atomics::check,
-    call_not_inlined::check,
     const_divergent_index::check,
     div_loop_trip::check,
     div_tid_branch::check,
-    host_pageable_or_managed::check,
-    ilp_dependent_chain::check,
     launch::check,
     local_dynamic_array::check,
-    loop_uniform_branch::check,
-    loop_unroll::check,
-    loop_unsigned_counter::check,
-    mem_async_copy::check,
-    mem_gather::check,
-    mem_l2_working_set::check,
-    mem_narrow_access::check,
-    mem_redundant_global::check,
-    mem_warp_same_address::check,
     occ_limiter::check,
     occ_no_launch_bounds::check,
     reg_pressure::check,
     smem_bank_conflict::check,
-    smem_over_budget::check,
     smem_over_pad::check,
     smem_unused_tile::check,
     sync_redundant_barrier::check,
-    sync_wide_fence::check,
+];
+
+/// Those of them that are tried out: only for who asked for them, several compile the kernel again.
+const ON_TRIAL: &[(RuleInfo, Check)] = &[
+    (arith_half_scalar::INFO, arith_half_scalar::check),
+    (arith_int_div_mod::INFO, arith_int_div_mod::check),
+    (arith_narrow_int::INFO, arith_narrow_int::check),
+    (arith_no_fma::INFO, arith_no_fma::check),
+    (arith_slow_trig_range::INFO, arith_slow_trig_range::check),
+    (call_not_inlined::INFO, call_not_inlined::check),
+    (
+        host_pageable_or_managed::INFO,
+        host_pageable_or_managed::check,
+    ),
+    (ilp_dependent_chain::INFO, ilp_dependent_chain::check),
+    (loop_uniform_branch::INFO, loop_uniform_branch::check),
+    (loop_unroll::INFO, loop_unroll::check),
+    (loop_unsigned_counter::INFO, loop_unsigned_counter::check),
+    (mem_async_copy::INFO, mem_async_copy::check),
+    (mem_gather::INFO, mem_gather::check),
+    (mem_l2_working_set::INFO, mem_l2_working_set::check),
+    (mem_narrow_access::INFO, mem_narrow_access::check),
+    (mem_redundant_global::INFO, mem_redundant_global::check),
+    (mem_warp_same_address::INFO, mem_warp_same_address::check),
+    (smem_over_budget::INFO, smem_over_budget::check),
+    (sync_wide_fence::INFO, sync_wide_fence::check),
 ];
 
 /// Rules about what is right or wrong under any launch.
@@ -397,6 +408,13 @@ mod tests {
         let kernel = Kernel::new().block([2000, 1, 1]).access(column_walk(10));
         let rules: Vec<_> = kernel.findings(|_| 1.5).iter().map(|f| f.rule).collect();
         assert_eq!(rules, ["launch/impossible"]);
+    }
+
+    #[test]
+    fn what_is_only_looked_for_when_asked_for_is_on_trial() {
+        for (rule, _) in ON_TRIAL {
+            assert_eq!(rule.state, State::Preview, "{}", rule.id);
+        }
     }
 
     #[test]

@@ -137,6 +137,7 @@ impl Kernel {
             profile: &profile,
             occupancy: &occupancy,
             registers_known: self.registers_known,
+            heard: &|_| true,
             block_varies: self.block_varies,
             memory: &[],
             gain: &gain,

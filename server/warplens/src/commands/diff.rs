@@ -10,6 +10,7 @@ use warplens_engine::Project;
 use warplens_engine::difference::{Version, changed_findings, difference, versions};
 use warplens_engine::wire::Diagnostic;
 use warplens_project::DiskFiles;
+use warplens_report::baseline::line;
 use warplens_report::diff;
 
 use crate::checked::{self, Asked};
@@ -121,19 +122,26 @@ impl Diff {
         } else {
             self.gpu.iter().map(|gpu| Some(gpu.as_str())).collect()
         };
-        for gpu in gpus {
-            self.add(&side, gpu, &mut seen)?;
+        for (at, gpu) in gpus.into_iter().enumerate() {
+            // Findings are those on the first GPU: most hang on no GPU.
+            self.add(&side, gpu, at == 0, &mut seen)?;
         }
         Ok(seen)
     }
 
-    fn add(&self, side: &Side, gpu: Option<&str>, seen: &mut Seen) -> anyhow::Result<()> {
+    fn add(
+        &self,
+        side: &Side,
+        gpu: Option<&str>,
+        findings: bool,
+        seen: &mut Seen,
+    ) -> anyhow::Result<()> {
         let asked = Asked {
             paths: &side.paths,
             gpu,
             preprocessing: &self.preprocessing,
             losses: false,
-            texts: true,
+            texts: findings,
         };
         let checked = checked::check(&asked, side.project(), &|text, analysis| {
             // Its file is known further down.
@@ -150,18 +158,15 @@ impl Diff {
                 });
             }
         }
-        // Findings are those on the first GPU: most hang on no GPU.
-        if !seen.lines.is_empty() || !seen.diagnostics.is_empty() {
+        if !findings {
             return Ok(());
         }
         let texts = checked.texts();
         for mut finding in checked.diagnostics() {
-            let text = texts.get(&finding.file);
-            let line = text.and_then(|text| text.lines().nth(finding.line as usize - 1));
+            let line = line(&finding, &|file| texts.get(file).copied());
             finding.file = side.name(Path::new(&finding.file));
-            let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
-            let at = (finding.file.clone(), finding.line);
-            seen.lines.insert(at, words.join(" "));
+            seen.lines
+                .insert((finding.file.clone(), finding.line), line);
             seen.diagnostics.push(finding);
         }
         Ok(())

@@ -22,7 +22,13 @@ struct Folder(tempfile::TempDir);
 
 impl Folder {
     fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a temporary folder"))
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        // What marks a project further up would make all the folders of the tests one project.
+        for above in folder.path().ancestors() {
+            let settings = above.join("warplens.toml");
+            assert!(!settings.exists(), "in the way: {}", settings.display());
+        }
+        Folder(folder)
     }
 
     /// A folder with one file.
