@@ -26,6 +26,8 @@ pub(crate) enum From {
     Directive,
     /// `__builtin_expect`.
     Expectation,
+    /// That two numbers with a fraction are equal by chance.
+    Chance,
     /// Nobody.
     Default,
 }
@@ -157,6 +159,7 @@ impl Measure<'_> {
                 let from = match draft.probability_from {
                     From::Directive => "as the directive says",
                     From::Expectation => "from `__builtin_expect`",
+                    From::Chance => "assumed: such numbers are equal by chance",
                     From::Default => "assumed",
                 };
                 branch.why = Some(format!(

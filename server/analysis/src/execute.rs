@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_hardware::Profile;
-use warplens_ir::{
-    AssumptionKind, Bits, ExprKind, Function, Kernel, Stmt, StmtKind, Storage, Type, VarId,
-};
+use warplens_ir::{AssumptionKind, Kernel, Stmt, StmtKind, Storage, Type, VarId};
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Interval, Symbol, SymbolKind};
 
 use crate::access::{AccessDraft, Measure as MeasureAccess, any};
 use crate::branch::{BarrierDraft, BranchDraft, From, Measure as MeasureBranch};
 use crate::cases::{Cases, MOST_TURNS};
+use crate::chance;
 use crate::context::{Budget, Context, Executions, Origin as GuardOrigin};
 use crate::counts::Open;
 use crate::dependence::{Graph, Origin, latency_on};
@@ -30,13 +29,6 @@ use crate::{Request, facts};
 
 /// The value of an integer parameter that nobody gave.
 pub(crate) const DEFAULT_ARGUMENT: i64 = 1024;
-/// The probability that a lane takes a branch that hangs on data.
-const DEFAULT_PROBABILITY: f64 = 0.5;
-
-/// The probability that `__builtin_expect` is right: what GCC takes (parameter `builtin-expect-probability`).
-const EXPECTED: f64 = 0.9;
-/// The probability that it is wrong.
-const UNEXPECTED: f64 = 0.1;
 
 /// A kernel that takes more evaluations than this is cut off, and says so.
 const MOST_STEPS: u32 = 400_000;
@@ -280,11 +272,13 @@ impl<'a> Executor<'a> {
         if let Some((_, probability)) = given.find(|(at, _)| *at == line) {
             return (*probability, From::Directive);
         }
-        match expected(condition) {
-            Some(true) => (EXPECTED, From::Expectation),
-            Some(false) => (UNEXPECTED, From::Expectation),
-            None => (DEFAULT_PROBABILITY, From::Default),
-        }
+        let argument = |id: VarId| {
+            let name = &self.kernel.var(id).name;
+            let mut given = self.request.arguments.iter();
+            let found = given.find(|(of, _, assumed)| of == name && !assumed)?;
+            Some(found.1)
+        };
+        chance::of(condition, &argument)
     }
 
     pub(crate) fn shared_index(&self, id: VarId) -> Option<usize> {
@@ -347,7 +341,7 @@ impl<'a> Executor<'a> {
         let probability = self
             .branches
             .get(branch)
-            .map_or(DEFAULT_PROBABILITY, |branch| branch.probability);
+            .map_or(chance::UNKNOWN, |branch| branch.probability);
         let lanes = self.domain.warp_size() as f64;
         context.narrow(
             &self.arena,
@@ -1199,11 +1193,11 @@ impl<'a> Executor<'a> {
             }
             stated.push(from);
             let probability = branch.probability.to_string();
-            if from == From::Default {
-                add("probability", probability, "default");
-            } else {
-                let symbol = format!("probability(`{}`)", branch.text);
-                add(&symbol, probability, "__builtin_expect");
+            let symbol = format!("probability(`{}`)", branch.text);
+            match from {
+                From::Expectation => add(&symbol, probability, "__builtin_expect"),
+                From::Chance => add(&symbol, probability, "default"),
+                _ => add("probability", probability, "default"),
             }
         }
         found
@@ -1224,25 +1218,6 @@ impl<'a> Executor<'a> {
             .filter(|(_, array)| !array.dynamic)
             .map(|(_, array)| array.bytes)
             .sum()
-    }
-}
-
-/// What `__builtin_expect` says of a condition, where the condition is one.
-fn expected(condition: &warplens_ir::Expr) -> Option<bool> {
-    match &condition.kind {
-        ExprKind::Call(Function::Bits(Bits::Expect), arguments) => {
-            let mut value = arguments.get(1)?;
-            while let ExprKind::Cast(_, inner) = &value.kind {
-                value = inner;
-            }
-            match value.kind {
-                ExprKind::Int(value) => Some(value != 0),
-                _ => None,
-            }
-        }
-        ExprKind::Cast(_, inner) => expected(inner),
-        ExprKind::List(parts) if parts.len() == 1 => expected(&parts[0]),
-        _ => None,
     }
 }
 

@@ -7,6 +7,7 @@
 mod access;
 mod branch;
 mod cases;
+mod chance;
 mod contents;
 mod context;
 mod counts;

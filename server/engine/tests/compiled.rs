@@ -426,6 +426,7 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
         "numbers.cu",
         "half.cu",
         "matrices.cu",
+        "private.cu",
         "together.cu",
     ] {
         let text = std::fs::read_to_string(folder.join(file)).expect("our own fixture");
@@ -461,6 +462,10 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
                 .filter(|(_, count)| *count > 0)
                 .map(|(class, count)| format!("{class} {count}"))
                 .collect();
+            if file == "private.cu" {
+                let local = count(&kernel.analysis.compiled, &[Class::Ldl, Class::Stl]);
+                assert_eq!(local, 0, "{name}");
+            }
             if made.join(" ") != above {
                 wrong.push(format!("{file} {name}: {}, nvcc {above}", made.join(" ")));
             }

@@ -250,6 +250,29 @@ fn probabilities_of_conditions_on_data() {
 }
 
 #[test]
+fn a_number_with_a_fraction_is_seldom_just_the_one_that_is_written_there() {
+    let taken = |condition: &str, off: bool| {
+        let text = format!(
+            "__global__ void k(const float *a, float *b, bool on) {{\n int t = threadIdx.x; float v = a[t];\n if ({condition}) b[t] = v;\n}}"
+        );
+        let arguments: &[(&str, i64)] = if off { &[("on", 0)] } else { &[] };
+        let result = analyse(&text, Language::Cuda, 64, arguments);
+        let branch = result.branches.into_iter().next().expect("the branch");
+        assert_eq!(branch.certainty, "assumed");
+        branch.taken_warp_fraction.expect("a figure")
+    };
+    for rare in ["v == 123.0f", "v == 12", "-7.5 == v", "!(v != 123.0)"] {
+        assert!(taken(rare, false) < 1e-5, "{rare}");
+    }
+    assert!(taken("on || v == 123.0f", true) < 1e-5);
+    assert!(taken("v != 123.0f", false) > 0.99);
+    // Flags, and whatever a switch that nobody set hides.
+    for common in ["v == 0.0f", "v == 1.0f", "v == -1.0f", "v > 123.0f"] {
+        assert!(taken(common, false) > 0.99, "{common}");
+    }
+}
+
+#[test]
 fn an_expectation_does_not_hide_a_condition() {
     let text = "__global__ void k(int *b, int n) { int t = threadIdx.x; if (__builtin_expect(t < n, 1)) b[t] = 1; }";
     let result = analyse(text, Language::Cuda, 64, &[("n", 40)]);

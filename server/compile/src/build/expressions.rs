@@ -8,7 +8,7 @@ use super::{Builder, Frame, Value, machine, scalars};
 use crate::graph::{Args, End, Op, Ty, V};
 
 /// Calls of functions kept once that are put in place.
-const MOST_APPLIED: u32 = 512;
+const MOST_APPLIED: u32 = 8192;
 
 impl Builder<'_> {
     /// The scalars of an expression.

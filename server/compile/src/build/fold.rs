@@ -1,7 +1,7 @@
 //! Arithmetic with what every compiler folds on the way.
 
 use smallvec::smallvec;
-use warplens_ir::BinaryOp;
+use warplens_ir::{BinaryOp, Storage};
 
 use super::Builder;
 use crate::graph::{Op, Ty, V};
@@ -264,8 +264,10 @@ impl Builder<'_> {
 
     /// Moves a pointer by an index of so many bytes each.
     pub(super) fn moved(&mut self, base: V, index: V, size: u32, signed: bool) -> V {
-        let (rest, constant) = if signed {
-            self.split(index, 0)
+        // An address in shared memory has 32 bits: what wraps there wraps with it.
+        let wraps = self.leads_into_shared(base);
+        let (rest, constant) = if signed || wraps {
+            self.split(index, wraps, 0)
         } else {
             match self.graph.int(index) {
                 Some(value) => (None, value),
@@ -301,8 +303,23 @@ impl Builder<'_> {
         self.share(Op::Offset(bytes), ty, smallvec![base])
     }
 
-    /// A sum without its constant part, and that part. Signed sums do not wrap.
-    fn split(&mut self, v: V, depth: u32) -> (Option<V>, i64) {
+    /// True for a place of an array in shared memory.
+    fn leads_into_shared(&self, mut base: V) -> bool {
+        loop {
+            match self.graph.op(base) {
+                Op::Base(id) => {
+                    let storage = self.kernel.var(id).storage;
+                    return matches!(storage, Storage::Shared | Storage::DynamicShared);
+                }
+                Op::Offset(_) | Op::Address(..) => base = self.graph.inst(base).args[0],
+                _ => return false,
+            }
+        }
+    }
+
+    /// A sum without its constant part, and that part. Signed sums do not wrap, and of others `wraps` says that it
+    /// does not matter.
+    fn split(&mut self, v: V, wraps: bool, depth: u32) -> (Option<V>, i64) {
         if let Some(value) = self.graph.int(v) {
             return (None, value);
         }
@@ -312,17 +329,22 @@ impl Builder<'_> {
         }
         let (op, ty, args) = (inst.op, inst.ty, inst.args.clone());
         match op {
-            Op::Add | Op::Sub if self.signed.contains(&v) => {
-                let (a, x) = self.split(args[0], depth + 1);
-                let (b, y) = self.split(args[1], depth + 1);
-                let constant = if op == Op::Add { x + y } else { x - y };
+            Op::Add | Op::Sub if wraps || self.signed.contains(&v) => {
+                let (a, x) = self.split(args[0], wraps, depth + 1);
+                let (b, y) = self.split(args[1], wraps, depth + 1);
+                let constant = match op {
+                    Op::Add => x.wrapping_add(y),
+                    _ => x.wrapping_sub(y),
+                };
                 if constant == 0 || (a, b) == (Some(args[0]), Some(args[1])) {
                     return (Some(v), 0);
                 }
                 let rest = match (a, b) {
                     (Some(a), Some(b)) => {
                         let sum = self.binary(op, ty, a, b);
-                        self.signed.insert(sum);
+                        if self.signed.contains(&v) {
+                            self.signed.insert(sum);
+                        }
                         Some(sum)
                     }
                     (Some(a), None) => Some(a),
@@ -332,7 +354,7 @@ impl Builder<'_> {
                 };
                 (rest, constant)
             }
-            Op::Mul | Op::Shl if self.signed.contains(&v) => {
+            Op::Mul | Op::Shl if wraps || self.signed.contains(&v) => {
                 let Some(factor) = self.graph.int(args[1]) else {
                     return (Some(v), 0);
                 };
@@ -341,23 +363,25 @@ impl Builder<'_> {
                 } else {
                     factor
                 };
-                let (rest, constant) = self.split(args[0], depth + 1);
+                let (rest, constant) = self.split(args[0], wraps, depth + 1);
                 if constant == 0 {
                     return (Some(v), 0);
                 }
                 let rest = rest.map(|rest| {
                     let product = self.binary(op, ty, rest, args[1]);
-                    self.signed.insert(product);
+                    if self.signed.contains(&v) {
+                        self.signed.insert(product);
+                    }
                     product
                 });
                 (rest, constant.wrapping_mul(factor))
             }
-            Op::Extend(true) => {
-                let (rest, constant) = self.split(args[0], depth + 1);
+            Op::Extend(signed) if signed || wraps => {
+                let (rest, constant) = self.split(args[0], wraps, depth + 1);
                 if constant == 0 {
                     return (Some(v), 0);
                 }
-                let rest = rest.map(|rest| self.unary(Op::Extend(true), Ty::I64, rest));
+                let rest = rest.map(|rest| self.unary(Op::Extend(signed), Ty::I64, rest));
                 (rest, constant)
             }
             _ => (Some(v), 0),

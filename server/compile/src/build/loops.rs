@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
-use warplens_ir::{Control, Expr, ExprKind, LoopKind, Stmt, Storage, Type};
+use warplens_ir::{Control, Expr, ExprKind, LoopKind, Stmt, Storage, Type, VarId};
 
 use super::Builder;
 use super::tally::Touched;
@@ -260,10 +260,15 @@ impl Builder<'_> {
 
     /// True where a thread's own array is subscripted with what varies.
     fn subscripts_own(&self, touched: &Touched) -> bool {
-        touched.subscripted.iter().any(|id| {
-            let var = self.kernel.var(*id);
-            var.storage == Storage::Local && matches!(var.ty, Type::Array(..))
-        })
+        let mut subscripted = touched.subscripted.iter();
+        subscripted.any(|id| touched.own.contains(id) || self.is_own_array(*id))
+    }
+
+    /// True for an array of the thread's own, or a pointer that leads into one.
+    pub(super) fn is_own_array(&self, id: VarId) -> bool {
+        let var = self.kernel.var(id);
+        let array = var.storage == Storage::Local && matches!(var.ty, Type::Array(..));
+        array || self.aliases.contains_key(&id)
     }
 
     /// What statements do, wherever they stand.

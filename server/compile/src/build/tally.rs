@@ -55,6 +55,8 @@ pub(crate) struct Touched {
     pub(super) called: FxHashMap<RoutineId, Counts>,
     /// Pointer variables that they write through.
     pub(super) through: FxHashSet<VarId>,
+    /// Pointers into arrays of the thread's own that they declare.
+    pub(super) own: FxHashSet<VarId>,
     /// Arrays that they subscript with what varies in the loop.
     pub(super) subscripted: FxHashSet<VarId>,
 }
@@ -79,6 +81,7 @@ impl Touched {
         self.assigned.extend(inner.assigned);
         self.through.extend(inner.through);
         self.changes.extend(inner.changes);
+        self.own.extend(inner.own);
         self.subscripted.extend(inner.subscripted);
         self.together |= inner.together;
         self.exits |= inner.exits;

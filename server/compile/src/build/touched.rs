@@ -111,11 +111,21 @@ impl Walk<'_, '_, '_> {
                 return;
             }
         }
+        self.touched.weight += 1;
+        // What stands in registers in the end is no load to the assembler.
+        if self.is_own(place) {
+            return;
+        }
         self.touched.loads += 1;
         let near = matches!(self.builder.object_of(place), Object::Shared(_));
         self.touched.fetches += u64::from(!near);
         self.touched.work += 1;
-        self.touched.weight += 1;
+    }
+
+    /// True for a place in an array of the thread's own, itself or by a pointer into it.
+    fn is_own(&self, place: &Expr) -> bool {
+        reached(place)
+            .is_some_and(|id| self.touched.own.contains(&id) || self.builder.is_own_array(id))
     }
 
     /// What an address costs: nothing where the loop does not change it.
@@ -344,6 +354,9 @@ impl Walk<'_, '_, '_> {
             return;
         }
         let Some(root) = reached(value) else { return };
+        if self.touched.own.contains(&root) || self.builder.is_own_array(root) {
+            self.touched.own.insert(id);
+        }
         let var = kernel.var(root);
         if var.storage == Storage::Local && matches!(var.ty, Type::Array(..)) {
             self.touched.assigned.insert(root);

@@ -1,0 +1,96 @@
+//! How probable a condition is where data decides it, as far as its text says so.
+
+use warplens_ir::{BinaryOp, Bits, Expr, ExprKind, Function, Type, UnaryOp, VarId};
+
+use crate::branch::From;
+
+/// The probability that a lane takes a branch of which nothing is known.
+pub(crate) const UNKNOWN: f64 = 0.5;
+/// The probability that `__builtin_expect` is right: what GCC takes (parameter `builtin-expect-probability`).
+const EXPECTED: f64 = 0.9;
+/// The probability that it is wrong.
+const UNEXPECTED: f64 = 0.1;
+/// The probability that a number of floating point is just this one: of as many as a `float` tells apart between two
+/// powers of two. That compilers take equal numbers of floating point for rare is as old as Ball and Larus (1993), who
+/// do not say how rare.
+const EQUAL: f64 = 1.0 / 8_388_608.0;
+
+/// The probability of a condition, and who says so; `argument` knows what integer parameters were given.
+pub(crate) fn of(condition: &Expr, argument: &dyn Fn(VarId) -> Option<i64>) -> (f64, From) {
+    match expected(condition) {
+        Some(true) => (EXPECTED, From::Expectation),
+        Some(false) => (UNEXPECTED, From::Expectation),
+        None => match equal(condition, argument) {
+            Some(probability) => (probability, From::Chance),
+            None => (UNKNOWN, From::Default),
+        },
+    }
+}
+
+/// What `__builtin_expect` says of a condition, where the condition is one.
+fn expected(condition: &Expr) -> Option<bool> {
+    match &condition.kind {
+        ExprKind::Call(Function::Bits(Bits::Expect), arguments) => {
+            let mut value = arguments.get(1)?;
+            while let ExprKind::Cast(_, inner) = &value.kind {
+                value = inner;
+            }
+            match value.kind {
+                ExprKind::Int(value) => Some(value != 0),
+                _ => None,
+            }
+        }
+        ExprKind::Cast(_, inner) => expected(inner),
+        ExprKind::List(parts) if parts.len() == 1 => expected(&parts[0]),
+        _ => None,
+    }
+}
+
+/// The probability that a number is equal to one that is written there, and of what is made of that.
+fn equal(condition: &Expr, argument: &dyn Fn(VarId) -> Option<i64>) -> Option<f64> {
+    match &condition.kind {
+        ExprKind::Cast(_, inner) => equal(inner, argument),
+        ExprKind::List(parts) if parts.len() == 1 => equal(&parts[0], argument),
+        ExprKind::Unary(UnaryOp::Not, inner) => Some(1.0 - equal(inner, argument)?),
+        ExprKind::Binary(BinaryOp::Eq, a, b) => is_by_chance(a, b).then_some(EQUAL),
+        ExprKind::Binary(BinaryOp::Ne, a, b) => is_by_chance(a, b).then_some(1.0 - EQUAL),
+        // A switch that the launch sets to neither decides it nor adds to it.
+        ExprKind::Binary(BinaryOp::LogicalOr, a, b) => {
+            let side = |side: &Expr| match given(side, argument) {
+                Some(value) => Some(f64::from(u8::from(value))),
+                None => equal(side, argument),
+            };
+            Some(1.0 - (1.0 - side(a)?) * (1.0 - side(b)?))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a parameter that is a condition by itself was given as true.
+fn given(side: &Expr, argument: &dyn Fn(VarId) -> Option<i64>) -> Option<bool> {
+    match &side.kind {
+        ExprKind::Cast(_, inner) => given(inner, argument),
+        ExprKind::List(parts) if parts.len() == 1 => given(&parts[0], argument),
+        ExprKind::Var(id) => argument(*id).map(|value| value != 0),
+        _ => None,
+    }
+}
+
+/// True for a number of floating point and a literal that is no flag: data is often 0, 1 and -1 on purpose.
+fn is_by_chance(a: &Expr, b: &Expr) -> bool {
+    let rare = |side: &Expr| {
+        literal(side).is_some_and(|value| !value.is_nan() && ![0.0, 1.0].contains(&value.abs()))
+    };
+    let computed = |side: &Expr| matches!(side.ty, Type::Float { .. }) && literal(side).is_none();
+    rare(a) && computed(b) || rare(b) && computed(a)
+}
+
+fn literal(side: &Expr) -> Option<f64> {
+    match &side.kind {
+        ExprKind::Float(value) => value.map(warplens_ir::Real::value),
+        ExprKind::Int(value) => Some(*value as f64),
+        ExprKind::Cast(_, inner) => literal(inner),
+        ExprKind::Unary(UnaryOp::Neg, inner) => literal(inner).map(|value| -value),
+        _ => None,
+    }
+}
