@@ -38,7 +38,7 @@ impl Builder<'_> {
         let parts = scalars(ty);
         parts
             .into_iter()
-            .map(|(_, part)| self.undefined(machine(&part)))
+            .map(|(_, part)| self.undefined(machine(part)))
             .collect()
     }
 
@@ -117,11 +117,11 @@ impl Builder<'_> {
                         };
                         let from = element(&inner.ty);
                         let to = element(ty);
-                        let made = machine(&to);
+                        let made = machine(to);
                         value
                             .into_iter()
                             .map(|v| {
-                                let v = self.convert(v, &from, &to);
+                                let v = self.convert(v, from, to);
                                 self.unary(op, made, v)
                             })
                             .collect()
@@ -251,20 +251,20 @@ impl Builder<'_> {
         {
             // A scalar in every lane.
             let v = self.scalar(only);
-            let v = self.convert(v, &only.ty, &element(ty));
+            let v = self.convert(v, &only.ty, element(ty));
             return wanted.iter().map(|_| v).collect();
         }
         let aggregate = matches!(ty, Type::Vector(..) | Type::Struct(_) | Type::Array(..));
         let mut all = Value::new();
         let mut last = Value::new();
-        let mut last_ty = Type::Void;
+        let mut last_ty = &Type::Void;
         for part in parts {
             last = self.value(part);
-            last_ty = part.ty.clone();
+            last_ty = &part.ty;
             if aggregate {
                 for (&v, (_, from)) in last.iter().zip(scalars(&part.ty)) {
                     let v = match wanted.get(all.len()) {
-                        Some((_, to)) => self.convert(v, &from, to),
+                        Some((_, to)) => self.convert(v, from, to),
                         None => v,
                     };
                     all.push(v);
@@ -272,13 +272,13 @@ impl Builder<'_> {
             }
         }
         if !aggregate {
-            return self.fit(last, &last_ty, ty);
+            return self.fit(last, last_ty, ty);
         }
         if last.len() == wanted.len() && parts.len() > 1 && all.len() != wanted.len() {
             return last;
         }
         while all.len() < wanted.len() {
-            let ty = machine(&wanted[all.len()].1);
+            let ty = machine(wanted[all.len()].1);
             let zero = if ty.is_float() {
                 self.float(Some(0.0), ty)
             } else {
@@ -317,9 +317,10 @@ impl Builder<'_> {
         }
         match result {
             Some(id) if self.at.is_some() => {
-                let from = self.kernel.var(id).ty.clone();
-                let value = self.read(Place::Own(id, 0), &from);
-                self.fit(value, &from, ty)
+                let kernel = self.kernel;
+                let from = &kernel.var(id).ty;
+                let value = self.read(Place::Own(id, 0), from);
+                self.fit(value, from, ty)
             }
             _ => self.nothing(ty),
         }
@@ -399,7 +400,7 @@ impl Builder<'_> {
         if self.graph.ty(v) == Ty::Pred {
             return v;
         }
-        let made = machine(&element(ty));
+        let made = machine(element(ty));
         let zero = if made.is_float() {
             self.float(Some(0.0), made)
         } else {
@@ -472,7 +473,7 @@ impl Builder<'_> {
                 let key = (warplens_ir::VarId(u32::MAX - 1), depth + number);
                 match self.env.remove(&key) {
                     Some(v) => v,
-                    None => self.undefined(machine(&element(ty))),
+                    None => self.undefined(machine(element(ty))),
                 }
             })
             .collect()
@@ -495,7 +496,7 @@ impl Builder<'_> {
                 let (from, to) = (element(from), element(to));
                 value
                     .into_iter()
-                    .map(|v| self.convert(v, &from, &to))
+                    .map(|v| self.convert(v, from, to))
                     .collect()
             }
             (_, Type::Vector(inner, lanes)) if value.len() == 1 => {
@@ -506,7 +507,7 @@ impl Builder<'_> {
                 let (from, to) = (element(from), element(to));
                 value
                     .into_iter()
-                    .map(|v| self.convert(v, &from, &to))
+                    .map(|v| self.convert(v, from, to))
                     .collect()
             }
         }
@@ -588,7 +589,7 @@ impl Builder<'_> {
         let common = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
             l.common(&Type::INT)
         } else {
-            l.common(&r)
+            l.common(r)
         };
         let width = a.len().max(b.len());
         let mut out = Value::new();
@@ -597,11 +598,11 @@ impl Builder<'_> {
             else {
                 return self.nothing(ty);
             };
-            let x = self.convert(x, &l, &common);
+            let x = self.convert(x, l, &common);
             let y = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
-                self.convert(y, &r, &Type::INT)
+                self.convert(y, r, &Type::INT)
             } else {
-                self.convert(y, &r, &common)
+                self.convert(y, r, &common)
             };
             let signed = is_signed(&common);
             if compares {
@@ -727,14 +728,11 @@ fn is_place(expression: &Expr) -> bool {
 }
 
 /// A vector's scalar, or the type itself.
-pub(super) fn element(ty: &Type) -> Type {
+pub(super) fn element(ty: &Type) -> &Type {
     match ty {
-        Type::Vector(inner, _) => (**inner).clone(),
-        Type::Struct(_) => scalars(ty)
-            .into_iter()
-            .next()
-            .map_or(Type::INT, |(_, ty)| ty),
-        ty => ty.clone(),
+        Type::Vector(inner, _) => inner,
+        Type::Struct(_) => scalars(ty).first().map_or(&Type::INT, |(_, ty)| *ty),
+        ty => ty,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Places: variables that are values, and memory.
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use warplens_ir::{AddressSpace, Expr, ExprKind, Storage, Type, VarId};
 
 use super::{Args, Builder, Value, machine, scalars};
@@ -202,7 +202,7 @@ impl Builder<'_> {
         match place {
             Place::Own(id, offset) => scalars(ty)
                 .into_iter()
-                .map(|(at, part)| self.part(id, offset + at, &part))
+                .map(|(at, part)| self.part(id, offset + at, part))
                 .collect(),
             Place::Memory(pointer, space) => {
                 if matches!(ty, Type::Array(..)) {
@@ -213,7 +213,7 @@ impl Builder<'_> {
             Place::Lost => scalars(ty)
                 .into_iter()
                 .map(|(_, part)| {
-                    let part = machine(&part);
+                    let part = machine(part);
                     self.push(Op::Undefined, part, smallvec![])
                 })
                 .collect(),
@@ -270,7 +270,7 @@ impl Builder<'_> {
         for (start, bytes, parts) in pieces(ty) {
             let op = Op::Load(space, bytes, offset + i64::from(start), version);
             let wide = parts.len() > 1;
-            let made = if wide { Ty::I32 } else { machine(&parts[0]) };
+            let made = if wide { Ty::I32 } else { parts[0] };
             let args: Args = smallvec![base];
             let loaded = if self.volatile {
                 self.push(op, made, args)
@@ -284,8 +284,7 @@ impl Builder<'_> {
                 out.push(loaded);
                 continue;
             }
-            for (number, part) in parts.iter().enumerate() {
-                let piece = machine(part);
+            for (number, &piece) in parts.iter().enumerate() {
                 out.push(self.share(Op::Piece(number as u8), piece, smallvec![loaded]));
             }
         }
@@ -337,18 +336,18 @@ impl Builder<'_> {
     }
 }
 
-/// The accesses of a type: first byte, bytes, and the scalars of each.
-fn pieces(ty: &Type) -> Vec<(u32, u8, Vec<Type>)> {
+/// An access: its first byte, its bytes, and the registers of each of its scalars.
+type Piece = (u32, u8, SmallVec<[Ty; 4]>);
+
+/// The accesses of a type.
+fn pieces(ty: &Type) -> SmallVec<[Piece; 2]> {
     let all = scalars(ty);
     let (size, align) = (ty.size() as u32, ty.align().clamp(1, 16) as u32);
-    if all.len() == 1 {
-        return vec![(
-            all[0].0,
-            all[0].1.size().clamp(1, 16) as u8,
-            vec![all[0].1.clone()],
-        )];
+    if let [(start, only)] = all[..] {
+        let bytes = only.size().clamp(1, 16) as u8;
+        return smallvec![(start, bytes, smallvec![machine(only)])];
     }
-    let mut out = Vec::new();
+    let mut out = SmallVec::new();
     let mut next = 0;
     while next < all.len() {
         let start = all[next].0;
@@ -357,9 +356,9 @@ fn pieces(ty: &Type) -> Vec<(u32, u8, Vec<Type>)> {
             bytes /= 2;
         }
         bytes = bytes.max(all[next].1.size() as u32);
-        let mut parts = Vec::new();
+        let mut parts = SmallVec::new();
         while next < all.len() && all[next].0 < start + bytes {
-            parts.push(all[next].1.clone());
+            parts.push(machine(all[next].1));
             next += 1;
         }
         out.push((start, bytes as u8, parts));

@@ -95,6 +95,8 @@ pub(crate) struct Builder<'k> {
     /// Pointer parameters that the kernel writes through.
     written: FxHashSet<VarId>,
     assigned: FxHashMap<usize, std::rc::Rc<tally::Touched>>,
+    /// What the bodies of loops assign, by where they begin, under the aliases known so far.
+    bodies: FxHashMap<usize, std::rc::Rc<FxHashSet<VarId>>>,
     /// Pointers into the thread's own arrays, as they were declared: a called function's parameters.
     aliases: FxHashMap<VarId, VarId>,
 }
@@ -140,6 +142,7 @@ impl<'k> Builder<'k> {
             signed: FxHashSet::default(),
             written: FxHashSet::default(),
             assigned: FxHashMap::default(),
+            bodies: FxHashMap::default(),
             aliases: FxHashMap::default(),
         };
         let entry = builder.block();
@@ -161,7 +164,7 @@ impl<'k> Builder<'k> {
                 && self.is_values(id)
             {
                 for (at, ty) in scalars(&var.ty) {
-                    let v = self.leaf(Op::Param(id, at), machine(&ty));
+                    let v = self.leaf(Op::Param(id, at), machine(ty));
                     self.env.insert((id, at), v);
                 }
             }
@@ -358,9 +361,12 @@ pub(crate) fn machine(ty: &Type) -> Ty {
     }
 }
 
+/// Scalars with their offsets.
+pub(crate) type Scalars<'t> = smallvec::SmallVec<[(u32, &'t Type); 4]>;
+
 /// The scalars of a type with their offsets; none where it is too big to be followed.
-pub(crate) fn scalars(ty: &Type) -> Vec<(u32, Type)> {
-    fn add(ty: &Type, at: u32, out: &mut Vec<(u32, Type)>) {
+pub(crate) fn scalars(ty: &Type) -> Scalars<'_> {
+    fn add<'t>(ty: &'t Type, at: u32, out: &mut Scalars<'t>) {
         if out.len() > 512 {
             return;
         }
@@ -382,10 +388,10 @@ pub(crate) fn scalars(ty: &Type) -> Vec<(u32, Type)> {
                 }
             }
             Type::Void | Type::Callable(_) => {}
-            _ => out.push((at, ty.clone())),
+            _ => out.push((at, ty)),
         }
     }
-    let mut out = Vec::new();
+    let mut out = Scalars::new();
     add(ty, 0, &mut out);
     out
 }
