@@ -131,10 +131,10 @@ impl Builder<'_> {
         if let (Type::Pointer(..), Some(&pointer)) = (ty, value.first())
             && let Some(array) = self.root(pointer)
             && self.kernel.var(array).storage == Storage::Local
+            && self.aliases.insert(id, array) != Some(array)
         {
-            if self.aliases.insert(id, array) != Some(array) {
-                self.bodies.clear();
-            }
+            // Bodies assign what their pointers lead to.
+            self.bodies.clear();
         }
         value
     }

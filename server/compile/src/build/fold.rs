@@ -322,7 +322,7 @@ impl Builder<'_> {
                 let rest = match (a, b) {
                     (Some(a), Some(b)) => {
                         let sum = self.binary(op, ty, a, b);
-                        self.signed.insert(sum);
+                        self.does_not_wrap(sum);
                         Some(sum)
                     }
                     (Some(a), None) => Some(a),
@@ -347,7 +347,7 @@ impl Builder<'_> {
                 }
                 let rest = rest.map(|rest| {
                     let product = self.binary(op, ty, rest, args[1]);
-                    self.signed.insert(product);
+                    self.does_not_wrap(product);
                     product
                 });
                 (rest, constant.wrapping_mul(factor))

@@ -84,11 +84,19 @@ impl Ranks {
         Some(chunk * 64 + self.bits[chunk].trailing_zeros() as usize)
     }
 
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        super::members(&self.filled).flat_map(|chunk| {
-            let bits = std::slice::from_ref(&self.bits[chunk]);
-            super::members(bits).map(move |bit| chunk * 64 + bit)
-        })
+    /// The first that is wanted.
+    fn find(&self, wanted: impl Fn(usize) -> bool) -> Option<usize> {
+        for chunk in super::members(&self.filled) {
+            let mut bits = self.bits[chunk];
+            while bits != 0 {
+                let rank = chunk * 64 + bits.trailing_zeros() as usize;
+                if wanted(rank) {
+                    return Some(rank);
+                }
+                bits &= bits - 1;
+            }
+        }
+        None
     }
 }
 
@@ -330,9 +338,9 @@ impl<'a> Issue<'a> {
         if least.is_none_or(|key| key.change() > most) {
             return least.map(Key::number);
         }
-        let fits =
-            |number: &usize| self.keys[*number] != Key::NONE && self.keys[*number].change() <= most;
-        self.ready.iter().map(ranked).find(fits)
+        // What is ready is open, and has a key.
+        let fits = |rank: usize| self.keys[ranked(rank)].change() <= most;
+        self.ready.find(fits).map(ranked)
     }
 
     /// Issues an instruction.
