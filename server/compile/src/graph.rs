@@ -8,7 +8,7 @@ use crate::Class;
 use crate::frequency::{Frequencies, Frequency};
 
 /// A value: an index into [`Graph::values`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(crate) struct V(pub u32);
 
 /// A block: an index into [`Graph::blocks`].

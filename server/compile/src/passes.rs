@@ -27,12 +27,14 @@ fn same_phis(graph: &mut Graph) {
         }
         v
     };
-    let mut changed = true;
+    let mut phis: Vec<V> = stands_for.clone();
+    phis.retain(|v| graph.op(*v) == Op::Phi);
+    let (mut changed, mut found) = (true, false);
     while changed {
         changed = false;
-        for number in 0..graph.values.len() {
-            let v = V(number as u32);
-            if graph.op(v) != Op::Phi || stands_for[number] != v {
+        for &v in &phis {
+            let number = v.0 as usize;
+            if stands_for[number] != v {
                 continue;
             }
             let mut only = None;
@@ -51,8 +53,12 @@ fn same_phis(graph: &mut Graph) {
             if let (true, Some(only)) = (same, only) {
                 stands_for[number] = only;
                 changed = true;
+                found = true;
             }
         }
+    }
+    if !found {
+        return;
     }
     for number in 0..graph.values.len() {
         for at in 0..graph.values[number].args.len() {

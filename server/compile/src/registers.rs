@@ -2,7 +2,10 @@
 
 mod issue;
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::graph::{B, Graph, Op, V};
 use crate::select::{Code, Instruction};
@@ -19,15 +22,61 @@ const WIDEST: u32 = 4;
 /// A value of constants, parameters and coordinates that so many instructions make is sooner made anew than kept.
 const CHEAP: u32 = 8;
 
+/// No number.
+const NONE: u32 = u32::MAX;
+
 /// Words that making values anew takes at most: what stencils and factorisations of growing size need above what they
 /// must keep.
 const REMAKING: u32 = 9;
 
-/// What an instruction makes and reads, as numbers of values that lie in registers.
+/// What an instruction makes and reads, as numbers of values that lie in registers, and how often it reads each.
 struct Operands {
-    made: Vec<usize>,
-    read: Vec<usize>,
+    made: SmallVec<[u32; 2]>,
+    read: SmallVec<[(u32, u32); 4]>,
     extra: u32,
+}
+
+/// Lists of numbers, one behind the other.
+#[derive(Default)]
+struct Lists {
+    /// Where each ends.
+    ends: Vec<u32>,
+    all: Vec<u32>,
+}
+
+impl Lists {
+    fn of(&self, number: usize) -> &[u32] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[start as usize..self.ends[number] as usize]
+    }
+
+    fn push(&mut self, list: &[u32]) {
+        self.all.extend(list);
+        self.ends.push(self.all.len() as u32);
+    }
+
+    /// For each of so many numbers what it stands beside, in the order of these pairs.
+    fn of_pairs(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Lists {
+        let mut ends = vec![0u32; count];
+        for (number, _) in pairs.clone() {
+            ends[number as usize] += 1;
+        }
+        let mut all = 0;
+        for end in &mut ends {
+            // Where it starts, until it is filled.
+            all += std::mem::replace(end, all);
+        }
+        let mut lists = Lists {
+            ends,
+            all: vec![0; all as usize],
+        };
+        for (number, beside) in pairs {
+            let end = &mut lists.ends[number as usize];
+            lists.all[*end as usize] = beside;
+            *end += 1;
+        }
+        lists
+    }
 }
 
 /// A block to be scheduled. Its values are numbered anew: those that it makes or reads.
@@ -35,11 +84,13 @@ struct Block<'a> {
     code: &'a [Instruction],
     orders: Vec<Operands>,
     /// The instructions that wait for each, and those that each waits for, with their number.
-    behind: Vec<Vec<usize>>,
-    ahead: Vec<Vec<usize>>,
+    behind: Lists,
+    ahead: Lists,
     waits: Vec<u32>,
-    /// Cycles from when each issues to the end of what waits for it.
-    height: Vec<u32>,
+    /// Their order by the cycles from when each issues to the end of what waits for it, the most first: the rank of each,
+    /// and which has each rank.
+    rank: Vec<u32>,
+    by_rank: Vec<u32>,
     /// Registers of each value, and whether it is sooner made anew than kept for long.
     words: Vec<u32>,
     cheap: Vec<bool>,
@@ -47,8 +98,8 @@ struct Block<'a> {
     uses: Vec<u32>,
     together: Vec<u32>,
     /// The instructions that make and read each value.
-    makers: Vec<Vec<usize>>,
-    readers: Vec<Vec<usize>>,
+    makers: Lists,
+    readers: Lists,
     /// What lives at its start, and at its end.
     entered: Vec<bool>,
     leaves: Vec<bool>,
@@ -70,8 +121,10 @@ pub(crate) struct Allocation {
 struct Pressure<'a> {
     graph: &'a Graph,
     code: &'a Code,
-    number: FxHashMap<V, usize>,
-    /// Registers of each value.
+    /// The number of each value that lies in registers.
+    number: Vec<u32>,
+    /// Which it is, and its registers.
+    values: Vec<V>,
     words: Vec<u32>,
     /// Values that are sooner made anew than kept for long.
     cheap: Vec<u64>,
@@ -83,7 +136,8 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
     let mut pressure = Pressure {
         graph,
         code,
-        number: FxHashMap::default(),
+        number: vec![NONE; graph.values.len()],
+        values: Vec::new(),
         words: Vec::new(),
         cheap: Vec::new(),
     };
@@ -140,13 +194,31 @@ impl Allocation {
 }
 
 impl<'a> Pressure<'a> {
-    fn number(&mut self, v: V) -> usize {
-        let words = &mut self.words;
-        let graph = self.graph;
-        *self.number.entry(v).or_insert_with(|| {
-            words.push(graph.ty(v).words());
-            words.len() - 1
-        })
+    fn number(&mut self, v: V) -> u32 {
+        let number = &mut self.number[v.0 as usize];
+        if *number == NONE {
+            *number = self.values.len() as u32;
+            self.values.push(v);
+            self.words.push(self.graph.ty(v).words());
+        }
+        *number
+    }
+
+    fn operands(&mut self, instruction: &Instruction) -> Operands {
+        let mut read: SmallVec<[(u32, u32); 4]> = SmallVec::new();
+        let made = instruction.values.iter().map(|v| self.number(*v)).collect();
+        for &v in &instruction.uses {
+            let number = self.number(v);
+            match read.iter_mut().find(|(other, _)| *other == number) {
+                Some((_, times)) => *times += 1,
+                None => read.push((number, 1)),
+            }
+        }
+        Operands {
+            made,
+            read,
+            extra: instruction.extra,
+        }
     }
 
     fn blocks(&mut self) -> Vec<Block<'a>> {
@@ -154,19 +226,13 @@ impl<'a> Pressure<'a> {
         let blocks = graph.blocks.len();
         let mut orders: Vec<Vec<Operands>> = Vec::with_capacity(blocks);
         for instructions in &code.blocks {
-            let order = instructions
-                .iter()
-                .map(|instruction| Operands {
-                    made: instruction.values.iter().map(|v| self.number(*v)).collect(),
-                    read: instruction.uses.iter().map(|v| self.number(*v)).collect(),
-                    extra: instruction.extra,
-                })
-                .collect();
-            orders.push(order);
+            let each = instructions.iter();
+            let order = each.map(|instruction| self.operands(instruction));
+            orders.push(order.collect());
         }
         // Phis: made at the block's start, read at the end of those before it.
-        let mut made: Vec<Vec<usize>> = vec![Vec::new(); blocks];
-        let mut given: Vec<Vec<usize>> = vec![Vec::new(); blocks];
+        let mut made: Vec<Vec<u32>> = vec![Vec::new(); blocks];
+        let mut given: Vec<Vec<u32>> = vec![Vec::new(); blocks];
         for (block, stands) in graph.blocks.iter().enumerate() {
             for &v in stands.code.iter().filter(|v| graph.op(**v) == Op::Phi) {
                 if graph.ty(v).words() == 0 {
@@ -185,17 +251,17 @@ impl<'a> Pressure<'a> {
         }
         let (live_in, live_out) = self.live(&orders, &made, &given);
         self.cheap = vec![0u64; self.words.len().div_ceil(64)];
-        for (value, number) in &self.number {
+        for (number, value) in self.values.iter().enumerate() {
             if cost(graph, *value, CHEAP).is_some() {
-                self.cheap[number / 64] |= 1 << (number % 64);
+                put(&mut self.cheap, number as u32);
             }
         }
-        let mut local = vec![usize::MAX; self.words.len()];
+        let mut local = vec![NONE; self.words.len()];
         let mut found = Vec::with_capacity(blocks);
         for (block, (orders, leaves)) in orders.into_iter().zip(live_out).enumerate() {
             let mut entered = live_in[block].clone();
             for &v in &made[block] {
-                entered[v / 64] |= 1 << (v % 64);
+                put(&mut entered, v);
             }
             found.push(self.block(&code.blocks[block], orders, &entered, &leaves, &mut local));
         }
@@ -209,74 +275,80 @@ impl<'a> Pressure<'a> {
         mut orders: Vec<Operands>,
         entered: &[u64],
         leaves: &[u64],
-        local: &mut [usize],
+        local: &mut [u32],
     ) -> Block<'a> {
-        let is = |bits: &[u64], v: usize| bits[v / 64] >> (v % 64) & 1 == 1;
-        let behind = dependences(code, &orders);
-        let mut values: Vec<usize> = Vec::new();
-        for v in orders
-            .iter_mut()
-            .flat_map(|o| o.made.iter_mut().chain(&mut o.read))
-        {
-            if local[*v] == usize::MAX {
-                local[*v] = values.len();
+        let mut values: Vec<u32> = Vec::new();
+        for v in orders.iter_mut().flat_map(|o| {
+            let read = o.read.iter_mut().map(|(v, _)| v);
+            o.made.iter_mut().chain(read)
+        }) {
+            let number = &mut local[*v as usize];
+            if *number == NONE {
+                *number = values.len() as u32;
                 values.push(*v);
             }
-            *v = local[*v];
+            *v = *number;
         }
-        let untouched = members(entered).filter(|v| local[*v] == usize::MAX);
+        let untouched = members(entered).filter(|v| local[*v] == NONE);
         let through = untouched.fold((0, 0), |(all, kept), v| {
             let words = self.words[v];
-            let cheap = is(&self.cheap, v);
+            let cheap = is(&self.cheap, v as u32);
             (all + words, kept + if cheap { 0 } else { words })
         });
         for &v in &values {
-            local[v] = usize::MAX;
+            local[v as usize] = NONE;
         }
         let count = code.len();
-        let mut waits = vec![0; count];
-        let mut ahead = vec![Vec::new(); count];
-        for (number, others) in behind.iter().enumerate() {
-            for &other in others {
-                waits[other] += 1;
-                ahead[other].push(number);
-            }
-        }
+        let ahead = dependences(code, &orders, values.len());
+        let each = (0..count as u32).flat_map(|number| {
+            let others = ahead.of(number as usize).iter();
+            others.map(move |other| (*other, number))
+        });
+        let behind = Lists::of_pairs(count, each);
+        let waits = (0..count).map(|number| ahead.of(number).len() as u32);
         let mut height = vec![0u32; count];
         for number in (0..count).rev() {
-            let rest = behind[number].iter().map(|other| height[*other]).max();
+            let others = behind.of(number).iter();
+            let rest = others.map(|other| height[*other as usize]).max();
             height[number] = rest.unwrap_or(0) + latency(&code[number]);
+        }
+        let mut by_rank: Vec<u32> = (0..count as u32).collect();
+        by_rank.sort_by_key(|number| Reverse(height[*number as usize]));
+        let mut rank = vec![0u32; count];
+        for (at, number) in by_rank.iter().enumerate() {
+            rank[*number as usize] = at as u32;
         }
         let mut uses = vec![0u32; values.len()];
         let mut together = vec![0u32; values.len()];
-        let mut makers = vec![Vec::new(); values.len()];
-        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); values.len()];
-        for (number, operands) in orders.iter().enumerate() {
-            for &v in &operands.made {
-                makers[v].push(number);
-            }
-            for (at, &v) in operands.read.iter().enumerate() {
-                uses[v] += 1;
-                if !operands.read[..at].contains(&v) {
-                    let mine = operands.read.iter().filter(|other| **other == v).count() as u32;
-                    together[v] = together[v].max(mine);
-                    readers[v].push(number);
-                }
-            }
+        for &(v, times) in orders.iter().flat_map(|operands| &operands.read) {
+            uses[v as usize] += times;
+            together[v as usize] = together[v as usize].max(times);
         }
-        let words: Vec<u32> = values.iter().map(|v| self.words[*v]).collect();
+        let numbered = (0u32..).zip(&orders);
+        let made = numbered.clone().flat_map(|(number, operands)| {
+            let made = operands.made.iter();
+            made.map(move |v| (*v, number))
+        });
+        let makers = Lists::of_pairs(values.len(), made);
+        let read = numbered.flat_map(|(number, operands)| {
+            let read = operands.read.iter();
+            read.map(move |(v, _)| (*v, number))
+        });
+        let readers = Lists::of_pairs(values.len(), read);
+        let words: Vec<u32> = values.iter().map(|v| self.words[*v as usize]).collect();
         let cheap: Vec<bool> = values.iter().map(|v| is(&self.cheap, *v)).collect();
         let remade = (0..values.len()).filter(|v| uses[*v] > 0 && cheap[*v]);
         Block {
             remade: remade.map(|v| words[v]).sum(),
             entered: values.iter().map(|v| is(entered, *v)).collect(),
             leaves: values.iter().map(|v| is(leaves, *v)).collect(),
+            waits: waits.collect(),
             code,
             orders,
             behind,
             ahead,
-            waits,
-            height,
+            rank,
+            by_rank,
             words,
             cheap,
             uses,
@@ -291,41 +363,43 @@ impl<'a> Pressure<'a> {
     fn live(
         &self,
         orders: &[Vec<Operands>],
-        made: &[Vec<usize>],
-        given: &[Vec<usize>],
+        made: &[Vec<u32>],
+        given: &[Vec<u32>],
     ) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
         let blocks = orders.len();
         let chunks = self.words.len().div_ceil(64);
+        // What each block reads before it makes it, and what it makes.
+        let mut reads: Vec<Vec<u64>> = vec![vec![0; chunks]; blocks];
+        let mut makes = reads.clone();
+        for (block, orders) in orders.iter().enumerate() {
+            let (reads, makes) = (&mut reads[block], &mut makes[block]);
+            made[block].iter().for_each(|v| put(makes, *v));
+            for order in orders {
+                for &(v, _) in order.read.iter().filter(|(v, _)| !is(makes, *v)) {
+                    put(reads, v);
+                }
+                order.made.iter().for_each(|v| put(makes, *v));
+            }
+        }
         let mut live_in: Vec<Vec<u64>> = vec![vec![0; chunks]; blocks];
         let mut live_out = live_in.clone();
         let mut changed = true;
         while changed {
             changed = false;
             for block in (0..blocks).rev() {
-                let mut live = vec![0u64; chunks];
+                let live = &mut live_out[block];
+                live.fill(0);
                 for to in self.graph.to(B(block as u32)) {
                     for (mine, theirs) in live.iter_mut().zip(&live_in[to.0 as usize]) {
                         *mine |= theirs;
                     }
                 }
-                for &v in &given[block] {
-                    live[v / 64] |= 1 << (v % 64);
-                }
-                live_out[block].clone_from(&live);
-                for order in orders[block].iter().rev() {
-                    for v in &order.made {
-                        live[v / 64] &= !(1 << (v % 64));
-                    }
-                    for v in &order.read {
-                        live[v / 64] |= 1 << (v % 64);
-                    }
-                }
-                for v in &made[block] {
-                    live[v / 64] &= !(1 << (v % 64));
-                }
-                if live != live_in[block] {
-                    live_in[block] = live;
-                    changed = true;
+                given[block].iter().for_each(|v| put(live, *v));
+                let parts = live.iter().zip(&reads[block]).zip(&makes[block]);
+                for (((live, reads), makes), entered) in parts.zip(&mut live_in[block]) {
+                    let now = reads | live & !makes;
+                    changed |= *entered != now;
+                    *entered = now;
                 }
             }
         }
@@ -376,6 +450,14 @@ fn cost(graph: &Graph, v: V, most: u32) -> Option<u32> {
     (all <= most).then_some(all)
 }
 
+fn is(set: &[u64], v: u32) -> bool {
+    set[v as usize / 64] >> (v % 64) & 1 == 1
+}
+
+fn put(set: &mut [u64], v: u32) {
+    set[v as usize / 64] |= 1 << (v % 64);
+}
+
 /// The numbers in a set.
 fn members(set: &[u64]) -> impl Iterator<Item = usize> {
     set.iter().enumerate().flat_map(|(chunk, bits)| {
@@ -403,21 +485,20 @@ fn operands(graph: &Graph, code: &Code, v: V, out: &mut Vec<V>) {
     }
 }
 
-/// Which instructions must follow which: values, the order of memory, barriers.
-fn dependences(code: &[Instruction], orders: &[Operands]) -> Vec<Vec<usize>> {
-    let count = code.len();
-    let mut behind: Vec<Vec<usize>> = vec![Vec::new(); count];
-    let mut made: FxHashMap<usize, usize> = FxHashMap::default();
-    let mut barrier: Option<usize> = None;
+/// Which instructions must go before which: values, the order of memory, barriers.
+fn dependences(code: &[Instruction], orders: &[Operands], values: usize) -> Lists {
+    let mut ahead = Lists::default();
+    let mut made = vec![NONE; values];
+    let mut barrier: Option<u32> = None;
     // The last store, and the loads since, by class of memory.
-    let mut stores: FxHashMap<Class, usize> = FxHashMap::default();
-    let mut loads: FxHashMap<Class, Vec<usize>> = FxHashMap::default();
+    let mut stores: FxHashMap<Class, u32> = FxHashMap::default();
+    let mut loads: FxHashMap<Class, Vec<u32>> = FxHashMap::default();
+    let mut on: Vec<u32> = Vec::new();
     for (number, (instruction, order)) in code.iter().zip(orders).enumerate() {
-        let mut on: Vec<usize> = order
-            .read
-            .iter()
-            .filter_map(|v| made.get(v).copied())
-            .collect();
+        let number = number as u32;
+        on.clear();
+        let makers = order.read.iter().map(|(v, _)| made[*v as usize]);
+        on.extend(makers.filter(|maker| *maker != NONE));
         match instruction.class {
             Class::Bar => {
                 on.extend(stores.values().copied());
@@ -448,14 +529,12 @@ fn dependences(code: &[Instruction], orders: &[Operands]) -> Vec<Vec<usize>> {
         }
         on.sort_unstable();
         on.dedup();
-        for other in on {
-            behind[other].push(number);
-        }
-        for v in &order.made {
-            made.insert(*v, number);
+        ahead.push(&on);
+        for &v in &order.made {
+            made[v as usize] = number;
         }
     }
-    behind
+    ahead
 }
 
 /// Cycles until a value is there, as the scheduler sees it.

@@ -97,41 +97,44 @@ impl Builder<'_> {
     }
 
     fn declare(&mut self, id: warplens_ir::VarId, init: Option<&Expr>) {
-        let var = self.kernel.var(id);
+        let kernel = self.kernel;
+        let ty = &kernel.var(id).ty;
         let Some(init) = init else {
             if self.is_values(id) {
                 // What it held in the iteration before is gone.
-                for (at, _) in scalars(&var.ty) {
+                for (at, _) in scalars(ty) {
                     self.env.remove(&(id, at));
                 }
             }
             return;
         };
-        let ty = var.ty.clone();
         let value = self.given(id, init);
         if self.is_values(id) {
-            self.write(Place::Own(id, 0), &ty, &value);
+            self.write(Place::Own(id, 0), ty, &value);
         } else if let Some(place) = self.own_memory(id) {
-            self.write(place, &ty, &value);
+            self.write(place, ty, &value);
         }
     }
 
     /// What a variable or a called function's parameter begins with; an array is handed on as a pointer.
     pub(super) fn given(&mut self, id: warplens_ir::VarId, init: &Expr) -> Value {
-        let ty = self.kernel.var(id).ty.clone();
-        let value = match (&ty, &init.ty) {
+        let kernel = self.kernel;
+        let ty = &kernel.var(id).ty;
+        let value = match (ty, &init.ty) {
             (Type::Pointer(..), Type::Array(..)) => self.address_of(init),
             _ => self.value(init),
         };
-        let value = match (&ty, &init.ty) {
+        let value = match (ty, &init.ty) {
             (Type::Array(..), _) => value,
-            _ => self.fit(value, &init.ty, &ty),
+            _ => self.fit(value, &init.ty, ty),
         };
-        if let (Type::Pointer(..), Some(&pointer)) = (&ty, value.first())
+        if let (Type::Pointer(..), Some(&pointer)) = (ty, value.first())
             && let Some(array) = self.root(pointer)
             && self.kernel.var(array).storage == Storage::Local
+            && self.aliases.insert(id, array) != Some(array)
         {
-            self.aliases.insert(id, array);
+            // Bodies assign what their pointers lead to.
+            self.bodies.clear();
         }
         value
     }
@@ -223,7 +226,7 @@ impl Builder<'_> {
     }
 
     fn give_back(&mut self, value: Option<&Expr>) {
-        let value = value.map(|value| (self.value(value), value.ty.clone()));
+        let value = value.map(|value| (self.value(value), &value.ty));
         let Some(at) = self.at else { return };
         let depth = self.frames.iter().rposition(|frame| frame.function);
         let Some(depth) = depth else { return };
@@ -234,9 +237,10 @@ impl Builder<'_> {
             return;
         }
         if let (Some((value, from)), Some(id)) = (value, self.frames[depth].result) {
-            let ty = self.kernel.var(id).ty.clone();
-            let value = self.fit(value, &from, &ty);
-            self.write(Place::Own(id, 0), &ty, &value);
+            let kernel = self.kernel;
+            let ty = &kernel.var(id).ty;
+            let value = self.fit(value, from, ty);
+            self.write(Place::Own(id, 0), ty, &value);
         }
         self.at = None;
         let env = std::mem::take(&mut self.env);

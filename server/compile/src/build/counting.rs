@@ -1,7 +1,11 @@
 //! How a loop counts: what moves its counter, from where to where, and how often where constants say it.
 
+use std::rc::Rc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, LoopKind, StmtKind, Type, UnaryOp, VarId};
+use warplens_ir::{
+    BinaryOp, Builtin, Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, UnaryOp, VarId,
+};
 
 use super::Builder;
 use super::loops::Parts;
@@ -233,9 +237,9 @@ impl Builder<'_> {
     }
 
     /// How often a loop runs, where constants say it.
-    pub(super) fn trips(&self, parts: Parts) -> Option<u64> {
+    pub(super) fn trips(&mut self, parts: Parts) -> Option<u64> {
         let condition = parts.condition?;
-        let mut inside = self.does(parts.body).assigned;
+        let mut inside = self.assigned_by(parts.body);
         let mut numbers: FxHashMap<VarId, i64> = FxHashMap::default();
         let Some(step) = self.step(parts) else {
             // `while (false)`, `do … while (0)`.
@@ -246,7 +250,7 @@ impl Builder<'_> {
             && let ExprKind::Step(_, _, target) | ExprKind::Assign(_, target, _) = &step.kind
             && let ExprKind::Var(id) = target.kind
         {
-            inside.remove(&id);
+            Rc::make_mut(&mut inside).remove(&id);
         }
         // What else is stepped may be what the counter moves by.
         let step = parts.step.unwrap_or(step);
@@ -265,6 +269,17 @@ impl Builder<'_> {
                 return None;
             }
         }
+    }
+
+    /// What a loop's body assigns, found once: loops within one that is written out are come to again and again.
+    fn assigned_by(&mut self, body: &[Stmt]) -> Rc<FxHashSet<VarId>> {
+        let key = body.as_ptr() as usize;
+        if let Some(found) = self.bodies.get(&key) {
+            return Rc::clone(found);
+        }
+        let found = Rc::new(self.does(body).assigned);
+        self.bodies.insert(key, Rc::clone(&found));
+        found
     }
 
     /// A counter that moves by a constant to a bound that stays.

@@ -13,8 +13,23 @@ const MOST_APPLIED: u32 = 8192;
 impl Builder<'_> {
     /// The scalars of an expression.
     pub(super) fn value(&mut self, expression: &Expr) -> Value {
+        self.evaluated(expression).all()
+    }
+
+    /// An expression of one scalar.
+    pub(super) fn scalar(&mut self, expression: &Expr) -> V {
+        match self.evaluated(expression) {
+            Found::One(v) => v,
+            Found::All(value) => match value.first() {
+                Some(&v) => v,
+                None => self.undefined(machine(&expression.ty)),
+            },
+        }
+    }
+
+    fn evaluated(&mut self, expression: &Expr) -> Found {
         if self.truncated || self.at.is_none() {
-            return self.nothing(&expression.ty);
+            return Found::All(self.nothing(&expression.ty));
         }
         let before = self.site;
         if expression.site.span.end > 0 {
@@ -25,20 +40,11 @@ impl Builder<'_> {
         value
     }
 
-    /// An expression of one scalar.
-    pub(super) fn scalar(&mut self, expression: &Expr) -> V {
-        let value = self.value(expression);
-        match value.first() {
-            Some(&v) => v,
-            None => self.undefined(machine(&expression.ty)),
-        }
-    }
-
     pub(super) fn nothing(&mut self, ty: &Type) -> Value {
         let parts = scalars(ty);
         parts
             .into_iter()
-            .map(|(_, part)| self.undefined(machine(&part)))
+            .map(|(_, part)| self.undefined(machine(part)))
             .collect()
     }
 
@@ -68,18 +74,21 @@ impl Builder<'_> {
         }
     }
 
-    fn found(&mut self, expression: &Expr) -> Value {
+    fn found(&mut self, expression: &Expr) -> Found {
         let ty = &expression.ty;
-        match &expression.kind {
-            ExprKind::Int(value) => match ty {
-                Type::Float { .. } => smallvec![self.float(Some(*value as f64), machine(ty))],
-                _ => smallvec![self.constant(*value, machine(ty))],
-            },
+        let number = |ty: &Type| matches!(ty, Type::Int { .. } | Type::Float { .. });
+        Found::All(match &expression.kind {
+            ExprKind::Int(value) => {
+                return Found::One(match ty {
+                    Type::Float { .. } => self.float(Some(*value as f64), machine(ty)),
+                    _ => self.constant(*value, machine(ty)),
+                });
+            }
             ExprKind::Float(value) => {
                 let value = value.map(warplens_ir::Real::value);
-                smallvec![self.float(value, machine(ty))]
+                return Found::One(self.float(value, machine(ty)));
             }
-            ExprKind::Builtin(builtin) => smallvec![self.builtin(*builtin)],
+            ExprKind::Builtin(builtin) => return Found::One(self.builtin(*builtin)),
             ExprKind::Field(base, offset) if !is_place(base) => {
                 let whole = self.value(base);
                 let parts = scalars(&base.ty);
@@ -99,7 +108,11 @@ impl Builder<'_> {
             }
             ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
                 let place = self.place(expression);
-                self.read_as(expression, place, ty)
+                let value = self.read_as(expression, place, ty);
+                match value[..] {
+                    [v] if number(ty) => return Found::One(v),
+                    _ => value,
+                }
             }
             ExprKind::Unary(op, inner) => {
                 let value = self.value(inner);
@@ -117,11 +130,11 @@ impl Builder<'_> {
                         };
                         let from = element(&inner.ty);
                         let to = element(ty);
-                        let made = machine(&to);
+                        let made = machine(to);
                         value
                             .into_iter()
                             .map(|v| {
-                                let v = self.convert(v, &from, &to);
+                                let v = self.convert(v, from, to);
                                 self.unary(op, made, v)
                             })
                             .collect()
@@ -133,9 +146,16 @@ impl Builder<'_> {
                 smallvec![self.number(condition)]
             }
             ExprKind::Binary(op, left, right) => {
-                let a = self.value(left);
-                let b = self.value(right);
-                self.operation(*op, &a, &left.ty, &b, &right.ty, ty)
+                match (self.evaluated(left), self.evaluated(right)) {
+                    (Found::One(a), Found::One(b)) if number(&left.ty) && number(&right.ty) => {
+                        let v = self.arithmetic(*op, a, &left.ty, b, &right.ty);
+                        return Found::One(v);
+                    }
+                    (a, b) => {
+                        let (a, b) = (a.all(), b.all());
+                        self.operation(*op, &a, &left.ty, &b, &right.ty, ty)
+                    }
+                }
             }
             ExprKind::Assign(None, target, value) => {
                 let found = self.value(value);
@@ -209,10 +229,12 @@ impl Builder<'_> {
                     // A real call, as far as is known.
                     self.cut = true;
                     let wanted = scalars(ty);
-                    return wanted
-                        .iter()
-                        .map(|(_, part)| self.push(Op::Other, machine(part), Args::new()))
-                        .collect();
+                    return Found::All(
+                        wanted
+                            .iter()
+                            .map(|(_, part)| self.push(Op::Other, machine(part), Args::new()))
+                            .collect(),
+                    );
                 }
                 self.depth += 1;
                 let value = self.function(&routine.body, routine.result, ty);
@@ -230,7 +252,7 @@ impl Builder<'_> {
                     .map(|(_, part)| self.push(Op::Other, machine(part), args.clone()))
                     .collect()
             }
-        }
+        })
     }
 
     fn builtin(&mut self, builtin: Builtin) -> V {
@@ -251,20 +273,20 @@ impl Builder<'_> {
         {
             // A scalar in every lane.
             let v = self.scalar(only);
-            let v = self.convert(v, &only.ty, &element(ty));
+            let v = self.convert(v, &only.ty, element(ty));
             return wanted.iter().map(|_| v).collect();
         }
         let aggregate = matches!(ty, Type::Vector(..) | Type::Struct(_) | Type::Array(..));
         let mut all = Value::new();
         let mut last = Value::new();
-        let mut last_ty = Type::Void;
+        let mut last_ty = &Type::Void;
         for part in parts {
             last = self.value(part);
-            last_ty = part.ty.clone();
+            last_ty = &part.ty;
             if aggregate {
                 for (&v, (_, from)) in last.iter().zip(scalars(&part.ty)) {
                     let v = match wanted.get(all.len()) {
-                        Some((_, to)) => self.convert(v, &from, to),
+                        Some((_, to)) => self.convert(v, from, to),
                         None => v,
                     };
                     all.push(v);
@@ -272,13 +294,13 @@ impl Builder<'_> {
             }
         }
         if !aggregate {
-            return self.fit(last, &last_ty, ty);
+            return self.fit(last, last_ty, ty);
         }
         if last.len() == wanted.len() && parts.len() > 1 && all.len() != wanted.len() {
             return last;
         }
         while all.len() < wanted.len() {
-            let ty = machine(&wanted[all.len()].1);
+            let ty = machine(wanted[all.len()].1);
             let zero = if ty.is_float() {
                 self.float(Some(0.0), ty)
             } else {
@@ -317,9 +339,10 @@ impl Builder<'_> {
         }
         match result {
             Some(id) if self.at.is_some() => {
-                let from = self.kernel.var(id).ty.clone();
-                let value = self.read(Place::Own(id, 0), &from);
-                self.fit(value, &from, ty)
+                let kernel = self.kernel;
+                let from = &kernel.var(id).ty;
+                let value = self.read(Place::Own(id, 0), from);
+                self.fit(value, from, ty)
             }
             _ => self.nothing(ty),
         }
@@ -399,7 +422,7 @@ impl Builder<'_> {
         if self.graph.ty(v) == Ty::Pred {
             return v;
         }
-        let made = machine(&element(ty));
+        let made = machine(element(ty));
         let zero = if made.is_float() {
             self.float(Some(0.0), made)
         } else {
@@ -472,7 +495,7 @@ impl Builder<'_> {
                 let key = (warplens_ir::VarId(u32::MAX - 1), depth + number);
                 match self.env.remove(&key) {
                     Some(v) => v,
-                    None => self.undefined(machine(&element(ty))),
+                    None => self.undefined(machine(element(ty))),
                 }
             })
             .collect()
@@ -495,7 +518,7 @@ impl Builder<'_> {
                 let (from, to) = (element(from), element(to));
                 value
                     .into_iter()
-                    .map(|v| self.convert(v, &from, &to))
+                    .map(|v| self.convert(v, from, to))
                     .collect()
             }
             (_, Type::Vector(inner, lanes)) if value.len() == 1 => {
@@ -504,10 +527,11 @@ impl Builder<'_> {
             }
             _ => {
                 let (from, to) = (element(from), element(to));
+                let mut value = value;
+                for v in &mut value {
+                    *v = self.convert(*v, from, to);
+                }
                 value
-                    .into_iter()
-                    .map(|v| self.convert(v, &from, &to))
-                    .collect()
             }
         }
     }
@@ -580,16 +604,7 @@ impl Builder<'_> {
         if pointer(left) || pointer(right) {
             return self.pointers(op, a, left, b, right);
         }
-        let compares = matches!(
-            op,
-            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne
-        );
         let (l, r) = (element(left), element(right));
-        let common = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
-            l.common(&Type::INT)
-        } else {
-            l.common(&r)
-        };
         let width = a.len().max(b.len());
         let mut out = Value::new();
         for lane in 0..width {
@@ -597,39 +612,46 @@ impl Builder<'_> {
             else {
                 return self.nothing(ty);
             };
-            let x = self.convert(x, &l, &common);
-            let y = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
-                self.convert(y, &r, &Type::INT)
-            } else {
-                self.convert(y, &r, &common)
-            };
-            let signed = is_signed(&common);
-            if compares {
-                let condition = self.compare(op, signed, x, y);
-                out.push(self.number(condition));
-                continue;
-            }
-            let made = machine(&common);
-            let op = match op {
-                BinaryOp::Add => Op::Add,
-                BinaryOp::Sub => Op::Sub,
-                BinaryOp::Mul => Op::Mul,
-                BinaryOp::Div => Op::Div(signed),
-                BinaryOp::Rem => Op::Rem(signed),
-                BinaryOp::Shl => Op::Shl,
-                BinaryOp::Shr => Op::Shr(signed),
-                BinaryOp::And => Op::And,
-                BinaryOp::Or => Op::Or,
-                _ => Op::Xor,
-            };
-            let v = self.binary(op, made, x, y);
-            if signed && !made.is_float() {
-                self.signed.insert(v);
-            }
-            out.push(v);
+            out.push(self.arithmetic(op, x, l, y, r));
         }
         self.pair(&out);
         out
+    }
+
+    /// An operation of two numbers; what compares gives a number too.
+    fn arithmetic(&mut self, op: BinaryOp, x: V, left: &Type, y: V, right: &Type) -> V {
+        let shifts = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
+        let common = left.common(if shifts { &Type::INT } else { right });
+        let x = self.convert(x, left, &common);
+        let y = self.convert(y, right, if shifts { &Type::INT } else { &common });
+        let signed = is_signed(&common);
+        let made = machine(&common);
+        let op = match op {
+            BinaryOp::Add => Op::Add,
+            BinaryOp::Sub => Op::Sub,
+            BinaryOp::Mul => Op::Mul,
+            BinaryOp::Div => Op::Div(signed),
+            BinaryOp::Rem => Op::Rem(signed),
+            BinaryOp::Shl => Op::Shl,
+            BinaryOp::Shr => Op::Shr(signed),
+            BinaryOp::And => Op::And,
+            BinaryOp::Or => Op::Or,
+            BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::Eq
+            | BinaryOp::Ne => {
+                let condition = self.compare(op, signed, x, y);
+                return self.number(condition);
+            }
+            _ => Op::Xor,
+        };
+        let v = self.binary(op, made, x, y);
+        if signed && !made.is_float() {
+            self.does_not_wrap(v);
+        }
+        v
     }
 
     /// Notes the values that one operation makes of two lanes of half precision.
@@ -687,6 +709,22 @@ impl Builder<'_> {
     }
 }
 
+/// What an expression gives.
+enum Found {
+    /// The only scalar of what is sure to have no more, as most of what kernels compute.
+    One(V),
+    All(Value),
+}
+
+impl Found {
+    fn all(self) -> Value {
+        match self {
+            Found::One(v) => smallvec![v],
+            Found::All(value) => value,
+        }
+    }
+}
+
 /// A variable that takes a field of the structure loaded before it.
 fn taken_from(assignment: &Expr) -> Option<&Expr> {
     match &assignment.kind {
@@ -727,14 +765,11 @@ fn is_place(expression: &Expr) -> bool {
 }
 
 /// A vector's scalar, or the type itself.
-pub(super) fn element(ty: &Type) -> Type {
+pub(super) fn element(ty: &Type) -> &Type {
     match ty {
-        Type::Vector(inner, _) => (**inner).clone(),
-        Type::Struct(_) => scalars(ty)
-            .into_iter()
-            .next()
-            .map_or(Type::INT, |(_, ty)| ty),
-        ty => ty.clone(),
+        Type::Vector(inner, _) => inner,
+        Type::Struct(_) => scalars(ty).first().map_or(&Type::INT, |(_, ty)| *ty),
+        ty => ty,
     }
 }
 

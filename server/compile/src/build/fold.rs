@@ -343,7 +343,7 @@ impl Builder<'_> {
                     (Some(a), Some(b)) => {
                         let sum = self.binary(op, ty, a, b);
                         if self.signed.contains(&v) {
-                            self.signed.insert(sum);
+                            self.does_not_wrap(sum);
                         }
                         Some(sum)
                     }
@@ -370,7 +370,7 @@ impl Builder<'_> {
                 let rest = rest.map(|rest| {
                     let product = self.binary(op, ty, rest, args[1]);
                     if self.signed.contains(&v) {
-                        self.signed.insert(product);
+                        self.does_not_wrap(product);
                     }
                     product
                 });

@@ -82,8 +82,8 @@ impl Builder<'_> {
             Function::Min | Function::Max if arguments.len() == 2 => {
                 let least = *function == Function::Min;
                 let to = element(ty);
-                let made = machine(&to);
-                let signed = is_signed(&to);
+                let made = machine(to);
+                let signed = is_signed(to);
                 let op = if least {
                     Op::Min(signed)
                 } else {
@@ -97,7 +97,7 @@ impl Builder<'_> {
                     .collect()
             }
             Function::Abs => {
-                let made = machine(&element(ty));
+                let made = machine(element(ty));
                 values
                     .swap_remove(0)
                     .into_iter()
@@ -175,11 +175,11 @@ impl Builder<'_> {
         };
         let to = last.ty.element().cloned().unwrap_or(Type::FLOAT);
         let number = element(&to);
-        let made = machine(&number);
+        let made = machine(number);
         let angles = self.value(angle);
         let mut results = [Value::new(), Value::new()];
         for lane in angles {
-            let lane = self.convert(lane, &element(&angle.ty), &number);
+            let lane = self.convert(lane, element(&angle.ty), number);
             let function =
                 recipes::index(&recipes::plain(name), made, name, self.options.fast_math);
             let both = self.share(Op::Math(function), made, smallvec![lane]);
@@ -270,7 +270,7 @@ impl Builder<'_> {
         ty: &Type,
     ) -> Value {
         let element_ty = element(ty);
-        let made = machine(&element_ty);
+        let made = machine(element_ty);
         let lanes = scalars(ty).len();
         if class == MathClass::Tensor {
             self.product(name, arguments);
@@ -293,13 +293,13 @@ impl Builder<'_> {
                 let floats = matches!(class, MathClass::Float(_) | MathClass::Special);
                 args.push(
                     if floats && made.is_float() && !matches!(from, Type::Pointer(..)) {
-                        self.convert(v, &from, &element_ty)
+                        self.convert(v, from, element_ty)
                     } else {
                         v
                     },
                 );
             }
-            let v = self.one_function(class, name, args, arguments, &element_ty);
+            let v = self.one_function(class, name, args, arguments, element_ty);
             out.push(v);
             if lanes == 0 {
                 return Value::new();
@@ -330,7 +330,7 @@ impl Builder<'_> {
                     self.unary(Op::Bits, made, v)
                 };
             }
-            return self.convert(v, &from, ty);
+            return self.convert(v, from, ty);
         }
         let plain = recipes::plain(name);
         match (plain.as_str(), args.as_slice()) {

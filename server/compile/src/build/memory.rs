@@ -1,9 +1,9 @@
 //! Places: variables that are values, and memory.
 
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use warplens_ir::{AddressSpace, Expr, ExprKind, Storage, Type, VarId};
 
-use super::{Args, Builder, Value, machine, scalars};
+use super::{Args, Builder, Value, is_scalar, machine, scalars};
 use crate::graph::{Op, Space, Ty, V};
 
 /// Something that can be read and written.
@@ -42,7 +42,7 @@ impl Builder<'_> {
                     _ => self.pointed_at(base),
                 };
                 let size = expression.ty.size().max(1) as u32;
-                let at = self.scalar(index);
+                let at = self.subscript(index);
                 let signed = matches!(
                     index.ty,
                     Type::Int { signed: true, .. } | Type::Int { bits: 64, .. }
@@ -55,7 +55,7 @@ impl Builder<'_> {
                         None => self.demote(id),
                     },
                     Place::Memory(pointer, space) => {
-                        Place::Memory(self.moved(pointer, at, size, signed), space)
+                        Place::Memory(self.subscripted(pointer, at, size, signed), space)
                     }
                     Place::Lost => Place::Lost,
                 }
@@ -200,9 +200,10 @@ impl Builder<'_> {
 
     pub(super) fn read(&mut self, place: Place, ty: &Type) -> Value {
         match place {
+            Place::Own(id, offset) if is_scalar(ty) => smallvec![self.part(id, offset, ty)],
             Place::Own(id, offset) => scalars(ty)
                 .into_iter()
-                .map(|(at, part)| self.part(id, offset + at, &part))
+                .map(|(at, part)| self.part(id, offset + at, part))
                 .collect(),
             Place::Memory(pointer, space) => {
                 if matches!(ty, Type::Array(..)) {
@@ -213,7 +214,7 @@ impl Builder<'_> {
             Place::Lost => scalars(ty)
                 .into_iter()
                 .map(|(_, part)| {
-                    let part = machine(&part);
+                    let part = machine(part);
                     self.push(Op::Undefined, part, smallvec![])
                 })
                 .collect(),
@@ -248,6 +249,11 @@ impl Builder<'_> {
 
     pub(super) fn write(&mut self, place: Place, ty: &Type, value: &Value) {
         match place {
+            Place::Own(id, offset) if is_scalar(ty) => {
+                if let Some(&v) = value.first() {
+                    self.env.insert((id, offset), v);
+                }
+            }
             Place::Own(id, offset) => {
                 for ((at, _), v) in scalars(ty).into_iter().zip(value) {
                     self.env.insert((id, offset + at), *v);
@@ -270,22 +276,22 @@ impl Builder<'_> {
         for (start, bytes, parts) in pieces(ty) {
             let op = Op::Load(space, bytes, offset + i64::from(start), version);
             let wide = parts.len() > 1;
-            let made = if wide { Ty::I32 } else { machine(&parts[0]) };
+            let made = if wide { Ty::I32 } else { parts[0] };
             let args: Args = smallvec![base];
+            let key = (op, made, args);
             let loaded = if self.volatile {
-                self.push(op, made, args)
-            } else if let Some(&known) = self.known.get(&(op, made, args.clone())) {
+                self.push(op, made, key.2)
+            } else if let Some(&known) = self.known.get(&key) {
                 known
             } else {
-                self.hold(object, (op, made, args.clone()));
-                self.share(op, made, args)
+                self.hold(object, &key);
+                self.add(key)
             };
             if !wide {
                 out.push(loaded);
                 continue;
             }
-            for (number, part) in parts.iter().enumerate() {
-                let piece = machine(part);
+            for (number, &piece) in parts.iter().enumerate() {
                 out.push(self.share(Op::Piece(number as u8), piece, smallvec![loaded]));
             }
         }
@@ -323,7 +329,7 @@ impl Builder<'_> {
                 if self.known.insert(key.clone(), v).is_none() {
                     self.added.push(key.clone());
                 }
-                self.hold_stored(object, key);
+                self.hold_stored(object, &key);
             }
         }
     }
@@ -337,18 +343,22 @@ impl Builder<'_> {
     }
 }
 
-/// The accesses of a type: first byte, bytes, and the scalars of each.
-fn pieces(ty: &Type) -> Vec<(u32, u8, Vec<Type>)> {
+/// An access: its first byte, its bytes, and the registers of each of its scalars.
+type Piece = (u32, u8, SmallVec<[Ty; 4]>);
+
+/// The accesses of a type.
+fn pieces(ty: &Type) -> SmallVec<[Piece; 2]> {
+    if is_scalar(ty) {
+        let bytes = ty.size().clamp(1, 16) as u8;
+        return smallvec![(0, bytes, smallvec![machine(ty)])];
+    }
     let all = scalars(ty);
     let (size, align) = (ty.size() as u32, ty.align().clamp(1, 16) as u32);
-    if all.len() == 1 {
-        return vec![(
-            all[0].0,
-            all[0].1.size().clamp(1, 16) as u8,
-            vec![all[0].1.clone()],
-        )];
+    if let [(start, only)] = all[..] {
+        let bytes = only.size().clamp(1, 16) as u8;
+        return smallvec![(start, bytes, smallvec![machine(only)])];
     }
-    let mut out = Vec::new();
+    let mut out = SmallVec::new();
     let mut next = 0;
     while next < all.len() {
         let start = all[next].0;
@@ -357,9 +367,9 @@ fn pieces(ty: &Type) -> Vec<(u32, u8, Vec<Type>)> {
             bytes /= 2;
         }
         bytes = bytes.max(all[next].1.size() as u32);
-        let mut parts = Vec::new();
+        let mut parts = SmallVec::new();
         while next < all.len() && all[next].0 < start + bytes {
-            parts.push(all[next].1.clone());
+            parts.push(machine(all[next].1));
             next += 1;
         }
         out.push((start, bytes as u8, parts));

@@ -14,6 +14,7 @@ mod loops;
 mod matrices;
 mod memory;
 mod places;
+mod subscripts;
 mod tally;
 mod touched;
 mod versions;
@@ -57,6 +58,10 @@ pub(crate) struct Builder<'k> {
     at: Option<B>,
     env: Env,
     known: FxHashMap<(Op, Ty, Args), V>,
+    /// The subscripts among them.
+    subscripts: subscripts::Subscripts,
+    /// The values that stand nowhere.
+    leaves: FxHashMap<(Op, Ty), V>,
     /// What was added to `known`, to take it back behind a branch.
     added: Vec<(Op, Ty, Args)>,
     /// Counts the changes of memory.
@@ -95,6 +100,8 @@ pub(crate) struct Builder<'k> {
     /// Pointer parameters that the kernel writes through.
     written: FxHashSet<VarId>,
     assigned: FxHashMap<usize, std::rc::Rc<tally::Touched>>,
+    /// What the bodies of loops assign, by where they begin, under the aliases known so far.
+    bodies: FxHashMap<usize, std::rc::Rc<FxHashSet<VarId>>>,
     /// Pointers into the thread's own arrays, as they were declared: a called function's parameters.
     aliases: FxHashMap<VarId, VarId>,
 }
@@ -117,6 +124,8 @@ impl<'k> Builder<'k> {
             at: None,
             env: Env::default(),
             known: FxHashMap::default(),
+            subscripts: subscripts::Subscripts::default(),
+            leaves: FxHashMap::default(),
             added: Vec::new(),
             clock: 1,
             versions: versions::Versions::default(),
@@ -140,6 +149,7 @@ impl<'k> Builder<'k> {
             signed: FxHashSet::default(),
             written: FxHashSet::default(),
             assigned: FxHashMap::default(),
+            bodies: FxHashMap::default(),
             aliases: FxHashMap::default(),
         };
         let entry = builder.block();
@@ -161,7 +171,7 @@ impl<'k> Builder<'k> {
                 && self.is_values(id)
             {
                 for (at, ty) in scalars(&var.ty) {
-                    let v = self.leaf(Op::Param(id, at), machine(&ty));
+                    let v = self.leaf(Op::Param(id, at), machine(ty));
                     self.env.insert((id, at), v);
                 }
             }
@@ -248,6 +258,7 @@ impl<'k> Builder<'k> {
     }
 
     fn forget(&mut self, mark: usize) {
+        self.subscripts.forget(mark);
         for key in self.added.drain(mark..) {
             self.known.remove(&key);
         }
@@ -278,12 +289,17 @@ impl<'k> Builder<'k> {
     /// An instruction whose equal is used again.
     fn share(&mut self, op: Op, ty: Ty, args: Args) -> V {
         let key = (op, ty, args);
-        if let Some(&v) = self.known.get(&key) {
-            return v;
+        match self.known.get(&key) {
+            Some(&v) => v,
+            None => self.add(key),
         }
+    }
+
+    /// An instruction that is known from here on.
+    fn add(&mut self, key: (Op, Ty, Args)) -> V {
         let v = match self.beside(&key) {
             Some(v) => v,
-            None => self.push(op, ty, key.2.clone()),
+            None => self.push(key.0, key.1, key.2.clone()),
         };
         if self.at.is_some() {
             self.known.insert(key.clone(), v);
@@ -307,8 +323,8 @@ impl<'k> Builder<'k> {
 
     /// What stands nowhere: constants, parameters, coordinates. It is known everywhere.
     fn leaf(&mut self, op: Op, ty: Ty) -> V {
-        let key = (op, ty, Args::new());
-        if let Some(&v) = self.known.get(&key) {
+        let key = (op, ty);
+        if let Some(&v) = self.leaves.get(&key) {
             return v;
         }
         let v = V(self.graph.values.len() as u32);
@@ -322,7 +338,7 @@ impl<'k> Builder<'k> {
         if !op.is_operand() {
             self.graph.blocks[0].code.push(v);
         }
-        self.known.insert(key, v);
+        self.leaves.insert(key, v);
         v
     }
 
@@ -358,9 +374,20 @@ pub(crate) fn machine(ty: &Type) -> Ty {
     }
 }
 
+/// True for a type that is one scalar.
+pub(crate) fn is_scalar(ty: &Type) -> bool {
+    !matches!(
+        ty,
+        Type::Void | Type::Vector(..) | Type::Struct(_) | Type::Array(..) | Type::Callable(_)
+    )
+}
+
+/// Scalars with their offsets.
+pub(crate) type Scalars<'t> = smallvec::SmallVec<[(u32, &'t Type); 4]>;
+
 /// The scalars of a type with their offsets; none where it is too big to be followed.
-pub(crate) fn scalars(ty: &Type) -> Vec<(u32, Type)> {
-    fn add(ty: &Type, at: u32, out: &mut Vec<(u32, Type)>) {
+pub(crate) fn scalars(ty: &Type) -> Scalars<'_> {
+    fn add<'t>(ty: &'t Type, at: u32, out: &mut Scalars<'t>) {
         if out.len() > 512 {
             return;
         }
@@ -382,10 +409,10 @@ pub(crate) fn scalars(ty: &Type) -> Vec<(u32, Type)> {
                 }
             }
             Type::Void | Type::Callable(_) => {}
-            _ => out.push((at, ty.clone())),
+            _ => out.push((at, ty)),
         }
     }
-    let mut out = Vec::new();
+    let mut out = Scalars::new();
     add(ty, 0, &mut out);
     out
 }

@@ -169,14 +169,15 @@ impl Builder<'_> {
     }
 
     /// A load that is known from here on.
-    pub(super) fn hold(&mut self, object: Object, key: (Op, Ty, Args)) {
+    pub(super) fn hold(&mut self, object: Object, key: &(Op, Ty, Args)) {
         self.hold_stored(object, key);
         self.unread.retain(|store| !store.object.meets(object));
     }
 
     /// A value that was stored: it is known as if it had been loaded.
-    pub(super) fn hold_stored(&mut self, object: Object, key: (Op, Ty, Args)) {
+    pub(super) fn hold_stored(&mut self, object: Object, key: &(Op, Ty, Args)) {
         if self.held.len() < MOST_HELD {
+            let key = key.clone();
             self.held.push(Held { object, key });
         }
     }
