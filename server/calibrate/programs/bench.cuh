@@ -21,6 +21,16 @@
 #include <string>
 #include <vector>
 
+// Pointers to device and to shared memory. AMD's compiler makes flat accesses, which wait for both, of plain pointers that it
+// cannot trace.
+#if AMD
+#define GLOBAL __attribute__((address_space(1)))
+#define SHARED __attribute__((address_space(3)))
+#else
+#define GLOBAL
+#define SHARED
+#endif
+
 namespace bench {
 
 // Exit statuses that the caller tells apart.
@@ -45,7 +55,28 @@ struct Run {
   int threads_per_sm = 1024;
   int major = 0;
   int minor = 0;
+  // What a tick of `now()` is, and in which unit.
+  double tick = 1;
+  const char* unit = "cycles";
 };
+
+// Cycles of the SM. gfx11 counts them in 20 bits, which are used up within a millisecond: there, ticks of a clock of constant rate.
+__device__ inline long long now() {
+#if AMD && defined(__GFX11__)
+  return wall_clock64();
+#else
+  return clock64();
+#endif
+}
+
+// Cycles of the SM since `from`, which was a moment ago.
+__device__ inline long long cycles_since(long long from) {
+#if AMD && defined(__GFX11__)
+  return (clock64() - from) & 0xfffff;
+#else
+  return clock64() - from;
+#endif
+}
 
 #if AMD
 using Attribute = hipDeviceAttribute_t;
@@ -88,6 +119,15 @@ inline Run begin(int argc, char** argv) {
   size_t free = 0;
   CHECK(GPU(MemGetInfo)(&free, &run.memory));
   run.memory = std::min(run.memory, free);
+#if AMD && HIP_VERSION >= 50400000
+  hipDeviceProp_t properties;
+  CHECK(hipGetDeviceProperties(&properties, run.device));
+  const int khz = attribute(hipDeviceAttributeWallClockRate, run.device);
+  if (std::strncmp(properties.gcnArchName, "gfx11", 5) == 0 && khz > 0) {
+    run.tick = 1e6 / khz;
+    run.unit = "ns";
+  }
+#endif
   return run;
 }
 
@@ -161,26 +201,27 @@ std::vector<double> repeat(const Run& run, Once once) {
   return figures;
 }
 
-// First start and last end of a launch's blocks or warps, by the clock of one SM.
+// First start and last end of a launch's blocks or warps, by the clock of one SM (`now()`).
 struct Span {
   long long from;
   long long to;
 };
 
-inline double longest(const std::vector<Span>& spans) {
+// In the run's unit, as the next.
+inline double longest(const Run& run, const std::vector<Span>& spans) {
   long long longest = 0;
   for (const Span& span : spans) longest = std::max(longest, span.to - span.from);
-  return static_cast<double>(longest);
+  return static_cast<double>(longest) * run.tick;
 }
 
 // All warps of one block share a clock.
-inline double together(const std::vector<Span>& spans) {
+inline double together(const Run& run, const std::vector<Span>& spans) {
   Span all = spans.at(0);
   for (const Span& span : spans) {
     all.from = std::min(all.from, span.from);
     all.to = std::max(all.to, span.to);
   }
-  return static_cast<double>(all.to - all.from);
+  return static_cast<double>(all.to - all.from) * run.tick;
 }
 
 }  // namespace bench

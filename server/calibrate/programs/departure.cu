@@ -16,7 +16,7 @@ __global__ void loads(const int* data, unsigned mask, float seed, bench::Span* s
   unsigned at = warp * lanes * LANE_WORDS + lane * LANE_WORDS;
   const unsigned step = warps * lanes * LANE_WORDS;
   __syncthreads();
-  const long long from = clock64();
+  const long long from = bench::now();
 #pragma unroll 1
   for (int round = 0; round < ROUNDS; ++round) {
 #pragma unroll
@@ -29,7 +29,7 @@ __global__ void loads(const int* data, unsigned mask, float seed, bench::Span* s
   }
   if (at == ~0u) x += 1;
   __syncthreads();
-  const long long to = clock64();
+  const long long to = bench::now();
   if (x == -1.0f) *sink = x;
   if (threadIdx.x == 0) spans[blockIdx.x] = {from, to};
 }
@@ -48,7 +48,7 @@ static void measure(const bench::Run& run) {
       loads<LOADS, LANE_WORDS><<<grid, warps * run.warp>>>(data.data, static_cast<unsigned>(words - 1),
                                                      1.0f, spans.data, sink.data);
       CHECK(GPU(GetLastError)());
-      return bench::longest(spans.host());
+      return bench::longest(run, spans.host());
     };
     // An instruction for each computation, two around each load, three for the loop.
     bench::print("departure",
@@ -56,7 +56,7 @@ static void measure(const bench::Run& run) {
                                "\"transactions\":%d,\"bytes\":%d",
                                LOADS, ROUNDS, COMPUTATIONS + 2 * LOADS + 3, warps,
                                LANE_WORDS == 1 ? 1 : run.warp, 4 * run.warp),
-                 "cycles", bench::repeat(run, once));
+                 run.unit, bench::repeat(run, once));
   }
 }
 

@@ -3,10 +3,14 @@
 
 // Busy for so many cycles of the SM.
 __global__ void spin(long long cycles, long long* spent) {
-  const long long from = clock64();
-  long long now = from;
-  while (now - from < cycles) now = clock64();
-  if (threadIdx.x == 0) spent[blockIdx.x] = now - from;
+  long long sum = 0;
+  long long last = clock64();
+  while (sum < cycles) {
+    const long long step = bench::cycles_since(last);
+    sum += step;
+    last += step;
+  }
+  if (threadIdx.x == 0) spent[blockIdx.x] = sum;
 }
 
 #if AMD

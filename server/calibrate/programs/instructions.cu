@@ -21,16 +21,18 @@ struct Fp64 {
   static constexpr int COUNT = 1;
   static __device__ Value step(Value x, Value a, Value b) { return fma(x, a, b); }
 };
-// An addition and a logical operation: neighbouring additions would be made one.
+// A subtraction and a logical operation: of one alone two would be made one, and AMD has an instruction that adds and makes
+// the exclusive or.
 struct Int {
   using Value = unsigned;
   static constexpr int COUNT = 2;
-  static __device__ Value step(Value x, Value a, Value b) { return (x + a) ^ b; }
+  static __device__ Value step(Value x, Value a, Value b) { return (a - x) ^ b; }
 };
+// Squares: products of one factor would be made a power, and not every GPU has an instruction that also adds.
 struct IntMul {
   using Value = unsigned;
   static constexpr int COUNT = 1;
-  static __device__ Value step(Value x, Value a, Value b) { return x * a + b; }
+  static __device__ Value step(Value x, Value, Value) { return x * x; }
 };
 // No reciprocals: two of them would be made none.
 struct Sfu {
@@ -45,11 +47,11 @@ struct Sfu {
 #endif
   }
 };
-// The result's bits are the next one's operand.
+// The result's bits are the next one's operand. Towards zero: rounding otherwise takes AMD a second instruction.
 struct FromFloat {
   using Value = float;
   static constexpr int COUNT = 1;
-  static __device__ Value step(Value x, Value, Value) { return __int_as_float(__float2int_rn(x)); }
+  static __device__ Value step(Value x, Value, Value) { return __int_as_float(static_cast<int>(x)); }
 };
 struct ToFloat {
   using Value = float;
@@ -59,9 +61,10 @@ struct ToFloat {
 struct Shuffle {
   using Value = unsigned;
   static constexpr int COUNT = 1;
-  static __device__ Value step(Value x, Value a, Value) {
+  static __device__ Value step(Value x, Value, Value) {
 #if AMD
-    return __shfl(x, static_cast<int>(x ^ a));
+    // What __shfl ends in, without its arithmetic: four bytes a lane.
+    return static_cast<Value>(__builtin_amdgcn_ds_bpermute(static_cast<int>(x), static_cast<int>(x)));
 #else
     return __shfl_sync(0xffffffffu, x, static_cast<int>(x));
 #endif
@@ -121,7 +124,7 @@ __global__ void issue(int seed, bench::Span* spans, typename Class::Value* sink)
   Value chains[CHAINS];
   for (int c = 0; c < CHAINS; ++c) chains[c] = Value(seed + c + static_cast<int>(threadIdx.x));
   __syncthreads();
-  const long long from = clock64();
+  const long long from = bench::now();
 #pragma unroll 1
   for (int round = 0; round < ROUNDS; ++round) {
 #pragma unroll
@@ -130,7 +133,7 @@ __global__ void issue(int seed, bench::Span* spans, typename Class::Value* sink)
       for (int c = 0; c < CHAINS; ++c) chains[c] = Class::step(chains[c], a, b);
     }
   }
-  const long long to = clock64();
+  const long long to = bench::now();
   bool hit = false;
   for (int c = 0; c < CHAINS; ++c) hit = hit || chains[c] == Value(seed - 7);
   if (hit) sink[threadIdx.x] = chains[0];
@@ -145,11 +148,11 @@ static void measure(const bench::Run& run, const char* name, int warps) {
   auto once = [&] {
     issue<Class, CHAINS><<<1, threads>>>(1, spans.data, sink.data);
     CHECK(GPU(GetLastError)());
-    return bench::together(spans.host()) / (double(ROUNDS) * UNROLLED * CHAINS * Class::COUNT);
+    return bench::together(run, spans.host()) / (double(ROUNDS) * UNROLLED * CHAINS * Class::COUNT);
   };
   bench::print("instruction",
                bench::format("\"class\":\"%s\",\"warps\":%d,\"chains\":%d", name, warps, CHAINS),
-               "cycles", bench::repeat(run, once));
+               run.unit, bench::repeat(run, once));
 }
 
 template <class Class>

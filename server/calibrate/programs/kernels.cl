@@ -49,12 +49,13 @@ kernel void chase_constant(constant uint* ring, global uint* state, uint loads) 
     if (x + y + z + w == (type)-12345) sink[0] = 1.0f;                                                \
   }
 
+// The steps are those of instructions.cu.
 #define FP32(x) fma(x, a, b)
 #define FP32_MULTIPLY(x) ((x) * a)
-#define INT(x) (((x) + a) ^ b)
-#define INT_MUL(x) ((x) * a + b)
+#define INT(x) ((a - (x)) ^ b)
+#define INT_MUL(x) ((x) * (x))
 #define SFU(x) native_rsqrt(x)
-#define CONVERSION(x) as_float(convert_int_rte(x))
+#define CONVERSION(x) as_float(convert_int(x))
 #define TO_FLOAT(x) convert_float_rte(as_int(x))
 
 ISSUE(fp32, float, FP32)

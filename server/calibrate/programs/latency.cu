@@ -10,15 +10,16 @@ constexpr int WORDS = 1024;
 
 // Runs `warm` loads, then times LOADS of them; goes on where the last launch ended.
 __global__ void chase(uint64_t* state, int warm, bench::Span* span) {
-  uint64_t at = *state;
-  for (int i = 0; i < warm; ++i) at = *reinterpret_cast<const uint64_t*>(at);
+  // Of the one thread, which the compiler does not know to be alone: else it may take the way of scalar loads.
+  uint64_t at = state[threadIdx.x];
+  for (int i = 0; i < warm; ++i) at = *(const GLOBAL uint64_t*)at;
   // Not timed before the last of them is there.
   if (at == 0) return;
-  const long long from = clock64();
+  const long long from = bench::now();
 #pragma unroll 16
-  for (int i = 0; i < LOADS; ++i) at = *reinterpret_cast<const uint64_t*>(at);
+  for (int i = 0; i < LOADS; ++i) at = *(const GLOBAL uint64_t*)at;
   if (at == 0) return;
-  const long long to = clock64();
+  const long long to = bench::now();
   *state = at;
   *span = {from, to};
 }
@@ -35,11 +36,11 @@ __global__ void chase_small(const unsigned* ring, unsigned* sink, bench::Span* s
   unsigned at = *sink;
   for (int i = 0; i < WORDS; ++i) at = *reinterpret_cast<const unsigned*>(base + at);
   if (at == ~0u) return;
-  const long long from = clock64();
+  const long long from = bench::now();
 #pragma unroll 16
   for (int i = 0; i < LOADS; ++i) at = *reinterpret_cast<const unsigned*>(base + at);
   if (at == ~0u) return;
-  const long long to = clock64();
+  const long long to = bench::now();
   *sink = at;
   *span = {from, to};
 }
@@ -78,9 +79,9 @@ static void global(const bench::Run& run) {
     auto once = [&] {
       chase<<<1, 1>>>(state.data, warm, span.data);
       CHECK(GPU(GetLastError)());
-      return bench::longest(span.host()) / LOADS;
+      return bench::longest(run, span.host()) / LOADS;
     };
-    bench::print("latency_global", bench::format("\"bytes\":%zu", bytes), "cycles",
+    bench::print("latency_global", bench::format("\"bytes\":%zu", bytes), run.unit,
                  bench::repeat(run, once));
   }
 }
@@ -97,9 +98,9 @@ static void small(const bench::Run& run, const char* name) {
   auto once = [&] {
     chase_small<CONSTANT><<<1, 1>>>(words.data, sink.data, span.data);
     CHECK(GPU(GetLastError)());
-    return bench::longest(span.host()) / LOADS;
+    return bench::longest(run, span.host()) / LOADS;
   };
-  bench::print(name, "", "cycles", bench::repeat(run, once));
+  bench::print(name, "", run.unit, bench::repeat(run, once));
 }
 
 int main(int argc, char** argv) {

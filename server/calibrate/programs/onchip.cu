@@ -10,13 +10,14 @@ constexpr int ROUNDS = 32;
 // Neighbouring lanes `degree` words apart. The words at the end are there for the widest accesses.
 template <class Wide>
 __global__ void conflicts(int degree, bench::Span* spans, float* sink) {
-  __shared__ float tile[WORDS];
+  __shared__ __align__(16) float tile[WORDS];
   for (int i = threadIdx.x; i < WORDS; i += blockDim.x) tile[i] = 0;
   __syncthreads();
   constexpr int WIDTH = sizeof(Wide) / sizeof(float);
-  const volatile float* mine = tile + threadIdx.x % warpSize * degree * WIDTH;
+  const volatile SHARED float* mine =
+      (const volatile SHARED float*)tile + threadIdx.x % warpSize * degree * WIDTH;
   float total[4] = {0, 0, 0, 0};
-  const long long from = clock64();
+  const long long from = bench::now();
 #pragma unroll 1
   for (int round = 0; round < ROUNDS; ++round) {
 #pragma unroll
@@ -25,7 +26,8 @@ __global__ void conflicts(int degree, bench::Span* spans, float* sink) {
         total[k % 4] += mine[k];
       } else {
 #if AMD
-        for (int w = 0; w < WIDTH; ++w) total[w] += mine[k * WIDTH + w];
+        typedef float Four __attribute__((ext_vector_type(4)));
+        const Four x = *(const volatile SHARED Four*)(mine + k * WIDTH);
 #else
         float x[4];
         const unsigned at =
@@ -33,23 +35,23 @@ __global__ void conflicts(int degree, bench::Span* spans, float* sink) {
         asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
                      : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
                      : "r"(at));
+#endif
         // One of them is enough to wait for all, and the additions stay few.
         total[k % 4] += x[k % 4];
-#endif
       }
     }
   }
-  const long long to = clock64();
+  const long long to = bench::now();
   if (total[0] + total[1] + total[2] + total[3] == -1.0f) *sink = total[0];
   spans[threadIdx.x] = {from, to};
 }
 
 __global__ void barriers(bench::Span* spans) {
   __syncthreads();
-  const long long from = clock64();
+  const long long from = bench::now();
 #pragma unroll 16
   for (int i = 0; i < 1024; ++i) __syncthreads();
-  spans[threadIdx.x] = {from, clock64()};
+  spans[threadIdx.x] = {from, bench::now()};
 }
 
 // Each warp meets on so many addresses; `apart` words lie between those of two warps.
@@ -71,11 +73,11 @@ static void shared(const bench::Run& run, int most) {
       auto once = [&] {
         conflicts<Wide><<<1, threads>>>(degree, spans.data, sink.data);
         CHECK(GPU(GetLastError)());
-        return bench::together(spans.host()) / (double(ROUNDS) * UNROLLED * warps);
+        return bench::together(run, spans.host()) / (double(ROUNDS) * UNROLLED * warps);
       };
       bench::print("shared_conflict",
                    bench::format("\"degree\":%d,\"width\":%zu,\"warps\":%d", degree, sizeof(Wide), warps),
-                   "cycles", bench::repeat(run, once));
+                   run.unit, bench::repeat(run, once));
     }
   }
 }
@@ -87,9 +89,9 @@ static void barrier(const bench::Run& run) {
     auto once = [&] {
       barriers<<<1, threads>>>(spans.data);
       CHECK(GPU(GetLastError)());
-      return bench::together(spans.host()) / 1024;
+      return bench::together(run, spans.host()) / 1024;
     };
-    bench::print("barrier", bench::format("\"warps\":%d", warps), "cycles",
+    bench::print("barrier", bench::format("\"warps\":%d", warps), run.unit,
                  bench::repeat(run, once));
   }
 }

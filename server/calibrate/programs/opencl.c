@@ -54,6 +54,7 @@ enum {
   F(cl_int, clBuildProgram, (handle, cl_uint, const handle*, const char*, void*, void*))           \
   F(cl_int, clGetProgramBuildInfo, (handle, handle, cl_uint, size_t, void*, size_t*))              \
   F(handle, clCreateKernel, (handle, const char*, cl_int*))                                        \
+  F(cl_int, clReleaseProgram, (handle))                                                            \
   F(cl_int, clReleaseKernel, (handle))                                                             \
   F(cl_int, clGetKernelWorkGroupInfo, (handle, handle, cl_uint, size_t, void*, size_t*))           \
   F(cl_int, clSetKernelArg, (handle, cl_uint, size_t, const void*))                                \
@@ -534,7 +535,17 @@ static void barriers(void) {
   }
 }
 
-/* A train of launches by wall time. */
+/* Microseconds of one launch of a train by wall time, as programs see them. */
+static double wall_us(handle of, size_t items, size_t local, int train) {
+  check(clFinish(queue), "clFinish");
+  const double from = now_us();
+  for (int i = 0; i < train; ++i) {
+    check(clEnqueueNDRangeKernel(queue, of, 1, NULL, &items, &local, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+  }
+  check(clFinish(queue), "clFinish");
+  return (now_us() - from) / train;
+}
+
 static void launches(void) {
   handle run = kernel("nothing");
   handle sink = buffer(sizeof(float));
@@ -549,15 +560,7 @@ static void launches(void) {
     snprintf(parameters, sizeof parameters, "\"blocks\":%zu", blocks[b]);
     nanoseconds(run, items, local);
     begin_line("launch", parameters, "us");
-    for (int i = 0; i < repetitions; ++i) {
-      const double from = now_us();
-      for (int k = 0; k < train; ++k) {
-        check(clEnqueueNDRangeKernel(queue, run, 1, NULL, &items, &local, 0, NULL, NULL),
-              "clEnqueueNDRangeKernel");
-      }
-      check(clFinish(queue), "clFinish");
-      figure(i, (now_us() - from) / train);
-    }
+    for (int i = 0; i < repetitions; ++i) figure(i, wall_us(run, items, local, train));
     end_line();
   }
 }
@@ -629,24 +632,81 @@ static void coalescing(void) {
   }
 }
 
-static void build(void) {
-  FILE* file = fopen("kernels.cl", "rb");
+/* The kernels of a file beside this program become those that `kernel` finds. */
+static void build(const char* name) {
+  FILE* file = fopen(name, "rb");
   static char source[1 << 16];
   size_t size = file == NULL ? 0 : fread(source, 1, sizeof source - 1, file);
   if (size == 0) {
-    fprintf(stderr, "kernels.cl cannot be read\n");
+    fprintf(stderr, "%s cannot be read\n", name);
     exit(4);
   }
   fclose(file);
   const char* begin = source;
   cl_int error;
+  if (program != NULL) check(clReleaseProgram(program), "clReleaseProgram");
   program = clCreateProgramWithSource(context, 1, &begin, &size, &error);
   check(error, "clCreateProgramWithSource");
   if (clBuildProgram(program, 1, &device, "", NULL, NULL) != SUCCESS) {
     static char log[4096];
     clGetProgramBuildInfo(program, device, BUILD_LOG, sizeof log - 1, log, NULL);
-    fprintf(stderr, "kernels.cl: error: %s\n", log);
+    fprintf(stderr, "%s: error: %s\n", name, log);
     exit(4);
+  }
+}
+
+/* The linear model's measurement kernels (linear_kernels.cl), one launch each, the launch included. */
+static void linear(void) {
+  /* Work-items of a group, and most bytes that a kernel touches for each of them at either end. */
+  enum { BLOCK = 256, WIDEST = 32 };
+  /* What a kernel has beside the number of work-items. */
+  enum { NOTHING, OUTPUT, BOTH };
+  const struct {
+    const char* name;
+    int buffers;
+    int doubles;
+  } kernels[] = {{"lm_empty", NOTHING, 0},        {"lm_store", OUTPUT, 0},        {"lm_store_wide", OUTPUT, 0},
+                 {"lm_store_widest", OUTPUT, 0},  {"lm_copy", BOTH, 0},           {"lm_copy_wide", BOTH, 0},
+                 {"lm_copy_widest", BOTH, 0},     {"lm_add_four", BOTH, 0},       {"lm_load", BOTH, 0},
+                 {"lm_stride_two", BOTH, 0},      {"lm_stride_two_filled", BOTH, 0}, {"lm_stride_wide", BOTH, 0},
+                 {"lm_f32_add", BOTH, 0},         {"lm_f32_mul", BOTH, 0},        {"lm_f32_div", BOTH, 0},
+                 {"lm_f32_special", BOTH, 0},     {"lm_f64_add", BOTH, 1},        {"lm_f64_mul", BOTH, 1},
+                 {"lm_int_add", BOTH, 0},         {"lm_int_mul", BOTH, 0},        {"lm_shared_load", BOTH, 0},
+                 {"lm_shared_conflict", BOTH, 0}, {"lm_shared_store", BOTH, 0},   {"lm_barrier", OUTPUT, 0},
+                 {"lm_atomic", OUTPUT, 0},        {"lm_atomic_conflict", OUTPUT, 0}};
+  if (group < BLOCK || on_chip < 16384) {
+    fprintf(stderr, "error: the kernels need work-groups of %d and 16 KiB of local memory\n", BLOCK);
+    exit(4);
+  }
+  build("linear_kernels.cl");
+  const cl_int least = part < 1.0 ? BLOCK : 1 << 16, most = part < 1.0 ? 4 * BLOCK : 1 << 24;
+  for (cl_int n = least; n <= most; n *= 4) {
+    const size_t bytes = (size_t)n * WIDEST;
+    if (bytes > allocation || 2 * bytes > memory / 2) break;
+    handle input = buffer(bytes), output = buffer(bytes);
+    /* Ones: no division of theirs takes a way of its own. */
+    const cl_float one = 1.0f;
+    const cl_uint nothing = 0;
+    check(clEnqueueFillBuffer(queue, input, &one, sizeof one, 0, bytes, 0, NULL, NULL), "clEnqueueFillBuffer");
+    check(clEnqueueFillBuffer(queue, output, &nothing, sizeof nothing, 0, bytes, 0, NULL, NULL), "clEnqueueFillBuffer");
+    const int train = part < 1.0 ? 1 : n > 1 << 20 ? 4 : 20;
+    for (size_t k = 0; k < sizeof kernels / sizeof *kernels; ++k) {
+      if (kernels[k].doubles && !doubles) continue;
+      handle run = kernel(kernels[k].name);
+      cl_uint at = 0;
+      if (kernels[k].buffers == BOTH) argument(run, at++, sizeof input, &input);
+      if (kernels[k].buffers != NOTHING) argument(run, at++, sizeof output, &output);
+      argument(run, at, sizeof n, &n);
+      char parameters[64];
+      snprintf(parameters, sizeof parameters, "\"kernel\":\"%s\",\"n\":%d", kernels[k].name, (int)n);
+      for (int i = 0; i < 2 && part >= 1.0; ++i) wall_us(run, (size_t)n, BLOCK, train);
+      begin_line("linear", parameters, "s");
+      for (int i = 0; i < repetitions; ++i) figure(i, wall_us(run, (size_t)n, BLOCK, train) * 1e-6);
+      end_line();
+      clReleaseKernel(run);
+    }
+    clReleaseMemObject(input);
+    clReleaseMemObject(output);
   }
 }
 
@@ -681,7 +741,7 @@ static void begin(int wanted) {
   static char extensions[1 << 14];
   text(DEVICE_EXTENSIONS, extensions, sizeof extensions);
   doubles = strstr(extensions, "cl_khr_fp64") != NULL;
-  build();
+  build("kernels.cl");
   cl_ulong width = number(NV_WARP);
   if (width == 0) width = number(AMD_WAVE);
   if (width == 0) {
@@ -728,6 +788,8 @@ int main(int argc, char** argv) {
     bandwidths(bench);
   } else if (strcmp(bench, "coalescing") == 0) {
     coalescing();
+  } else if (strcmp(bench, "linear") == 0) {
+    linear();
   }
   return 0;
 }

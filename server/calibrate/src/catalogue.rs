@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use warplens_syntax::Language;
+
 use crate::Failure;
 use crate::measurements::replace;
 
@@ -30,6 +32,20 @@ impl Interface {
         }
     }
 
+    /// The one of a name, as measurements files have it.
+    pub fn named(name: &str) -> Option<Interface> {
+        Interface::ALL.into_iter().find(|of| of.name() == name)
+    }
+
+    /// The measurement kernels of the linear model and their language: the text whose operations the model counts is the
+    /// text that runs.
+    pub fn linear_kernels(self) -> (&'static str, Language) {
+        match self {
+            Interface::Cuda | Interface::Hip => (LINEAR_KERNELS, Language::Cuda),
+            Interface::OpenCl => (OPENCL_LINEAR_KERNELS, Language::OpenCl),
+        }
+    }
+
     /// The compiler that is looked for where nobody names one.
     pub fn compiler(self) -> &'static str {
         match self {
@@ -49,9 +65,10 @@ impl Interface {
 
     /// The benchmarks that it has, in the order in which they are run.
     pub fn benches(self) -> impl Iterator<Item = &'static Bench> {
+        // OpenCL tells the clock that the device may have, which no load changes.
         BENCHES
             .iter()
-            .filter(move |bench| self != Interface::OpenCl || bench.opencl)
+            .filter(move |bench| self != Interface::OpenCl || bench.name != CLOCK_AFTER)
     }
 
     /// The program that runs a benchmark, without ending.
@@ -74,7 +91,8 @@ impl Interface {
     pub fn arguments(self, source: &str, program: &str, architecture: &str) -> Vec<String> {
         let mut arguments: Vec<String> = match self {
             Interface::Cuda => vec!["-O3", "-std=c++17"],
-            Interface::Hip => vec!["-O3", "-std=c++17", "-x", "hip"],
+            // Neighbouring operations stay apart: CDNA has instructions for pairs of them.
+            Interface::Hip => vec!["-O3", "-std=c++17", "-fno-slp-vectorize", "-x", "hip"],
             Interface::OpenCl => vec!["-O2", "-std=c99"],
         }
         .into_iter()
@@ -110,8 +128,6 @@ pub struct Bench {
     pub program: &'static str,
     /// How long it takes on a GPU of today, in seconds, roughly: for the time that is left.
     pub seconds: f64,
-    /// Whether it exists for OpenCL.
-    pub opencl: bool,
     /// What it measures, in a few words.
     pub about: &'static str,
 }
@@ -123,109 +139,76 @@ pub const CLOCK: &str = "clock";
 pub const CLOCK_AFTER: &str = "clock_after";
 
 static BENCHES: &[Bench] = &[
-    bench(CLOCK, "device", 1.0, true, "the clock under load"),
+    bench(CLOCK, "device", 1.0, "the clock under load"),
     bench(
         "latency_global",
         "latency",
         8.0,
-        true,
         "latency of device memory by footprint",
     ),
-    bench(
-        "latency_shared",
-        "latency",
-        1.0,
-        true,
-        "latency of shared memory",
-    ),
+    bench("latency_shared", "latency", 1.0, "latency of shared memory"),
     bench(
         "latency_constant",
         "latency",
         1.0,
-        true,
         "latency of constant memory",
     ),
     bench(
         "instruction",
         "instructions",
         4.0,
-        true,
         "latency and issue rate of instructions",
     ),
     bench(
         "shared_conflict",
         "onchip",
         1.0,
-        true,
         "shared memory by degree of conflict",
     ),
-    bench("barrier", "onchip", 1.0, true, "barriers by warps"),
-    bench(
-        "atomic",
-        "onchip",
-        2.0,
-        true,
-        "atomics on few addresses and many",
-    ),
-    bench("launch", "onchip", 3.0, true, "launches by blocks"),
-    bench("bandwidth_l1", "bandwidth", 1.0, true, "bandwidth of L1"),
-    bench("bandwidth_l2", "bandwidth", 3.0, true, "bandwidth of L2"),
+    bench("barrier", "onchip", 1.0, "barriers by warps"),
+    bench("atomic", "onchip", 2.0, "atomics on few addresses and many"),
+    bench("launch", "onchip", 3.0, "launches by blocks"),
+    bench("bandwidth_l1", "bandwidth", 1.0, "bandwidth of L1"),
+    bench("bandwidth_l2", "bandwidth", 3.0, "bandwidth of L2"),
     bench(
         "bandwidth_dram",
         "bandwidth",
         3.0,
-        true,
         "bandwidth of DRAM, reading",
     ),
     bench(
         "bandwidth_copy",
         "bandwidth",
         3.0,
-        true,
         "bandwidth of DRAM, copying",
     ),
-    bench("coalescing", "bandwidth", 2.0, true, "strides and offsets"),
-    bench(
-        "departure",
-        "departure",
-        6.0,
-        true,
-        "departure delays (MWP-CWP)",
-    ),
+    bench("coalescing", "bandwidth", 2.0, "strides and offsets"),
+    bench("departure", "departure", 6.0, "departure delays (MWP-CWP)"),
     bench(
         "linear",
         "linear",
         8.0,
-        false,
         "measurement kernels of the linear model",
     ),
-    bench(
-        CLOCK_AFTER,
-        "device",
-        1.0,
-        false,
-        "the clock after all that",
-    ),
+    bench(CLOCK_AFTER, "device", 1.0, "the clock after all that"),
 ];
 
 const fn bench(
     name: &'static str,
     program: &'static str,
     seconds: f64,
-    opencl: bool,
     about: &'static str,
 ) -> Bench {
     Bench {
         name,
         program,
         seconds,
-        opencl,
         about,
     }
 }
 
-/// The measurement kernels of the linear model: the text whose operations the model counts is the text that runs.
-pub const LINEAR_KERNELS: &str = include_str!("../programs/linear_kernels.h");
+const LINEAR_KERNELS: &str = include_str!("../programs/linear_kernels.h");
+const OPENCL_LINEAR_KERNELS: &str = include_str!("../programs/linear_kernels.cl");
 
 static CUDA_SOURCES: &[(&str, &str)] = &[
     ("bench.cuh", include_str!("../programs/bench.cuh")),
@@ -245,6 +228,7 @@ static CUDA_SOURCES: &[(&str, &str)] = &[
 static OPENCL_SOURCES: &[(&str, &str)] = &[
     ("opencl.c", include_str!("../programs/opencl.c")),
     ("kernels.cl", include_str!("../programs/kernels.cl")),
+    ("linear_kernels.cl", OPENCL_LINEAR_KERNELS),
 ];
 
 /// Writes an interface's sources into a folder, which is made where it is missing.

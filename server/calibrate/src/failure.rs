@@ -31,8 +31,13 @@ pub enum Failure {
         problem: String,
     },
     /// There is no device to measure.
-    #[error("no GPU to measure: {0}")]
-    NoDevice(String),
+    #[error("no GPU to measure through {interface}: {why} (--interface names another way)")]
+    NoDevice {
+        /// `cuda`, `hip` or `opencl`.
+        interface: &'static str,
+        /// In the driver's words.
+        why: String,
+    },
     /// The driver does not let this user do it.
     #[error("the driver refuses: {0}; ask for the permission, or run as a user who has it")]
     Permission(String),

@@ -22,4 +22,4 @@ pub use catalogue::{Bench, Interface, write_sources};
 pub use failure::Failure;
 pub use fit::{Fitted, fit};
 pub use measure::{Plan, Progress, find_compiler, measure};
-pub use measurements::{Device, Measurements, SCHEMA, Sample, replace};
+pub use measurements::{Device, Measurements, SCHEMA, Sample, check_writable, replace};

@@ -146,7 +146,9 @@ pub fn measure(
                 kept.finished.push(of.name.to_owned());
                 kept.remarks.extend(remark);
             }
-            Err(stop @ (Failure::Cancelled | Failure::Permission(_) | Failure::NoDevice(_))) => {
+            Err(
+                stop @ (Failure::Cancelled | Failure::Permission(_) | Failure::NoDevice { .. }),
+            ) => {
                 kept.write(&plan.file)?;
                 return Err(stop);
             }
@@ -185,7 +187,13 @@ fn taken_up(plan: &Plan, device: Device) -> Result<Measurements, Failure> {
     if plan.fresh || !plan.file.exists() {
         return Ok(Measurements::new(device));
     }
-    let mut kept = Measurements::read(&plan.file)?;
+    let mut kept = Measurements::read(&plan.file).map_err(|failure| match failure {
+        Failure::Measurements { file, problem } => Failure::Measurements {
+            file,
+            problem: format!("{problem}; --fresh begins anew"),
+        },
+        other => other,
+    })?;
     let same = |of: &Device| (of.name.clone(), of.interface.clone(), of.driver.clone());
     if same(&kept.device) != same(&device) {
         return Err(Failure::Measurements {
@@ -314,7 +322,10 @@ impl Workbench<'_> {
         let all = [said.errors.as_str(), said.output.as_str()].concat();
         Err(if said.status == Some(NO_DEVICE) {
             let why = problem.strip_prefix("no GPU: ").unwrap_or(&problem);
-            Failure::NoDevice(why.to_owned())
+            Failure::NoDevice {
+                interface: self.plan.interface.name(),
+                why: why.to_owned(),
+            }
         } else if [
             "ERR_NVGPUCTRPERM",
             "ot permitted",

@@ -146,7 +146,8 @@ impl Measurements {
             Some(other) => return Err(format!("schema must be {SCHEMA}, not {other}")),
             None => return Err(format!("no measurements of ours: no `schema` of {SCHEMA}")),
         }
-        serde_json::from_value(value).map_err(|error| error.to_string())
+        // Once more from the text: what is wrong has its line then.
+        serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
     /// Reads a file.
@@ -173,21 +174,34 @@ impl Measurements {
 
 /// Writes a file beside the one that it then replaces.
 pub fn replace(file: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::Unwritable {
-        file: file.to_owned(),
-        problem: error.to_string(),
-    };
+    let mut part = beside(file)?;
+    std::io::Write::write_all(&mut part, text.as_bytes())
+        .map_err(|error| unwritable(file, &error))?;
+    part.persist(file)
+        .map_err(|error| unwritable(file, &error.error))?;
+    Ok(())
+}
+
+/// Whether [`replace`] will be able to write a file: known before minutes are spent on what goes into it.
+pub fn check_writable(file: &Path) -> Result<(), Failure> {
+    beside(file).map(drop)
+}
+
+fn beside(file: &Path) -> Result<tempfile::NamedTempFile, Failure> {
     let folder = match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let mut part = tempfile::Builder::new()
-        .prefix(".warplens-")
-        .tempfile_in(folder)
-        .map_err(failed)?;
-    std::io::Write::write_all(&mut part, text.as_bytes()).map_err(failed)?;
-    part.persist(file).map_err(|error| failed(error.error))?;
-    Ok(())
+    let mut part = tempfile::Builder::new();
+    let made = part.prefix(".warplens-").tempfile_in(folder);
+    made.map_err(|error| unwritable(file, &error))
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::Unwritable {
+        file: file.to_owned(),
+        problem: error.to_string(),
+    }
 }
 
 /// The day (UTC) as in `2026-01-31`.
@@ -246,6 +260,10 @@ mod tests {
             ("[]", "schema"),
             ("{\"schema\":\"warplens.measured/1\"}", "must be"),
             ("{\"schema\":\"warplens.measurements/1\"}", "missing field"),
+            (
+                "{\"schema\":\"warplens.measurements/1\",\n\"warplens\":1}",
+                "at line 2",
+            ),
         ] {
             let problem = Measurements::parse(text).unwrap_err();
             assert!(problem.contains(word), "{text}: {problem}");

@@ -2,12 +2,14 @@
 //!
 //! `cargo xtask test --group oclgrind`, where oclgrind is installed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use warplens_calibrate::{Interface, write_sources};
+use warplens_calibrate::fit::linear;
+use warplens_calibrate::{Device, Interface, Measurements, Sample, fit, profile, write_sources};
+use warplens_hardware::{Profiles, Property};
 
 /// A folder with the compiled program.
 fn compiled() -> tempfile::TempDir {
@@ -97,6 +99,82 @@ fn the_samples_have_the_parameters_that_the_fit_reads() {
         }
         assert!(configurations.len() >= 2, "{bench}");
     }
+}
+
+/// The linear model's kernels: what is executed is what the model counts, and their times become prices.
+#[test]
+fn the_linear_kernels_execute_what_the_model_counts() {
+    let folder = compiled();
+    let mut measured = Measurements::new(Device {
+        name: "a simulator".to_owned(),
+        interface: "opencl".to_owned(),
+        ..Device::default()
+    });
+    // By kernel and size, as `Counts` has them.
+    let mut executed: BTreeMap<(String, u64), BTreeMap<String, f64>> = BTreeMap::new();
+    let mut operations = BTreeMap::new();
+    let mut line = String::new();
+    for part in run(folder.path(), &["--inst-counts"], "linear").lines() {
+        // What was executed stands in the midst of the sample that it belongs to.
+        if let Some((count, name)) = part.split_once(" - ") {
+            operations.insert(name.to_owned(), count.trim().parse().unwrap());
+            continue;
+        }
+        let figures = part.split("Instructions executed").next().unwrap_or("");
+        line.push_str(figures.trim());
+        if let Ok(sample) = serde_json::from_str::<Sample>(&line) {
+            assert!(sample.unit == "s" && sample.is_sound(), "{line}");
+            let size = sample.number("n").unwrap() as u64;
+            let kernel = sample.text("kernel").unwrap().to_owned();
+            executed.insert((kernel, size), std::mem::take(&mut operations));
+            measured.samples.push(sample);
+            line.clear();
+        }
+    }
+    let counts = linear::counts(&measured, "h100-sxm5").unwrap();
+    assert_eq!(counts.len(), executed.len());
+    // Operations by what the simulator and the model call them; the model tells apart how lanes spread over memory.
+    const SAME: [(&str, &[&str]); 10] = [
+        ("load global", &["global_load_"]),
+        ("store global", &["global_store_"]),
+        ("load local", &["shared_load_"]),
+        ("store local", &["shared_store_"]),
+        ("call _Z7barrierj", &["barrier"]),
+        ("call _Z10atomic_add", &["global_atomic_"]),
+        ("call _Z3expf", &["f32_special"]),
+        ("fadd", &["f32_add", "f64_add"]),
+        ("fmul", &["f32_mul", "f64_mul"]),
+        ("fdiv", &["f32_div"]),
+    ];
+    let mut seen = BTreeSet::new();
+    for (which, properties) in &counts {
+        for (theirs, ours) in SAME {
+            let all = executed[which].iter();
+            let run: f64 = all
+                .filter(|(name, _)| name.starts_with(theirs))
+                .map(|(_, count)| count)
+                .sum();
+            let counted: f64 = properties
+                .iter()
+                .filter(|(property, _)| {
+                    ours.iter()
+                        .any(|name| property.to_string().starts_with(name))
+                })
+                .map(|(_, count)| count)
+                .sum();
+            assert_eq!(run, counted, "{which:?}: {theirs}");
+            if run > 0.0 {
+                seen.insert(theirs);
+            }
+        }
+    }
+    assert_eq!(seen.len(), SAME.len(), "{seen:?}");
+
+    let nearest = Profiles::builtin().get("h100-sxm5").unwrap();
+    let mut fitted = fit(&measured, &nearest, &counts);
+    let (text, loaded) = profile::write(&measured, &mut fitted, &nearest, "simulated").unwrap();
+    assert!(text.contains("[linear_weights]"), "{:?}", fitted.missing);
+    assert!(loaded.linear_weights.contains_key(&Property::Launch));
 }
 
 /// What a benchmark means to time is executed, as often as it says.

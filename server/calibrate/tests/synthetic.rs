@@ -2,7 +2,7 @@
 
 mod machine;
 
-use machine::{Machine, counts, nearest};
+use machine::{Machine, counts, nearest, opencl_counts};
 use proptest::prelude::*;
 use warplens_calibrate::{Fitted, compare, fit, profile};
 use warplens_hardware::{Profiles, Property};
@@ -35,9 +35,13 @@ proptest! {
     }
 
     #[test]
-    fn weights_are_found_within_five_percent(seed: u64, scale in 0.3f64..3.0) {
+    fn weights_are_found_within_five_percent(seed: u64, scale in 0.3f64..3.0, opencl: bool) {
         let machine = Machine::default().scaled(scale);
-        let fitted = fitted(&machine, seed, 0.005);
+        let fitted = if opencl {
+            fit(&machine.measured_through_opencl(seed, 0.005), &nearest(), opencl_counts())
+        } else {
+            fitted(&machine, seed, 0.005)
+        };
         let weights = fitted.weights.expect("weights");
         let mut told = 0;
         for (property, truth) in &machine.weights {
@@ -80,6 +84,27 @@ proptest! {
                 prop_assert!(!text.contains(&word), "{bench}");
             }
         }
+    }
+}
+
+/// A price means the same whichever way it was measured.
+#[test]
+fn the_opencl_kernels_have_the_operations_of_the_cuda_ones() {
+    let (cuda, opencl) = (counts(), opencl_counts());
+    assert!(cuda.len() >= 100, "{}", cuda.len());
+    assert!(cuda.keys().eq(opencl.keys()));
+    for (which, operations) in cuda {
+        let (kernel, threads) = which;
+        let mut operations = operations.clone();
+        // `blockIdx.x * blockDim.x + threadIdx.x` is an operation of OpenCL's own.
+        for name in ["int_add", "int_mul"] {
+            let property = Property::named(name).expect("a property");
+            if let Some(count) = operations.get_mut(&property) {
+                *count -= *threads as f64;
+            }
+        }
+        operations.retain(|_, count| *count > 0.0);
+        assert_eq!(operations, opencl[which], "{kernel}, {threads}");
     }
 }
 
@@ -159,10 +184,7 @@ fn nonsense_in_a_file_costs_what_it_concerns() {
             _ => {}
         }
     }
-    measured
-        .device
-        .properties
-        .insert("sms".to_owned(), f64::NAN);
+    measured.device.properties.insert("sms".to_owned(), -3.0);
     measured
         .device
         .properties
@@ -179,6 +201,7 @@ fn nonsense_in_a_file_costs_what_it_concerns() {
         "l2_bandwidth_gb_s",
         "l1_bandwidth_b_clk",
         "shared_per_block",
+        "sms",
     ] {
         assert!(
             fitted.missing.iter().any(|line| line.contains(key)),

@@ -238,13 +238,26 @@ fn compilers(group: Group, mut script: Command) -> Verdict {
             other => return finish(group, other),
         }
     }
+    let mut remark = String::new();
+    if repository::program("hipcc").is_some() {
+        let package = ["-p", "warplens-calibrate", "--test", "hip"];
+        let mut read = cargo(&["test", "--locked"]);
+        match process::run(read.args(package), group.limit()) {
+            Ok(outcome) if outcome.success => passed += outcome.passed,
+            other => return finish(group, other),
+        }
+    } else {
+        "HIP skipped: hipcc is not installed (`apt-get install hipcc libamdhip64-dev`)"
+            .clone_into(&mut remark);
+        println!("{remark}");
+    }
     let held = std::env::current_exe()
         .map_err(anyhow::Error::from)
         .and_then(|xtask| {
             let mut check = Command::new(xtask);
             process::run(check.args(["compiled", "--check"]), group.limit())
         });
-    finish(
+    let mut verdict = finish(
         group,
         held.map(|held| Outcome {
             passed: passed + held.passed,
@@ -252,7 +265,11 @@ fn compilers(group: Group, mut script: Command) -> Verdict {
             failed: held.failed.max(u64::from(!held.success)),
             ..held
         }),
-    )
+    );
+    if verdict.remark.is_empty() {
+        verdict.remark = remark;
+    }
+    verdict
 }
 
 /// The editors are tested with the server a user would have.

@@ -66,9 +66,9 @@ pub(super) fn fit(fitting: &mut Fitting) {
 
 /// The rules of the built-in profiles, from what was measured of DRAM.
 fn estimated(fitting: &mut Fitting) {
-    fitting.miss(
-        "mem_ld, departure_del_coal, departure_del_uncoal: the benchmark departure is missing"
-            .to_owned(),
+    fitting.without(
+        "mem_ld, departure_del_coal, departure_del_uncoal",
+        "departure",
     );
     if let Some(latency) = fitting
         .fitted

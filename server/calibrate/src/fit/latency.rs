@@ -22,7 +22,7 @@ pub(super) fn fit(fitting: &mut Fitting) {
             (Some(cycles), None) => {
                 fitting.note(format!("constant memory answers in {cycles:.1} cycles"));
             }
-            (None, Some(key)) => fitting.miss(format!("{key}: the benchmark {bench} is missing")),
+            (None, Some(key)) => fitting.without(key, bench),
             (None, None) => {}
         }
     }
@@ -37,10 +37,7 @@ fn global(fitting: &mut Fitting) {
         .collect();
     curve.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Some(&(_, first)) = curve.first() else {
-        fitting.miss(
-            "l1_latency, l2_latency, dram_latency: the benchmark latency_global is missing"
-                .to_owned(),
-        );
+        fitting.without("l1_latency, l2_latency, dram_latency", "latency_global");
         return;
     };
     let middle = |keep: &dyn Fn(f64) -> bool| {

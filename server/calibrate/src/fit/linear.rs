@@ -11,10 +11,10 @@ use warplens_engine::{Engine, LaunchValues, Overrides};
 use warplens_hardware::{Profiles, Property};
 use warplens_models::ModelId;
 use warplens_models::linear::fit::{Measurement, fit as prices};
-use warplens_syntax::{Document, Language};
+use warplens_syntax::Document;
 
 use super::{Counts, Fitting};
-use crate::catalogue::LINEAR_KERNELS;
+use crate::catalogue::Interface;
 use crate::measurements::Measurements;
 
 /// Threads of a block of the measurement kernels.
@@ -30,6 +30,8 @@ const MOST_SIZES: usize = 16;
 ///
 /// Says in words why the kernels could not be counted.
 pub fn counts(measurements: &Measurements, gpu: &str) -> Result<Counts, String> {
+    // Files that do not say it are of the one that was there first.
+    let interface = Interface::named(&measurements.device.interface).unwrap_or(Interface::Cuda);
     let sizes: BTreeSet<u64> = measurements
         .of("linear")
         .filter_map(|sample| sample.number("n"))
@@ -40,15 +42,16 @@ pub fn counts(measurements: &Measurements, gpu: &str) -> Result<Counts, String> 
     sizes
         .into_iter()
         .take(MOST_SIZES)
-        .map(|n| counts_at(n, gpu))
+        .map(|n| counts_at(interface, n, gpu))
         .try_fold(Counts::new(), |mut all, some| {
             all.extend(some?);
             Ok(all)
         })
 }
 
-fn counts_at(n: u64, gpu: &str) -> Result<Counts, String> {
-    let document = Document::new(LINEAR_KERNELS, Language::Cuda);
+fn counts_at(interface: Interface, n: u64, gpu: &str) -> Result<Counts, String> {
+    let (text, language) = interface.linear_kernels();
+    let document = Document::new(text, language);
     let overrides = Overrides {
         argument: LaunchValues {
             grid: Some([n.div_ceil(BLOCK), 1, 1]),
@@ -96,7 +99,7 @@ pub(super) fn fit(fitting: &mut Fitting, counts: &Counts) {
         })
         .collect();
     if measurements.is_empty() {
-        fitting.miss("linear_weights: the benchmark linear is missing".to_owned());
+        fitting.without("linear_weights", "linear");
         return;
     }
     match prices(&measurements) {

@@ -14,12 +14,12 @@ pub(super) fn fit(fitting: &mut Fitting) {
     if let Some(best) = best(fitting, "bandwidth_l1", "B/clk/SM") {
         fitting.measured("l1_bandwidth_b_clk", best, "bandwidth_l1");
     } else {
-        fitting.miss("l1_bandwidth_b_clk: the benchmark bandwidth_l1 is missing".to_owned());
+        fitting.without("l1_bandwidth_b_clk", "bandwidth_l1");
     }
     if let Some(best) = best(fitting, "bandwidth_l2", "GB/s") {
         fitting.measured("l2_bandwidth_gb_s", best, "bandwidth_l2");
     } else {
-        fitting.miss("l2_bandwidth_gb_s: the benchmark bandwidth_l2 is missing".to_owned());
+        fitting.without("l2_bandwidth_gb_s", "bandwidth_l2");
     }
     dram(fitting);
     shared(fitting);
@@ -95,9 +95,9 @@ fn shared(fitting: &mut Fitting) {
     };
     let warp = fitting.warp();
     let Some((bytes, cycles)) = least(1.0, None) else {
-        fitting.miss(
-            "shared_bandwidth_b_clk, load_store_lanes: the benchmark shared_conflict is missing"
-                .to_owned(),
+        fitting.without(
+            "shared_bandwidth_b_clk, load_store_lanes",
+            "shared_conflict",
         );
         return;
     };
@@ -123,8 +123,7 @@ fn coalescing(fitting: &mut Fitting) {
         sample.and_then(Fitting::steady)
     };
     let (Some(unit), Some(wide)) = (useful(1.0, 0.0), useful(WIDE_STRIDE, 0.0)) else {
-        fitting
-            .miss("uncoalesced_transaction_bytes: the benchmark coalescing is missing".to_owned());
+        fitting.without("uncoalesced_transaction_bytes", "coalescing");
         return;
     };
     let moved = 4.0 * unit / wide;

@@ -128,6 +128,19 @@ impl Fitting<'_> {
         self.fitted.missing.push(what);
     }
 
+    /// Figures that need a benchmark of which nothing can be used, and why.
+    fn without(&mut self, figures: &str, bench: &str) {
+        let first = self.measurements.of(bench).next();
+        let why = match first.map(|sample| sample.unit.as_str()) {
+            None => "is missing",
+            Some("ns") if self.clock_mhz().is_none() => {
+                "is in nanoseconds, and the clock is not known"
+            }
+            Some(_) => "has no figures that can be used",
+        };
+        self.miss(format!("{figures}: the benchmark {bench} {why}"));
+    }
+
     fn note(&mut self, what: String) {
         self.fitted.notes.push(what);
     }
@@ -153,9 +166,15 @@ impl Fitting<'_> {
         let figure = Self::steady(sample)?;
         match sample.unit.as_str() {
             "cycles" => Some(figure),
-            "ns" => Some(figure * self.known("sm_clock_mhz")? / 1e3),
+            "ns" => Some(figure * self.clock_mhz()? / 1e3),
             _ => None,
         }
+    }
+
+    /// The device's own clock: another's would make cycles of nobody.
+    fn clock_mhz(&self) -> Option<f64> {
+        let found = self.fitted.figures.get("sm_clock_mhz");
+        found.map(|found| found.value)
     }
 
     /// What the driver says of itself.
@@ -175,7 +194,8 @@ impl Fitting<'_> {
             properties.insert("max_warps_per_sm".to_owned(), threads / warp);
         }
         for key in REPORTED {
-            match properties.get(key).copied().filter(|value| *value > 0.0) {
+            // 0 is not known; what cannot be is said.
+            match properties.get(key).copied().filter(|value| *value != 0.0) {
                 // A simulator's or a processor's are no lanes of a warp that any GPU has.
                 Some(lanes) if key == "warp_size" && lanes != 32.0 && lanes != 64.0 => {}
                 Some(value) => self.keep(key, value, self.by_driver()),

@@ -68,9 +68,7 @@ pub(super) fn fit(fitting: &mut Fitting) {
 fn instructions(fitting: &mut Fitting) {
     const BENCH: &str = "instruction";
     if fitting.measurements.of(BENCH).next().is_none() {
-        fitting.miss(
-            "lanes and latencies of instructions: the benchmark instruction is missing".to_owned(),
-        );
+        fitting.without("lanes and latencies of instructions", "instruction");
         return;
     }
     for class in &CLASSES {
@@ -148,7 +146,7 @@ fn launch(fitting: &mut Fitting) {
     let fewest = points.iter().min_by(|a, b| a.0.total_cmp(&b.0));
     match fewest {
         Some(&(_, us)) => fitting.measured("launch_overhead_us", us, "launch"),
-        None => fitting.miss("launch_overhead_us: the benchmark launch is missing".to_owned()),
+        None => fitting.without("launch_overhead_us", "launch"),
     }
     let (Some(sms), Some(mhz)) = (fitting.known("sms"), fitting.known("sm_clock_mhz")) else {
         return;

@@ -21,15 +21,26 @@ pub fn nearest() -> Arc<Profile> {
 /// What the linear model counts in its measurement kernels, found once.
 pub fn counts() -> &'static Counts {
     static COUNTS: OnceLock<Counts> = OnceLock::new();
-    COUNTS.get_or_init(|| {
-        let mut sizes = Measurements::new(Device::default());
-        for n in SIZES {
-            sizes
-                .samples
-                .push(sample("linear", json!({"n": n}), "s", vec![1.0]));
-        }
-        linear::counts(&sizes, "h100-sxm5").unwrap()
-    })
+    COUNTS.get_or_init(|| counted("cuda"))
+}
+
+/// The same in their OpenCL form.
+pub fn opencl_counts() -> &'static Counts {
+    static COUNTS: OnceLock<Counts> = OnceLock::new();
+    COUNTS.get_or_init(|| counted("opencl"))
+}
+
+fn counted(interface: &str) -> Counts {
+    let mut sizes = Measurements::new(Device {
+        interface: interface.to_owned(),
+        ..Device::default()
+    });
+    for n in SIZES {
+        sizes
+            .samples
+            .push(sample("linear", json!({"n": n}), "s", vec![1.0]));
+    }
+    linear::counts(&sizes, "h100-sxm5").unwrap()
 }
 
 #[derive(Debug, Clone)]
@@ -304,6 +315,26 @@ impl Machine {
         for ((kernel, n), properties) in counts() {
             let seconds = predict(&self.weights, properties);
             print("linear", json!({"kernel": kernel, "n": n}), "s", seconds);
+        }
+        kept
+    }
+
+    /// Only the linear model's kernels, through OpenCL.
+    pub fn measured_through_opencl(&self, seed: u64, noise: f64) -> Measurements {
+        let mut noise = Noise {
+            state: seed | 1,
+            noise,
+        };
+        let mut kept = Measurements::new(Device {
+            name: "Synthetic GPU".to_owned(),
+            interface: "opencl".to_owned(),
+            ..Device::default()
+        });
+        for ((kernel, n), properties) in opencl_counts() {
+            let seconds = noise.repetitions(predict(&self.weights, properties));
+            let parameters = json!({"kernel": kernel, "n": n});
+            kept.samples
+                .push(sample("linear", parameters, "s", seconds));
         }
         kept
     }

@@ -246,6 +246,7 @@ fn writable(file: &Path) -> anyhow::Result<()> {
             folder.display()
         );
     }
+    warplens_calibrate::check_writable(file)?;
     Ok(())
 }
 
