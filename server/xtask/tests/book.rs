@@ -153,7 +153,7 @@ fn wrong(page: &Path, link: &str, pages: &BTreeMap<PathBuf, String>) -> Option<S
         return Some("leads out of the book: name it by the repository's address".to_owned());
     }
     let place = root().join(&target);
-    if !place.exists() {
+    if !pages.contains_key(&target) && !place.exists() {
         return Some("leads nowhere".to_owned());
     }
     let anchor = anchor?;

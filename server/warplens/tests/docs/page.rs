@@ -109,23 +109,19 @@ impl Block {
 
 /// True where a text is what is shown, whose lines `…` stand for any lines.
 pub fn matches(shown: &str, text: &str) -> bool {
-    let mut rest = text.trim_end();
-    let mut parts = shown.trim_end().split("…\n");
-    let first = parts.next().unwrap_or_default();
-    let Some(after) = rest.strip_prefix(first.trim_end_matches('\n')) else {
-        return false;
-    };
-    rest = after;
-    let mut open = false;
-    for part in parts {
-        open = true;
-        let part = part.trim_end_matches(['\n', '…']);
-        let Some(at) = rest.find(part) else {
-            return false;
-        };
-        rest = &rest[at + part.len()..];
+    fn lines(shown: &[&str], text: &[&str]) -> bool {
+        match (shown.split_first(), text.split_first()) {
+            (None, _) => text.is_empty(),
+            (Some((&"…", rest)), _) => (0..=text.len()).any(|at| lines(rest, &text[at..])),
+            (Some((line, rest)), Some((first, after))) => {
+                line.trim_end() == first.trim_end() && lines(rest, after)
+            }
+            (Some(_), None) => false,
+        }
     }
-    open && shown.trim_end().ends_with('…') || rest.trim().is_empty()
+    let shown: Vec<&str> = shown.trim_end().lines().collect();
+    let text: Vec<&str> = text.trim_end().lines().collect();
+    lines(&shown, &text)
 }
 
 #[test]
