@@ -150,7 +150,8 @@ fn titles(folder: &Path) -> anyhow::Result<Vec<(String, String)>> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        if !name.ends_with(".md") || name == "README.md" {
+        let page = path.extension().is_some_and(|extension| extension == "md");
+        if !page || name == "README.md" {
             continue;
         }
         let text = std::fs::read_to_string(&path)?;
