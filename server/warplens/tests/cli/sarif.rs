@@ -259,3 +259,22 @@ fn edits_are_left_out_where_nobody_wants_to_wait_for_them() {
     assert!(!results.is_empty());
     assert!(results.iter().all(|result| result.get("fixes").is_none()));
 }
+
+#[test]
+fn gitlab_gets_the_same_findings_under_the_same_names() {
+    let folder = Folder::with("k.cu", CONFLICT);
+    let log = folder.run(&["check", "k.cu", "--format", "sarif", "--no-fixes"]);
+    let log = log.json();
+    let results = log["runs"][0]["results"].as_array().expect("results");
+    let report = folder.run(&["check", "k.cu", "--format", "gitlab"]).json();
+    let report = report.as_array().expect("a list");
+    assert_eq!(report.len(), results.len());
+    for (finding, result) in report.iter().zip(results) {
+        assert_eq!(finding["check_name"], result["ruleId"]);
+        assert_eq!(
+            finding["fingerprint"],
+            result["partialFingerprints"]["warplensLine/v1"]
+        );
+        assert_eq!(finding["location"]["path"], "k.cu");
+    }
+}
