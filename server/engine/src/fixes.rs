@@ -41,6 +41,7 @@ impl Engine {
                 title: fix.title,
                 rule: fix.rule,
                 edits: fix.edits,
+                complete: fix.complete,
                 gain: fix.gain,
             })
             .collect()
@@ -97,6 +98,7 @@ impl Engine {
                 edits,
                 gain,
                 preferred: false,
+                complete: true,
             })
         })
     }

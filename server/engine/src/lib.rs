@@ -315,6 +315,8 @@ pub struct PlacedFix {
     pub edits: Vec<(Range<usize>, String)>,
     /// Best of its kind.
     pub preferred: bool,
+    /// False where something remains to be done by hand, as the title says: nothing to apply unseen.
+    pub complete: bool,
     /// Predicted speedup of the kernel; 1 is none.
     pub gain: f64,
 }

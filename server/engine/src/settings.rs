@@ -16,7 +16,7 @@ pub struct Settings {
     pub gpu: Option<String>,
     /// Further GPUs to compare with.
     pub compare: Vec<String>,
-    /// The model shown first: `auto`, `mwp-cwp`, `wfg`.
+    /// The model shown first: `auto`, `mwp-cwp`, `wfg`, `timing`, `linear` or `trace`.
     pub model: Option<String>,
     /// Macros, as `-D NAME=VALUE`.
     pub defines: BTreeMap<String, String>,

@@ -1,8 +1,10 @@
 //! The JSON Schema of profile files, the table of keys in their README and the list of GPUs say what the loader does.
 //! `WARPLENS_BLESS=1` writes them anew.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use warplens_hardware::{Profile, Profiles, Property};
@@ -116,15 +118,105 @@ fn table() -> String {
     text
 }
 
+/// Where the profiles stand on the web: they are no part of the book.
+const REPOSITORY: &str = "https://github.com/warplens/warplens/blob/main/hw-profiles";
+
+/// A page an architecture, by its name: every figure of its GPUs with its source.
+fn architectures() -> BTreeMap<String, String> {
+    let profiles = Profiles::builtin();
+    let mut of_architecture: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    for profile in profiles.iter() {
+        let name = profile.architecture.clone();
+        of_architecture.entry(name).or_default().push(profile);
+    }
+    let page = |(name, gpus): (String, Vec<Arc<Profile>>)| {
+        let text = architecture(&name, &gpus);
+        (name, text)
+    };
+    of_architecture.into_iter().map(page).collect()
+}
+
+fn architecture(name: &str, gpus: &[Arc<Profile>]) -> String {
+    // What each GPU has: value with unit, and source, by key.
+    let figures = |gpu: &Profile| -> BTreeMap<String, (String, String)> {
+        let figures = gpu.figures().iter();
+        let rules = gpu.rules().iter().map(|(key, rule)| {
+            (
+                key.clone(),
+                (format!("`{}`", rule.value), rule.source.clone()),
+            )
+        });
+        figures
+            .map(|(key, figure)| {
+                let value = format!("{} {}", figure.value, figure.unit);
+                (
+                    key.clone(),
+                    (value.trim().to_owned(), figure.source.clone()),
+                )
+            })
+            .chain(rules)
+            .collect()
+    };
+    let all: Vec<_> = gpus.iter().map(|gpu| figures(gpu)).collect();
+    let shared = |key: &String| all.iter().all(|one| one.get(key) == all[0].get(key));
+    let mut text = format!(
+        "# {name}\n\nEvery figure of the profiles of this architecture with its source; `estimated` says by which rule. \
+         [All GPUs](../gpus.md)\n"
+    );
+    let table = |text: &mut String, rows: &[(&String, &(String, String))]| {
+        text.push_str("\n| figure | value | source |\n| --- | --- | --- |\n");
+        for (key, (value, source)) in rows {
+            let source = source.replace('|', "\\|");
+            writeln!(text, "| `{key}` | {value} | {source} |").expect("a string grows");
+        }
+    };
+    if gpus.len() > 1 {
+        let rows: Vec<_> = all[0].iter().filter(|(key, _)| shared(key)).collect();
+        text.push_str("\n## What they share\n");
+        table(&mut text, &rows);
+    }
+    for (gpu, figures) in gpus.iter().zip(&all) {
+        let own = figures
+            .iter()
+            .filter(|(key, _)| gpus.len() == 1 || !shared(key));
+        let rows: Vec<_> = own.collect();
+        write!(text, "\n## {}\n\n{}\n", gpu.id, gpu.name).expect("a string grows");
+        table(&mut text, &rows);
+    }
+    text
+}
+
+#[test]
+fn the_pages_of_the_architectures_have_every_figure() {
+    let pages = architectures();
+    for (name, page) in &pages {
+        let file = format!("docs/gpus/{name}.md");
+        let (found, wanted) = published(&file, |_| page.clone());
+        assert!(
+            found == wanted,
+            "{file} is out of date; run with WARPLENS_BLESS=1"
+        );
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gpus");
+    for entry in std::fs::read_dir(folder).expect("docs/gpus is there") {
+        let file = entry.expect("readable").file_name();
+        let file = file.to_string_lossy();
+        let known = file
+            .strip_suffix(".md")
+            .is_some_and(|name| pages.contains_key(name));
+        assert!(known, "docs/gpus/{file} is about no architecture");
+    }
+}
+
 /// The page about the GPUs: how they are called, their size, and where their figures come from.
 fn gpus() -> String {
-    let mut text = String::from(
+    let mut text = format!(
         "# GPUs\n\n\
-         The built-in profiles. Each id leads to its file, each architecture to what its GPUs share: there every figure has its\n\
-         source. *Measured* are figures that somebody measured on that GPU or on another of its architecture, *stated* those of data\n\
+         The built-in profiles. Each architecture leads to all figures of its GPUs with their sources, each id to its file.\n\
+         *Measured* are figures that somebody measured on that GPU or on another of its architecture, *stated* those of data\n\
          sheets, guides and papers, *estimated* those that nobody published, which follow a rule that stands beside them.\n\
-         `warplens gpus ID` shows one in full. [Adding a GPU](../hw-profiles/README.md#adding-a-gpu) is adding a file. This page is\n\
-         generated: `WARPLENS_BLESS=1 cargo test -p warplens-hardware`.\n",
+         `warplens gpus ID` shows one in full. [Adding a GPU]({REPOSITORY}/README.md#adding-a-gpu) is adding a file. This page is\n\
+         generated: `WARPLENS_BLESS=1 cargo test -p warplens-hardware`.\n"
     );
     let profiles = Profiles::builtin();
     let mut all: Vec<_> = profiles.iter().collect();
@@ -151,8 +243,8 @@ fn gpus() -> String {
             let stated = p.figures().len() - estimated - measured;
             writeln!(
                 text,
-                "| [{id}](../hw-profiles/{id}.toml) | {name} | \
-                 [{architecture}](../hw-profiles/architectures/{architecture}.toml) | {} | {} | {} | {measured} | {stated} | \
+                "| [{id}]({REPOSITORY}/{id}.toml) | {name} | \
+                 [{architecture}](gpus/{architecture}.md) | {} | {} | {} | {measured} | {stated} | \
                  {estimated} |",
                 p.sms, p.sm_clock_mhz, p.dram_bandwidth_gb_s,
             )

@@ -1,4 +1,4 @@
-//! What people and tools read: terminal pages, Markdown, HTML, SARIF and annotations, made from the engine's results.
+//! What people and tools read: terminal pages, Markdown, HTML, SARIF and other forms for services, made from the engine's results.
 //!
 //! Nothing here computes a figure; every number comes from the engine and is only laid out. Each function
 //! is pure (data in, text out), so that the command line and the language server print the same thing.
@@ -9,7 +9,9 @@ pub mod compare;
 pub mod diff;
 pub mod estimate;
 pub mod figure;
+mod fingerprint;
 pub mod github;
+pub mod gitlab;
 pub mod gpus;
 pub mod graph;
 mod html;

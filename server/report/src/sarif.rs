@@ -1,15 +1,15 @@
 //! SARIF 2.1.0, the format code-scanning services read.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use warplens_engine::PlacedFix;
 use warplens_engine::wire::Diagnostic;
 
-use crate::baseline::line;
+use crate::fingerprint::fingerprints;
 
-/// A rule as SARIF describes it: id, title, page.
-#[derive(Debug, Clone, Copy)]
+/// A rule as SARIF describes it: id, title, page and where the page stands.
+#[derive(Debug, Clone)]
 pub struct Rule<'a> {
     /// Id.
     pub id: &'a str,
@@ -17,12 +17,16 @@ pub struct Rule<'a> {
     pub title: &'a str,
     /// The whole explanation in Markdown.
     pub text: &'a str,
+    /// Where that stands on the web.
+    pub uri: String,
 }
 
 /// One run with these findings. `version` is the tool's; rules that found nothing are described too.
 /// `source` gives the text of a file by the name its findings carry, to turn byte columns into characters.
+/// `fixes` are the edits that answer each finding, in the findings' order; findings past its end have none.
 pub fn log<'a>(
     diagnostics: &[Diagnostic],
+    fixes: &[Vec<PlacedFix>],
     rules: &[Rule<'_>],
     version: &str,
     source: &(dyn Fn(&str) -> Option<&'a str> + 'a),
@@ -33,22 +37,26 @@ pub fn log<'a>(
             json!({
                 "id": rule.id,
                 "shortDescription": {"text": rule.title},
+                "helpUri": rule.uri,
                 "help": {"text": rule.text, "markdown": rule.text},
+                "properties": {"tags": ["performance", rule.id.split('/').next()]},
             })
         })
         .collect();
-    let mut alike: BTreeMap<(&str, &str, String), u64> = BTreeMap::new();
+    let prints = fingerprints(diagnostics, source);
     let results: Vec<Value> = diagnostics
         .iter()
-        .map(|diagnostic| {
-            let mut result = result(diagnostic, rules, source(&diagnostic.file));
-            let line = line(diagnostic, source);
-            let key = (diagnostic.file.as_str(), diagnostic.rule.as_str(), line);
-            let print = fingerprint(&key);
-            let before = alike.entry(key).or_default();
-            result["partialFingerprints"] =
-                json!({"warplensLine/v1": format!("{print:016x}:{before}")});
-            *before += 1;
+        .enumerate()
+        .map(|(index, diagnostic)| {
+            let text = source(&diagnostic.file);
+            let mut result = result(diagnostic, rules, text);
+            if let (Some(found), Some(text)) = (fixes.get(index), text)
+                && !found.is_empty()
+            {
+                let fixes = found.iter().map(|one| fix(one, &diagnostic.file, text));
+                result["fixes"] = fixes.collect();
+            }
+            result["partialFingerprints"] = json!({"warplensLine/v1": prints[index]});
             result
         })
         .collect();
@@ -65,17 +73,6 @@ pub fn log<'a>(
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
-    })
-}
-
-/// A number by which a service knows a finding again after its line has moved: FNV-1a, which is the same on every machine
-/// and in every version, of its file, its rule and its line's text.
-fn fingerprint((file, rule, line): &(&str, &str, String)) -> u64 {
-    let bytes = [*file, *rule, line.as_str()]
-        .into_iter()
-        .flat_map(|part| part.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
@@ -122,6 +119,43 @@ fn result(diagnostic: &Diagnostic, rules: &[Rule<'_>], source: Option<&str>) -> 
     result
 }
 
+/// One proposed change: what it does, what it gains, and each stretch of the file that it replaces.
+fn fix(fix: &PlacedFix, file: &str, text: &str) -> Value {
+    let replacements: Vec<Value> = fix
+        .edits
+        .iter()
+        .map(|(bytes, inserted)| {
+            let (start_line, start_column) = position(text, bytes.start);
+            let (end_line, end_column) = position(text, bytes.end);
+            json!({
+                "deletedRegion": {
+                    "startLine": start_line,
+                    "startColumn": start_column,
+                    "endLine": end_line,
+                    "endColumn": end_column,
+                },
+                "insertedContent": {"text": inserted},
+            })
+        })
+        .collect();
+    json!({
+        "description": {"text": fix.title},
+        "artifactChanges": [{
+            "artifactLocation": {"uri": uri(file)},
+            "replacements": replacements,
+        }],
+        "properties": {"gain": fix.gain},
+    })
+}
+
+/// The 1-based line and character column of a byte.
+fn position(text: &str, byte: usize) -> (usize, usize) {
+    let before = text.get(..byte).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    (line, before[start..].chars().count() + 1)
+}
+
 /// A path as a URI reference: relative stays relative, what is not allowed is percent-encoded.
 fn uri(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
@@ -160,9 +194,19 @@ mod tests {
             id: "mem/aos",
             title: "t",
             text: "x",
+            uri: "https://example.org/mem-aos.md".to_owned(),
         }];
         let text = "\n\n/*ä*/ x = a[i];\n";
-        let log = log(&[diagnostic], &rules, "0.1.0", &|_| Some(text));
+        let swap = PlacedFix {
+            title: "Swap, kernel 1.5x faster (predicted)".to_owned(),
+            rule: "mem/aos",
+            edits: vec![(3..13, String::new()), (16..16, "\n".to_owned())],
+            preferred: true,
+            complete: true,
+            gain: 1.5,
+        };
+        let fixes = [vec![swap]];
+        let log = log(&[diagnostic], &fixes, &rules, "0.1.0", &|_| Some(text));
         let result = &log["runs"][0]["results"][0];
         assert_eq!(result["level"], "note");
         assert_eq!(result["ruleIndex"], 0);
@@ -171,10 +215,27 @@ mod tests {
         assert_eq!(place["region"]["startLine"], 3);
         // Byte 5 of the line stands after `/*ä`, which is three characters.
         assert_eq!(place["region"]["startColumn"], 4);
+        let fix = &result["fixes"][0];
         assert_eq!(
-            log["runs"][0]["tool"]["driver"]["rules"][0]["id"],
-            "mem/aos"
+            fix["description"]["text"],
+            "Swap, kernel 1.5x faster (predicted)"
         );
+        let change = &fix["artifactChanges"][0];
+        assert_eq!(change["artifactLocation"]["uri"], "dir/a%20b.cu");
+        // Byte 13 stands after `ä`, which is two bytes and one character.
+        let (first, second) = (&change["replacements"][0], &change["replacements"][1]);
+        assert_eq!(
+            first["deletedRegion"],
+            json!({"startLine": 3, "startColumn": 2, "endLine": 3, "endColumn": 11})
+        );
+        assert_eq!(first["insertedContent"]["text"], "");
+        assert_eq!(
+            second["deletedRegion"]["startColumn"],
+            second["deletedRegion"]["endColumn"]
+        );
+        let rule = &log["runs"][0]["tool"]["driver"]["rules"][0];
+        assert_eq!(rule["id"], "mem/aos");
+        assert_eq!(rule["helpUri"], "https://example.org/mem-aos.md");
     }
 
     #[test]
@@ -191,9 +252,13 @@ mod tests {
                 message: "m".to_owned(),
                 gain: 1.0,
             };
-            let log = log(&[diagnostic(line), diagnostic(line)], &[], "0", &|_| {
-                Some(text)
-            });
+            let log = log(
+                &[diagnostic(line), diagnostic(line)],
+                &[],
+                &[],
+                "0",
+                &|_| Some(text),
+            );
             let results = log["runs"][0]["results"].as_array().unwrap().clone();
             let prints = results
                 .iter()

@@ -201,6 +201,8 @@ mod tests {
                 .filter(|l| l.starts_with("## "))
                 .collect();
             assert_eq!(found, HEADINGS, "{}", rule.id);
+            // What `cargo xtask new-rule` begins with.
+            assert!(!rule.explain.contains("To be written."), "{}", rule.id);
             for (at, heading) in HEADINGS.iter().enumerate() {
                 let from = rule.explain.find(heading).expect("just seen") + heading.len();
                 let to = HEADINGS

@@ -9,7 +9,7 @@ use anyhow::bail;
 use rayon::prelude::*;
 use warplens_engine::settings::{Settings, unknown_gpu};
 use warplens_engine::wire::{Diagnostic, Stats};
-use warplens_engine::{Engine, FileAnalysis, Overrides, Project};
+use warplens_engine::{Engine, FileAnalysis, Overrides, PlacedFix, Project};
 use warplens_hardware::Profiles;
 
 use crate::config::{self, Config};
@@ -34,6 +34,8 @@ pub struct Asked<'a> {
 
 /// What came of all files.
 pub struct Checked<T> {
+    engine: Engine,
+    pool: rayon::ThreadPool,
     files: Vec<PathBuf>,
     outcomes: Vec<Outcome<T>>,
     configs: Configs,
@@ -53,6 +55,64 @@ pub struct Outcome<T> {
     /// Kernels that no launch was seen of.
     unlaunched: Vec<String>,
 }
+
+impl<T: Sync> Checked<T> {
+    /// The edits that answer each of these findings, in their order: of the code actions at its place those of its rule,
+    /// whole and proved, that are predicted to make the kernel faster.
+    pub fn fixes(&self, diagnostics: &[Diagnostic]) -> Vec<Vec<PlacedFix>> {
+        let mut of_files: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, diagnostic) in diagnostics.iter().enumerate() {
+            let file = diagnostic.file.as_str();
+            of_files.entry(file).or_default().push(index);
+        }
+        let of_file = |path: &PathBuf| {
+            let indices = of_files.get(path.display().to_string().as_str())?;
+            // As for findings: a defect of ours costs this file's edits, and no others.
+            let edits = || self.fixes_of(path, diagnostics, indices);
+            catch_unwind(AssertUnwindSafe(edits)).ok()
+        };
+        let found: Vec<(usize, Vec<PlacedFix>)> = self.pool.install(|| {
+            let files = self.files.par_iter();
+            files.filter_map(of_file).flatten().collect()
+        });
+        let mut fixes = vec![Vec::new(); diagnostics.len()];
+        for (index, of_one) in found {
+            fixes[index] = of_one;
+        }
+        fixes
+    }
+
+    fn fixes_of(
+        &self,
+        path: &Path,
+        diagnostics: &[Diagnostic],
+        indices: &[usize],
+    ) -> Vec<(usize, Vec<PlacedFix>)> {
+        let Ok(source) = input::read(path) else {
+            return Vec::new();
+        };
+        let config = self.configs.of(path);
+        let overrides = Overrides::default();
+        let of_one = |index: &usize| {
+            let diagnostic = &diagnostics[*index];
+            let start = input::offset(&source.text, diagnostic.line, diagnostic.column);
+            let end = input::offset(&source.text, diagnostic.end_line, diagnostic.end_column);
+            let mut fixes = self.engine.fixes(
+                &source.document,
+                path,
+                &config.settings,
+                &overrides,
+                start..end,
+            );
+            fixes.retain(|fix| fix.rule == diagnostic.rule && fix.complete && fix.gain >= GAINS);
+            (*index, fixes)
+        };
+        indices.iter().map(of_one).collect()
+    }
+}
+
+/// The least gain that an action's title states as one.
+const GAINS: f64 = 1.01;
 
 /// Looks at every file; `keep` takes what it needs of a file's text and analysis, which is large.
 pub fn check<T: Send>(
@@ -98,6 +158,8 @@ pub fn check<T: Send>(
     });
     progress.finish();
     Ok(Checked {
+        engine,
+        pool,
         files,
         outcomes,
         configs,

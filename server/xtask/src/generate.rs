@@ -1,5 +1,7 @@
 //! `cargo xtask generate`: files that are derived from the code.
 
+mod pages;
+
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail};
@@ -7,7 +9,7 @@ use clap::Args;
 
 use crate::repository;
 
-/// Write what is derived from the code: docs/schemas, docs/rules, docs/accuracy/rules.md, the excerpt in the README
+/// Write what is derived from the code: schemas, pages about rules, GPUs and settings, the book's lists, the README's excerpt
 #[derive(Debug, Args)]
 pub struct Generate {
     /// Only say which are out of date
@@ -53,19 +55,24 @@ impl Generate {
             std::fs::write(&path, text).with_context(|| format!("cannot write {shown}"))?;
             println!("wrote {shown}");
         }
-        let readme = root.join("README.md");
-        let found = std::fs::read_to_string(&readme).context("cannot read README.md")?;
-        let text = with_excerpt(&found)?;
-        if text != found && self.check {
-            wrong.push("README.md".to_owned());
-        } else if text != found {
-            std::fs::write(&readme, text).context("cannot write README.md")?;
-            println!("wrote README.md");
-        }
         for (test, page) in PAGES {
             if !written_by_test(test, !self.check)? {
                 wrong.push(page.to_owned());
             }
+        }
+        for (page, make) in TEXTS {
+            let path = root.join(page);
+            let found = std::fs::read_to_string(&path).unwrap_or_default();
+            let text = make(&found)?;
+            if text == found {
+                continue;
+            }
+            if self.check {
+                wrong.push(page.to_owned());
+                continue;
+            }
+            std::fs::write(&path, text).with_context(|| format!("cannot write {page}"))?;
+            println!("wrote {page}");
         }
         if wrong.is_empty() {
             println!("generated files are up to date");
@@ -78,6 +85,20 @@ impl Generate {
         Ok(ExitCode::FAILURE)
     }
 }
+
+/// What makes a page of what it was.
+type Make = fn(&str) -> anyhow::Result<String>;
+
+/// Pages, and what makes each: the summary lists those that stand before it.
+const TEXTS: [(&str, Make); 3] = [
+    ("README.md", with_excerpt),
+    ("docs/configuration-reference.md", |_| {
+        pages::settings(&schema("config")?)
+    }),
+    ("docs/SUMMARY.md", |found| {
+        pages::summary(found, &repository::root().join("docs"))
+    }),
+];
 
 fn schema(name: &str) -> anyhow::Result<Vec<u8>> {
     warplens(&["config", "schema", name])
@@ -121,7 +142,11 @@ fn with_excerpt(readme: &str) -> anyhow::Result<String> {
 }
 
 /// Pages that tests hold against the code and write, and the arguments of `cargo test` that run these.
-const PAGES: [(&[&str], &str); 2] = [
+const PAGES: [(&[&str], &str); 3] = [
+    (
+        &["warplens-hardware", "--test", "published"],
+        "docs/gpus.md, docs/gpus",
+    ),
     (&["warplens-rules", "--lib", "docs_rules"], "docs/rules"),
     (
         &["warplens-engine", "--test", "labels", "the_page"],
@@ -139,7 +164,7 @@ fn written_by_test(arguments: &[&str], write: bool) -> anyhow::Result<bool> {
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null());
     if write {
-        command.env("BLESS", "1");
+        command.env("BLESS", "1").env("WARPLENS_BLESS", "1");
     }
     Ok(command.status().context("cannot run cargo")?.success())
 }

@@ -17,6 +17,7 @@ mod judge;
 mod labels;
 mod machine_code;
 mod measure;
+mod new_rule;
 mod process;
 mod recipes;
 mod repository;
@@ -41,6 +42,7 @@ enum Task {
     Install(install::Install),
     Judge(judge::Judge),
     Labels(labels::Labels),
+    NewRule(new_rule::NewRule),
     Generate(generate::Generate),
     Measure(measure::Measure),
     Counters(counters::Counters),
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Task::Install(install) => install.run(),
         Task::Judge(judge) => judge.run(),
         Task::Labels(labels) => labels.run(),
+        Task::NewRule(rule) => rule.run(),
         Task::Generate(generate) => generate.run(),
         Task::Measure(measure) => measure.run(),
         Task::Counters(counters) => counters.run(),

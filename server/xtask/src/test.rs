@@ -47,6 +47,10 @@ enum Group {
     Neovim,
     /// The extension in a real VS Code, in headless Chromium
     Vscode,
+    /// The GitHub Action, the GitLab template and the pre-commit hook, run; their YAML and our SARIF under published schemas
+    Integrations,
+    /// mdbook builds the documentation
+    Book,
     /// Known vulnerabilities of the dependencies
     Advisories,
 }
@@ -59,11 +63,13 @@ impl Group {
         Group::Generated,
         Group::Licences,
     ];
-    const SLOW: [Group; 5] = [
+    const SLOW: [Group; 7] = [
         Group::Compilers,
         Group::Oclgrind,
         Group::Neovim,
         Group::Vscode,
+        Group::Integrations,
+        Group::Book,
         Group::Advisories,
     ];
 
@@ -77,10 +83,10 @@ impl Group {
     fn limit(self) -> Duration {
         let minutes = match self {
             Group::Format => 2,
-            Group::Lint | Group::Generated | Group::Licences => 15,
+            Group::Lint | Group::Generated | Group::Licences | Group::Book => 15,
             Group::Tests => 25,
             Group::Compilers | Group::Vscode => 20,
-            Group::Neovim | Group::Advisories | Group::Oclgrind => 10,
+            Group::Neovim | Group::Advisories | Group::Oclgrind | Group::Integrations => 10,
         };
         Duration::from_mins(minutes)
     }
@@ -154,26 +160,49 @@ impl Test {
             Group::Oclgrind => oclgrind(group),
             Group::Neovim => editor(group, script("editors/neovim/test/run.sh")),
             Group::Vscode => editor(group, script("editors/vscode/test/run.sh")),
+            Group::Integrations => editor(group, script("integrations/test.sh")),
+            Group::Book => self.book(group),
+        }
+    }
+
+    /// A program of the registry: on the PATH, or with --all installed among the tools.
+    fn tool(&self, group: Group, name: &str, options: &[&str]) -> Result<PathBuf, Verdict> {
+        if let Some(program) = repository::program(name) {
+            return Ok(program);
+        }
+        if !self.all {
+            let why =
+                format!("{name} is not installed (`cargo install {name} --locked`, or --all)");
+            return Err(skip(group, &why));
+        }
+        println!("installing {name} into .test-tools");
+        let mut install = cargo(&["install", name, "--locked", "--debug"]);
+        install.args(options).arg("--root").arg(repository::tools());
+        match process::run(&mut install, group.limit()) {
+            Ok(outcome) if outcome.success => {}
+            other => return Err(finish(group, other)),
+        }
+        let why = format!("{name} could not be installed");
+        repository::program(name).ok_or_else(|| skip(group, &why))
+    }
+
+    fn book(&self, group: Group) -> Verdict {
+        // Neither its server nor what watches files.
+        let options = ["--no-default-features", "--features", "search"];
+        match self.tool(group, "mdbook", &options) {
+            Ok(mdbook) => {
+                let mut build = Command::new(mdbook);
+                build.args(["build", "docs"]);
+                finish(group, process::run(&mut build, group.limit()))
+            }
+            Err(verdict) => verdict,
         }
     }
 
     fn deny(&self, group: Group, checks: &[&str]) -> Verdict {
-        if repository::program("cargo-deny").is_none() {
-            if !self.all {
-                let why =
-                    "cargo-deny is not installed (`cargo install cargo-deny --locked`, or --all)";
-                return skip(group, why);
-            }
-            println!("installing cargo-deny into .test-tools");
-            let mut install = cargo(&["install", "cargo-deny", "--locked", "--debug", "--root"]);
-            install.arg(repository::tools());
-            match process::run(&mut install, group.limit()) {
-                Ok(outcome) if outcome.success => {}
-                other => return finish(group, other),
-            }
-        }
-        let Some(program) = repository::program("cargo-deny") else {
-            return skip(group, "cargo-deny could not be installed");
+        let program = match self.tool(group, "cargo-deny", &[]) {
+            Ok(program) => program,
+            Err(verdict) => return verdict,
         };
         let mut deny = Command::new(program);
         deny.args([
@@ -272,7 +301,7 @@ fn compilers(group: Group, mut script: Command) -> Verdict {
     verdict
 }
 
-/// The editors are tested with the server a user would have.
+/// Editors and services are tested with the server a user would have.
 fn editor(group: Group, mut script: Command) -> Verdict {
     let mut build = cargo(&[
         "build",

@@ -11,7 +11,7 @@ use warplens_engine::wire::{CheckDocument, Diagnostic, Stats};
 use warplens_engine::{FileAnalysis, Severity};
 use warplens_report::baseline::Baseline;
 use warplens_report::figure::counted;
-use warplens_report::{Paint, check as page, github, sarif};
+use warplens_report::{Paint, check as page, github, gitlab, sarif};
 
 use crate::checked::{self, Asked, Checked};
 use crate::input;
@@ -47,6 +47,9 @@ pub struct Check {
     /// Write the findings to this file, for --baseline
     #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
     write_baseline: Option<PathBuf>,
+    /// Leave out of SARIF the edits that would cure a finding; proving them takes time
+    #[arg(long)]
+    no_fixes: bool,
     /// Add how well the files were understood
     #[arg(long)]
     stats: bool,
@@ -67,6 +70,8 @@ enum Format {
     Sarif,
     /// GitHub workflow annotations
     Github,
+    /// GitLab code quality report
+    Gitlab,
 }
 
 /// From the quietest to the loudest.
@@ -109,7 +114,7 @@ impl Check {
                 preprocessing: &self.preprocessing,
                 losses: self.losses || (self.stats && human),
                 texts: human
-                    || self.format == Format::Sarif
+                    || matches!(self.format, Format::Sarif | Format::Gitlab)
                     || self.baseline.is_some()
                     || self.write_baseline.is_some(),
             },
@@ -198,16 +203,27 @@ impl Check {
                         id: rule.id,
                         title: rule.title,
                         text: rule.explain,
+                        uri: warplens_rules::href(rule.id),
                     })
                     .collect();
+                let fixes = if self.no_fixes {
+                    Vec::new()
+                } else {
+                    checked.fixes(diagnostics)
+                };
                 output::emit_json(&sarif::log(
                     diagnostics,
+                    &fixes,
                     &rules,
                     env!("CARGO_PKG_VERSION"),
                     &|file| texts.get(file).copied(),
                 ))
             }
             Format::Github => output::emit(&github::annotations(diagnostics)),
+            Format::Gitlab => {
+                let text = |file: &str| texts.get(file).copied();
+                output::emit_json(&gitlab::code_quality(diagnostics, &text))
+            }
             Format::Human => {
                 let style = output::style(colour);
                 let mut out = String::new();

@@ -7,6 +7,7 @@ mod command_line;
 mod diff;
 mod facts;
 mod report;
+mod sarif;
 mod schemas;
 mod sweep;
 mod understood;
