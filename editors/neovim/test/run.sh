@@ -175,7 +175,7 @@ screen statusline 'a100-sxm4-40gb · transpose_tiled [0-9.]+ µs · [0-9]+ findi
 keys ':set statusline=' Enter
 # A plugin manager makes the tags; here those made above are found.
 keys ":set runtimepath+=$work" Enter ':help warplens' Enter
-screen help 'What a CUDA, HIP or OpenCL kernel costs, while it is typed'
+screen help 'warplens is a language server for GPU kernels'
 keys ':helpclose' Enter
 keys ':checkhealth warplens' Enter
   screen checkhealth 'warplens: language server' 'the target is'

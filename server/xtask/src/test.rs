@@ -45,6 +45,8 @@ enum Group {
     Oclgrind,
     /// The extension in a real Neovim
     Neovim,
+    /// The configuration of docs/editors.md in a real Emacs
+    Emacs,
     /// The extension in a real VS Code, in headless Chromium
     Vscode,
     /// Known vulnerabilities of the dependencies
@@ -59,10 +61,11 @@ impl Group {
         Group::Generated,
         Group::Licences,
     ];
-    const SLOW: [Group; 5] = [
+    const SLOW: [Group; 6] = [
         Group::Compilers,
         Group::Oclgrind,
         Group::Neovim,
+        Group::Emacs,
         Group::Vscode,
         Group::Advisories,
     ];
@@ -80,7 +83,7 @@ impl Group {
             Group::Lint | Group::Generated | Group::Licences => 15,
             Group::Tests => 25,
             Group::Compilers | Group::Vscode => 20,
-            Group::Neovim | Group::Advisories | Group::Oclgrind => 10,
+            Group::Neovim | Group::Emacs | Group::Advisories | Group::Oclgrind => 10,
         };
         Duration::from_mins(minutes)
     }
@@ -153,6 +156,11 @@ impl Test {
             Group::Compilers => compilers(group, script("tests/kernels/compile.sh")),
             Group::Oclgrind => oclgrind(group),
             Group::Neovim => editor(group, script("editors/neovim/test/run.sh")),
+            Group::Emacs if repository::program("emacs").is_none() => skip(
+                group,
+                "Emacs is not installed (`apt-get install emacs-nox elpa-eglot`)",
+            ),
+            Group::Emacs => editor(group, script("editors/emacs/test/run.sh")),
             Group::Vscode => editor(group, script("editors/vscode/test/run.sh")),
         }
     }
