@@ -50,6 +50,8 @@ pub struct Open {
     pub last: Option<Arc<Analysed>>,
     /// Line changes since `last`.
     pub moved: Vec<Moved>,
+    /// The analysis to come was not brought about by the client's own edit: it will not ask for what it changes.
+    pub unasked: bool,
     /// Trips the analysis that is running.
     pub cancel: Cancel,
     /// True while a worker has this document in hand or will have.
@@ -150,6 +152,7 @@ impl Open {
             revision,
             last: None,
             moved: Vec::new(),
+            unasked: false,
             cancel: Cancel::default(),
             scheduled: false,
             done: watch::Sender::new(0),
