@@ -754,7 +754,15 @@ impl Session {
     pub async fn newest(self: &Arc<Self>, snapshot: Snapshot) -> Option<Newest> {
         let Snapshot { task, mut done } = snapshot;
         let ready = tokio::time::timeout(PATIENCE, done.wait_for(|done| *done >= task.revision));
-        let late = ready.await.is_err();
+        if ready.await.is_err() {
+            // The right answer follows: the client is told to ask again once it is there.
+            let session = self.clone();
+            tokio::spawn(async move {
+                if done.wait_for(|done| *done >= task.revision).await.is_ok() {
+                    session.refresh();
+                }
+            });
+        }
         let newest = {
             let state = self.state();
             let open = state.open.get(task.uri.as_str())?;
@@ -764,15 +772,6 @@ impl Session {
                 moved: open.moved.clone(),
             }
         };
-        if late {
-            // The right answer follows: the client is told to ask again once it is there.
-            let session = self.clone();
-            tokio::spawn(async move {
-                if done.wait_for(|done| *done >= task.revision).await.is_ok() {
-                    session.refresh();
-                }
-            });
-        }
         Some(newest)
     }
 
