@@ -626,6 +626,14 @@ check(':Warplens lines shows the breakdown of the line under the cursor', functi
   assert(breakdown_below() == nil, 'switched off, still shown')
 end)
 
+check('the lines below keep the bars and asterisks of the source', function()
+  local lines = require('warplens.lines').plain(
+    '**5 %** of `copy`\n\n| branch | taken |\n| --- | ---: |\n| if `a \\|\\| **p` | 5 % |\n\n- `a || b`: exact\n'
+  )
+  local expected = { '5 % of copy', 'branch       taken', 'if a || **p  5 %', '- a || b: exact' }
+  assert(vim.deep_equal(lines, expected), vim.inspect(lines))
+end)
+
 check(':Warplens findings lists what was found by what there is to gain', function()
   local source = vim.api.nvim_get_current_win()
   vim.cmd('Warplens findings')

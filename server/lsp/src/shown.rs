@@ -6,7 +6,7 @@ use crate::documents::Analysed;
 use crate::render;
 
 /// Everything that a client shows of a document without being asked by its user, as one number: findings, hints and
-/// lenses, and what is wrong in the project's file.
+/// lenses, headers that were not found, and what is wrong in the project's file.
 pub fn fingerprint(analysed: &Analysed) -> u64 {
     let mut hasher = DefaultHasher::new();
     for finding in &analysed.file.findings {
@@ -17,6 +17,7 @@ pub fn fingerprint(analysed: &Analysed) -> u64 {
     for hint in render::hint::all(analysed, true) {
         (hint.line, hint.label, hint.tooltip).hash(&mut hasher);
     }
+    format!("{:?}", analysed.file.missing_headers()).hash(&mut hasher);
     effective.settings.code_lens.enable.hash(&mut hasher);
     for kernel in &analysed.file.kernels {
         kernel.line.hash(&mut hasher);

@@ -32,6 +32,16 @@ local function aligned(rows)
   end, rows)
 end
 
+--- Without the marks of code and of strong text; what stands in code is kept as it is.
+---@param text string
+local function unmarked(text)
+  local pieces = vim.split(text, '`', { plain = true })
+  for index = 1, #pieces, 2 do
+    pieces[index] = pieces[index]:gsub('%*%*', '')
+  end
+  return table.concat(pieces)
+end
+
 --- Markdown as plain lines: tables in columns, without marks, rules and blank lines.
 ---@param markdown string
 ---@return string[]
@@ -42,14 +52,18 @@ function M.plain(markdown)
     rows = {}
   end
   for line in vim.gsplit(markdown, '\n') do
-    local text = line:gsub('%*%*', ''):gsub('`', '')
-    local row = text:match('^|%s*(.-)%s*|%s*$')
+    local text = unmarked(line)
+    local row = line:match('^|%s*(.-)%s*|%s*$')
     if line:match('^[-%s]*$') then
       end_table()
     elseif line:match('^[|:%s-]*$') then
       -- The rule below a table's head: its rows go on.
     elseif row then
-      table.insert(rows, vim.tbl_map(vim.trim, vim.split(row, '|', { plain = true })))
+      -- A bar behind a backslash is text.
+      local cells = vim.split(row:gsub('\\|', '\1'), '|', { plain = true })
+      table.insert(rows, vim.tbl_map(function(cell)
+        return vim.trim(unmarked((cell:gsub('\1', '|'))))
+      end, cells))
     else
       end_table()
       table.insert(lines, text)
