@@ -26,10 +26,9 @@ pub struct Progress {
 impl Progress {
     /// `window/workDoneProgress/cancel`: gives work up. A token of work that is over means nothing.
     pub fn cancel(&self, token: &ProgressToken) {
-        if let Some(cancel) = self.shown().remove(token) {
-            if cancel.send(()).is_err() {
-                tracing::debug!("cancelled work that was over already");
-            }
+        let cancel = self.shown().remove(token);
+        if cancel.is_some_and(|cancel| cancel.send(()).is_err()) {
+            tracing::debug!("cancelled work that was over already");
         }
     }
 

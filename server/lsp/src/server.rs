@@ -1,5 +1,6 @@
 //! The protocol's methods, each handed to its own file.
 
+use std::future::{Ready, ready};
 use std::sync::Arc;
 
 use tower_lsp_server::LanguageServer;
@@ -23,13 +24,18 @@ pub struct Server(pub Arc<Session>);
 
 impl Server {
     /// `$/setTrace`
-    pub async fn set_trace(&self, params: SetTraceParams) {
-        self.0.trace.set(params.value);
+    pub fn set_trace(&self, SetTraceParams { value }: SetTraceParams) -> Ready<()> {
+        self.0.trace.set(value);
+        ready(())
     }
 
     /// `window/workDoneProgress/cancel`
-    pub async fn work_done_progress_cancel(&self, params: WorkDoneProgressCancelParams) {
-        self.0.progress.cancel(&params.token);
+    pub fn work_done_progress_cancel(
+        &self,
+        WorkDoneProgressCancelParams { token }: WorkDoneProgressCancelParams,
+    ) -> Ready<()> {
+        self.0.progress.cancel(&token);
+        ready(())
     }
 }
 

@@ -362,7 +362,9 @@ impl Session {
                     ""
                 },
             );
-            self.tell_trace(&task, started.elapsed(), &result);
+            if let Ok(Some(Some(analysed))) = &result {
+                self.tell_trace(&task, started.elapsed(), analysed);
+            }
             match result {
                 Ok(Some(Some(analysed))) => {
                     if let Some(analysed) = self.finish(&task, Some(analysed)) {
@@ -591,15 +593,7 @@ impl Session {
     }
 
     /// Tells a client that traces us what was analysed.
-    fn tell_trace(
-        &self,
-        task: &Task,
-        took: Duration,
-        result: &std::thread::Result<Option<Option<Analysed>>>,
-    ) {
-        let Ok(Some(Some(analysed))) = result else {
-            return;
-        };
+    fn tell_trace(&self, task: &Task, took: Duration, analysed: &Analysed) {
         let file = &analysed.file;
         self.trace.say(
             &self.outgoing,

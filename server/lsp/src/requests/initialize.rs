@@ -125,7 +125,6 @@ fn capabilities(peer: &Peer) -> ServerCapabilities {
             ]),
             resolve_provider: Some(true),
             work_done_progress_options: SHOWN,
-            ..CodeActionOptions::default()
         })),
         execute_command_provider: Some(ExecuteCommandOptions {
             commands: commands::NAMES
