@@ -49,9 +49,19 @@
   (goto-char (match-beginning 0))
   (line-number-at-pos))
 
-(defun test-request (method &rest more)
-  (jsonrpc-request (eglot--current-server-or-lose) method
-                   (append (eglot--TextDocumentPositionParams) more)))
+(defun test-uri ()
+  (concat "file://" buffer-file-name))
+
+(defun test-hover ()
+  "The server's answer about point, in a line of ASCII."
+  (jsonrpc-request (eglot-current-server) :textDocument/hover
+                   (list :textDocument (list :uri (test-uri))
+                         :position (list :line (1- (line-number-at-pos)) :character (current-column)))))
+
+(defun test-apply (edit)
+  "Applies a workspace edit; newer versions of eglot want to know who asks."
+  (apply #'eglot--apply-workspace-edit edit
+         (make-list (1- (car (func-arity #'eglot--apply-workspace-edit))) 'test)))
 
 (test-check "a .cu file starts the server and its findings come"
   (test-open "transpose.cu")
@@ -63,7 +73,7 @@
 
 (test-check "a hover tells what the line costs, without Markdown"
   (test-line "tile[threadIdx.x][threadIdx.y + j]")
-  (let* ((hover (test-request :textDocument/hover))
+  (let* ((hover (test-hover))
          (contents (plist-get hover :contents))
          (text (plist-get contents :value)))
     (unless (string-match-p "32 of 1 passes" (or text "")) (error "%S" hover))
@@ -79,22 +89,22 @@
 (test-check "the settings of the workspace are in force"
   (let ((answer (jsonrpc-request (eglot-current-server) :workspace/executeCommand
                                  (list :command "warplens.estimate"
-                                       :arguments (vector (list :uri (eglot--path-to-uri buffer-file-name)))))))
+                                       :arguments (vector (list :uri (test-uri)))))))
     (let ((gpu (plist-get (aref (plist-get answer :results) 0) :gpu)))
       (unless (equal gpu "h100-sxm5") (error "%s" gpu)))))
 
 (test-check "an action is made, its finding goes, and undo brings it back"
   (let* ((line (test-line "= tile[threadIdx.x][threadIdx.y + j]"))
-         (range (list :start (eglot--pos-to-lsp-position (line-beginning-position))
-                      :end (eglot--pos-to-lsp-position (line-end-position))))
+         (range (list :start (list :line (1- line) :character 0)
+                      :end (list :line line :character 0)))
          (actions (jsonrpc-request (eglot-current-server) :textDocument/codeAction
-                                   (list :textDocument (eglot--TextDocumentIdentifier)
+                                   (list :textDocument (list :uri (test-uri))
                                          :range range :context '(:diagnostics []))))
          (pad (cl-find-if (lambda (one) (string-prefix-p "Pad" (plist-get one :title)))
                           (append actions nil))))
     (unless pad (error "line %d: %S" line actions))
     (undo-boundary)
-    (eglot--apply-workspace-edit (plist-get pad :edit))
+    (test-apply (plist-get pad :edit))
     (undo-boundary)
     (test-line "float tile[32][33];")
     (eglot--signal-textDocument/didChange)
