@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ropey::Rope;
 use tokio::sync::watch;
@@ -78,6 +78,8 @@ pub struct Analysed {
     pub file: FileAnalysis,
     /// The settings they were computed with.
     pub effective: Arc<Effective>,
+    /// [`crate::shown::fingerprint`] of all that, once somebody asked for it.
+    pub shown: OnceLock<u64>,
 }
 
 impl Analysed {

@@ -470,6 +470,7 @@ impl Session {
             document,
             file,
             effective,
+            shown: OnceLock::new(),
         })
     }
 

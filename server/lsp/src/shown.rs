@@ -8,6 +8,10 @@ use crate::render;
 /// Everything that a client shows of a document without being asked by its user, as one number: findings, hints and
 /// lenses, headers that were not found, and what is wrong in the project's file.
 pub fn fingerprint(analysed: &Analysed) -> u64 {
+    *analysed.shown.get_or_init(|| number(analysed))
+}
+
+fn number(analysed: &Analysed) -> u64 {
     let mut hasher = DefaultHasher::new();
     for finding in &analysed.file.findings {
         format!("{finding:?}").hash(&mut hasher);
