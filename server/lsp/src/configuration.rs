@@ -242,6 +242,31 @@ pub struct Chosen {
     pub variants: HashMap<String, BTreeMap<String, usize>>,
 }
 
+impl Chosen {
+    /// What was chosen for a document, or for those in a folder, holds under its new name.
+    pub fn renamed(&mut self, old: &str, new: &str) {
+        fn moved<T>(by_uri: &mut HashMap<String, T>, old: &str, new: &str) {
+            let inside = |uri: &str| {
+                let rest = uri.strip_prefix(old)?;
+                (rest.is_empty() || rest.starts_with('/')).then(|| format!("{new}{rest}"))
+            };
+            let found: Vec<(String, String)> = by_uri
+                .keys()
+                .filter_map(|uri| Some((uri.clone(), inside(uri)?)))
+                .collect();
+            for (before, after) in found {
+                if let Some(chosen) = by_uri.remove(&before) {
+                    by_uri.insert(after, chosen);
+                }
+            }
+        }
+        let (old, new) = (old.trim_end_matches('/'), new.trim_end_matches('/'));
+        moved(&mut self.gpu_of, old, new);
+        moved(&mut self.launches, old, new);
+        moved(&mut self.variants, old, new);
+    }
+}
+
 /// Puts the parts together for one document.
 pub fn effective(
     uri: &str,

@@ -1,7 +1,8 @@
 //! The open documents: text, version, and the newest analysis of each.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ropey::Rope;
 use tokio::sync::watch;
@@ -50,6 +51,8 @@ pub struct Open {
     pub last: Option<Arc<Analysed>>,
     /// Line changes since `last`.
     pub moved: Vec<Moved>,
+    /// The analysis to come was not brought about by the client's own edit: it will not ask for what it changes.
+    pub unasked: bool,
     /// Trips the analysis that is running.
     pub cancel: Cancel,
     /// True while a worker has this document in hand or will have.
@@ -75,6 +78,8 @@ pub struct Analysed {
     pub file: FileAnalysis,
     /// The settings they were computed with.
     pub effective: Arc<Effective>,
+    /// [`crate::shown::fingerprint`] of all that, once somebody asked for it.
+    pub shown: OnceLock<u64>,
 }
 
 impl Analysed {
@@ -131,6 +136,7 @@ impl Open {
         revision: u64,
     ) -> Option<Open> {
         let path = path_of(&uri);
+        let text = &*line_feeds(text, None);
         let content = if path
             .file_name()
             .is_some_and(|name| name == configuration::FILE_NAME)
@@ -150,6 +156,7 @@ impl Open {
             revision,
             last: None,
             moved: Vec::new(),
+            unasked: false,
             cancel: Cancel::default(),
             scheduled: false,
             done: watch::Sender::new(0),
@@ -173,12 +180,13 @@ impl Open {
             let start = rope.byte_to_line(bytes.start) as u32;
             let old_end = rope.byte_to_line(bytes.end) as u32;
             let end = bytes.start + change.text.len();
+            let text = line_feeds(&change.text, rope.get_byte(bytes.end));
             match &mut self.content {
-                Content::Source(document) => document.edit(bytes, &change.text),
+                Content::Source(document) => document.edit(bytes, &text),
                 Content::Config(rope) => {
                     let from = rope.byte_to_char(bytes.start);
                     rope.remove(from..rope.byte_to_char(bytes.end));
-                    rope.insert(from, &change.text);
+                    rope.insert(from, &text);
                 }
             }
             let rope = self.content.rope();
@@ -194,6 +202,21 @@ impl Open {
         }
         self.revision = revision;
     }
+}
+
+/// A text in which a CR that stands alone is a LF. The protocol lets both end lines, and both are one byte and one column:
+/// no position moves, and whoever reads the text knows one of them. `next` is what stands behind it.
+fn line_feeds(text: &str, next: Option<u8>) -> Cow<'_, str> {
+    let alone = |at: usize| text.as_bytes().get(at + 1).copied().or(next) != Some(b'\n');
+    let mut bytes = text.bytes().enumerate();
+    if !bytes.any(|(at, byte)| byte == b'\r' && alone(at)) {
+        return Cow::Borrowed(text);
+    }
+    let characters = text.char_indices().map(|(at, character)| match character {
+        '\r' if alone(at) => '\n',
+        other => other,
+    });
+    Cow::Owned(characters.collect())
 }
 
 /// The document's language: by its id, or by its extension where the id says only C or C++. A header may
@@ -247,6 +270,15 @@ mod tests {
         check("cpp", "file:///a.cpp", None);
         check("python", "file:///a.py", None);
         check("cuda-cpp", "git:/a/b.cu?ref", Some(Language::Cuda));
+    }
+
+    #[test]
+    fn a_cr_alone_is_a_line_feed() {
+        let same = "a\r\nb\n";
+        assert!(matches!(line_feeds(same, None), Cow::Borrowed(_)));
+        assert_eq!(line_feeds("a\rb\r\rc\r\n\r", None), "a\nb\n\nc\r\n\n");
+        assert_eq!(line_feeds("a\r", Some(b'\n')), "a\r", "half of a CR LF");
+        assert_eq!(line_feeds("a\r", Some(b'b')), "a\n");
     }
 
     #[test]

@@ -18,11 +18,14 @@ mod parent;
 mod peer;
 mod pool;
 mod position;
+mod progress;
 mod render;
 pub mod replay;
 mod requests;
 mod server;
 mod session;
+mod shown;
+mod trace;
 mod transport;
 
 use std::fs::File;
@@ -131,11 +134,18 @@ where
     let (outgoing, written) = outgoing::channel();
     let mut writer = tokio::spawn(written.write_to(output));
     let mut session = None;
-    let (service, socket) = LspService::new(|client| {
+    let (service, socket) = LspService::build(|client| {
         let new = Session::new(client, outgoing.clone(), options);
         session = Some(new.clone());
         Server(new)
-    });
+    })
+    // The framework does not know these two.
+    .custom_method("$/setTrace", Server::set_trace)
+    .custom_method(
+        "window/workDoneProgress/cancel",
+        Server::work_done_progress_cancel,
+    )
+    .finish();
     let Some(session) = session else { return Ok(1) };
     let started = Instant::now();
     let seen = |body: &[u8]| {

@@ -32,6 +32,10 @@ pub struct Peer {
     pub versioned_edits: bool,
     /// It asks for an action's edit when the user has chosen it.
     pub resolves_edits: bool,
+    /// It asks for a hint's tooltip when somebody points at the hint.
+    pub resolves_tooltips: bool,
+    /// It shows work that the server names.
+    pub shows_progress: bool,
     /// It shows Markdown in hovers.
     pub markdown: bool,
     /// Commands that exist on its side and may stand in a lens (`experimental.commands`).
@@ -77,6 +81,14 @@ impl Peer {
                 .and_then(|all| all.workspace_edit.as_ref()?.document_changes)
                 == Some(true),
             resolves_edits: resolves_edits(client),
+            resolves_tooltips: text
+                .and_then(|text| text.inlay_hint.as_ref()?.resolve_support.as_ref())
+                .is_some_and(|later| later.properties.iter().any(|one| one == "tooltip")),
+            shows_progress: client
+                .window
+                .as_ref()
+                .and_then(|all| all.work_done_progress)
+                == Some(true),
             markdown: hover
                 .and_then(|hover| hover.content_format.as_ref())
                 .is_none_or(|formats| formats.contains(&MarkupKind::Markdown)),

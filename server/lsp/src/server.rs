@@ -1,5 +1,6 @@
 //! The protocol's methods, each handed to its own file.
 
+use std::future::{Ready, ready};
 use std::sync::Arc;
 
 use tower_lsp_server::LanguageServer;
@@ -10,7 +11,8 @@ use tower_lsp_server::ls_types::{
     DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
     DidSaveTextDocumentParams, DocumentDiagnosticParams, DocumentDiagnosticReportResult,
     ExecuteCommandParams, Hover, HoverParams, InitializeParams, InitializeResult,
-    InitializedParams, InlayHint, InlayHintParams, LSPAny,
+    InitializedParams, InlayHint, InlayHintParams, LSPAny, RenameFilesParams, SetTraceParams,
+    WorkDoneProgressCancelParams,
 };
 
 use crate::session::Session;
@@ -19,6 +21,23 @@ use crate::{notifications, requests};
 /// The server as the framework sees it.
 #[derive(Debug)]
 pub struct Server(pub Arc<Session>);
+
+impl Server {
+    /// `$/setTrace`
+    pub fn set_trace(&self, SetTraceParams { value }: SetTraceParams) -> Ready<()> {
+        self.0.trace.set(value);
+        ready(())
+    }
+
+    /// `window/workDoneProgress/cancel`
+    pub fn work_done_progress_cancel(
+        &self,
+        WorkDoneProgressCancelParams { token }: WorkDoneProgressCancelParams,
+    ) -> Ready<()> {
+        self.0.progress.cancel(&token);
+        ready(())
+    }
+}
 
 impl LanguageServer for Server {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
@@ -62,6 +81,10 @@ impl LanguageServer for Server {
         notifications::did_change_workspace_folders::handle(&self.0, &params);
     }
 
+    async fn did_rename_files(&self, params: RenameFilesParams) {
+        notifications::did_rename_files::handle(&self.0, &params);
+    }
+
     async fn diagnostic(
         &self,
         params: DocumentDiagnosticParams,
@@ -75,6 +98,10 @@ impl LanguageServer for Server {
 
     async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
         requests::inlay_hint::handle(&self.0, params).await
+    }
+
+    async fn inlay_hint_resolve(&self, hint: InlayHint) -> Result<InlayHint> {
+        requests::inlay_hint_resolve::handle(&self.0, hint).await
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {

@@ -15,7 +15,10 @@ use ropey::Rope;
 use tokio::sync::watch;
 use tower_lsp_server::Client;
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
-use tower_lsp_server::ls_types::{MessageType, PublishDiagnosticsParams, Uri};
+use tower_lsp_server::ls_types::request::WorkDoneProgressCreate;
+use tower_lsp_server::ls_types::{
+    MessageType, ProgressToken, PublishDiagnosticsParams, Uri, WorkDoneProgressCreateParams,
+};
 use warplens_engine::{Cancel, Engine, Project, is_header, user_profiles};
 use warplens_project::{DiskFiles, Files as _, OpenFiles};
 use warplens_report::estimate::missing_headers;
@@ -28,6 +31,9 @@ use crate::documents::{Analysed, Content, Moved, Open};
 use crate::outgoing::Outgoing;
 use crate::peer::Peer;
 use crate::pool::{Pool, Priority};
+use crate::progress::Progress;
+use crate::shown;
+use crate::trace::Trace;
 use crate::{Options, Slow};
 
 /// How long a question about the newest text waits for its analysis before it is answered from the last
@@ -59,6 +65,10 @@ pub struct Session {
     pub shut_down: AtomicBool,
     /// The client's process, to end with it.
     pub parent: watch::Sender<Option<u32>>,
+    /// Long work that the client shows.
+    pub progress: Progress,
+    /// How much of what we do the client wants to know.
+    pub trace: Trace,
     refreshing: AtomicBool,
     /// Where talk with the client runs, also when a worker begins it.
     runtime: tokio::runtime::Handle,
@@ -148,6 +158,8 @@ impl Session {
             state: Mutex::default(),
             shut_down: AtomicBool::new(false),
             parent: watch::Sender::new(None),
+            progress: Progress::default(),
+            trace: Trace::default(),
             refreshing: AtomicBool::new(false),
             runtime: tokio::runtime::Handle::current(),
             slow: options.slow,
@@ -266,11 +278,18 @@ impl Session {
     pub fn analyse_all(self: &Arc<Self>, state: &mut State) {
         let keys: Vec<String> = state.open.keys().cloned().collect();
         for key in keys {
-            let revision = state.next_revision();
-            if let Some(open) = state.open.get_mut(&key) {
-                open.revision = revision;
-            }
-            self.schedule(state, &key);
+            self.analyse_again(state, &key);
+        }
+    }
+
+    /// A document is analysed anew for another reason than an edit of its own: where that changes what is shown of it,
+    /// the client is told to ask again.
+    fn analyse_again(self: &Arc<Self>, state: &mut State, uri: &str) {
+        let revision = state.next_revision();
+        if let Some(open) = state.open.get_mut(uri) {
+            open.revision = revision;
+            open.unasked = true;
+            self.schedule(state, uri);
         }
     }
 
@@ -292,24 +311,15 @@ impl Session {
         self.reload();
     }
 
-    /// Analyses everything anew and asks the client to ask again for what it shows.
+    /// Analyses everything anew; the client is told to ask again for what has changed by that.
     pub fn settings_changed(self: &Arc<Self>) {
         self.analyse_all(&mut self.state());
-        self.refresh();
         self.ask_compiler_about_all();
     }
 
     /// A compiler said something about a document: it is analysed again with that, and shown again.
     pub fn heard(self: &Arc<Self>, uri: &str) {
-        let mut state = self.state();
-        let revision = state.next_revision();
-        let Some(open) = state.open.get_mut(uri) else {
-            return;
-        };
-        open.revision = revision;
-        self.schedule(&mut state, uri);
-        drop(state);
-        self.refresh();
+        self.analyse_again(&mut self.state(), uri);
     }
 
     // ----- analysis -----
@@ -352,6 +362,9 @@ impl Session {
                     ""
                 },
             );
+            if let Ok(Some(Some(analysed))) = &result {
+                self.tell_trace(&task, started.elapsed(), analysed);
+            }
             match result {
                 Ok(Some(Some(analysed))) => {
                     if let Some(analysed) = self.finish(&task, Some(analysed)) {
@@ -396,7 +409,7 @@ impl Session {
         }
     }
 
-    /// Analyses again what hangs on a header, and has the client ask again for what it shows of it.
+    /// Analyses again what hangs on a header.
     fn analyse_dependents(self: &Arc<Self>, state: &mut State, header: &Path) {
         let hangs_on = |open: &&Open| {
             if open.path == header || matches!(open.content, Content::Config(_)) {
@@ -412,17 +425,9 @@ impl Session {
         };
         let dependents = state.open.iter().filter(|(_, open)| hangs_on(open));
         let keys: Vec<String> = dependents.map(|(key, _)| key.clone()).collect();
-        if keys.is_empty() {
-            return;
-        }
         for key in keys {
-            let revision = state.next_revision();
-            if let Some(open) = state.open.get_mut(&key) {
-                open.revision = revision;
-            }
-            self.schedule(state, &key);
+            self.analyse_again(state, &key);
         }
-        self.refresh();
     }
 
     fn take(&self, uri: &str) -> Option<Task> {
@@ -465,6 +470,7 @@ impl Session {
             document,
             file,
             effective,
+            shown: OnceLock::new(),
         })
     }
 
@@ -529,7 +535,7 @@ impl Session {
     }
 
     /// Keeps and publishes what was found, unless the document has moved on meanwhile; what was published.
-    fn finish(&self, task: &Task, analysed: Option<Analysed>) -> Option<Arc<Analysed>> {
+    fn finish(self: &Arc<Self>, task: &Task, analysed: Option<Analysed>) -> Option<Arc<Analysed>> {
         let analysed = analysed.map(Arc::new);
         // Made before the lock is taken: it is the dearest part.
         let published = self.peer().pushes().then(|| PublishDiagnosticsParams {
@@ -547,7 +553,11 @@ impl Session {
         });
         let mut state = self.state();
         let open = state.open.get_mut(task.uri.as_str())?;
+        let mut before = None;
         if let Some(analysed) = &analysed {
+            if std::mem::take(&mut open.unasked) {
+                before.clone_from(&open.last);
+            }
             open.last = Some(analysed.clone());
             open.moved
                 .retain(|moved| moved.revision > analysed.revision);
@@ -574,7 +584,28 @@ impl Session {
             self.report_missing_headers(&mut state, analysed);
             self.report_config(&mut state, analysed.effective.file.as_ref());
         }
+        drop(state);
+        if let (Some(before), Some(after)) = (before, &analysed)
+            && shown::fingerprint(&before) != shown::fingerprint(after)
+        {
+            self.refresh();
+        }
         analysed
+    }
+
+    /// Tells a client that traces us what was analysed.
+    fn tell_trace(&self, task: &Task, took: Duration, analysed: &Analysed) {
+        let file = &analysed.file;
+        self.trace.say(
+            &self.outgoing,
+            format_args!("analysed {} version {}", task.uri.as_str(), task.version),
+            format_args!(
+                "{:.3} ms, kernels: {}, findings: {}",
+                took.as_secs_f64() * 1e3,
+                file.kernels.len(),
+                file.findings.len()
+            ),
+        );
     }
 
     /// Writes into the client's log, once for each file, which headers were not found. No message box and no
@@ -718,7 +749,15 @@ impl Session {
     pub async fn newest(self: &Arc<Self>, snapshot: Snapshot) -> Option<Newest> {
         let Snapshot { task, mut done } = snapshot;
         let ready = tokio::time::timeout(PATIENCE, done.wait_for(|done| *done >= task.revision));
-        let late = ready.await.is_err();
+        if ready.await.is_err() {
+            // The right answer follows: the client is told to ask again once it is there.
+            let session = self.clone();
+            tokio::spawn(async move {
+                if done.wait_for(|done| *done >= task.revision).await.is_ok() {
+                    session.refresh();
+                }
+            });
+        }
         let newest = {
             let state = self.state();
             let open = state.open.get(task.uri.as_str())?;
@@ -728,15 +767,6 @@ impl Session {
                 moved: open.moved.clone(),
             }
         };
-        if late {
-            // The right answer follows: the client is told to ask again once it is there.
-            let session = self.clone();
-            tokio::spawn(async move {
-                if done.wait_for(|done| *done >= task.revision).await.is_ok() {
-                    session.refresh();
-                }
-            });
-        }
         Some(newest)
     }
 
@@ -771,6 +801,16 @@ impl Session {
                 tracing::warn!("the client did not answer within {CLIENT_PATIENCE:?}");
             }
         });
+    }
+
+    /// Asks the client to show work under a name; false where it will not.
+    pub async fn create_progress(&self, token: ProgressToken) -> bool {
+        let params = WorkDoneProgressCreateParams { token };
+        let asked = self.client.send_request::<WorkDoneProgressCreate>(params);
+        matches!(
+            tokio::time::timeout(CLIENT_PATIENCE, asked).await,
+            Ok(Ok(()))
+        )
     }
 
     /// Asks the client, once for a burst of changes, to ask again for what it shows.

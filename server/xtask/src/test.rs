@@ -45,6 +45,8 @@ enum Group {
     Oclgrind,
     /// The extension in a real Neovim
     Neovim,
+    /// The configuration of docs/editors/others.md in a real Emacs
+    Emacs,
     /// The extension in a real VS Code, in headless Chromium
     Vscode,
     /// The GitHub Action, the GitLab template and the pre-commit hook, run; their YAML and our SARIF under published schemas
@@ -63,10 +65,11 @@ impl Group {
         Group::Generated,
         Group::Licences,
     ];
-    const SLOW: [Group; 7] = [
+    const SLOW: [Group; 8] = [
         Group::Compilers,
         Group::Oclgrind,
         Group::Neovim,
+        Group::Emacs,
         Group::Vscode,
         Group::Integrations,
         Group::Book,
@@ -86,7 +89,11 @@ impl Group {
             Group::Lint | Group::Generated | Group::Licences | Group::Book => 15,
             Group::Tests => 25,
             Group::Compilers | Group::Vscode => 20,
-            Group::Neovim | Group::Advisories | Group::Oclgrind | Group::Integrations => 10,
+            Group::Neovim
+            | Group::Emacs
+            | Group::Advisories
+            | Group::Oclgrind
+            | Group::Integrations => 10,
         };
         Duration::from_mins(minutes)
     }
@@ -159,6 +166,11 @@ impl Test {
             Group::Compilers => compilers(group, script("tests/kernels/compile.sh")),
             Group::Oclgrind => oclgrind(group),
             Group::Neovim => editor(group, script("editors/neovim/test/run.sh")),
+            Group::Emacs if repository::program("emacs").is_none() => skip(
+                group,
+                "Emacs is not installed (`apt-get install emacs-nox elpa-eglot`)",
+            ),
+            Group::Emacs => editor(group, script("editors/emacs/test/run.sh")),
             Group::Vscode => editor(group, script("editors/vscode/test/run.sh")),
             Group::Integrations => editor(group, script("integrations/test.sh")),
             Group::Book => self.book(group),

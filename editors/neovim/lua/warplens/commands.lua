@@ -330,7 +330,7 @@ local function shows_markdown(name, command)
       local function show(kernel)
         warplens.execute(bufnr, command, { uri = uri(bufnr), kernel = kernel }, function(answer)
           local text = type(answer) == 'table' and answer.markdown or answer
-          view.open(name .. '/' .. kernel, 'markdown', type(text) == 'string' and text or view.json(text))
+          view.float(name .. '/' .. kernel, type(text) == 'string' and text or view.json(text))
         end)
       end
       if arguments[1] then
@@ -438,13 +438,42 @@ local function open_outside(file, text, what)
   )
 end
 
+--- The text of a line of a file, without indentation: as the editor has it, else as it is on disk.
+---@param bufnr integer the buffer that a report is about
+local function source_of(bufnr)
+  local own = vim.fs.normalize(vim.api.nvim_buf_get_name(bufnr))
+  local texts = {} ---@type table<string, string[]>
+  return function(file, line)
+    file = vim.fs.normalize(file)
+    if not texts[file] then
+      local open = file == own and bufnr or vim.fn.bufnr(file)
+      if open ~= -1 and vim.api.nvim_buf_is_loaded(open) then
+        texts[file] = vim.api.nvim_buf_get_lines(open, 0, -1, false)
+      else
+        local read, lines = pcall(vim.fn.readfile, file)
+        texts[file] = read and lines or {}
+      end
+    end
+    local text = texts[file][line]
+    return text and vim.trim(text)
+  end
+end
+
 subcommands.report = {
   lens = 'warplens.report',
-  run = function(_, bufnr)
-    warplens.execute(bufnr, 'warplens.report', { uri = uri(bufnr) }, function(answer)
-      local file = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr)) .. '.html'
-      open_outside(file, answer.html, 'report')
+  run = function(arguments, bufnr)
+    local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+    if arguments[1] == 'html' then
+      return warplens.execute(bufnr, 'warplens.report', { uri = uri(bufnr) }, function(answer)
+        open_outside(name .. '.html', answer.html, 'report')
+      end)
+    end
+    warplens.execute(bufnr, 'warplens.estimate', { uri = uri(bufnr) }, function(answer)
+      view.float('report/' .. name, require('warplens.report').text(answer, name, source_of(bufnr)))
     end)
+  end,
+  complete = function()
+    return { 'html' }
   end,
 }
 
@@ -467,17 +496,40 @@ subcommands.graph = {
   complete = kernel_names,
 }
 
-subcommands.hints = {
-  run = function(arguments, bufnr)
-    local wish = arguments[1]
-    if wish and wish ~= 'on' and wish ~= 'off' then
-      return warplens.notify('hints takes on, off or nothing')
-    end
-    local on = wish == 'on' or (wish == nil and not warplens.shown(bufnr))
-    warplens.show(bufnr, on)
-  end,
-  complete = function()
-    return { 'on', 'off' }
+--- A subcommand that switches something on and off in a buffer.
+---@param name string
+---@param shown fun(bufnr: integer): boolean
+---@param show fun(bufnr: integer, on: boolean)
+local function switches(name, shown, show)
+  return {
+    run = function(arguments, bufnr)
+      local wish = arguments[1]
+      if wish and wish ~= 'on' and wish ~= 'off' then
+        return warplens.notify(name .. ' takes on, off or nothing')
+      end
+      show(bufnr, wish == 'on' or (wish == nil and not shown(bufnr)))
+    end,
+    complete = function()
+      return { 'on', 'off' }
+    end,
+  }
+end
+
+subcommands.hints = switches('hints', warplens.shown, warplens.show)
+subcommands.heat = switches('heat', function(bufnr)
+  return require('warplens.heat').shown(bufnr)
+end, function(bufnr, on)
+  require('warplens.heat').show(bufnr, on)
+end)
+subcommands.lines = switches('lines', function(bufnr)
+  return require('warplens.lines').shown(bufnr)
+end, function(bufnr, on)
+  require('warplens.lines').show(bufnr, on)
+end)
+
+subcommands.findings = {
+  run = function(_, bufnr)
+    require('warplens.findings').list(bufnr)
   end,
 }
 
@@ -509,7 +561,11 @@ subcommands.explain = {
     if not output then
       return warplens.notify(why ~= '' and why or 'the program gave no explanation')
     end
-    view.open('explain/' .. (rule or 'rules'), rule and 'markdown' or '', output)
+    if rule then
+      view.float('explain/' .. rule, output)
+    else
+      view.open('explain/rules', '', output)
+    end
   end,
   complete = rules,
 }

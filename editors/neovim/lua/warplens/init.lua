@@ -148,7 +148,7 @@ function M.attach(bufnr)
     require('warplens.commands').run(call.fargs, bufnr)
   end, {
     nargs = '*',
-    desc = 'What this kernel costs: gpu, launch, hints, breakdown, estimate, explain, log …',
+    desc = 'What this kernel costs: gpu, launch, report, explain, compare, hints …',
     complete = function(lead, line)
       return require('warplens.commands').complete(lead, line, bufnr)
     end,
@@ -158,10 +158,39 @@ function M.attach(bufnr)
   end
 end
 
+--- The figures of a client's buffers have changed for another reason than an edit: a GPU, a setting, a header.
+---@param client_id integer
+function M.figures_changed(client_id)
+  for bufnr in pairs(M.buffers(client_id)) do
+    require('warplens.figures').stale(bufnr)
+    require('warplens.lines').stale(bufnr)
+  end
+end
+
+--- How the last server ended, where it did not end well and none has been started since.
+M.ended = nil ---@type string?
+
+--- For 'statusline': the target, the kernel at the cursor with its predicted time, and how many findings the buffer
+--- has. Empty in a buffer that has nothing to do with kernels. It never waits: what is not known yet is left out.
+---@param bufnr? integer
+---@return string
+function M.statusline(bufnr)
+  bufnr = resolve(bufnr)
+  local client = M.client(bufnr)
+  if not client then
+    local ours = vim.list_contains({ 'cuda', 'opencl', 'hip' }, vim.bo[bufnr].filetype)
+    return ours and M.ended and ('warplens: ' .. M.ended) or ''
+  end
+  return require('warplens.status').text(bufnr, client)
+end
+
 --- Called when the server leaves a buffer.
 ---@param bufnr integer
 function M.detach(bufnr)
   vim.api.nvim_clear_autocmds({ group = group, buffer = bufnr })
+  require('warplens.heat').show(bufnr, false)
+  require('warplens.lines').show(bufnr, false)
+  require('warplens.figures').forget(bufnr)
   pcall(vim.api.nvim_buf_del_user_command, bufnr, 'Warplens')
 end
 

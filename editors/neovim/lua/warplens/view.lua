@@ -1,11 +1,12 @@
 --- Windows that show what the server answered.
 local M = {}
 
---- Shows text in a read-only window below, one for each name; `q` closes it.
+--- The read-only buffer of that name with this text; `q` closes its window.
 ---@param name string
 ---@param filetype string
 ---@param text string
-function M.open(name, filetype, text)
+---@return integer
+local function buffer(name, filetype, text)
   local title = 'warplens://' .. name
   local bufnr = vim.iter(vim.api.nvim_list_bufs()):find(function(candidate)
     return vim.api.nvim_buf_get_name(candidate) == title
@@ -20,7 +21,15 @@ function M.open(name, filetype, text)
   vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(vim.trim(text), '\r?\n'))
   vim.bo[bufnr].modifiable = false
   vim.bo[bufnr].filetype = filetype
+  return bufnr
+end
 
+--- Shows text in a window below, one for each name.
+---@param name string
+---@param filetype string
+---@param text string
+function M.open(name, filetype, text)
+  local bufnr = buffer(name, filetype, text)
   local window = vim.fn.bufwinid(bufnr)
   if window == -1 then
     local lines = vim.api.nvim_buf_line_count(bufnr)
@@ -34,6 +43,54 @@ function M.open(name, filetype, text)
   else
     vim.api.nvim_set_current_win(window)
   end
+end
+
+--- Where a floating window of a buffer stands: as large as its text, as far as the editor has room.
+---@param bufnr integer
+---@param name string
+---@return vim.api.keyset.win_config
+local function placed(bufnr, name)
+  local widest = 40
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)) do
+    widest = math.max(widest, vim.fn.strdisplaywidth(line))
+  end
+  -- Its border takes two columns and two lines; the last two lines are the status and the command line.
+  local width = math.max(1, math.min(widest, vim.o.columns - 4))
+  local height = math.max(1, math.min(vim.api.nvim_buf_line_count(bufnr), vim.o.lines - 5))
+  return {
+    relative = 'editor',
+    width = width,
+    height = height,
+    row = math.max(0, math.floor((vim.o.lines - height - 4) / 2)),
+    col = math.max(0, math.floor((vim.o.columns - width - 2) / 2)),
+    border = vim.o.winborder ~= '' and vim.o.winborder or 'rounded',
+    title = (' %s '):format(name),
+    title_pos = 'center',
+    style = 'minimal',
+  }
+end
+
+--- Shows Markdown in a floating window, one for each name.
+---@param name string
+---@param text string
+function M.float(name, text)
+  local bufnr = buffer(name, 'markdown', text)
+  local window = vim.fn.bufwinid(bufnr)
+  if window ~= -1 then
+    vim.api.nvim_set_current_win(window)
+    return vim.api.nvim_win_set_config(window, placed(bufnr, name))
+  end
+  window = vim.api.nvim_open_win(bufnr, true, placed(bufnr, name))
+  vim.wo[window][0].wrap = false
+  vim.wo[window][0].spell = false
+  vim.api.nvim_create_autocmd('VimResized', {
+    buffer = bufnr,
+    callback = function()
+      if vim.api.nvim_win_is_valid(window) then
+        vim.api.nvim_win_set_config(window, placed(bufnr, name))
+      end
+    end,
+  })
 end
 
 --- JSON for reading: indented, keys in order.

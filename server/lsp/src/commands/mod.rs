@@ -39,6 +39,17 @@ pub const NAMES: [&str; 9] = [
     WHAT_WOULD_HELP,
 ];
 
+/// What is going on while one of them takes long.
+pub fn title(command: &str) -> &'static str {
+    match command {
+        COMPARE_GPUS => "warplens: comparing GPUs",
+        REPORT => "warplens: making the report",
+        WHAT_WOULD_HELP => "warplens: trying what would help",
+        BREAKDOWN => "warplens: asking every model",
+        _ => "warplens: predicting",
+    }
+}
+
 /// Reads a command's argument.
 fn argument<T: DeserializeOwned>(command: &str, value: Value) -> Result<T> {
     serde_json::from_value(value).map_err(|error| invalid(format!("{command}: {error}")))

@@ -6,5 +6,6 @@ pub mod did_change_watched_files;
 pub mod did_change_workspace_folders;
 pub mod did_close;
 pub mod did_open;
+pub mod did_rename_files;
 pub mod did_save;
 pub mod initialized;

@@ -23,12 +23,12 @@ pub struct Hint {
     pub line: u32,
     /// `32/4 sectors · 41 %`
     pub label: String,
-    /// Markdown.
-    pub tooltip: String,
+    /// Markdown; left out where it is asked for later.
+    pub tooltip: Option<String>,
 }
 
-/// All hints of a document, by line, one a line.
-pub fn all(analysed: &Analysed) -> Vec<Hint> {
+/// All hints of a document, by line, one a line; with their tooltips where the client does not ask for them later.
+pub fn all(analysed: &Analysed, tooltips: bool) -> Vec<Hint> {
     let mut hints = BTreeMap::new();
     for kernel in &analysed.file.kernels {
         for (at, line) in line::of(kernel) {
@@ -39,7 +39,7 @@ pub fn all(analysed: &Analysed) -> Vec<Hint> {
                 place.insert(Hint {
                     line: at,
                     label,
-                    tooltip: tooltip(kernel, &line),
+                    tooltip: tooltips.then(|| hover::line(kernel, &line)),
                 });
             }
         }
@@ -47,8 +47,13 @@ pub fn all(analysed: &Analysed) -> Vec<Hint> {
     hints.into_values().collect()
 }
 
-fn tooltip(kernel: &PlacedKernel, line: &Line<'_>) -> String {
-    hover::line(kernel, line)
+/// The tooltip of the hint of one line.
+pub fn tooltip(analysed: &Analysed, at: u32) -> Option<String> {
+    let told = |kernel: &PlacedKernel| {
+        let line = line::of(kernel).remove(&at)?;
+        label(&line).map(|_| hover::line(kernel, &line))
+    };
+    analysed.file.kernels.iter().find_map(told)
 }
 
 fn label(line: &Line<'_>) -> Option<String> {

@@ -5,5 +5,6 @@ pub mod hover;
 pub mod lens;
 pub mod line;
 pub mod page;
+pub mod plain;
 #[cfg(test)]
 pub mod testing;

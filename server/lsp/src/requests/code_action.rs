@@ -13,6 +13,7 @@ use warplens_engine::{PlacedFinding, PlacedFix, Severity, first_word};
 use crate::convert;
 use crate::documents::Analysed;
 use crate::peer::Peer;
+use crate::progress;
 use crate::requests::code_action_resolve::{Everywhere, edit};
 use crate::session::Session;
 
@@ -43,52 +44,52 @@ pub async fn handle(
         return Ok(None);
     };
     let asker = session.clone();
-    let actions = session
-        .ask(move |_| {
-            let peer = asker.peer();
-            let diagnostics = &params.context.diagnostics;
-            let kind = if quick {
-                CodeActionKind::QUICKFIX
-            } else {
-                CodeActionKind::REFACTOR_REWRITE
-            };
-            let fixes = if quick || rewrite {
-                asker.engine().fixes(
-                    &analysed.document,
-                    &analysed.path,
-                    &analysed.effective.settings,
-                    &analysed.effective.overrides,
-                    bytes.clone(),
-                )
-            } else {
-                Vec::new()
-            };
-            let mut actions: Vec<CodeAction> = Vec::new();
-            for fix in &fixes {
-                actions.push(CodeAction {
-                    title: fix.title.clone(),
-                    kind: Some(kind.clone()),
-                    diagnostics: about(diagnostics, fix.rule),
-                    edit: Some(convert::workspace_edit(&analysed, &fix.edits, peer)),
-                    is_preferred: fix.preferred.then_some(true),
-                    ..CodeAction::default()
-                });
-            }
-            actions.extend(everywhere(&asker, &analysed, &fixes, &kind, diagnostics));
-            if all {
-                let title = "Make every fix of warplens in this file".to_owned();
-                let kind = CodeActionKind::new(FIX_ALL);
-                actions.extend(in_the_file(&asker, &analysed, title, kind, None));
-            }
-            if quick {
-                actions.extend(silencing(&analysed, &bytes, diagnostics, peer));
-            }
-            actions
-                .into_iter()
-                .map(CodeActionOrCommand::CodeAction)
-                .collect()
-        })
-        .await?;
+    let token = params.work_done_progress_params.work_done_token.clone();
+    let work = session.ask(move |_| {
+        let peer = asker.peer();
+        let diagnostics = &params.context.diagnostics;
+        let kind = if quick {
+            CodeActionKind::QUICKFIX
+        } else {
+            CodeActionKind::REFACTOR_REWRITE
+        };
+        let fixes = if quick || rewrite {
+            asker.engine().fixes(
+                &analysed.document,
+                &analysed.path,
+                &analysed.effective.settings,
+                &analysed.effective.overrides,
+                bytes.clone(),
+            )
+        } else {
+            Vec::new()
+        };
+        let mut actions: Vec<CodeAction> = Vec::new();
+        for fix in &fixes {
+            actions.push(CodeAction {
+                title: fix.title.clone(),
+                kind: Some(kind.clone()),
+                diagnostics: about(diagnostics, fix.rule),
+                edit: Some(convert::workspace_edit(&analysed, &fix.edits, peer)),
+                is_preferred: fix.preferred.then_some(true),
+                ..CodeAction::default()
+            });
+        }
+        actions.extend(everywhere(&asker, &analysed, &fixes, &kind, diagnostics));
+        if all {
+            let title = "Make every fix of warplens in this file".to_owned();
+            let kind = CodeActionKind::new(FIX_ALL);
+            actions.extend(in_the_file(&asker, &analysed, title, kind, None));
+        }
+        if quick {
+            actions.extend(silencing(&analysed, &bytes, diagnostics, peer));
+        }
+        actions
+            .into_iter()
+            .map(CodeActionOrCommand::CodeAction)
+            .collect()
+    });
+    let actions = progress::with(session, "warplens: trying edits", token, work).await?;
     Ok(Some(actions))
 }
 

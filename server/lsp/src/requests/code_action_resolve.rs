@@ -10,6 +10,7 @@ use tower_lsp_server::ls_types::{CodeAction, Uri, WorkspaceEdit};
 
 use crate::convert;
 use crate::documents::Analysed;
+use crate::progress;
 use crate::requests::invalid;
 use crate::session::Session;
 
@@ -43,9 +44,8 @@ pub async fn handle(session: &Arc<Session>, mut action: CodeAction) -> Result<Co
         return Err(Error::new(ErrorCode::ContentModified));
     }
     let asker = session.clone();
-    let edit = session
-        .ask(move |_| edit(&asker, &analysed, &everywhere))
-        .await?;
+    let work = session.ask(move |_| edit(&asker, &analysed, &everywhere));
+    let edit = progress::with(session, "warplens: trying the edits", None, work).await?;
     action.edit = Some(edit.unwrap_or_default());
     Ok(action)
 }

@@ -7,12 +7,25 @@ use tower_lsp_server::jsonrpc::Result;
 use tower_lsp_server::ls_types::{ExecuteCommandParams, LSPAny};
 
 use crate::commands;
+use crate::progress;
 use crate::requests::invalid;
 use crate::session::Session;
 
 pub async fn handle(session: &Arc<Session>, params: ExecuteCommandParams) -> Result<LSPAny> {
     let argument = params.arguments.into_iter().next().unwrap_or(Value::Null);
-    match params.command.as_str() {
+    let token = params.work_done_progress_params.work_done_token;
+    let title = commands::title(&params.command);
+    progress::with(
+        session,
+        title,
+        token,
+        run(session, &params.command, argument),
+    )
+    .await
+}
+
+async fn run(session: &Arc<Session>, command: &str, argument: Value) -> Result<LSPAny> {
+    match command {
         commands::SELECT_GPU => commands::select_gpu::run(session, argument).await,
         commands::SET_LAUNCH => commands::set_launch::run(session, argument),
         commands::NEXT_LAUNCH => commands::next_launch::run(session, argument).await,

@@ -36,13 +36,18 @@ pub async fn handle(session: &Arc<Session>, params: HoverParams) -> Result<Optio
             Some((encoding.to_range(analysed.document.rope(), &bytes), value))
         })
         .await?;
-    let kind = if session.peer().markdown {
-        MarkupKind::Markdown
-    } else {
-        MarkupKind::PlainText
+    let shown = |markdown: String| {
+        if session.peer().markdown {
+            (MarkupKind::Markdown, markdown)
+        } else {
+            (MarkupKind::PlainText, render::plain::text(&markdown))
+        }
     };
-    Ok(hover.map(|(range, value)| Hover {
-        contents: HoverContents::Markup(MarkupContent { kind, value }),
-        range: Some(range),
+    Ok(hover.map(|(range, markdown)| {
+        let (kind, value) = shown(markdown);
+        Hover {
+            contents: HoverContents::Markup(MarkupContent { kind, value }),
+            range: Some(range),
+        }
     }))
 }

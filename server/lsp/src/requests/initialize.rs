@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use tower_lsp_server::ls_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions,
-    DiagnosticOptions, DiagnosticServerCapabilities, ExecuteCommandOptions,
+    DiagnosticOptions, DiagnosticServerCapabilities, ExecuteCommandOptions, FileOperationFilter,
+    FileOperationPattern, FileOperationPatternKind, FileOperationRegistrationOptions,
     HoverProviderCapability, InitializeParams, InitializeResult, InlayHintOptions,
     InlayHintServerCapabilities, OneOf, SaveOptions, ServerCapabilities, ServerInfo,
     TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
-    TextDocumentSyncSaveOptions, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+    TextDocumentSyncSaveOptions, WorkDoneProgressOptions,
+    WorkspaceFileOperationsServerCapabilities, WorkspaceFoldersServerCapabilities,
+    WorkspaceServerCapabilities,
 };
 
 use crate::commands;
@@ -20,6 +23,7 @@ use crate::session::Session;
 pub fn handle(session: &Arc<Session>, params: &InitializeParams) -> InitializeResult {
     let peer = Peer::new(&params.capabilities);
     session.parent.send_replace(params.process_id);
+    session.trace.set(params.trace.unwrap_or_default());
     {
         let mut state = session.state();
         state.folders = folders(params);
@@ -56,6 +60,30 @@ fn folders(params: &InitializeParams) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
+/// Requests whose work is shown where it takes long.
+const SHOWN: WorkDoneProgressOptions = WorkDoneProgressOptions {
+    work_done_progress: Some(true),
+};
+
+/// What we want to know the new names of: sources, headers, settings, and folders that may hold some.
+fn renamed() -> Vec<FileOperationFilter> {
+    let filter = |glob: &str, matches| FileOperationFilter {
+        scheme: Some("file".to_owned()),
+        pattern: FileOperationPattern {
+            glob: glob.to_owned(),
+            matches: Some(matches),
+            options: None,
+        },
+    };
+    vec![
+        filter(
+            "**/*.{cu,cuh,hip,cl,clh,c,cc,cpp,cxx,h,hpp,hh,hxx,inc,inl,ipp,tcc,toml,json}",
+            FileOperationPatternKind::File,
+        ),
+        filter("**", FileOperationPatternKind::Folder),
+    ]
+}
+
 fn capabilities(peer: &Peer) -> ServerCapabilities {
     ServerCapabilities {
         position_encoding: Some(peer.encoding.kind()),
@@ -81,7 +109,7 @@ fn capabilities(peer: &Peer) -> ServerCapabilities {
         }),
         inlay_hint_provider: Some(OneOf::Right(InlayHintServerCapabilities::Options(
             InlayHintOptions {
-                resolve_provider: Some(false),
+                resolve_provider: Some(true),
                 ..InlayHintOptions::default()
             },
         ))),
@@ -96,21 +124,24 @@ fn capabilities(peer: &Peer) -> ServerCapabilities {
                 CodeActionKind::new(FIX_ALL),
             ]),
             resolve_provider: Some(true),
-            ..CodeActionOptions::default()
+            work_done_progress_options: SHOWN,
         })),
         execute_command_provider: Some(ExecuteCommandOptions {
             commands: commands::NAMES
                 .iter()
                 .map(|name| (*name).to_owned())
                 .collect(),
-            ..ExecuteCommandOptions::default()
+            work_done_progress_options: SHOWN,
         }),
         workspace: Some(WorkspaceServerCapabilities {
             workspace_folders: Some(WorkspaceFoldersServerCapabilities {
                 supported: Some(true),
                 change_notifications: Some(OneOf::Left(true)),
             }),
-            ..WorkspaceServerCapabilities::default()
+            file_operations: Some(WorkspaceFileOperationsServerCapabilities {
+                did_rename: Some(FileOperationRegistrationOptions { filters: renamed() }),
+                ..WorkspaceFileOperationsServerCapabilities::default()
+            }),
         }),
         ..ServerCapabilities::default()
     }

@@ -7,27 +7,33 @@ use tower_lsp_server::ls_types::{
     InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind,
 };
 
+use crate::peer::Peer;
 use crate::render;
+use crate::requests::inlay_hint_resolve::Origin;
 use crate::session::Session;
 
 pub async fn handle(
     session: &Arc<Session>,
     params: InlayHintParams,
 ) -> Result<Option<Vec<InlayHint>>> {
-    let Some(snapshot) = session.snapshot(&params.text_document.uri) else {
+    let uri = params.text_document.uri;
+    let Some(snapshot) = session.snapshot(&uri) else {
         return Ok(None);
     };
     let Some(newest) = session.newest(snapshot).await else {
         return Ok(None);
     };
-    let encoding = session.peer().encoding;
+    let peer = session.peer().clone();
+    let encoding = peer.encoding;
+    let later = peer.resolves_tooltips;
+    let origin = later.then(|| serde_json::to_value(Origin { uri }).unwrap_or_default());
     let range = params.range;
     let hints = session
         .ask(move |_| {
             if !newest.analysed.effective.settings.inlay_hints.enable {
                 return Vec::new();
             }
-            render::hint::all(&newest.analysed)
+            render::hint::all(&newest.analysed, !later)
                 .into_iter()
                 .filter_map(|hint| {
                     let line = newest
@@ -43,17 +49,24 @@ pub async fn handle(
                         label: InlayHintLabel::String(hint.label),
                         kind: None,
                         text_edits: None,
-                        tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent {
-                            kind: MarkupKind::Markdown,
-                            value: hint.tooltip,
-                        })),
+                        tooltip: hint.tooltip.map(|text| tooltip(&peer, &text)),
                         padding_left: Some(true),
                         padding_right: None,
-                        data: None,
+                        data: origin.clone(),
                     })
                 })
                 .collect()
         })
         .await?;
     Ok(Some(hints))
+}
+
+/// A tooltip as the client shows it.
+pub fn tooltip(peer: &Peer, markdown: &str) -> InlayHintTooltip {
+    let (kind, value) = if peer.markdown {
+        (MarkupKind::Markdown, markdown.to_owned())
+    } else {
+        (MarkupKind::PlainText, render::plain::text(markdown))
+    };
+    InlayHintTooltip::MarkupContent(MarkupContent { kind, value })
 }

@@ -9,6 +9,7 @@ pub mod execute_command;
 pub mod hover;
 pub mod initialize;
 pub mod inlay_hint;
+pub mod inlay_hint_resolve;
 pub mod shutdown;
 
 use tower_lsp_server::jsonrpc::Error;

@@ -217,3 +217,28 @@ async fn hints_move_with_the_text_while_a_long_analysis_runs() {
     assert_eq!(exact, expected, "blank lines cost nothing");
     client.finish().await;
 }
+
+/// A first analysis that takes long: there is nothing to show yet, and the client is told when there is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_before_there_is_anything_is_told_to_ask_again() {
+    let slow = Slow {
+        analysis: Duration::from_secs(3),
+        ..Slow::default()
+    };
+    let capabilities = json!({"workspace": {"inlayHint": {"refreshSupport": true}}});
+    let setup = Setup {
+        capabilities,
+        slow,
+        ..Setup::default()
+    };
+    let mut client = Client::start(setup).await;
+    client.open(URI, "cuda-cpp", &strided(32)).await;
+    let asked = json!({"textDocument": {"uri": URI}, "range": range([0, 0, 99, 0])});
+    let nothing = client.ask("textDocument/inlayHint", asked.clone()).await;
+    assert_eq!(nothing, Value::Null, "the analysis was not slow at all");
+    client.until_asked("workspace/inlayHint/refresh").await;
+    let hints = client.ask("textDocument/inlayHint", asked).await;
+    assert!(!hints.as_array().expect("hints").is_empty());
+    client.published(URI, 1).await;
+    client.finish().await;
+}

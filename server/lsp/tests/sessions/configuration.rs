@@ -120,9 +120,18 @@ async fn a_client_that_answers_is_asked() {
     let mut client = Client::start(setup).await;
     client.open("file:///a.cu", "cuda-cpp", &strided(1)).await;
     client.until_asked("workspace/configuration").await;
+    while !lens(&mut client, "file:///a.cu").await.contains("GTX 280") {}
+    // What is shown by then is no longer true once the answer is another.
+    client.asked.clear();
+    client.settings = json!({"gpu": "h100-sxm5"});
+    let change = json!({"settings": null});
+    client
+        .notify("workspace/didChangeConfiguration", change)
+        .await;
+    client.until_asked("workspace/configuration").await;
     client.until_asked("workspace/codeLens/refresh").await;
     client.until_asked("workspace/inlayHint/refresh").await;
-    assert!(lens(&mut client, "file:///a.cu").await.contains("GTX 280"));
+    assert!(lens(&mut client, "file:///a.cu").await.contains("H100"));
     // Published before, after, or both times: the settings came whenever they came.
     client.published("file:///a.cu", 1).await;
     client.notifications.clear();

@@ -59,9 +59,7 @@ async fn messages_that_mean_nothing_are_refused() {
     client
         .notify("window/workDoneProgress/cancel", json!({"token": 1}))
         .await;
-    client
-        .notify("$/setTrace", json!({"value": "verbose"}))
-        .await;
+    client.notify("$/setTrace", json!({"value": "loud"})).await;
     client
         .send(json!({"jsonrpc": "2.0", "id": 4711, "result": "an answer nobody asked for"}))
         .await;

@@ -11,4 +11,6 @@ mod headers;
 mod junk;
 mod lifecycle;
 mod ordering;
+mod progress;
+mod protocol;
 mod undefined;

@@ -1,0 +1,110 @@
+//! Work that takes longer than a moment: shown where the client can show it, and given up when the user has had
+//! enough of it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tower_lsp_server::jsonrpc::{Error, Result};
+use tower_lsp_server::ls_types::ProgressToken;
+
+use crate::session::Session;
+
+/// What is done by then is not worth showing.
+const AFTER: Duration = Duration::from_secs(1);
+
+/// The work that is shown now, by the token that the client knows it by.
+#[derive(Debug, Default)]
+pub struct Progress {
+    named: AtomicU64,
+    shown: Mutex<HashMap<ProgressToken, oneshot::Sender<()>>>,
+}
+
+impl Progress {
+    /// `window/workDoneProgress/cancel`: gives work up. A token of work that is over means nothing.
+    pub fn cancel(&self, token: &ProgressToken) {
+        let cancel = self.shown().remove(token);
+        if cancel.is_some_and(|cancel| cancel.send(()).is_err()) {
+            tracing::debug!("cancelled work that was over already");
+        }
+    }
+
+    fn shown(&self) -> MutexGuard<'_, HashMap<ProgressToken, oneshot::Sender<()>>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for a request's work. Where it takes longer than a second it is shown under `title`: by the token that came with
+/// the request, else by one that the client is asked to take. Cancelled there, the request is answered so at once.
+pub async fn with<T>(
+    session: &Arc<Session>,
+    title: &str,
+    token: Option<ProgressToken>,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    tokio::pin!(work);
+    // The work is polled first: what it takes from the state it takes before the next message is read.
+    tokio::select! {
+        biased;
+        done = &mut work => return done,
+        () = tokio::time::sleep(AFTER) => {}
+    }
+    let token = if let Some(token) = token {
+        token
+    } else {
+        if !session.peer().shows_progress {
+            return work.await;
+        }
+        let number = session.progress.named.fetch_add(1, Ordering::Relaxed);
+        let token = ProgressToken::String(format!("warplens/{number}"));
+        let taken = tokio::select! {
+            biased;
+            done = &mut work => return done,
+            taken = session.create_progress(token.clone()) => taken,
+        };
+        if !taken {
+            return work.await;
+        }
+        token
+    };
+    let (cancel, cancelled) = oneshot::channel();
+    session.progress.shown().insert(token.clone(), cancel);
+    let _bar = Bar::begin(session.clone(), token, title);
+    tokio::select! {
+        biased;
+        done = work => done,
+        Ok(()) = cancelled => Err(Error::request_cancelled()),
+    }
+}
+
+/// Ends what is shown when the work ends, however it does.
+struct Bar {
+    session: Arc<Session>,
+    token: ProgressToken,
+}
+
+impl Bar {
+    fn begin(session: Arc<Session>, token: ProgressToken, title: &str) -> Bar {
+        let bar = Bar { session, token };
+        bar.say(&json!({"kind": "begin", "title": title, "cancellable": true}));
+        bar
+    }
+
+    fn say(&self, value: &Value) {
+        self.session.outgoing.send(&json!({
+            "jsonrpc": "2.0",
+            "method": "$/progress",
+            "params": {"token": self.token, "value": value},
+        }));
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.session.progress.shown().remove(&self.token);
+        self.say(&json!({"kind": "end"}));
+    }
+}

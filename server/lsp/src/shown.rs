@@ -1,0 +1,37 @@
+//! Whether a client has to ask again for what it shows of a document.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::documents::Analysed;
+use crate::render;
+
+/// Everything that a client shows of a document without being asked by its user, as one number: findings, hints and
+/// lenses, headers that were not found, and what is wrong in the project's file.
+pub fn fingerprint(analysed: &Analysed) -> u64 {
+    *analysed.shown.get_or_init(|| number(analysed))
+}
+
+fn number(analysed: &Analysed) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for finding in &analysed.file.findings {
+        format!("{finding:?}").hash(&mut hasher);
+    }
+    let effective = &analysed.effective;
+    effective.settings.inlay_hints.enable.hash(&mut hasher);
+    for hint in render::hint::all(analysed, true) {
+        (hint.line, hint.label, hint.tooltip).hash(&mut hasher);
+    }
+    format!("{:?}", analysed.file.missing_headers()).hash(&mut hasher);
+    effective.settings.code_lens.enable.hash(&mut hasher);
+    for kernel in &analysed.file.kernels {
+        kernel.line.hash(&mut hasher);
+        render::lens::title(kernel).hash(&mut hasher);
+        render::lens::losses(kernel).hash(&mut hasher);
+        render::lens::launch(kernel).hash(&mut hasher);
+        render::lens::help(kernel).hash(&mut hasher);
+    }
+    if let Some(file) = &effective.file {
+        format!("{:?}", file.problems).hash(&mut hasher);
+    }
+    hasher.finish()
+}
