@@ -264,11 +264,11 @@ await check("the gutter shows which lines cost most", async (shot) => {
 await check("a category of inlay hints can be left out", async () => {
   await bench.cursorAt(source, conflict, "tile");
   await bench.afterLine(conflictText, /passes · \d+ %/);
-  bench.setForUser({ "warplens.inlayHints.share": false });
+  bench.setForFolder({ "warplens.inlayHints.share": false });
   await bench.afterLine(conflictText, /^\s*\d+ passes\s*$/);
-  bench.setForUser({ "warplens.inlayHints.share": true, "warplens.inlayHints.shared": false });
+  bench.setForFolder({ "warplens.inlayHints.share": null, "warplens.inlayHints.shared": false });
   await bench.afterLine(conflictText, /^\s*\d+ %\s*$/);
-  bench.setForUser({ "warplens.inlayHints.shared": true });
+  bench.setForFolder({ "warplens.inlayHints.shared": null });
   await bench.afterLine(conflictText, /passes · \d+ %/);
 });
 
@@ -319,15 +319,15 @@ await check("the report has every picture, in the editor's colours, and nothing 
     }
   }
   await bench.look(1600, 1000, "vs-dark");
-  await bench.command("View: Close All Editors in Group");
+  await bench.page.keyboard.press("Control+2");
+  await bench.command("View: Close Editor");
 });
 
 await check("the lanes of the access at the cursor, which the page follows", async (shot) => {
   await bench.openFile("transpose.cu");
   await bench.cursorAt(source, conflict, "tile[");
   await bench.command("warplens: Show the Lanes of the Access at the Cursor");
-  const banks = await bench.inPage(/banks are asked, one of them for 32 different words/, inspect);
-  await picture("lanes");
+  const banks = await bench.inPage(/1 of 32 banks is asked, one of them for 32 different words/, inspect);
   if (banks.plots !== 1 || banks.clipped.length > 0) throw new Error(`the lanes of one access: ${JSON.stringify(banks)}`);
   await shot();
   const naive = lineOf(/out\[x \* n \+ y\] = in/);
@@ -401,10 +401,10 @@ await check("a trace for a bug report is recorded, and ended", async () => {
 });
 
 await check("a wrong setting is said, and costs nothing else", async () => {
-  bench.setForUser({ "warplens.model": "mwp-cpw", "warplens.inlayHints.share": 7 });
+  bench.setForFolder({ "warplens.model": "mwp-cpw", "warplens.inlayHints.share": 7 });
   await bench.text(".notification-toast", /warplens[^]*(model|inlayHints)/);
   await bench.text(LENS, /h100/i);
-  bench.setForUser({ "warplens.model": null, "warplens.inlayHints.share": true });
+  bench.setForFolder({ "warplens.model": null, "warplens.inlayHints.share": null });
   await bench.command("Notifications: Clear All Notifications");
 });
 
@@ -423,22 +423,36 @@ await check("the walkthrough has three steps and opens its sample", async (shot)
 
 await check("pictures for the README and the walkthrough", async () => {
   // On the sample, without panel and side bar.
-  await bench.command("View: Close Panel");
-  await bench.command("View: Close Primary Side Bar");
-  await bench.look(1240, 700, "vs-dark");
+  await bench.command("View: Hide Panel");
   await bench.focusEditor();
+  await bench.command("View: Close Editors in Other Groups");
+  await bench.page.keyboard.press("Control+B");
+  await bench.look(1240, 760, "vs-dark");
+  await bench.focusEditor();
+  const quiet = () => bench.page.mouse.move(300, 740);
+  await quiet();
   await until("bars in the gutter", async () => (await bench.marks())["heat-5"] > 0);
   await picture("hints");
   await bench.command("warplens: Select the Target GPU…");
-  await bench.find("Now ", "a100-sxm4-40gb");
+  await bench.find("Now ", "sxm");
   await picture("gpus", ".quick-input-widget");
   await bench.dismiss();
+  const sample = fs.readFileSync(path.join(given.repository, "editors", "vscode", "walkthrough", "sample.cu"), "utf8");
+  await bench.cursorAt(sample, sample.split("\n").findIndex((line) => line.includes("= tile[")) + 1, "tile[");
+  await bench.command("warplens: Show the Lanes of the Access at the Cursor");
+  await bench.inPage(/one of them for 32 different words/, () => true);
+  await quiet();
+  await picture("lanes");
+  await bench.page.keyboard.press("Control+2");
+  await bench.command("View: Close Editor");
+  await bench.focusEditor();
   await bench.command("warplens: Show the Report of This File");
   await bench.text(".tabs-container .tab", /Report: /);
   await bench.inPage(/Roofline[^]*Warp scaling/, () => {
-    [...document.querySelectorAll("h3")].find((title) => title.textContent === "Roofline").scrollIntoView();
+    [...document.querySelectorAll("h3")].find((title) => title.textContent === "Cost by line").scrollIntoView();
     return true;
   });
+  await quiet();
   await picture("report");
   await bench.command("View: Close All Editors");
   await bench.openFile("transpose.cu");

@@ -57,7 +57,7 @@ export class Workbench {
     );
     const bench = new Workbench();
     bench.extensions = extensions;
-    bench.userSettings = path.join(data, "User", "settings.json");
+    bench.settings = path.join(workspace, ".vscode", "settings.json");
     bench.machineSettings = path.join(data, "Machine", "settings.json");
     bench.server = server;
     await until("code-server answers", async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).ok);
@@ -86,15 +86,17 @@ export class Workbench {
     else await this.page.locator(selector).first().screenshot({ path: file });
   }
 
-  /** Changes some of the user's settings. */
-  setForUser(settings) {
-    const all = { ...JSON.parse(fs.readFileSync(this.userSettings, "utf8")), ...settings };
-    fs.writeFileSync(this.userSettings, JSON.stringify(all, null, 2));
+  /** Changes some settings of the folder; null takes one out. */
+  setForFolder(settings) {
+    const all = fs.existsSync(this.settings) ? JSON.parse(fs.readFileSync(this.settings, "utf8")) : {};
+    const kept = Object.entries({ ...all, ...settings }).filter(([, value]) => value !== null);
+    fs.mkdirSync(path.dirname(this.settings), { recursive: true });
+    fs.writeFileSync(this.settings, JSON.stringify(Object.fromEntries(kept), null, 2));
   }
 
   /** Waits until the window has a size and a theme, `vs` for light and `vs-dark` for dark. */
   async look(width, height, theme) {
-    this.setForUser({ "workbench.colorTheme": theme === "vs" ? "Default Light Modern" : "Default Dark Modern" });
+    this.setForFolder({ "workbench.colorTheme": theme === "vs" ? "Default Light Modern" : "Default Dark Modern" });
     await this.page.setViewportSize({ width, height });
     await this.page.locator(`.monaco-workbench.${theme}`).waitFor();
   }

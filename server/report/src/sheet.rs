@@ -13,11 +13,11 @@ const EDITOR: &str = "--back:var(--vscode-editor-background);--text:var(--vscode
     --information:var(--vscode-textLink-foreground);";
 const SHEET: &str = "
 body{margin:0 auto;max-width:82rem;padding:1.5rem;background:var(--back);color:var(--text);\
-font:15px/1.5 var(--vscode-font-family,system-ui,sans-serif)}
-h1{font-size:1.4rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}
+font:var(--vscode-font-size,15px)/1.5 var(--vscode-font-family,system-ui,sans-serif)}
+h1{font-size:1.4rem;overflow-wrap:anywhere}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}
 h3{font-size:1rem;margin:1.5rem 0 .4rem}h4{font-size:.9rem;font-weight:400;margin:.6rem 0 .3rem}
 a{color:var(--information)}summary{cursor:pointer;margin-top:1rem}
-code{font:13px/1.4 var(--vscode-editor-font-family,ui-monospace),monospace;background:var(--panel);padding:0 .2em;color:inherit}
+code{font:max(.87em,12px)/1.4 var(--vscode-editor-font-family,ui-monospace),monospace;background:var(--panel);padding:0 .2em;color:inherit}
 .lead{font-size:1.6rem;font-weight:600}
 .quiet{color:var(--quiet)}.error{color:var(--error)}.warning{color:var(--warning)}
 .information,.hint{color:var(--information)}.good{color:var(--good)}.strong{font-weight:600}

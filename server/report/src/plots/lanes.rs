@@ -97,14 +97,15 @@ fn units_cost(picture: &LanePicture, bytes: u32, units: &[(i64, u32)]) -> String
 fn banks_cost(words: &[u32]) -> String {
     let most = words.iter().copied().max().unwrap_or(0);
     let used = words.iter().filter(|words| **words > 0).count();
+    let asked = if used == 1 { "banks is" } else { "banks are" };
     if most <= 1 {
         format!(
-            "{used} of {} banks give one word each: no conflict",
+            "{used} of {} {asked} asked, for one word each: no conflict",
             words.len()
         )
     } else {
         format!(
-            "{used} of {} banks are asked, one of them for {most} different words",
+            "{used} of {} {asked} asked, one of them for {most} different words",
             words.len()
         )
     }
