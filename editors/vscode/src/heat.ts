@@ -38,7 +38,10 @@ export class HeatMap implements vscode.Disposable {
       session.onDidRefresh(soon),
       session.onDidChange(soon),
       vscode.window.onDidChangeVisibleTextEditors(soon),
-      vscode.workspace.onDidChangeTextDocument(soon),
+      // Not every document: the log is one too, and grows with each question.
+      vscode.workspace.onDidChangeTextDocument(({ document }) => {
+        if (kernelEditors().some((editor) => editor.document === document)) this.soon();
+      }),
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration("warplens")) this.soon();
       }),
