@@ -424,8 +424,6 @@ await check("the walkthrough has three steps and opens its sample", async (shot)
 await check("pictures for the README and the walkthrough", async () => {
   // On the sample, without panel and side bar.
   await bench.command("View: Hide Panel");
-  await bench.focusEditor();
-  await bench.command("View: Close Editors in Other Groups");
   await bench.page.keyboard.press("Control+B");
   await bench.look(1240, 760, "vs-dark");
   await bench.focusEditor();

@@ -212,17 +212,21 @@ fn plots_of(out: &mut String, pictures: &KernelPictures) {
 
 fn work_flow(out: &mut String, pictures: &KernelPictures, at: usize) {
     const TITLE: &str = "Work flow graph";
-    out.push_str(&match &pictures.work_flow {
+    let drawn = match &pictures.work_flow {
         Err(why) => plots::missing(TITLE, why),
         Ok(flow) if flow.drawing.nodes.len() > MOST_NODES => {
             let nodes = flow.drawing.nodes.len();
-            plots::missing(TITLE, &format!("its {nodes} nodes have no room on this page; by itself it is drawn"))
+            let why = format!("its {nodes} nodes have no room on this page; by itself it is drawn");
+            plots::missing(TITLE, &why)
         }
         Ok(flow) => {
             let drawn = graph::picture(flow, &format!("k{at}"));
-            format!("<details>\n<summary>{TITLE}</summary>\n<div class=\"wide\">{drawn}</div>\n</details>\n")
+            format!(
+                "<details>\n<summary>{TITLE}</summary>\n<div class=\"wide\">{drawn}</div>\n</details>\n"
+            )
         }
-    });
+    };
+    out.push_str(&drawn);
 }
 
 fn prediction(out: &mut String, model: &str, estimate: &Estimate) {

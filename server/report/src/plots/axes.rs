@@ -149,11 +149,11 @@ impl Frame {
                 escape(&y_tick(tick))
             );
         }
-        let _ = write!(
+        let _ = writeln!(
             frame.body,
             "<path class=\"axis\" d=\"M{LEFT} {TOP}V{bottom}H{right}\"/>\
              <text class=\"name\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>\
-             <text class=\"name\" transform=\"translate(12 {:.0}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+             <text class=\"name\" transform=\"translate(12 {:.0}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             f64::midpoint(LEFT, right),
             height - 6.0,
             escape(x_name),
@@ -261,7 +261,7 @@ mod tests {
     fn ticks_are_round_and_few() {
         assert_eq!(
             Scale::Linear(0.0, 1.0).ticks(),
-            [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]
+            [0.0, 0.2, 0.4, 0.600_000_000_000_000_1, 0.8, 1.0]
         );
         assert_eq!(
             Scale::Log(0.5, 20_000.0).ticks(),

@@ -21,7 +21,7 @@ use crate::html::escape;
 pub(crate) fn figure(title: &str, picture: &str, caption: &str) -> String {
     let mut out = format!("<figure>\n<h3>{}</h3>\n{picture}", escape(title));
     if !caption.is_empty() {
-        let _ = write!(out, "<figcaption>{}</figcaption>\n", escape(caption));
+        let _ = writeln!(out, "<figcaption>{}</figcaption>", escape(caption));
     }
     out.push_str("</figure>\n");
     out

@@ -1,5 +1,7 @@
 //! `warplens report` and `warplens replay`.
 
+use std::fmt::Write as _;
+
 use crate::Folder;
 
 const KERNEL: &str = "// warplens: block=256 grid=4096
@@ -82,14 +84,15 @@ fn a_report_of_ten_kernels_is_well_formed_self_contained_and_below_a_mebibyte() 
     let mut text = read("transpose.cu");
     for number in 0..7 {
         // Loops, branches, shared memory, special functions and every way to lose bandwidth.
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "__global__ void more{number}(float *out, const float *in, const int *at, int n) {{\n\
              __shared__ float tile[32][32];\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    float sum = 0;\n\
              for (int k = 0; k < n; k++) sum += in[i * n + k] * sinf(in[k * n + i + {number}]);\n\
              tile[threadIdx.x % 32][threadIdx.x / 32] = sum;\n    __syncthreads();\n\
              if (threadIdx.x % 2) sum += tile[threadIdx.x % 32][{number}]; else sum -= in[at[i]];\n\
              out[i * 17] = sum;\n}}\n"
-        ));
+        );
     }
     folder.write("ten.cu", text);
     let run = folder.run(&["report", "ten.cu", "-o", "ten.html"]);
