@@ -126,6 +126,7 @@ fn draw_arc(out: &mut String, drawing: &Drawing, arc: &Arc, id: &str) {
         (_, Some(share)) => format!("{} ({})", number(arc.weight), percent(share)),
         _ => number(arc.weight),
     };
+    let weight = escape(&weight);
     match arc.relation {
         Relation::Transition if span == 1 => {
             let (x, down) = (x1.max(x2) + 30, y1 + height);

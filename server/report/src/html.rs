@@ -367,7 +367,8 @@ fn bars(
             out,
             "<tr><td>{}</td><td class=\"n\">{number}</td><td class=\"n\">{figure}</td><td>{}</td></tr>",
             escape(&name),
-            bar(share, "")
+            bar(share, ""),
+            figure = escape(&figure)
         );
     }
     out.push_str("</tbody></table></div>\n");

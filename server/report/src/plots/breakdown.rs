@@ -7,6 +7,7 @@ use warplens_engine::wire::Estimate;
 use super::length;
 use crate::estimate::{parts, words};
 use crate::figure::{number, percent};
+use crate::html::escape;
 
 /// Where the cycles go: all parts as one bar, then each with its figures.
 pub(crate) fn draw(estimate: &Estimate) -> String {
@@ -18,7 +19,7 @@ pub(crate) fn draw(estimate: &Estimate) -> String {
     let parts: Vec<_> = parts.into_iter().filter(|(_, part)| *part > 0.0).collect();
     let said: Vec<String> = parts
         .iter()
-        .map(|(name, part)| format!("{} {}", words(name), percent(part / cycles)))
+        .map(|(name, part)| escape(&format!("{} {}", words(name), percent(part / cycles))))
         .collect();
     let _ = write!(
         out,
@@ -46,7 +47,7 @@ pub(crate) fn draw(estimate: &Estimate) -> String {
              height=\"1\"/></svg> {}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
             words(name),
             number(part.round()),
-            percent(part / cycles)
+            escape(&percent(part / cycles))
         );
     }
     out.push_str("</tbody></table></div>\n");

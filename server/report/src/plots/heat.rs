@@ -33,7 +33,9 @@ pub(crate) fn draw(pictures: &KernelPictures) -> String {
             out,
             "<tr class=\"h{degree}\"><td class=\"n quiet\">{}</td><td class=\"n\">{}</td><td>{}</td><td><code>{}</code></td></tr>",
             line.number,
-            share.map(percent).unwrap_or_default(),
+            share
+                .map(|share| escape(&percent(share)))
+                .unwrap_or_default(),
             share
                 .map(|share| bar(share, &format!("heat{degree}")))
                 .unwrap_or_default(),
