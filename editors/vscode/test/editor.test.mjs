@@ -430,7 +430,7 @@ await check("pictures for the README and the walkthrough", async () => {
   const quiet = () => bench.page.mouse.move(300, 740);
   await quiet();
   await until("bars in the gutter", async () => (await bench.marks())["heat-5"] > 0);
-  await picture("hints");
+  await picture("hints", ".editor-group-container");
   await bench.command("warplens: Select the Target GPU…");
   await bench.find("Now ", "sxm");
   await picture("gpus", ".quick-input-widget");
