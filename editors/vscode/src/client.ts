@@ -29,6 +29,7 @@ const LENS_COMMANDS = [
   "warplens.graph",
   "warplens.estimate",
   "warplens.whatWouldHelp",
+  "warplens.lanes",
 ];
 
 /**
@@ -37,13 +38,16 @@ const LENS_COMMANDS = [
  * what is missing and then call the server's.
  */
 export class WarplensClient extends LanguageClient {
-  /** `onRefresh` is called when the server says that what it predicted has changed, for whatever reason. */
-  constructor(server: Server, log: vscode.OutputChannel, onRefresh: () => void) {
+  /**
+   * `onRefresh` is called when the server says that what it predicted has changed, for whatever reason. With `record` the
+   * server keeps what it is told in that file.
+   */
+  constructor(server: Server, log: vscode.OutputChannel, onRefresh: () => void, record: string | undefined) {
     // The id is also the settings section in which the client looks for `trace.server`.
     super(
       "warplens",
       "warplens",
-      { command: server.path, args: ["lsp"] },
+      { command: server.path, args: record === undefined ? ["lsp"] : ["lsp", "--record", record] },
       {
         documentSelector: selector,
         outputChannel: log,

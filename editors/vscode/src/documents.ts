@@ -33,7 +33,12 @@ export function kernelEditor(): vscode.TextEditor | undefined {
   return editor !== undefined && holdsKernels(editor.document) ? editor : undefined;
 }
 
-/** The same, where there is nothing to do without one. */
+/** All editors in sight that show such a document. */
+export function kernelEditors(): vscode.TextEditor[] {
+  return vscode.window.visibleTextEditors.filter((editor) => holdsKernels(editor.document));
+}
+
+/** The one in front, where there is nothing to do without it. */
 export function requireEditor(): vscode.TextEditor {
   const editor = kernelEditor();
   if (editor === undefined) throw new Error("open a CUDA, OpenCL or HIP file first");
@@ -42,5 +47,5 @@ export function requireEditor(): vscode.TextEditor {
 
 /** Whether such a document is in sight at all, be the focus where it may. */
 export function kernelFileInSight(): boolean {
-  return vscode.window.visibleTextEditors.some((editor) => holdsKernels(editor.document));
+  return kernelEditors().length > 0;
 }

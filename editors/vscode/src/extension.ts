@@ -2,24 +2,30 @@
 
 import * as vscode from "vscode";
 import { explain } from "./commands/explain";
+import { lanes } from "./commands/lanes";
 import { menu } from "./commands/menu";
 import { breakdown, compareGpus, estimate, graph, report } from "./commands/pages";
 import { nextLaunch } from "./commands/nextLaunch";
+import { openSample } from "./commands/openSample";
+import { recordTrace } from "./commands/recordTrace";
 import { selectGpu } from "./commands/selectGpu";
 import { setLaunch } from "./commands/setLaunch";
-import { toggleHints } from "./commands/toggleHints";
+import { toggleHeatMap, toggleHints } from "./commands/toggleHints";
 import { whatWouldHelp } from "./commands/whatWouldHelp";
 import { kernelEditor } from "./documents";
 import { Gpu } from "./gpu";
+import { HeatMap } from "./heat";
 import { Pages } from "./pages";
 import { Session, text } from "./session";
 import { StatusItem } from "./status";
+import { Views } from "./views";
 
 /** What the commands work with. */
 export interface App {
   session: Session;
   gpu: Gpu;
   pages: Pages;
+  views: Views;
 }
 
 let session: Session | undefined;
@@ -29,8 +35,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   session = new Session(context.extensionUri, log);
   const gpu = new Gpu(session, context.workspaceState);
   const pages = new Pages();
-  const app: App = { session, gpu, pages };
-  context.subscriptions.push(log, session, gpu, pages, new StatusItem(session, gpu));
+  const views = new Views(session);
+  const app: App = { session, gpu, pages, views };
+  const heat = new HeatMap(session, context.extensionUri);
+  context.subscriptions.push(log, session, gpu, pages, views, heat, new StatusItem(session, gpu));
 
   const command = (name: string, run: (given: never) => Promise<void>) =>
     context.subscriptions.push(vscode.commands.registerCommand(`warplens.${name}`, reported(run)));
@@ -44,8 +52,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command("graph", (given) => graph(app, given));
   command("estimate", (given) => estimate(app, given));
   command("explain", (given) => explain(app, given));
+  command("lanes", () => lanes(app));
   command("menu", () => menu(app));
   command("toggleHints", toggleHints);
+  command("toggleHeatMap", toggleHeatMap);
+  command("openSample", () => openSample(context.extensionUri));
+  command("recordTrace", () => recordTrace(app, context.logUri));
   command("restart", () => app.session.restart());
   command("openLogs", async () => log.show());
 

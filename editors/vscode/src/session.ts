@@ -17,6 +17,7 @@ export class Session implements vscode.Disposable {
   /** Starts and stops follow one another; two restarts in a row do not race. */
   private queue: Promise<void> = Promise.resolve();
 
+  private record: string | undefined;
   private readonly refreshed = new vscode.EventEmitter<void>();
 
   readonly onDidChange = this.changed.event;
@@ -30,6 +31,17 @@ export class Session implements vscode.Disposable {
 
   get phase(): Phase {
     return this.current;
+  }
+
+  /** The file that this session is recorded in; none where it is not. */
+  get recording(): string | undefined {
+    return this.record;
+  }
+
+  /** Starts anew, with the messages to the server recorded in a file, or without. */
+  restartRecorded(file: string | undefined): Promise<void> {
+    this.record = file;
+    return this.restart();
   }
 
   /** The program in use; none until one runs. */
@@ -90,7 +102,7 @@ export class Session implements vscode.Disposable {
     }
     this.log.appendLine(`using: ${server.origin}: ${server.path} (${server.version})`);
 
-    const client = new WarplensClient(server, this.log, () => this.refreshed.fire());
+    const client = new WarplensClient(server, this.log, () => this.refreshed.fire(), this.record);
     client.onDidChangeState(({ newState }) => {
       // The client restarts a crashed server by itself, a few times.
       if (this.client !== client) return;

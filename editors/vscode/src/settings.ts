@@ -14,7 +14,13 @@ const KEYS = [
   "assume",
   "kernels",
   "rules",
+  "preview",
   "inlayHints.enable",
+  "inlayHints.memory",
+  "inlayHints.shared",
+  "inlayHints.divergence",
+  "inlayHints.share",
+  "inlayHints.instructions",
   "codeLens.enable",
 ] as const;
 
@@ -37,7 +43,7 @@ export function explicitSettings(scope?: vscode.Uri): Settings {
     const value = section.get<unknown>(key);
     if (value === null || value === undefined || !isSet(section, key)) continue;
     const [outer, inner] = key.split(".") as [string, string?];
-    settings[outer] = inner === undefined ? value : { [inner]: value };
+    settings[outer] = inner === undefined ? value : { ...(settings[outer] as object | undefined), [inner]: value };
   }
   for (const key of USERS_OWN) {
     const value = section.inspect(key)?.globalValue;

@@ -41,7 +41,7 @@ export class StatusItem implements vscode.Disposable {
         this.item.text = "$(loading~spin) warplens";
         break;
       case "running":
-        this.item.text = `$(circuit-board) ${gpu ?? "warplens"}`;
+        this.item.text = `$(${this.session.recording === undefined ? "circuit-board" : "record"}) ${gpu ?? "warplens"}`;
         break;
       case "failed":
         this.item.text = "$(error) warplens";
@@ -49,14 +49,19 @@ export class StatusItem implements vscode.Disposable {
     }
     this.item.backgroundColor =
       phase.kind === "failed" ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
-    this.item.tooltip = tooltip(phase, gpu, this.gpu.missingHeaders);
+    this.item.tooltip = tooltip(phase, gpu, this.gpu.missingHeaders, this.session.recording);
     // An error stays in sight whatever is edited.
     if (phase.kind === "failed" || kernelFileInSight()) this.item.show();
     else this.item.hide();
   }
 }
 
-function tooltip(phase: Phase, gpu: string | undefined, missing: readonly string[]): vscode.MarkdownString {
+function tooltip(
+  phase: Phase,
+  gpu: string | undefined,
+  missing: readonly string[],
+  recording: string | undefined,
+): vscode.MarkdownString {
   const text = new vscode.MarkdownString("", true);
   // Only our own commands are links here; paths and answers of programs go in as plain text.
   text.isTrusted = { enabledCommands: ["warplens.selectGpu", "warplens.restart", "warplens.openLogs"] };
@@ -71,6 +76,7 @@ function tooltip(phase: Phase, gpu: string | undefined, missing: readonly string
         const more = missing.length > 10 ? ` and ${missing.length - 10} more` : "";
         line(`Headers not found: ${missing.slice(0, 10).join(", ")}${more}. Name their folders in warplens.includePaths.`);
       }
+      if (recording !== undefined) line(`This session is recorded in ${recording}.`);
       line(`${phase.server.version}, ${phase.server.origin}: ${phase.server.path}`);
       break;
     case "failed":

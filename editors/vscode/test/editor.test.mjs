@@ -23,6 +23,7 @@ const SQUIGGLE = ".editor-instance .cdr[class*='squiggly-']";
 
 const kernels = path.join(given.repository, "tests", "kernels");
 const artifacts = path.join(given.repository, "tests", "artifacts", "vscode");
+const images = path.join(given.repository, "editors", "vscode", "images");
 fs.rmSync(artifacts, { recursive: true, force: true });
 fs.mkdirSync(artifacts, { recursive: true });
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "warplens-vscode-"));
@@ -47,6 +48,13 @@ let passed = 0;
 let failed = 0;
 const failures = new Set();
 let bench;
+
+/** A picture for the README and the walkthrough: a part of the window. */
+async function picture(name, selector) {
+  const file = path.join(artifacts, `image-${name}.png`);
+  await bench.screenshot(file, selector);
+  if (process.env.IMAGES) fs.copyFileSync(file, path.join(images, `${name}.png`));
+}
 
 /** The lens of a kernel of transpose.cu, which must be in sight. */
 const lensOf = (kernel) => until(`a lens above ${kernel}`, () => bench.lensAbove(`${kernel}(const`, kernel));
@@ -240,6 +248,97 @@ await check("the cost breakdown opens as a page", async (shot) => {
   await shot();
 });
 
+await check("the gutter shows which lines cost most", async (shot) => {
+  await bench.cursorAt(source, conflict, "tile");
+  await until("bars of several lengths, one of them the longest", async () => {
+    const marks = await bench.marks();
+    return Object.keys(marks).length > 1 && marks["heat-5"] > 0;
+  });
+  await shot();
+  await bench.command("warplens: Toggle the Heat Map");
+  await until("no bars", async () => Object.keys(await bench.marks()).length === 0);
+  await bench.command("warplens: Toggle the Heat Map");
+  await until("bars again", async () => (await bench.marks())["heat-5"] > 0);
+});
+
+await check("a category of inlay hints can be left out", async () => {
+  await bench.cursorAt(source, conflict, "tile");
+  await bench.afterLine(conflictText, /passes · \d+ %/);
+  bench.setForFolder({ "warplens.inlayHints.share": false });
+  await bench.afterLine(conflictText, /^\s*\d+ passes\s*$/);
+  bench.setForFolder({ "warplens.inlayHints.share": null, "warplens.inlayHints.shared": false });
+  await bench.afterLine(conflictText, /^\s*\d+ %\s*$/);
+  bench.setForFolder({ "warplens.inlayHints.shared": null });
+  await bench.afterLine(conflictText, /passes · \d+ %/);
+});
+
+/** What a page says of itself, from within. */
+const inspect = () => ({
+  titles: [...document.querySelectorAll("h3")].map((title) => title.textContent),
+  plots: document.querySelectorAll("svg.plot").length,
+  outside: document.querySelectorAll("script, link, iframe, img, [src], a:not([href^='#'])").length,
+  handlers: [...document.querySelectorAll("*")].filter((one) => [...one.attributes].some(({ name }) => name.startsWith("on"))).length,
+  policies: [...document.querySelectorAll("meta[http-equiv='Content-Security-Policy']")].map((policy) => policy.content),
+  background: getComputedStyle(document.body).backgroundColor,
+  // Text that runs out of its picture.
+  clipped: [...document.querySelectorAll("svg.plot text")].filter((text) => {
+    const own = text.getBoundingClientRect();
+    const all = text.closest("svg").getBoundingClientRect();
+    return own.width > 0 && (own.left < all.left - 1 || own.right > all.right + 1);
+  }).map((text) => text.textContent),
+  wide: document.documentElement.scrollWidth > document.documentElement.clientWidth + 1,
+});
+const editorBackground = () =>
+  bench.page.evaluate(() => getComputedStyle(document.querySelector(".editor-instance .monaco-editor-background")).backgroundColor);
+
+await check("the report has every picture, in the editor's colours, and nothing from elsewhere", async (shot) => {
+  await bench.cursorAt(source, tiled, "transpose_tiled");
+  await bench.command("warplens: Show the Report of This File");
+  await bench.text(".tabs-container .tab", /Report: transpose\.cu/);
+  const report = /Cost by line[^]*Roofline[^]*Warp scaling[^]*Occupancy[^]*Lanes of the accesses/;
+  for (const [width, height] of [[1920, 1080], [1280, 800]]) {
+    for (const theme of ["vs", "vs-dark"]) {
+      await bench.look(width, height, theme);
+      const background = await editorBackground();
+      const page = await until(`the page in the colours of ${theme}`, async () => {
+        const page = await bench.inPage(report, inspect);
+        return page.background === background && page;
+      });
+      for (const title of ["Where the cycles go", "Cost by line", "Roofline", "Warp scaling", "Occupancy", "Models side by side", "Other GPUs"]) {
+        if (!page.titles.includes(title)) throw new Error(`the report lacks "${title}": ${page.titles}`);
+      }
+      // For each of the three kernels a roofline, a scaling curve and three of occupancy, and lanes where something is lost.
+      if (page.plots < 16) throw new Error(`the report has only ${page.plots} plots`);
+      if (page.outside + page.handlers > 0) throw new Error("the report has something from elsewhere, or a handler");
+      if (!page.policies.every((policy) => policy.startsWith("default-src 'none'")) || page.policies.length === 0) {
+        throw new Error(`the report's policy is ${page.policies}`);
+      }
+      if (page.clipped.length > 0) throw new Error(`text runs out of its picture: ${page.clipped}`);
+      if (page.wide) throw new Error(`the report is wider than its ${width} px window`);
+      await shot(`report-${theme === "vs" ? "light" : "dark"}-${width}`);
+    }
+  }
+  await bench.look(1600, 1000, "vs-dark");
+  await bench.page.keyboard.press("Control+2");
+  await bench.command("View: Close Editor");
+});
+
+await check("the lanes of the access at the cursor, which the page follows", async (shot) => {
+  await bench.openFile("transpose.cu");
+  await bench.cursorAt(source, conflict, "tile[");
+  await bench.command("warplens: Show the Lanes of the Access at the Cursor");
+  const banks = await bench.inPage(/1 of 32 banks is asked, one of them for 32 different words/, inspect);
+  if (banks.plots !== 1 || banks.clipped.length > 0) throw new Error(`the lanes of one access: ${JSON.stringify(banks)}`);
+  await shot();
+  const naive = lineOf(/out\[x \* n \+ y\] = in/);
+  await bench.cursorAt(source, naive, "out[");
+  await bench.inPage(/32 lanes touch 32 pieces of 32 B where 4 would hold/, inspect);
+  await shot("lanes-of-a-column");
+  await bench.page.keyboard.press("Control+2");
+  await bench.command("View: Close Editor");
+  await bench.openFile("transpose.cu");
+});
+
 await check("the work flow graph opens as a drawing in a tab of its own", async (shot) => {
   await bench.cursorAt(source, tiled, "transpose_tiled");
   await bench.command("warplens: Draw the Work Flow Graph of the Kernel at the Cursor");
@@ -280,6 +379,81 @@ await check("Restart brings everything back, the chosen GPU included", async () 
   await bench.text(STATUS, /h100-sxm5/);
   await bench.text(LENS, /h100/i);
   await bench.text(PROBLEMS, /bank-conflict/);
+});
+
+await check("a trace for a bug report is recorded, and ended", async () => {
+  await bench.focusEditor();
+  await bench.command("warplens: Record a Trace for a Bug Report, or End It");
+  await bench.text(".monaco-dialog-box", /holds the text of the documents/);
+  await bench.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Record" }).first().click();
+  await bench.text(LENS, /h100/i);
+  await bench.cursorAt(source, conflict, "tile");
+  await bench.afterLine(conflictText, /passes/);
+  await bench.command("warplens: Record a Trace for a Bug Report, or End It");
+  const said = await bench.text(".notification-toast", /The trace is .*\.jsonl/);
+  const file = /The trace is (\S+\.jsonl)/.exec(said)[1];
+  const recorded = fs.readFileSync(file, "utf8");
+  for (const what of ["initialize", "textDocument/didOpen", "transpose_tiled", "shutdown"]) {
+    if (!recorded.includes(what)) throw new Error(`the trace lacks ${what}`);
+  }
+  await bench.dismiss();
+  await bench.text(LENS, /h100/i);
+});
+
+await check("a wrong setting is said, and costs nothing else", async () => {
+  bench.setForFolder({ "warplens.model": "mwp-cpw", "warplens.inlayHints.share": 7 });
+  await bench.text(".notification-toast", /warplens[^]*(model|inlayHints)/);
+  await bench.text(LENS, /h100/i);
+  bench.setForFolder({ "warplens.model": null, "warplens.inlayHints.share": null });
+  await bench.command("Notifications: Clear All Notifications");
+});
+
+await check("the walkthrough has three steps and opens its sample", async (shot) => {
+  await bench.command("Welcome: Open Walkthrough...");
+  await bench.page.locator(".quick-input-list .monaco-list-row", { hasText: "See what a kernel costs" }).first().click();
+  for (const step of [/Open a sample kernel/, /Choose your GPU/, /See why, and what would help/]) {
+    await bench.text(".gettingStartedContainer .step-title", step);
+  }
+  await shot();
+  await bench.command("warplens: Open a Sample Kernel");
+  await bench.text(LENS, /occupancy/);
+  await bench.text(".editor-instance .view-lines", /32\/4 sectors/);
+  await shot("sample");
+});
+
+await check("pictures for the README and the walkthrough", async () => {
+  // On the sample, without panel and side bar.
+  await bench.command("View: Hide Panel");
+  await bench.page.keyboard.press("Control+B");
+  await bench.look(1240, 760, "vs-dark");
+  await bench.focusEditor();
+  const quiet = () => bench.page.mouse.move(300, 740);
+  await quiet();
+  await until("bars in the gutter", async () => (await bench.marks())["heat-5"] > 0);
+  await picture("hints", ".editor-group-container");
+  await bench.command("warplens: Select the Target GPU…");
+  await bench.find("Now ", "sxm");
+  await picture("gpus", ".quick-input-widget");
+  await bench.dismiss();
+  const sample = fs.readFileSync(path.join(given.repository, "editors", "vscode", "walkthrough", "sample.cu"), "utf8");
+  await bench.cursorAt(sample, sample.split("\n").findIndex((line) => line.includes("= tile[")) + 1, "tile[");
+  await bench.command("warplens: Show the Lanes of the Access at the Cursor");
+  await bench.inPage(/one of them for 32 different words/, () => true);
+  await quiet();
+  await picture("lanes");
+  await bench.page.keyboard.press("Control+2");
+  await bench.command("View: Close Editor");
+  await bench.focusEditor();
+  await bench.command("warplens: Show the Report of This File");
+  await bench.text(".tabs-container .tab", /Report: /);
+  await bench.inPage(/Roofline[^]*Warp scaling/, () => {
+    [...document.querySelectorAll("h3")].find((title) => title.textContent === "Cost by line").scrollIntoView();
+    return true;
+  });
+  await quiet();
+  await picture("report");
+  await bench.command("View: Close All Editors");
+  await bench.openFile("transpose.cu");
 });
 
 await check("the log says which server is used", async (shot) => {

@@ -4,6 +4,7 @@
 #
 # usage: run.sh        WARPLENS_BIN=PATH  the server to test; default target/release/warplens, else target/debug/warplens
 #                      CHROMIUM=PATH      the browser; default chromium, chromium-browser or google-chrome on the PATH
+#                      IMAGES=1           take the pictures of the README and the walkthrough anew
 #                      KEEP=1             leave the editor's folder in place afterwards, for a look at its logs
 #
 # Needs Node 20, ripgrep, a C++ compiler, make, python3, the headers of x11, xkbfile, libsecret and krb5, and Chromium.

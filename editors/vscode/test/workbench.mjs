@@ -57,6 +57,7 @@ export class Workbench {
     );
     const bench = new Workbench();
     bench.extensions = extensions;
+    bench.settings = path.join(workspace, ".vscode", "settings.json");
     bench.machineSettings = path.join(data, "Machine", "settings.json");
     bench.server = server;
     await until("code-server answers", async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).ok);
@@ -79,8 +80,48 @@ export class Workbench {
     }
   }
 
-  async screenshot(file) {
-    await this.page.screenshot({ path: file });
+  /** The whole window, or the part of it that `selector` finds first. */
+  async screenshot(file, selector) {
+    if (selector === undefined) await this.page.screenshot({ path: file });
+    else await this.page.locator(selector).first().screenshot({ path: file });
+  }
+
+  /** Changes some settings of the folder; null takes one out. */
+  setForFolder(settings) {
+    const all = fs.existsSync(this.settings) ? JSON.parse(fs.readFileSync(this.settings, "utf8")) : {};
+    const kept = Object.entries({ ...all, ...settings }).filter(([, value]) => value !== null);
+    fs.mkdirSync(path.dirname(this.settings), { recursive: true });
+    fs.writeFileSync(this.settings, JSON.stringify(Object.fromEntries(kept), null, 2));
+  }
+
+  /** Waits until the window has a size and a theme, `vs` for light and `vs-dark` for dark. */
+  async look(width, height, theme) {
+    this.setForFolder({ "workbench.colorTheme": theme === "vs" ? "Default Light Modern" : "Default Dark Modern" });
+    await this.page.setViewportSize({ width, height });
+    await this.page.locator(`.monaco-workbench.${theme}`).waitFor();
+  }
+
+  /** How many lines in sight have a mark in the gutter, by the file of its image. */
+  marks() {
+    return this.page.evaluate(() => {
+      const found = {};
+      for (const mark of document.querySelectorAll(".editor-instance .margin [class*='TextEditorDecorationType'], .editor-instance .glyph-margin-widgets > *")) {
+        const name = /heat-\d/.exec(getComputedStyle(mark).backgroundImage)?.[0];
+        if (name) found[name] = (found[name] ?? 0) + 1;
+      }
+      return found;
+    });
+  }
+
+  /** Waits for a page of the extension whose text matches, and answers what `look` finds in it. */
+  async inPage(pattern, look) {
+    return until(`a page that says ${pattern}`, async () => {
+      for (const frame of this.page.frames()) {
+        const text = await frame.evaluate(() => (document.querySelector("iframe") ? "" : (document.body?.textContent ?? ""))).catch(() => "");
+        if (frame !== this.page.mainFrame() && pattern.test(text)) return frame.evaluate(look);
+      }
+      return undefined;
+    });
   }
 
   /** Writes the settings of the machine that VS Code's server runs on: paths of programs belong there. */

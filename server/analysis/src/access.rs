@@ -40,6 +40,18 @@ pub(crate) struct AccessDraft {
     pub(crate) unseen: Option<Unseen>,
 }
 
+impl AccessDraft {
+    /// A shift of all lanes by this many bytes changes no figure.
+    pub(crate) fn period(&self, profile: &Profile) -> i64 {
+        match self.space {
+            Space::Shared => bank_period(profile),
+            Space::Constant => word(self.bytes),
+            _ => address_period(profile),
+        }
+        .max(1)
+    }
+}
+
 /// Accesses of which only the runtime knows more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unseen {
@@ -335,15 +347,6 @@ impl Measure<'_> {
         }
     }
 
-    fn period(&self, draft: &AccessDraft) -> i64 {
-        match draft.space {
-            Space::Shared => bank_period(self.profile),
-            Space::Constant => word(draft.bytes),
-            _ => address_period(self.profile),
-        }
-        .max(1)
-    }
-
     fn sum(
         &self,
         draft: &AccessDraft,
@@ -352,7 +355,7 @@ impl Measure<'_> {
         budget: u32,
     ) -> (Sums, bool) {
         let guards = context.guards();
-        let roots = [(address, self.period(draft))];
+        let roots = [(address, draft.period(self.profile))];
         let query = Query {
             counters: &context.counters,
             guards: &guards,
@@ -392,7 +395,7 @@ impl Measure<'_> {
         if !complete || hangs {
             return None;
         }
-        let period = self.period(draft);
+        let period = draft.period(self.profile);
         let figure = Figure {
             root: draft.address,
             period,

@@ -17,6 +17,7 @@ mod evaluate;
 mod execute;
 pub mod facts;
 mod flow;
+mod lanes;
 mod linear;
 mod lockstep;
 mod loops;
@@ -31,6 +32,7 @@ use warplens_ir::Kernel;
 pub use contents::Contents;
 pub use counts::{AccessCount, Expression, Expressions, count_expressions};
 use facts::{KernelFacts, Launch};
+pub use lanes::{LaneRequest, lane_requests};
 
 /// What is asked.
 #[derive(Debug, Clone)]

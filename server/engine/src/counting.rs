@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use warplens_analysis::facts::{Count, Launch};
-use warplens_analysis::{Expressions, Request, count_expressions};
+use warplens_analysis::{Expressions, LaneRequest, Request, count_expressions, lane_requests};
 use warplens_hardware::Profile;
 use warplens_models::{Estimate, ModelId, linear};
 
 use crate::KernelAnalysis;
-use crate::engine::Lowered;
+use crate::engine::{Lowered, argument_bytes};
 
 /// A kernel with its launch and arguments, and what was made from them.
 #[derive(Debug)]
@@ -36,23 +36,25 @@ impl Counting {
     }
 
     fn expressions(&self, profile: &Profile) -> &Expressions {
-        self.expressions.get_or_init(|| {
-            let Some(lowered) = &self.lowered else {
-                return Expressions::default();
-            };
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                count_expressions(&Request {
-                    kernel: &lowered.kernel,
-                    launch: self.launch,
-                    profile,
-                    arguments: &self.arguments,
-                    covers: &[],
-                    probabilities: &[],
-                    contents: &[],
-                })
-            }));
-            made.unwrap_or_default()
-        })
+        self.expressions
+            .get_or_init(|| self.ask(profile, count_expressions))
+    }
+
+    /// What a question about the kernel is answered; nothing where the kernel was not kept, or the answer failed.
+    fn ask<T: Default>(&self, profile: &Profile, question: impl FnOnce(&Request) -> T) -> T {
+        let Some(lowered) = &self.lowered else {
+            return T::default();
+        };
+        let request = Request {
+            kernel: &lowered.kernel,
+            launch: self.launch,
+            profile,
+            arguments: &self.arguments,
+            covers: &[],
+            probabilities: &[],
+            contents: &[],
+        };
+        catch_unwind(AssertUnwindSafe(|| question(&request))).unwrap_or_default()
     }
 }
 
@@ -60,6 +62,24 @@ impl KernelAnalysis {
     /// Operations and iterations as functions of the parameters. Made when first asked for.
     pub fn expressions(&self) -> &Expressions {
         self.counting.expressions(&self.profile)
+    }
+
+    /// One request, lane by lane, of each access that is wanted and whose addresses are known; by the accesses' numbers.
+    /// Empty where the kernel was analysed among many files. Worked out at each call.
+    pub fn lane_requests(&self, wanted: &dyn Fn(usize) -> bool) -> Vec<LaneRequest> {
+        let asked = |request: &Request| lane_requests(request, wanted);
+        let mut found = self.counting.ask(&self.profile, asked);
+        found.retain(|request| {
+            let access = self.facts.accesses.get(request.access);
+            access.is_some_and(|access| access.site == request.site)
+        });
+        found
+    }
+
+    /// Bytes of the arguments where they live in shared memory; 0 where the kernel was not kept.
+    pub(crate) fn argument_bytes(&self) -> u64 {
+        let lowered = self.counting.lowered.as_ref();
+        lowered.map_or(0, |lowered| argument_bytes(&lowered.kernel, &self.profile))
     }
 
     /// The cycles as a formula: the linear model's in the closed forms of its counts where they have some.

@@ -1519,7 +1519,7 @@ fn function_lines(program: &Program) -> FxHashMap<u64, u32> {
 }
 
 /// Bytes of a kernel's arguments where they live in shared memory (capability 1.x).
-fn argument_bytes(kernel: &Kernel, profile: &Profile) -> u64 {
+pub(crate) fn argument_bytes(kernel: &Kernel, profile: &Profile) -> u64 {
     if profile.kernel_arguments != KernelArguments::Shared {
         return 0;
     }

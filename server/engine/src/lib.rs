@@ -18,6 +18,7 @@ mod hosts;
 mod launch;
 mod macros;
 mod options;
+pub mod pictures;
 mod results;
 mod said;
 pub mod settings;

@@ -36,7 +36,7 @@ pub struct Settings {
     /// Also the rules that are still tried out.
     pub preview: bool,
     /// Inlay hints.
-    pub inlay_hints: Toggle,
+    pub inlay_hints: Hints,
     /// Code lenses.
     pub code_lens: Toggle,
 }
@@ -55,7 +55,7 @@ impl Default for Settings {
             kernels: BTreeMap::new(),
             rules: BTreeMap::new(),
             preview: false,
-            inlay_hints: Toggle { enable: true },
+            inlay_hints: Hints::default(),
             code_lens: Toggle { enable: true },
         }
     }
@@ -104,6 +104,41 @@ pub struct Toggle {
 impl Default for Toggle {
     fn default() -> Self {
         Toggle { enable: true }
+    }
+}
+
+/// Inlay hints, all of them and by category.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches of a user, each by itself"
+)]
+pub struct Hints {
+    /// Any at all.
+    pub enable: bool,
+    /// Sectors, lines or segments of device memory: `32/4 sectors`.
+    pub memory: bool,
+    /// Passes of shared and constant memory: `32 passes`.
+    pub shared: bool,
+    /// Warps that a condition splits: `50 % split`.
+    pub divergence: bool,
+    /// The line's share of the kernel's cycles: `41 %`.
+    pub share: bool,
+    /// Machine instructions, where a compiler was asked: `14 instr`.
+    pub instructions: bool,
+}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Hints {
+            enable: true,
+            memory: true,
+            shared: true,
+            divergence: true,
+            share: true,
+            instructions: true,
+        }
     }
 }
 

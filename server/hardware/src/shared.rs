@@ -84,6 +84,25 @@ pub fn bank_period(p: &Profile) -> i64 {
     }
 }
 
+/// The bank that holds an address, and the row of it that is read at a time: lanes on one row of a bank share a pass.
+pub fn bank_of(p: &Profile, address: i64) -> (u32, i64) {
+    let rule = p.bank_rule;
+    let word = address >> if rule.kepler_eight_byte { 3 } else { 2 };
+    let row = row_of(rule, word);
+    // A bank's number is less than their count.
+    ((row & (i64::from(rule.banks) - 1)) as u32, row)
+}
+
+/// Words of one such number come together.
+fn row_of(rule: BankRule, word: i64) -> i64 {
+    // In Kepler's 4-byte mode word w and word w + 32 of a row of 64.
+    if rule.kepler_four_byte {
+        (word >> 6 << 5) | (word & 31)
+    } else {
+        word
+    }
+}
+
 /// The most distinct words (rows of a bank) that one bank must give.
 fn multicast_passes(starts: &[i64], bytes: u32, rule: BankRule) -> u32 {
     let banks = i64::from(rule.banks);
@@ -96,12 +115,7 @@ fn multicast_passes(starts: &[i64], bytes: u32, rule: BankRule) -> u32 {
         let last = start.saturating_add(i64::from(bytes) - 1) >> shift;
         for word in start >> shift..=last {
             if let Some(row) = rows.get_mut(len) {
-                // In Kepler's 4-byte mode word w and word w + 32 of a row of 64 come together.
-                *row = if rule.kepler_four_byte {
-                    (word >> 6 << 5) | (word & 31)
-                } else {
-                    word
-                };
+                *row = row_of(rule, word);
                 len += 1;
             }
         }

@@ -18,7 +18,7 @@ fn number(analysed: &Analysed) -> u64 {
     }
     let effective = &analysed.effective;
     effective.settings.inlay_hints.enable.hash(&mut hasher);
-    for hint in render::hint::all(analysed, true) {
+    for hint in render::hint::all(analysed, &analysed.effective.settings.inlay_hints, true) {
         (hint.line, hint.label, hint.tooltip).hash(&mut hasher);
     }
     format!("{:?}", analysed.file.missing_headers()).hash(&mut hasher);

@@ -19,27 +19,39 @@ const DEEPEST: usize = 8;
 const WIDTH: usize = 1060;
 const LONGEST_LABEL: usize = 38;
 
-const SHEET: &str = ":root{color-scheme:light dark;--back:#fff;--text:#1c1f23;--quiet:#5b636d;--line:#6b747f;\
+/// Colours of a picture that stands alone; on a page, the page's.
+const COLOURS: &str = ":root{color-scheme:light dark;--back:#fff;--text:#1c1f23;--quiet:#5b636d;--arc:#6b747f;\
     --m:#f6d5d8;--s:#ead3e3;--b:#d3e8d6;--c:#d5e2f2;--o:#eef0f3;--wait:#b3261e}\
-    @media(prefers-color-scheme:dark){:root{--back:#16191d;--text:#e3e6ea;--quiet:#9aa3ad;--line:#8a939e;\
-    --m:#5a2a30;--s:#4c2a45;--b:#23452b;--c:#26405e;--o:#2a2f36;--wait:#ff8a80}}\
-    svg{background:var(--back);font:12px system-ui,sans-serif}text{fill:var(--text)}\
-    .t{font-size:15px;font-weight:600}.q{fill:var(--quiet)}.w{font-size:11px;fill:var(--quiet)}\
-    rect{stroke:var(--line)}.m{fill:var(--m)}.s{fill:var(--s)}.b{fill:var(--b)}.c{fill:var(--c)}.o{fill:var(--o)}\
-    path{fill:none;stroke:var(--line);stroke-width:1.2}.d{stroke:var(--wait);stroke-dasharray:5 3}\
-    .dw{font-size:11px;fill:var(--wait)}.h{fill:var(--line);stroke:none}.dh{fill:var(--wait);stroke:none}";
+    @media(prefers-color-scheme:dark){:root{--back:#16191d;--text:#e3e6ea;--quiet:#9aa3ad;--arc:#8a939e;\
+    --m:#5a2a30;--s:#4c2a45;--b:#23452b;--c:#26405e;--o:#2a2f36;--wait:#ff8a80}}";
+/// Everything about this picture alone.
+pub(crate) const SHEET: &str = ".wfg{background:var(--back);font:12px system-ui,sans-serif}.wfg text{fill:var(--text)}\
+    .wfg .t{font-size:15px;font-weight:600}.wfg .q{fill:var(--quiet)}.wfg .w{font-size:11px;fill:var(--quiet)}\
+    .wfg rect{stroke:var(--arc)}.wfg .m{fill:var(--m)}.wfg .s{fill:var(--s)}.wfg .b{fill:var(--b)}\
+    .wfg .c{fill:var(--c)}.wfg .o{fill:var(--o)}\
+    .wfg path{fill:none;stroke:var(--arc);stroke-width:1.2}.wfg .d{stroke:var(--wait);stroke-dasharray:5 3}\
+    .wfg .dw{font-size:11px;fill:var(--wait)}.wfg .h{fill:var(--arc);stroke:none}.wfg .dh{fill:var(--wait);stroke:none}";
 
-/// The picture: the graph with the weights of its arcs, and beside it what each reduction leaves.
+/// The picture by itself: the graph with the weights of its arcs, and beside it what each reduction leaves.
 pub fn svg(flow: &WorkFlow) -> String {
+    let style = format!("<style>{COLOURS}{SHEET}</style>\n");
+    draw(flow, "", "xmlns=\"http://www.w3.org/2000/svg\" ", &style)
+}
+
+/// The picture as a part of a page, whose sheet colours it; `id` tells it from others on that page.
+pub(crate) fn picture(flow: &WorkFlow, id: &str) -> String {
+    draw(flow, id, "", "")
+}
+
+fn draw(flow: &WorkFlow, id: &str, namespace: &str, style: &str) -> String {
     let drawing = &flow.drawing;
     let height = (TOP + drawing.nodes.len() * ROW + 40).max(420);
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
-         viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\n<title>Work flow graph of {0}</title>\n\
-         <style>{SHEET}</style>\n\
-         <defs><marker id=\"h\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
+        "<svg {namespace}width=\"{WIDTH}\" height=\"{height}\" \
+         viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" class=\"wfg\">\n<title>Work flow graph of {0}</title>\n{style}\
+         <defs><marker id=\"{id}h\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
          orient=\"auto\"><path class=\"h\" d=\"M0 0L8 4L0 8z\"/></marker>\
-         <marker id=\"dh\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
+         <marker id=\"{id}dh\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
          orient=\"auto\"><path class=\"dh\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n\
          <text class=\"t\" x=\"20\" y=\"28\">{0}</text>\n\
          <text class=\"q\" x=\"20\" y=\"48\">{1} · grid {2} · block {3} · {4} warps on an SM</text>\n",
@@ -55,12 +67,12 @@ pub fn svg(flow: &WorkFlow) -> String {
         TOP - 16
     );
     for arc in &drawing.arcs {
-        draw_arc(&mut out, drawing, arc);
+        draw_arc(&mut out, drawing, arc, id);
     }
     for (at, node) in drawing.nodes.iter().enumerate() {
         draw_node(&mut out, at, node);
     }
-    reduced(&mut out, drawing);
+    reduced(&mut out, drawing, id);
     out.push_str("</svg>\n");
     out
 }
@@ -100,7 +112,7 @@ fn draw_node(out: &mut String, at: usize, node: &Shown) {
     );
 }
 
-fn draw_arc(out: &mut String, drawing: &Drawing, arc: &Arc) {
+fn draw_arc(out: &mut String, drawing: &Drawing, arc: &Arc, id: &str) {
     let (Some(from), Some(to)) = (drawing.nodes.get(arc.from), drawing.nodes.get(arc.to)) else {
         return;
     };
@@ -114,12 +126,13 @@ fn draw_arc(out: &mut String, drawing: &Drawing, arc: &Arc) {
         (_, Some(share)) => format!("{} ({})", number(arc.weight), percent(share)),
         _ => number(arc.weight),
     };
+    let weight = escape(&weight);
     match arc.relation {
         Relation::Transition if span == 1 => {
             let (x, down) = (x1.max(x2) + 30, y1 + height);
             let _ = writeln!(
                 out,
-                "<path d=\"M{x} {down}V{y2}\" marker-end=\"url(#h)\"/>\
+                "<path d=\"M{x} {down}V{y2}\" marker-end=\"url(#{id}h)\"/>\
                  <text class=\"w\" x=\"{}\" y=\"{}\">{weight}</text>",
                 x + 6,
                 down + 13,
@@ -130,7 +143,7 @@ fn draw_arc(out: &mut String, drawing: &Drawing, arc: &Arc) {
             let out_by = x1.min(x2).saturating_sub(24 + 7 * span.min(20));
             let _ = writeln!(
                 out,
-                "<path d=\"M{x1} {a}C{out_by} {a} {out_by} {b} {x2} {b}\" marker-end=\"url(#h)\"/>\
+                "<path d=\"M{x1} {a}C{out_by} {a} {out_by} {b} {x2} {b}\" marker-end=\"url(#{id}h)\"/>\
                  <text class=\"w\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{weight}</text>",
                 (out_by + 24).min(x1),
                 usize::midpoint(a, b),
@@ -142,7 +155,7 @@ fn draw_arc(out: &mut String, drawing: &Drawing, arc: &Arc) {
             let out_by = x1.max(x2) + 30 + 9 * span.min(16);
             let _ = writeln!(
                 out,
-                "<path class=\"d\" d=\"M{x1} {a}C{out_by} {a} {out_by} {b} {x2} {b}\" marker-end=\"url(#dh)\"/>\
+                "<path class=\"d\" d=\"M{x1} {a}C{out_by} {a} {out_by} {b} {x2} {b}\" marker-end=\"url(#{id}dh)\"/>\
                  <text class=\"dw\" x=\"{}\" y=\"{}\">{weight}</text>",
                 (x1.max(x2) + 3 * out_by) / 4 + 4,
                 usize::midpoint(a, b) + 4,
@@ -152,7 +165,7 @@ fn draw_arc(out: &mut String, drawing: &Drawing, arc: &Arc) {
 }
 
 /// What the reductions leave, and what the letters mean.
-fn reduced(out: &mut String, drawing: &Drawing) {
+fn reduced(out: &mut String, drawing: &Drawing, id: &str) {
     let x = 770;
     let _ = writeln!(
         out,
@@ -178,7 +191,7 @@ fn reduced(out: &mut String, drawing: &Drawing) {
         }
         let _ = writeln!(
             out,
-            "<path d=\"M{} {down}V{}\" marker-end=\"url(#h)\"/><text x=\"{}\" y=\"{}\">{}</text>\
+            "<path d=\"M{} {down}V{}\" marker-end=\"url(#{id}h)\"/><text x=\"{}\" y=\"{}\">{}</text>\
              <text class=\"w\" x=\"{left}\" y=\"{}\">{name}</text>",
             left + 35,
             TOP + 2 * ROW,

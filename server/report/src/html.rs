@@ -4,92 +4,95 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::wire::{Diagnostic, Estimate, EstimateDocument, KernelResult};
+use warplens_engine::WorkFlow;
+use warplens_engine::pictures::{KernelPictures, LanePicture, Pictures};
+use warplens_engine::wire::{Diagnostic, Estimate, KernelResult};
 
 use crate::estimate::{
-    access_table, branch_table, first_estimate, loss_table, maybe_time, missing_headers, parts,
-    variant, words,
+    access_table, branch_table, first_estimate, loss_table, maybe_time, missing_headers, variant,
+    words,
 };
 use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup};
+use crate::graph;
 use crate::models;
+use crate::plots::{self, bar, breakdown, gpus, heat, lanes, occupancy, roofline, scaling};
 use crate::resources::registers;
+use crate::sheet;
 use crate::style::{Paint, printable};
 use crate::table::{Align, Cell, Table};
 
 /// Lines of source shown as the costliest.
 const MOST_LINES: usize = 10;
+/// Nodes of a work flow graph up to which a report draws it.
+const MOST_NODES: usize = 60;
 /// A gain below this is noise.
 const LEAST_GAIN: f64 = 1.005;
 
-const LIGHT: &str = "--back:#fff;--text:#1c1f23;--quiet:#5b636d;--line:#d5dae0;--panel:#f5f7f9;\
-    --bar:#4477aa;--warning:#9a5b00;--error:#b3261e;--information:#0b5cad;--good:#1d6f38;";
-const DARK: &str = "--back:#16191d;--text:#e3e6ea;--quiet:#9aa3ad;--line:#363c44;--panel:#1e2227;\
-    --bar:#7aa6d6;--warning:#f0b35a;--error:#ff8a80;--information:#86b8f0;--good:#7fce98;";
-const SHEET: &str = "
-body{margin:0 auto;max-width:72rem;padding:1.5rem;background:var(--back);color:var(--text);\
-font:15px/1.5 system-ui,sans-serif}
-h1{font-size:1.4rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}
-h3{font-size:1rem;margin:1.5rem 0 .4rem}
-a{color:var(--information)}
-code{font:13px/1.4 ui-monospace,monospace;background:var(--panel);padding:0 .2em}
-.lead{font-size:1.6rem;font-weight:600}
-.quiet{color:var(--quiet)}.error{color:var(--error)}.warning{color:var(--warning)}
-.information,.hint{color:var(--information)}.good{color:var(--good)}.strong{font-weight:600}
-.wide{overflow-x:auto}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{text-align:left;padding:.15rem .8rem .15rem 0;vertical-align:top;white-space:nowrap}
-th{color:var(--quiet);font-weight:400;border-bottom:1px solid var(--line)}
-.n{text-align:right}
-.findings td:last-child{white-space:normal;min-width:20rem}
-.stack{display:block;width:100%;height:1.6rem;margin-bottom:.5rem}
-.bar{display:block;width:16rem;height:.8rem;margin-top:.35rem}
-.key{display:inline-block;width:.8rem;height:.8rem;vertical-align:-.1rem}
-rect{fill:var(--bar)}
-.p-compute{fill:#4477aa}.p-memory_bandwidth{fill:#ee6677}.p-memory_latency{fill:#ccbb44}
-.p-shared{fill:#aa3377}.p-divergence{fill:#66ccee}.p-synchronisation{fill:#228833}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.5rem 0}
-dt{color:var(--quiet)}dd{margin:0}
-";
-
-/// The whole file as one page: each kernel with its launch, accesses, branches, estimates, where the cycles
-/// go and what would make it faster; then the findings. Light or dark as the reader's system is.
-pub fn html(document: &EstimateDocument) -> String {
+/// The whole file as one page: each kernel with its launch, where its cycles go by part and by line, its place under the
+/// roofs of the GPU, what warps, blocks, registers and shared memory change, the lanes of its costliest accesses, accesses,
+/// branches, models and GPUs; then the findings. Light or dark as the reader's system or editor is.
+pub fn html(pictures: &Pictures) -> String {
+    let document = &pictures.estimate;
     let file = document
         .results
         .first()
         .map_or("no kernels", |result| &result.file);
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" \
-         content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{0} - warplens</title>\n\
-         <style>:root{{color-scheme:light dark;{LIGHT}}}\n\
-         @media(prefers-color-scheme:dark){{:root{{{DARK}}}}}\n\
-         body.vscode-light{{{LIGHT}}}body.vscode-dark,body.vscode-high-contrast{{{DARK}}}{SHEET}</style>\n\
-         </head>\n<body>\n<h1>{0}</h1>\n",
-        escape(file)
-    );
+    let mut body = format!("<h1>{}</h1>\n", escape(file));
     if document.results.is_empty() {
-        out.push_str("<p>No kernels found.</p>\n");
+        body.push_str("<p>No kernels found.</p>\n");
     }
     if document.results.len() > 1 {
-        contents(&mut out, &document.results);
+        contents(&mut body, &document.results);
     }
     for (at, result) in document.results.iter().enumerate() {
         let _ = write!(
-            out,
+            body,
             "<section id=\"k{at}\">\n{}</section>\n",
-            kernel(result)
+            kernel(result, pictures.kernels.get(at), at)
         );
     }
     if !document.missing_includes.is_empty() {
         let missing = escape(&missing_headers(&document.missing_includes));
-        let _ = writeln!(out, "<p>{missing}</p>");
+        let _ = writeln!(body, "<p>{missing}</p>");
     }
-    findings(&mut out, &document.diagnostics);
-    out.push_str("</body>\n</html>\n");
-    out
+    findings(&mut body, &document.diagnostics);
+    page(file, &body)
+}
+
+/// The lanes of some accesses as a page of their own; `place` names them, `pictures` may be none.
+pub fn lanes_page(place: &str, pictures: &[LanePicture]) -> String {
+    let mut body = format!("<h1>{}</h1>\n", escape(place));
+    if pictures.is_empty() {
+        body.push_str("<p>No access to memory with known addresses stands here.</p>\n");
+    }
+    body.push_str("<div class=\"plots\">\n");
+    for picture in pictures {
+        body.push_str(&lanes::draw(picture));
+    }
+    body.push_str("</div>\n");
+    page(place, &body)
+}
+
+/// The work flow graph of a kernel as a page of its own.
+pub fn graph_page(flow: &WorkFlow) -> String {
+    let drawn = graph::picture(flow, "");
+    page(
+        &flow.kernel,
+        &format!("<div class=\"wide\">{drawn}</div>\n"),
+    )
+}
+
+/// A page that needs nothing but itself; `body` is markup.
+fn page(title: &str, body: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{} - warplens</title>\n<style>{}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
+        escape(title),
+        sheet::text()
+    )
 }
 
 /// Text as text: nothing in it is markup, in an element or in a quoted attribute.
@@ -144,7 +147,7 @@ fn name(result: &KernelResult) -> String {
     name
 }
 
-fn kernel(result: &KernelResult) -> String {
+fn kernel(result: &KernelResult, pictures: Option<&KernelPictures>, at: usize) -> String {
     let mut out = format!(
         "<h2>{} <span class=\"quiet\">line {} on {}</span></h2>\n",
         escape(&name(result)),
@@ -162,21 +165,68 @@ fn kernel(result: &KernelResult) -> String {
     }
     facts(&mut out, result);
     if let Some((_, estimate)) = first {
-        breakdown(&mut out, estimate);
+        out.push_str(&breakdown::draw(estimate));
     }
-    lines(&mut out, result);
+    match pictures {
+        Some(pictures) => out.push_str(&heat::draw(pictures)),
+        None => lines(&mut out, result),
+    }
+    what_if(&mut out, result);
+    if let Some(pictures) = pictures {
+        plots_of(&mut out, pictures);
+    }
     if let Some(title) = losses(result.not_understood.len()) {
         section(&mut out, &title, &loss_table(result, usize::MAX));
     }
     section(&mut out, "Memory accesses", &access_table(result));
     section(&mut out, "Branches and loops", &branch_table(result));
-    section(&mut out, "Models side by side", &models::table(result));
+    out.push_str(&plots::models::draw(result));
     if let Some(agreement) = models::agreement(result) {
         let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&agreement));
     }
-    what_if(&mut out, result);
+    if let Some(pictures) = pictures {
+        out.push_str(&gpus::draw(&pictures.elsewhere));
+        work_flow(&mut out, pictures, at);
+    }
     assumptions(&mut out, result);
     out
+}
+
+fn plots_of(out: &mut String, pictures: &KernelPictures) {
+    out.push_str("<div class=\"plots\">\n");
+    out.push_str(&match &pictures.roofline {
+        Ok(roofline) => roofline::draw(roofline),
+        Err(why) => plots::missing("Roofline", why),
+    });
+    out.push_str(&scaling::draw(&pictures.scaling));
+    out.push_str("</div>\n");
+    out.push_str(&occupancy::draw(&pictures.residence));
+    if !pictures.lanes.is_empty() {
+        out.push_str("<h3>Lanes of the accesses that move the most beyond their ideal</h3>\n<div class=\"plots\">\n");
+        for picture in &pictures.lanes {
+            out.push_str(&lanes::draw(picture));
+        }
+        out.push_str("</div>\n");
+    }
+}
+
+fn work_flow(out: &mut String, pictures: &KernelPictures, at: usize) {
+    const TITLE: &str = "Work flow graph";
+    let drawn = match &pictures.work_flow {
+        Err(why) => plots::missing(TITLE, why),
+        Ok(flow) if flow.drawing.nodes.len() > MOST_NODES => {
+            let nodes = flow.drawing.nodes.len();
+            let why = format!("its {nodes} nodes have no room on this page; by itself it is drawn");
+            plots::missing(TITLE, &why)
+        }
+        Ok(flow) => {
+            let drawn = graph::picture(flow, &format!("k{at}"));
+            format!(
+                "<details>\n<summary>{TITLE}</summary>\n<div class=\"wide\">{drawn}</div>\n</details>\n"
+            )
+        }
+    };
+    out.push_str(&drawn);
 }
 
 fn prediction(out: &mut String, model: &str, estimate: &Estimate) {
@@ -253,73 +303,6 @@ fn section(out: &mut String, title: &str, table: &Table) {
     }
 }
 
-/// A share of the whole as a length; what is not a number has none.
-fn length(share: f64) -> f64 {
-    if share.is_finite() {
-        (share * 100.0).clamp(0.0, 100.0)
-    } else {
-        0.0
-    }
-}
-
-fn bar(share: f64, class: &str) -> String {
-    format!(
-        "<svg class=\"bar\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
-         <rect class=\"{class}\" width=\"{:.2}\" height=\"10\"/></svg>",
-        length(share)
-    )
-}
-
-/// Where the cycles go: all parts as one bar, then each with its figures.
-fn breakdown(out: &mut String, estimate: &Estimate) {
-    let Some(cycles) = estimate.cycles.filter(|cycles| *cycles > 0.0) else {
-        return;
-    };
-    let parts = parts(&estimate.breakdown);
-    let parts: Vec<_> = parts.into_iter().filter(|(_, part)| *part > 0.0).collect();
-    let said: Vec<String> = parts
-        .iter()
-        .map(|(name, part)| format!("{} {}", words(name), percent(part / cycles)))
-        .collect();
-    let _ = write!(
-        out,
-        "<h3>Where the cycles go</h3>\n<svg class=\"stack\" viewBox=\"0 0 100 10\" \
-         preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
-        said.join(", ")
-    );
-    let mut at = 0.0;
-    for ((name, part), said) in parts.iter().zip(&said) {
-        let width = length(part / cycles);
-        let _ = write!(
-            out,
-            "<rect class=\"p-{name}\" x=\"{at:.2}\" width=\"{width:.2}\" height=\"10\"><title>{said}</title></rect>"
-        );
-        at += width;
-    }
-    out.push_str(
-        "</svg>\n<div class=\"wide\"><table>\n<thead><tr><th>part</th><th class=\"n\">cycles</th>\
-         <th class=\"n\">share</th></tr></thead>\n<tbody>\n",
-    );
-    for (name, part) in &parts {
-        let _ = writeln!(
-            out,
-            "<tr><td><svg class=\"key\" viewBox=\"0 0 1 1\" aria-hidden=\"true\"><rect class=\"p-{name}\" width=\"1\" \
-             height=\"1\"/></svg> {}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-            words(name),
-            number(part.round()),
-            percent(part / cycles)
-        );
-    }
-    out.push_str("</tbody></table></div>\n");
-    if estimate.breakdown.launch > 0.0 {
-        let _ = writeln!(
-            out,
-            "<p class=\"quiet\">Launching takes about {} cycles more.</p>",
-            number(estimate.breakdown.launch.round())
-        );
-    }
-}
-
 fn lines(out: &mut String, result: &KernelResult) {
     let mut lines: Vec<_> = result
         .lines
@@ -384,7 +367,8 @@ fn bars(
             out,
             "<tr><td>{}</td><td class=\"n\">{number}</td><td class=\"n\">{figure}</td><td>{}</td></tr>",
             escape(&name),
-            bar(share, "")
+            bar(share, ""),
+            figure = escape(&figure)
         );
     }
     out.push_str("</tbody></table></div>\n");
@@ -443,6 +427,14 @@ fn findings(out: &mut String, diagnostics: &[Diagnostic]) {
 mod tests {
     use super::*;
     use crate::estimate::tests::document;
+    use warplens_engine::wire::EstimateDocument;
+
+    fn plain(estimate: &EstimateDocument) -> String {
+        html(&Pictures {
+            estimate: estimate.clone(),
+            kernels: Vec::new(),
+        })
+    }
 
     /// Every tag that is opened is closed in order, and every attribute is quoted.
     #[track_caller]
@@ -472,7 +464,7 @@ mod tests {
 
     #[test]
     fn the_page_has_every_part() {
-        let page = html(&document());
+        let page = plain(&document());
         well_formed(&page);
         for part in [
             "k&lt;T=float&gt;",
@@ -524,7 +516,7 @@ mod tests {
             message: hostile.to_owned(),
             gain: 1.0,
         });
-        let page = html(&document);
+        let page = plain(&document);
         well_formed(&page);
         assert!(!page.contains("<script"), "{page}");
         assert!(!page.contains('\x1b'), "{page}");
@@ -533,7 +525,7 @@ mod tests {
 
     #[test]
     fn the_page_needs_nothing_from_elsewhere() {
-        let page = html(&document());
+        let page = plain(&document());
         for outside in ["http:", "https:", "src=", "url(", "@import", "<link"] {
             assert!(!page.contains(outside), "{outside}");
         }
@@ -547,7 +539,7 @@ mod tests {
             results: Vec::new(),
             ..document()
         };
-        let page = html(&empty);
+        let page = plain(&empty);
         well_formed(&page);
         assert!(page.contains("No kernels found."));
     }

@@ -17,11 +17,13 @@ pub mod graph;
 mod html;
 pub mod markdown;
 mod models;
+mod plots;
 mod resources;
 pub mod sarif;
+mod sheet;
 pub mod style;
 pub mod sweep;
 pub mod table;
 
-pub use html::html;
+pub use html::{graph_page, html, lanes_page};
 pub use style::{Paint, Style};

@@ -91,7 +91,8 @@ fn figures(estimate: &Estimate) -> [String; 3] {
     ]
 }
 
-fn remark(estimate: &Estimate) -> String {
+/// Why a model does not apply, else its own quantities and the cycles as a function.
+pub(crate) fn remark(estimate: &Estimate) -> String {
     if let Some(why) = &estimate.why {
         return why.clone();
     }

@@ -16,8 +16,17 @@ export async function menu(app: App): Promise<void> {
     runs && inKernelFile({ command: "warplens.nextLaunch", label: "$(arrow-swap) Show the next launch of the kernel at the cursor" }),
     runs && inKernelFile({ command: "warplens.whatWouldHelp", label: "$(lightbulb) What would help the kernel at the cursor?" }),
     runs && inKernelFile({ command: "warplens.breakdown", label: "$(graph) Show the cost breakdown of the kernel at the cursor" }),
+    runs && inKernelFile({ command: "warplens.compareGpus", label: "$(list-ordered) Compare GPUs for the kernel at the cursor" }),
+    runs && inKernelFile({ command: "warplens.lanes", label: "$(type-hierarchy) Show the lanes of the access at the cursor" }),
+    runs && inKernelFile({ command: "warplens.graph", label: "$(git-merge) Draw the work flow graph of the kernel at the cursor" }),
+    runs && inKernelFile({ command: "warplens.report", label: "$(book) Show the report of this file" }),
     runs && { command: "warplens.explain", label: "$(question) Explain a rule…" },
     { command: "warplens.toggleHints", label: "$(eye) Toggle inlay hints" },
+    { command: "warplens.toggleHeatMap", label: "$(flame) Toggle the heat map" },
+    runs && {
+      command: "warplens.recordTrace",
+      label: app.session.recording === undefined ? "$(record) Record a trace for a bug report…" : "$(debug-stop) End the recording",
+    },
     { command: "warplens.restart", label: "$(debug-restart) Restart the server" },
     { command: "warplens.openLogs", label: "$(output) Open the logs" },
   ];

@@ -24,29 +24,18 @@ export async function compareGpus(app: App, given: Target = {}): Promise<void> {
 
 export async function report(app: App, given: Target = {}): Promise<void> {
   const uri = given.uri ?? requireEditor().document.uri.toString();
-  const { html } = await app.session.execute<{ html: string }>("warplens.report", { uri });
-  showPage("warplens.report", "warplens report", html);
+  const name = vscode.workspace.asRelativePath(vscode.Uri.parse(uri));
+  const make = async () => (await app.session.execute<{ html: string }>("warplens.report", { uri })).html;
+  const title = `Report: ${name.split("/").at(-1)}`;
+  await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: `warplens: report of ${name}` }, () =>
+    app.views.show(`report ${uri}`, title, make),
+  );
 }
 
 export async function graph(app: App, given: Target = {}): Promise<void> {
   const target = await kernel(app, given);
-  const { svg } = await app.session.execute<{ svg: string }>("warplens.graph", target);
-  const html = `<!DOCTYPE html><html><head><title>Work flow graph</title></head><body>${svg}</body></html>`;
-  showPage("warplens.graph", `Work flow graph of ${target.kernel}`, html);
-}
-
-function showPage(type: string, title: string, html: string): void {
-  const panel = vscode.window.createWebviewPanel(type, title, vscode.ViewColumn.Beside, {
-    enableScripts: false,
-    localResourceRoots: [],
-  });
-  panel.webview.html = confined(html);
-}
-
-/** The page carries all it needs: nothing is loaded and nothing runs, whatever the page itself says about that. */
-function confined(html: string): string {
-  const policy = "default-src 'none'; style-src 'unsafe-inline'";
-  return html.replace(/<head>/i, (head) => `${head}<meta http-equiv="Content-Security-Policy" content="${policy}">`);
+  const make = async () => (await app.session.execute<{ html: string }>("warplens.graph", target)).html;
+  await app.views.show(`graph ${target.uri} ${target.kernel}`, `Work flow graph of ${target.kernel}`, make);
 }
 
 export async function estimate(app: App, given: Target = {}): Promise<void> {

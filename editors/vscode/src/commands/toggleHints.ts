@@ -1,11 +1,13 @@
-// warplens.toggleHints: flips the setting where it is set, otherwise in the user's settings.
+// warplens.toggleHints, warplens.toggleHeatMap: flips a setting where it is set, otherwise in the user's settings.
 
 import * as vscode from "vscode";
 import { kernelEditor } from "../documents";
 
-export async function toggleHints(): Promise<void> {
+export const toggleHints = (): Promise<void> => flip("inlayHints.enable");
+export const toggleHeatMap = (): Promise<void> => flip("heatMap.enable");
+
+async function flip(key: string): Promise<void> {
   const section = vscode.workspace.getConfiguration("warplens", kernelEditor()?.document ?? null);
-  const key = "inlayHints.enable";
   const where = section.inspect<boolean>(key);
   const target =
     where?.workspaceFolderValue !== undefined

@@ -15,18 +15,24 @@ struct Argument {
     kernel: String,
 }
 
-/// Returns the work flow graph of one kernel, before and after its reduction, as a picture.
+/// Returns the work flow graph of one kernel, before and after its reduction: `{svg, html}`, a picture that stands alone and
+/// the same as a page in the editor's colours.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri, kernel } = super::argument(super::GRAPH, argument)?;
     let analysed = super::breakdown::analysed(session, &uri).await?;
-    let svg = session
+    let drawn = session
         .ask(move |_| {
             let mut kernels = analysed.file.kernels.iter();
             let placed = kernels.find(|placed| placed.analysis.facts.name == kernel);
             let placed =
                 placed.ok_or_else(|| format!("there is no kernel `{kernel}` in this file"))?;
-            Ok(warplens_report::graph::svg(&placed.work_flow()?))
+            let flow = placed.work_flow()?;
+            Ok((
+                warplens_report::graph::svg(&flow),
+                warplens_report::graph_page(&flow),
+            ))
         })
         .await?;
-    Ok(json!({"svg": svg.map_err(|why: String| invalid(why))?}))
+    let (svg, html) = drawn.map_err(|why: String| invalid(why))?;
+    Ok(json!({"svg": svg, "html": html}))
 }

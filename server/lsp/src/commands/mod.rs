@@ -4,6 +4,8 @@ pub mod breakdown;
 pub mod compare_gpus;
 pub mod estimate;
 pub mod graph;
+pub mod heat;
+pub mod lanes;
 pub mod next_launch;
 pub mod report;
 pub mod select_gpu;
@@ -24,10 +26,12 @@ pub const BREAKDOWN: &str = "warplens.breakdown";
 pub const COMPARE_GPUS: &str = "warplens.compareGpus";
 pub const REPORT: &str = "warplens.report";
 pub const GRAPH: &str = "warplens.graph";
+pub const HEAT: &str = "warplens.heat";
+pub const LANES: &str = "warplens.lanes";
 pub const WHAT_WOULD_HELP: &str = "warplens.whatWouldHelp";
 
 /// All of them.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 11] = [
     SELECT_GPU,
     SET_LAUNCH,
     NEXT_LAUNCH,
@@ -36,6 +40,8 @@ pub const NAMES: [&str; 9] = [
     COMPARE_GPUS,
     REPORT,
     GRAPH,
+    HEAT,
+    LANES,
     WHAT_WOULD_HELP,
 ];
 

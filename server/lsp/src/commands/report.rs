@@ -26,7 +26,7 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
                 return Err("cancelled".to_owned());
             }
             analysed.simulate(None, &ModelId::ALL, cancel);
-            let document = asker.engine().estimate(
+            let pictures = asker.engine().pictures(
                 &analysed.document,
                 &analysed.path,
                 &analysed.effective.settings,
@@ -34,8 +34,9 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
                 &[],
                 &[],
                 &[],
+                cancel,
             )?;
-            Ok(warplens_report::html(&document))
+            Ok(warplens_report::html(&pictures))
         })
         .await?;
     Ok(json!({"html": page.map_err(invalid)?}))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use warplens_engine::PlacedKernel;
+use warplens_engine::settings::Hints;
 
 use crate::documents::Analysed;
 use crate::render::hover;
@@ -27,14 +28,15 @@ pub struct Hint {
     pub tooltip: Option<String>,
 }
 
-/// All hints of a document, by line, one a line; with their tooltips where the client does not ask for them later.
-pub fn all(analysed: &Analysed, tooltips: bool) -> Vec<Hint> {
+/// All hints of a document that are wanted, by line, one a line; with their tooltips where the client does not ask for
+/// them later.
+pub fn all(analysed: &Analysed, wanted: &Hints, tooltips: bool) -> Vec<Hint> {
     let mut hints = BTreeMap::new();
     for kernel in &analysed.file.kernels {
         for (at, line) in line::of(kernel) {
             // Several launches of one kernel share its lines: the first one speaks.
             if let Entry::Vacant(place) = hints.entry(at)
-                && let Some(label) = label(&line)
+                && let Some(label) = label(&line, wanted)
             {
                 place.insert(Hint {
                     line: at,
@@ -49,16 +51,25 @@ pub fn all(analysed: &Analysed, tooltips: bool) -> Vec<Hint> {
 
 /// The tooltip of the hint of one line.
 pub fn tooltip(analysed: &Analysed, at: u32) -> Option<String> {
+    let wanted = &analysed.effective.settings.inlay_hints;
     let told = |kernel: &PlacedKernel| {
         let line = line::of(kernel).remove(&at)?;
-        label(&line).map(|_| hover::line(kernel, &line))
+        label(&line, wanted).map(|_| hover::line(kernel, &line))
     };
     analysed.file.kernels.iter().find_map(told)
 }
 
-fn label(line: &Line<'_>) -> Option<String> {
+fn label(line: &Line<'_>, wanted: &Hints) -> Option<String> {
     let mut parts: Vec<(f64, String)> = Vec::new();
-    for unit in [Unit::Sectors, Unit::Lines, Unit::Passes] {
+    let units = [
+        (Unit::Sectors, wanted.memory),
+        (Unit::Lines, wanted.memory),
+        (Unit::Passes, wanted.shared),
+    ];
+    for unit in units
+        .into_iter()
+        .filter_map(|(unit, wanted)| wanted.then_some(unit))
+    {
         let costs = line.accesses.iter().filter_map(|access| Cost::of(access));
         let worst = costs
             .filter(|cost| cost.unit == unit && cost.excess() >= NOTABLE)
@@ -76,11 +87,11 @@ fn label(line: &Line<'_>) -> Option<String> {
     let split = splits
         .filter_map(|branch| branch.divergent_warp_fraction)
         .fold(0.0, f64::max);
-    if split >= 0.01 {
+    if wanted.divergence && split >= 0.01 {
         parts.push((1.0 + split, format!("{} split", percent(split))));
     }
     let weight = if parts.is_empty() { HEAVY } else { 0.01 };
-    let share = (line.share >= weight).then(|| percent(line.share));
+    let share = (wanted.share && line.share >= weight).then(|| percent(line.share));
     let length = |parts: &[(f64, String)]| {
         let texts = parts.iter().map(|(_, text)| text).chain(&share);
         texts
@@ -93,11 +104,12 @@ fn label(line: &Line<'_>) -> Option<String> {
         let mildest = (0..parts.len()).min_by(|a, b| parts[*a].0.total_cmp(&parts[*b].0))?;
         parts.remove(mildest);
     }
+    let made = line.instructions.as_ref().filter(|_| wanted.instructions);
     let texts: Vec<String> = parts
         .into_iter()
         .map(|(_, text)| text)
         .chain(share)
-        .chain(line.instructions.as_ref().map(compiled))
+        .chain(made.map(compiled))
         .collect();
     (!texts.is_empty()).then(|| texts.join(" · "))
 }
@@ -137,7 +149,7 @@ mod tests {
             share,
             instructions: None,
         };
-        let label = label(&line);
+        let label = label(&line, &Hints::default());
         assert_eq!(label.as_deref(), expected);
         assert!(label.is_none_or(|label| label.chars().count() <= LONGEST));
     }
@@ -165,12 +177,13 @@ mod tests {
                 classes: vec![("ffma", 12), ("ldg", 2)],
                 current,
             };
-            label(&Line {
+            let line = Line {
                 accesses: accesses.to_vec(),
                 branches: Vec::new(),
                 share,
                 instructions: Some(instructions),
-            })
+            };
+            label(&line, &Hints::default())
         };
         let says = |text: &str| Some(text.to_owned());
         assert_eq!(label_of(&[], 0.01, true), says("14 instr"));
@@ -179,6 +192,74 @@ mod tests {
             label_of(&[&strided], 1.0, true),
             says("17.5/4.2 sectors · 100 % · 14 instr")
         );
+    }
+
+    #[test]
+    fn each_category_can_be_left_out() {
+        let (strided, conflict) = (
+            access(Space::Global, 32.0, 4.0),
+            access(Space::Shared, 32.0, 1.0),
+        );
+        let branch = branch(Some(0.5));
+        let line = Line {
+            accesses: vec![&strided, &conflict],
+            branches: vec![&branch],
+            share: 0.41,
+            instructions: Some(Instructions {
+                classes: vec![("ffma", 12)],
+                current: true,
+            }),
+        };
+        let nothing = Hints {
+            enable: true,
+            memory: false,
+            shared: false,
+            divergence: false,
+            share: false,
+            instructions: false,
+        };
+        let says = |wanted: Hints| label(&line, &wanted);
+        let off = || nothing.clone();
+        assert_eq!(says(off()), None);
+        for (wanted, text) in [
+            (
+                Hints {
+                    memory: true,
+                    ..off()
+                },
+                "32/4 sectors",
+            ),
+            (
+                Hints {
+                    shared: true,
+                    ..off()
+                },
+                "32 passes",
+            ),
+            (
+                Hints {
+                    divergence: true,
+                    ..off()
+                },
+                "50 % split",
+            ),
+            (
+                Hints {
+                    share: true,
+                    ..off()
+                },
+                "41 %",
+            ),
+            (
+                Hints {
+                    instructions: true,
+                    ..off()
+                },
+                "12 instr",
+            ),
+        ] {
+            assert_eq!(says(wanted).as_deref(), Some(text));
+        }
     }
 
     #[test]

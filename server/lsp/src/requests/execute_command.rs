@@ -34,6 +34,8 @@ async fn run(session: &Arc<Session>, command: &str, argument: Value) -> Result<L
         commands::COMPARE_GPUS => commands::compare_gpus::run(session, argument).await,
         commands::REPORT => commands::report::run(session, argument).await,
         commands::GRAPH => commands::graph::run(session, argument).await,
+        commands::HEAT => commands::heat::run(session, argument).await,
+        commands::LANES => commands::lanes::run(session, argument).await,
         commands::WHAT_WOULD_HELP => commands::what_would_help::run(session, argument).await,
         unknown => Err(invalid(format!(
             "there is no command `{unknown}`; there are {}",

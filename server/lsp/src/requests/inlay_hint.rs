@@ -30,10 +30,11 @@ pub async fn handle(
     let range = params.range;
     let hints = session
         .ask(move |_| {
-            if !newest.analysed.effective.settings.inlay_hints.enable {
+            let wanted = &newest.analysed.effective.settings.inlay_hints;
+            if !wanted.enable {
                 return Vec::new();
             }
-            render::hint::all(&newest.analysed, !later)
+            render::hint::all(&newest.analysed, wanted, !later)
                 .into_iter()
                 .filter_map(|hint| {
                     let line = newest

@@ -536,6 +536,63 @@ async fn the_graph_is_a_picture_of_one_kernel() {
         !svg.contains("<script") && !svg.contains("http://example"),
         "{svg}"
     );
+    let page = answer["html"].as_str().expect("a page");
+    assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    assert!(page.contains("Work flow graph of transpose"), "{page}");
+    assert!(!page.contains("http:"), "{page}");
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn the_heat_of_lines_adds_up_and_follows_the_text() {
+    let text = format!("{TILE}{}", strided(32));
+    let (mut client, _) = open(json!({}), &text).await;
+    let heat = client.command("warplens.heat", json!({"uri": URI})).await;
+    let lines = heat["lines"].as_array().expect("a list");
+    assert!(lines.len() > 2, "{heat:#}");
+    assert!(heat["version"].is_number(), "{heat:#}");
+    let mut of = std::collections::BTreeMap::new();
+    for line in lines {
+        let number = |key: &str| line[key].as_f64().expect("a number");
+        assert!((0.0..=1.0).contains(&number("share")), "{heat:#}");
+        assert!((0.0..=1.0).contains(&number("heat")), "{heat:#}");
+        let kernel = line["kernel"].as_str().expect("a name").to_owned();
+        let (sum, hottest) = of.entry(kernel).or_insert((0.0, 0.0_f64));
+        *sum += number("share");
+        *hottest = hottest.max(number("heat"));
+    }
+    for (kernel, (sum, hottest)) in of {
+        // Lines that weigh next to nothing are left out.
+        assert!((0.9..=1.0 + 1e-9).contains(&sum), "{kernel}: {sum}");
+        assert!((hottest - 1.0).abs() < 1e-9, "{kernel}: {hottest}");
+    }
+    let nothing = json!({"uri": "file:///not/open.cu"});
+    let heat = client.command("warplens.heat", nothing).await;
+    assert_eq!(heat["lines"], json!([]));
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn the_lanes_are_those_of_the_access_under_the_cursor() {
+    let text = format!("{TILE}{}", strided(32));
+    let (mut client, _) = open(json!({}), &text).await;
+    let lines: Vec<&str> = text.lines().collect();
+    let at = |part: &str| {
+        let line = lines.iter().position(|line| line.contains(part));
+        let line = line.expect("a line with that");
+        let character = lines[line].find(part).expect("it");
+        json!({"uri": URI, "position": {"line": line, "character": character}})
+    };
+    let answer = client.command("warplens.lanes", at("in[32 * ")).await;
+    let page = answer["html"].as_str().expect("a page");
+    assert!(page.contains("32 lanes touch 32 pieces of 32 B"), "{page}");
+    assert!(
+        page.starts_with("<!DOCTYPE html>") && !page.contains("http:"),
+        "{page}"
+    );
+    let nowhere = json!({"uri": URI, "position": {"line": 9999, "character": 7}});
+    let answer = client.command("warplens.lanes", nowhere).await;
+    assert_eq!(answer["accesses"], 0);
     client.finish().await;
 }
 

@@ -35,6 +35,8 @@ async fn initialize_says_what_is_served() {
             "warplens.compareGpus",
             "warplens.report",
             "warplens.graph",
+            "warplens.heat",
+            "warplens.lanes",
             "warplens.whatWouldHelp"
         ])
     );

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use warplens_engine::settings::unknown_gpu;
-use warplens_engine::{Engine, Overrides};
+use warplens_engine::{Cancel, Engine, Overrides};
 use warplens_models::ModelId;
 use warplens_report::{html, markdown};
 
@@ -60,25 +60,36 @@ impl Report {
         let source = input::read(&self.file).map_err(|why| anyhow!(why.line(&self.file)))?;
         let engine =
             Engine::with_project(profiles, input::project(std::slice::from_ref(&self.file)));
-        let document = engine
-            .estimate(
-                &source.document,
-                &self.file,
-                &config.settings,
-                &Overrides::default(),
-                &self.gpu,
-                &ModelId::ALL,
-                &self.kernel,
-            )
-            .map_err(|why| anyhow!(why))?;
         let named = self.out.as_ref().and_then(|out| out.extension());
         let format = self.format.unwrap_or(match named {
             Some(extension) if extension == "md" || extension == "markdown" => Format::Markdown,
             _ => Format::Html,
         });
         let text = match format {
-            Format::Html => html(&document),
+            Format::Html => {
+                let pictures = engine.pictures(
+                    &source.document,
+                    &self.file,
+                    &config.settings,
+                    &Overrides::default(),
+                    &self.gpu,
+                    &ModelId::ALL,
+                    &self.kernel,
+                    &Cancel::default(),
+                );
+                html(&pictures.map_err(|why| anyhow!(why))?)
+            }
             Format::Markdown => {
+                let document = engine.estimate(
+                    &source.document,
+                    &self.file,
+                    &config.settings,
+                    &Overrides::default(),
+                    &self.gpu,
+                    &ModelId::ALL,
+                    &self.kernel,
+                );
+                let document = document.map_err(|why| anyhow!(why))?;
                 let pages: Vec<String> = document.results.iter().map(markdown::breakdown).collect();
                 pages.join("\n")
             }
