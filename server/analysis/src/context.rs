@@ -196,9 +196,13 @@ impl Context {
         };
         let by_data = arena.opaque(condition) == Some(true);
         self.by_data |= by_data;
-        self.why.get_or_insert_with(|| match by_data {
-            true => "a condition around it hangs on data".to_owned(),
-            false => "a condition around it was not understood".to_owned(),
+        self.why.get_or_insert_with(|| {
+            let why = if by_data {
+                "a condition around it hangs on data"
+            } else {
+                "a condition around it was not understood"
+            };
+            why.to_owned()
         });
     }
 
