@@ -120,6 +120,8 @@ pub(crate) struct Context {
     pub(crate) lane_factor: f64,
     /// Why the context is not exact.
     pub(crate) why: Option<String>,
+    /// True where data decides which lanes take part.
+    pub(crate) by_data: bool,
     pub(crate) loop_depth: u32,
     /// The counter of the innermost loop.
     pub(crate) innermost: Option<Symbol>,
@@ -192,11 +194,16 @@ impl Context {
         } else {
             probability
         };
-        self.why
-            .get_or_insert_with(|| match arena.opaque(condition) {
-                Some(true) => "a condition around it hangs on data".to_owned(),
-                _ => "a condition around it was not understood".to_owned(),
-            });
+        let by_data = arena.opaque(condition) == Some(true);
+        self.by_data |= by_data;
+        self.why.get_or_insert_with(|| {
+            let why = if by_data {
+                "a condition around it hangs on data"
+            } else {
+                "a condition around it was not understood"
+            };
+            why.to_owned()
+        });
     }
 
     /// How often it runs.

@@ -172,6 +172,7 @@ impl<'a> Executor<'a> {
             warp_factor: 1.0,
             lane_factor: 1.0,
             why: None,
+            by_data: false,
             loop_depth: 0,
             innermost: None,
             routine: None,
@@ -1014,17 +1015,20 @@ impl<'a> Executor<'a> {
         // What a thread's own array holds passes for data.
         let own_arrays = !self.indexed_local.is_empty();
         let by_data = |id: Id| self.arena.opaque(id) == Some(true) && !own_arrays;
+        // Lanes of which data decides whether they are there: a run does not know them either.
+        let unsure = |context: usize| self.contexts[context].by_data && !own_arrays;
         // Where C gives no value, one run says nothing.
         let is_open = |access: &facts::Access, draft: &AccessDraft| {
             let no_value = draft.doubt.is_some() && access.certainty == facts::Certainty::Unknown;
             !access.exact() && draft.space != facts::Space::Local && !no_value
         };
-        let open_access = accesses
-            .iter()
-            .zip(&self.accesses)
-            .any(|(access, draft)| is_open(access, draft) && !by_data(draft.address));
+        let open_access = accesses.iter().zip(&self.accesses).any(|(access, draft)| {
+            is_open(access, draft) && !by_data(draft.address) && !unsure(draft.context)
+        });
         let open_branch = branches.iter().zip(&self.branches).any(|(branch, draft)| {
-            branch.certainty != facts::Certainty::Exact && !draft.condition.is_some_and(by_data)
+            branch.certainty != facts::Certainty::Exact
+                && !draft.condition.is_some_and(by_data)
+                && !unsure(draft.context)
         });
         if self.has_losses() || !(open_access || open_branch) {
             return;

@@ -2,7 +2,9 @@
 //!
 //! The compiler knows no launch, so a block's frequency is a chain of shares: of what stands around it, a side of a
 //! branch, an iteration of a loop. Where a loop was written out its iterations are blocks of their own, each as
-//! frequent as the loop was; where some stand side by side, the loop has so many fewer turns and others are left over.
+//! frequent as the loop was; where some stand side by side, the loop has so many fewer turns and others are left over. Of a
+//! loop that is left from within, nobody knows in which iteration: those that are executed are shared out evenly over
+//! the blocks, so that unrolling changes nothing of what is executed but the loop's own tests.
 //! Numbers come from whoever counted warps at the kernel's controls ([`Ways`]).
 
 use rustc_hash::FxHashMap;
@@ -32,6 +34,8 @@ pub(crate) enum Share {
     Turns(Frequency, Option<Control>, u64),
     /// The iterations that such a loop leaves over.
     LeftOver(Frequency, Option<Control>, u64),
+    /// So many in so many.
+    Part(Frequency, u64, u64),
     /// Where two ways meet again that were left on the way: as often as both, and no more often than before.
     Either(Frequency, Frequency, Frequency),
 }
@@ -333,6 +337,9 @@ impl Compiled {
                 }
                 Share::LeftOver(around, control, together) => {
                     of(around) * at(control).map_or(0.0, |ways| ways.left_over(*together))
+                }
+                Share::Part(around, part, whole) => {
+                    of(around) * (*part as f64 / (*whole).max(1) as f64)
                 }
                 Share::Either(around, a, b) => of(around).min(of(a) + of(b)),
             };

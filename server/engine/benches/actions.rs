@@ -98,7 +98,7 @@ fn middle(mut times: Vec<Duration>) -> Option<Duration> {
     times.get(times.len() / 2).copied()
 }
 
-/// Prints the middle, the slow end and the slowest; true where that is too slow.
+/// Prints the middle, the slow end and the slowest, and what is too slow; true where something is.
 fn report(what: &str, times: &mut [(Duration, String)], asked: Duration) -> bool {
     times.sort();
     let at = |percent: usize| times[(times.len() - 1) * percent / 100].0;
@@ -109,5 +109,9 @@ fn report(what: &str, times: &mut [(Duration, String)], asked: Duration) -> bool
         at(50),
         at(95),
     );
+    let slow = times.iter().filter(|(took, _)| *took > asked);
+    for (took, place) in slow.rev() {
+        println!("  {took:?} {place}");
+    }
     *slowest > asked
 }

@@ -146,6 +146,60 @@ fn what_is_assumed_is_said() {
     assert!(assumed.executed.as_ref().expect("followed").assumed);
 }
 
+/// A loop and its twin that is asked to be unrolled execute the same, but for what the loop itself takes: a counter, its
+/// addresses of 64 bits, a test, a jump. Conditions on data, which half of the warps meet by assumption, leave the loop or the
+/// iteration: they do not add up over the iterations side by side.
+#[test]
+fn unrolling_a_loop_that_is_left_early_executes_the_same() {
+    const TRIPS: f64 = 32.0;
+    const LOOP: f64 = 8.0;
+    let executed = |unroll: &str, left: &str| {
+        let text = format!(
+            "// warplens: grid=256 block=256\n\
+             __device__ float f(const float *x, int i) {{\n\
+             float s = i;\n#pragma unroll {unroll}\n\
+             for (int j = 0; j < 32; ++j) {{\n\
+             float v = x[i + j * 65536];\n{left}\ns = s * 1.5f + v * v;\nx += 128;\n}}\n\
+             return s;\n}}\n\
+             __global__ void k(float *__restrict__ o, const float *__restrict__ x) {{\n\
+             int i = blockIdx.x * 256 + threadIdx.x;\no[i] = f(x, i);\n}}\n"
+        );
+        by_warp(&analysed(&text, "k"))
+    };
+    for left in [
+        "if (x[j] < 0.0f) break;",
+        "if (x[j] < 0.0f) continue;",
+        "if (x[j] < 0.0f) return s;",
+        "s += 1.0f; if (x[j] < 0.0f) break; s *= 3.0f; if (x[j + 1] > 9.0f) continue;",
+    ] {
+        let rolled = executed("1", left);
+        // As far as it goes, in parts that divide the trips, and with some left over.
+        for unroll in ["", "4", "6", "32"] {
+            let unrolled = executed(unroll, left);
+            let of =
+                |classes: &BTreeMap<Class, f64>, class| classes.get(&class).copied().unwrap_or(0.0);
+            for class in [
+                Class::Ldg,
+                Class::Ffma,
+                Class::Fadd,
+                Class::Fmul,
+                Class::Fsetp,
+            ] {
+                let (one, other) = (of(&rolled, class), of(&unrolled, class));
+                assert!(
+                    (one - other).abs() <= 1e-6 * one,
+                    "{class} of `{left}`, unrolled {unroll}: {other}, not {one}"
+                );
+            }
+            let (one, other): (f64, f64) = (rolled.values().sum(), unrolled.values().sum());
+            assert!(
+                other <= one + LOOP && one - other <= LOOP * TRIPS,
+                "`{left}`, unrolled {unroll}: {other}, not {one}"
+            );
+        }
+    }
+}
+
 /// What was compiled is used again where only constants of floating point change: what is said must be what compiling
 /// anew says.
 #[test]

@@ -17,8 +17,11 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 
 /// Fewer split warps than one in ten are a boundary, not a habit.
 const FRACTION: f64 = 0.1;
-/// Compilers predicate bodies of about this many instructions instead of branching around them.
+/// Compilers predicate bodies of about this many instructions instead of branching around them: a hint about those is noise.
 const PREDICATED: u32 = 8;
+/// A body of less than this is a select or two. One between the two counts in a loop, where it is predicted to cost: an access
+/// to memory takes its turn under a predicate as well. Once, it is a border.
+const SELECTED: u32 = 4;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let splitting: Vec<(&Branch, f64)> = ctx
@@ -26,6 +29,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .branches
         .iter()
         .filter(|branch| !packed(ctx, branch))
+        .filter(|branch| operations(branch) >= PREDICATED || is_repeated(ctx, branch))
         .filter_map(|branch| Some((branch, splits(branch)?)))
         .collect();
     // What the model gains without any divergence is shared out by the work behind each branch; loops that
@@ -45,7 +49,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .into_iter()
         .filter_map(|(branch, fraction)| {
             let gain = (1.0 - saved * weight(branch) / weights).recip();
-            let matters = gain >= wording::WORTH_KNOWING || fraction >= 0.5;
+            let often = fraction >= 0.5 && operations(branch) >= PREDICATED;
+            let matters = gain >= wording::WORTH_KNOWING || often;
             matters.then(|| finding(ctx, branch, fraction, gain))
         })
         .collect()
@@ -72,14 +77,25 @@ fn packed(ctx: &Context<'_>, branch: &Branch) -> bool {
 
 /// The divergent fraction, where the branch is a case of this rule.
 fn splits(branch: &Branch) -> Option<f64> {
-    let operations = branch.taken_operations + branch.other_operations;
     let fraction = branch.divergent_warp_fraction?;
     let case = branch.uniformity == Uniformity::Divergent
         && branch.kind != BranchKind::Loop
         && !branch.guard
         && fraction >= FRACTION
-        && operations >= PREDICATED;
+        && operations(branch) >= SELECTED;
     case.then_some(fraction)
+}
+
+/// True where a warp comes by again and again.
+fn is_repeated(ctx: &Context<'_>, branch: &Branch) -> bool {
+    let launch = &ctx.facts.launch;
+    let warps = launch.blocks() as f64 * launch.warps_per_block(ctx.facts.warp_size) as f64;
+    branch.evaluations.is_some_and(|times| times >= 2.0 * warps)
+}
+
+/// Operations of both ways.
+fn operations(branch: &Branch) -> u32 {
+    branch.taken_operations + branch.other_operations
 }
 
 /// Operations executed under a split warp, up to a common factor.
@@ -87,7 +103,7 @@ fn weight(branch: &Branch) -> f64 {
     branch.divergent_warp_fraction.unwrap_or(0.0)
         * branch.evaluations.unwrap_or(1.0)
         * branch.trips.unwrap_or(1.0).max(1.0)
-        * f64::from(branch.taken_operations + branch.other_operations)
+        * f64::from(operations(branch))
 }
 
 fn finding(ctx: &Context<'_>, branch: &Branch, fraction: f64, gain: f64) -> Finding {
@@ -182,6 +198,18 @@ mod tests {
         assert_eq!(Kernel::new().branch(few).findings(|_| 1.0), []);
         let many = Kernel::new().branch(branch(5)).findings(|_| 1.0);
         assert_eq!(many[0].severity, Severity::Hint);
+    }
+
+    #[test]
+    fn a_few_operations_are_a_finding_in_a_loop_where_they_cost() {
+        let mut few = branch(5);
+        few.taken_operations = 5;
+        few.other_operations = 0;
+        let once = few.clone();
+        few.evaluations = few.evaluations.map(|times| 8.0 * times);
+        assert_eq!(Kernel::new().branch(few.clone()).findings(|_| 1.0), []);
+        assert_eq!(Kernel::new().branch(few).findings(|_| 1.4).len(), 1);
+        assert_eq!(Kernel::new().branch(once).findings(|_| 1.4), []);
     }
 
     #[test]

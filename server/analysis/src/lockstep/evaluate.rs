@@ -4,7 +4,7 @@ use warplens_ir::{
     AddressSpace, BinaryOp, Bits, Builtin, Expr, ExprKind, Function, Type, UnaryOp, VarId,
 };
 
-use super::numbers::{LANES, Value, binary, extreme, fitted};
+use super::numbers::{LANES, Value, extreme, fitted};
 use super::{Done, Machine};
 use crate::access::{cost, shape};
 use crate::facts::{Op, Space};
@@ -582,7 +582,7 @@ fn operation(op: BinaryOp, left: (&Expr, &Value), right: (&Expr, &Value), ty: &T
             return a.zip(b, |a, b| Some(a.wrapping_sub(b) / size));
         }
         (Some(x), Some(y), _) if x == y => {
-            return a.zip(b, |a, b| binary(op, &Type::LONG, a, b));
+            return a.combined(op, &Type::LONG, b);
         }
         (None, None, _) => {}
         _ => return Value::UNKNOWN,
@@ -592,12 +592,11 @@ fn operation(op: BinaryOp, left: (&Expr, &Value), right: (&Expr, &Value), ty: &T
     }
     if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
         let of = left.ty.common(&Type::INT);
-        let shifted = a.converted(&of).zip(b, |a, b| binary(op, &of, a, b));
-        return shifted.map(|value| fitted(value, &of));
+        return a.converted(&of).combined(op, &of, b).fitted(&of);
     }
     let operands = left.ty.common(&right.ty);
     let (x, y) = (a.converted(&operands), b.converted(&operands));
-    let result = x.zip(&y, |x, y| binary(op, &operands, x, y));
+    let result = x.combined(op, &operands, &y);
     let comparison = matches!(
         op,
         BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne
@@ -605,7 +604,7 @@ fn operation(op: BinaryOp, left: (&Expr, &Value), right: (&Expr, &Value), ty: &T
     if comparison {
         result
     } else {
-        result.map(|value| fitted(value, ty))
+        result.fitted(ty)
     }
 }
 

@@ -29,6 +29,12 @@ const MOST_STEPS: u32 = 400_000;
 /// begun, and those that ran stand for all.
 const MOST_STEPS_ON_CONTENTS: u32 = 8_000_000;
 
+/// Behind this part of the steps it is looked how far they will go: a launch that will not come to its end is given
+/// up early. Blocks are run in an order that is spread over the launch, and where they differ it may take somewhat less than
+/// the first of them say.
+const FIRST_LOOK: u32 = MOST_STEPS / 16;
+const TOO_MUCH: f64 = 1.5 * MOST_STEPS as f64;
+
 /// One block may take the steps so many times over.
 const LARGEST_BLOCK: u32 = 4;
 
@@ -183,7 +189,7 @@ pub(crate) fn run(question: &Question) -> Option<Record> {
     }
     let mut machine = Machine::new(question)?;
     if !on_contents {
-        for block in 0..launch.blocks() {
+        for block in spread(launch.blocks()) {
             machine.block(block, warps)?;
         }
         return Some(machine.record);
@@ -236,6 +242,8 @@ struct Machine<'a> {
     parameters: Vec<(VarId, Value)>,
     record: Record,
     steps: u32,
+    /// Blocks that ran or began to.
+    begun: u64,
     /// The calls around what is executed.
     way: Part,
     block: [i64; 3],
@@ -299,6 +307,7 @@ impl<'a> Machine<'a> {
             parameters,
             record: Record::default(),
             steps: 0,
+            begun: 0,
             way: Part::whole(None),
             block: [0; 3],
             thread: [Value::UNKNOWN; 3],
@@ -353,19 +362,32 @@ impl<'a> Machine<'a> {
     fn begin_anew(&mut self) {
         self.record = Record::default();
         self.steps = 0;
+        self.begun = 0;
         self.given.drop_written();
     }
 
     /// All warps of a block.
     fn block(&mut self, block: u64, warps: u64) -> Done<()> {
         self.block = split(block, self.launch.grid);
+        self.begun += 1;
         let threads = self.launch.threads_per_block();
         for warp in 0..warps {
             let first = warp * self.lanes as u64;
             let there = (threads - first).min(self.lanes as u64);
             self.warp(first, u64::MAX >> (64 - there))?;
+            if self.is_too_much() {
+                return None;
+            }
         }
         Some(())
+    }
+
+    /// True where all blocks are to be run, and those that began say, as far as they are, that the steps will not do.
+    fn is_too_much(&self) -> bool {
+        let each = f64::from(self.steps) / self.begun as f64;
+        self.given.is_empty()
+            && self.steps > FIRST_LOOK
+            && each * self.launch.blocks() as f64 > TOO_MUCH
     }
 
     /// One warp from beginning to end.

@@ -94,8 +94,52 @@ impl Value {
 
     pub(super) fn converted(self, to: &Type) -> Value {
         match to {
-            Type::Int { .. } => self.number().map(|value| fitted(value, to)),
+            Type::Int { .. } => self.number().fitted(to),
             _ => Value::UNKNOWN,
+        }
+    }
+
+    /// The numbers as a type holds them; what most kernels count with goes over all lanes at once.
+    pub(super) fn fitted(self, ty: &Type) -> Value {
+        match ty {
+            Type::Int {
+                bits: 32,
+                signed: true,
+            } => self.map(|value| i64::from(value as i32)),
+            Type::Int {
+                bits: 32,
+                signed: false,
+            } => self.map(|value| i64::from(value as u32)),
+            Type::Int { bits: 64, .. } => self,
+            _ => self.map(|value| fitted(value, ty)),
+        }
+    }
+
+    /// An operation lane by lane; both operands have the type, the result has yet to be fitted.
+    pub(super) fn combined(&self, op: BinaryOp, ty: &Type, other: &Value) -> Value {
+        match op {
+            BinaryOp::Add => self.each(other, i64::wrapping_add),
+            BinaryOp::Sub => self.each(other, i64::wrapping_sub),
+            BinaryOp::Mul => self.each(other, i64::wrapping_mul),
+            BinaryOp::And => self.each(other, |a, b| a & b),
+            BinaryOp::Or => self.each(other, |a, b| a | b),
+            BinaryOp::Xor => self.each(other, |a, b| a ^ b),
+            BinaryOp::Eq => self.each(other, |a, b| i64::from(a == b)),
+            BinaryOp::Ne => self.each(other, |a, b| i64::from(a != b)),
+            BinaryOp::Lt if !unsigned(ty) => self.each(other, |a, b| i64::from(a < b)),
+            BinaryOp::Le if !unsigned(ty) => self.each(other, |a, b| i64::from(a <= b)),
+            BinaryOp::Gt if !unsigned(ty) => self.each(other, |a, b| i64::from(a > b)),
+            BinaryOp::Ge if !unsigned(ty) => self.each(other, |a, b| i64::from(a >= b)),
+            _ => self.zip(other, |a, b| binary(op, ty, a, b)),
+        }
+    }
+
+    /// Lane by lane, what always gives something.
+    fn each(&self, other: &Value, each: impl Fn(i64, i64) -> i64) -> Value {
+        Value {
+            lanes: std::array::from_fn(|lane| each(self.lanes[lane], other.lanes[lane])),
+            known: self.known & other.known,
+            array: None,
         }
     }
 }
@@ -121,7 +165,7 @@ fn unsigned(ty: &Type) -> bool {
 }
 
 /// Both operands have the type; the result has yet to be fitted.
-pub(super) fn binary(op: BinaryOp, ty: &Type, a: i64, b: i64) -> Option<i64> {
+fn binary(op: BinaryOp, ty: &Type, a: i64, b: i64) -> Option<i64> {
     let flag = |holds: bool| Some(i64::from(holds));
     let (x, y) = (a as u64, b as u64);
     let bare = unsigned(ty);

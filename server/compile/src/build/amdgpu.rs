@@ -53,7 +53,7 @@ impl Builder<'_> {
                 None => trips.saturating_mul(each) <= most,
             };
             if trips <= 1 || asked && unroll != Some(1) {
-                self.written_out(parts, trips);
+                self.written_out(parts, touched, (trips, trips));
                 return;
             }
             let times = match unroll {

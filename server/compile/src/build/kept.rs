@@ -8,7 +8,7 @@ use super::loops::Parts;
 use super::tally::Touched;
 use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
-use crate::frequency::Share;
+use crate::frequency::{Frequency, Share};
 use crate::graph::{B, End, Loop, Op, Space, Ty, V};
 
 /// A place of memory that a loop keeps in a register: its access, its base, the value at the loop's head.
@@ -18,26 +18,68 @@ type Carried = ((Space, u8, i64), V, V);
 const MOST_COPIES: u32 = 512;
 
 impl Builder<'_> {
-    /// Every iteration, one behind the other.
-    pub(super) fn written_out(&mut self, parts: Parts, trips: u64) {
+    /// So many iterations, one behind the other, of a loop that has so many in all.
+    pub(super) fn written_out(
+        &mut self,
+        parts: Parts,
+        touched: &Touched,
+        (times, trips): (u64, u64),
+    ) {
         let mut breaks = Vec::new();
         let frequency = self.frequency;
-        for _ in 0..trips {
+        let each = if touched.exits && trips > 1 {
+            self.evenly(parts, (1, trips))
+        } else {
+            frequency
+        };
+        for _ in 0..times {
             if self.at.is_none() || self.truncated {
                 break;
             }
+            self.begins(each);
             self.frames.push(Frame::default());
             self.statements(parts.body);
             let frame = self.frames.pop().expect("pushed above");
             breaks.extend(frame.breaks);
             self.returns_from(frame.returns);
-            self.join(frame.continues);
+            self.continued(frame.continues, each);
             if let Some(step) = parts.step {
                 self.value(step);
             }
         }
+        if breaks.is_empty() {
+            self.begins(frequency);
+        }
         self.frequency = frequency;
         self.join(breaks);
+    }
+
+    /// How often each of the blocks is executed that iterations of a loop with exits are shared out over: so many
+    /// in so many of all that are counted.
+    fn evenly(&mut self, parts: Parts, (part, whole): (u64, u64)) -> Frequency {
+        let all = Share::Turns(self.frequency, parts.control, 1);
+        let all = self.graph.frequencies.add(all);
+        self.graph.frequencies.add(Share::Part(all, part, whole))
+    }
+
+    /// An iteration begins, or what follows the last: where some left before, in a block of its own.
+    fn begins(&mut self, frequency: Frequency) {
+        let before = std::mem::replace(&mut self.frequency, frequency);
+        if let Some(at) = self.at
+            && before != frequency
+        {
+            let next = self.block();
+            self.end(at, End::Jump(next));
+            self.at = Some(next);
+        }
+    }
+
+    /// Who went on early meets the others at an iteration's end.
+    fn continued(&mut self, continues: Vec<(B, Env)>, each: Frequency) {
+        if !continues.is_empty() {
+            self.frequency = each;
+            self.join(continues);
+        }
     }
 
     /// Returns within a loop belong to the function around it.
@@ -48,7 +90,8 @@ impl Builder<'_> {
     }
 
     /// A loop that stays one: so many iterations side by side, its code there so often; `followed` where a loop for what
-    /// is left over comes behind it.
+    /// is left over comes behind it. Where more than one stand side by side that may be left from within, the iterations
+    /// counted are shared out evenly over all that the bound allows.
     pub(super) fn kept(
         &mut self,
         parts: Parts,
@@ -64,10 +107,21 @@ impl Builder<'_> {
         });
         let around = self.copies;
         let frequency = self.frequency;
-        self.frequency = self.graph.frequencies.add(match left_over {
-            0 => Share::Turns(frequency, parts.control, times),
-            _ => Share::LeftOver(frequency, parts.control, left_over),
-        });
+        self.frequency = match left_over {
+            0 if touched.exits && times > 1 => {
+                let bound = self.trips(parts).unwrap_or(times);
+                self.evenly(parts, ((bound / times).max(1), bound))
+            }
+            0 => {
+                let turns = Share::Turns(frequency, parts.control, times);
+                self.graph.frequencies.add(turns)
+            }
+            _ => {
+                let left = Share::LeftOver(frequency, parts.control, left_over);
+                self.graph.frequencies.add(left)
+            }
+        };
+        let each = self.frequency;
         self.copies = around.saturating_mul(copies).min(MOST_COPIES);
         let mark = self.mark();
         let outer = self.within;
@@ -139,13 +193,14 @@ impl Builder<'_> {
             }
         }
         for turn in 0..times {
+            self.begins(each);
             self.statements(parts.body);
             let continues = self
                 .frames
                 .last_mut()
                 .map(|frame| std::mem::take(&mut frame.continues))
                 .unwrap_or_default();
-            self.join(continues);
+            self.continued(continues, each);
             if let Some(step) = parts.step
                 && self.at.is_some()
             {

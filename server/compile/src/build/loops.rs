@@ -102,14 +102,14 @@ impl Builder<'_> {
                 || asked && trips <= 4096
                 || unroll.is_none() && trips.saturating_mul(each) <= full
             {
-                self.written_out(parts, trips);
+                self.written_out(parts, &touched, (trips, trips));
                 return;
             }
             // As far as the source asks, and what is left over behind it.
             if let Some(times @ 2..) = unroll {
                 let times = times.min(MOST_ASKED);
                 self.kept(parts, &touched, (times, 1), false);
-                self.written_out(parts, trips % times);
+                self.written_out(parts, &touched, (trips % times, trips));
                 return;
             }
             // Partly by the front half, further by the assembler.
@@ -138,7 +138,7 @@ impl Builder<'_> {
             let small = trips.saturating_mul(touched.untested()) <= few
                 || turns.saturating_mul(size.saturating_mul(size)) / 16 <= ASSEMBLER_FULL_SMALL;
             if apart && all <= ASSEMBLER_APART || plain && small {
-                self.written_out(parts, trips);
+                self.written_out(parts, &touched, (trips, trips));
                 return;
             }
             let further = plain
@@ -153,7 +153,7 @@ impl Builder<'_> {
             };
             self.kept(parts, &touched, (together, copies), false);
             if odd && further {
-                self.written_out(parts, trips % together);
+                self.written_out(parts, &touched, (trips % together, trips));
             }
             return;
         }

@@ -83,7 +83,7 @@ fn side(graph: &Graph, way: B, backend: Backend) -> Option<(B, usize)> {
     Some((to, size))
 }
 
-/// Joins blocks of which one only leads to the other.
+/// Joins blocks of which one only leads to the other, as often as it is executed.
 pub(super) fn merge(graph: &mut Graph) {
     let headers: FxHashSet<B> = graph.loops.iter().map(|l| l.header).collect();
     for number in 0..graph.blocks.len() {
@@ -95,6 +95,7 @@ pub(super) fn merge(graph: &mut Graph) {
                 || next == block
                 || stands.copies != graph.block(block).copies
                 || stands.within != graph.block(block).within
+                || stands.frequency != graph.block(block).frequency
             {
                 break;
             }

@@ -6,6 +6,7 @@ mod plot;
 mod predict;
 mod score;
 mod set;
+mod speedups;
 mod table;
 mod targets;
 

@@ -9,6 +9,7 @@ use super::plot;
 use super::predict::{Counter, mechanisms};
 use super::score::{self, Errors};
 use super::set::{Ablated, Kind, Set, Summary};
+use super::speedups::{Change, Pair, Speedups};
 use super::targets::{Unit, targets};
 
 /// What stands above the tables.
@@ -92,6 +93,7 @@ pub fn tables(sets: &[Set], summary: &Summary) -> String {
     ranked(&mut text, sets, summary);
     streams(&mut text, sets);
     counters(&mut text, sets);
+    speedups(&mut text, sets);
     launches(&mut text, sets);
     ablation(&mut text, sets);
     origins(&mut text, sets);
@@ -227,6 +229,53 @@ fn counters(text: &mut String, sets: &[Set]) {
             );
         }
     }
+    text.push('\n');
+}
+
+fn speedups(text: &mut String, sets: &[Set]) {
+    let all: Vec<Pair> = sets.iter().flat_map(|set| &set.speedups).copied().collect();
+    let Some(whole) = Speedups::of(&all) else {
+        return;
+    };
+    text.push_str(
+        "## Speedups\n\nRows that differ in no more than what a code action does to a kernel, of tuned kernels in the next larger value of one\n\
+         parameter: the speedup predicted for it against the one measured. Errors are |predicted / measured - 1|. Many such\n\
+         changes do little on these GPUs, so those beside are counted alone that measure more than 5 % faster or slower:\n\
+         their mean error, and of how many it is predicted whether they help or harm.\n\n\
+         | change | table | pairs | mean error | median | measured | above 5 % | mean error | right way |\n\
+         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    let mut line = |change: &str, table: &str, found: &Speedups| {
+        let (least, most) = found.measured;
+        let (told, mean, same_way) = match found.told {
+            Some((told, mean, same_way)) => {
+                (told, percent(Some(mean)), format!("{same_way} of {told}"))
+            }
+            None => (0, "-".to_owned(), "-".to_owned()),
+        };
+        let _ = writeln!(
+            text,
+            "| {change} | {table} | {} | {} | {} | {least:.2} to {most:.2} | {told} | {mean} | {same_way} |",
+            found.pairs,
+            percent(Some(found.mean)),
+            percent(Some(found.median)),
+        );
+    };
+    for change in Change::ALL {
+        let of = |pairs: &[Pair]| -> Vec<Pair> {
+            let alike = pairs.iter().filter(|pair| pair.change == change);
+            alike.copied().collect()
+        };
+        if let Some(found) = Speedups::of(&of(&all)) {
+            line(change.name(), "", &found);
+        }
+        for set in sets {
+            if let Some(found) = Speedups::of(&of(&set.speedups)) {
+                line("", &set.id, &found);
+            }
+        }
+    }
+    line("all", "", &whole);
     text.push('\n');
 }
 

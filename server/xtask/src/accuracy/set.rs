@@ -6,6 +6,7 @@ use warplens_hardware::Profiles;
 
 use super::predict::{Counter, Predicted, mechanisms, profile, warps_per_block};
 use super::score::{self, Errors};
+use super::speedups::{self, Pair};
 use super::table::Row;
 
 /// What a table asks for.
@@ -56,6 +57,8 @@ pub struct Set {
     pub bandwidth: Option<f64>,
     /// The scores without each mechanism; empty where that was not asked for.
     pub without: Vec<Ablated>,
+    /// Rows of which one is another with something done that code actions do.
+    pub speedups: Vec<Pair>,
     /// Who measured, as the table says it.
     pub origin: String,
     /// How long it took.
@@ -134,6 +137,7 @@ impl Set {
             counters: BTreeMap::new(),
             bandwidth: None,
             without: Vec::new(),
+            speedups: speedups::pairs(rows, predicted),
             origin: String::new(),
             seconds: 0.0,
         };

@@ -2,6 +2,7 @@
 
 use super::predict::Counter;
 use super::set::{Kind, Set, Summary};
+use super::speedups::{Pair, Speedups};
 
 /// A score and what is wanted of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +87,16 @@ pub fn targets(sets: &[Set], summary: &Summary) -> Vec<Target> {
                 Unit::Plain,
             ),
         ]);
+    }
+    let pairs: Vec<Pair> = sets.iter().flat_map(|set| &set.speedups).copied().collect();
+    if let Some(speedups) = Speedups::of(&pairs) {
+        targets.push(target(
+            "mean error of the speedups".to_owned(),
+            Some(speedups.mean),
+            false,
+            0.15,
+            Unit::Percent,
+        ));
     }
     for set in sets {
         let of = |what: &str| format!("{}: {what}", set.id);
