@@ -104,6 +104,7 @@ impl Builder<'_> {
                 for (at, _) in scalars(&var.ty) {
                     self.env.remove(&(id, at));
                 }
+                self.nothing_yet(id);
             }
             return;
         };
