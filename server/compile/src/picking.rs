@@ -3,13 +3,14 @@
 //! nvcc's assembler replaces an access by a comparison with each element's subscript and a choice, as long as the kernel does
 //! not grow too much by it. Measured with nvcc 13.5 on kernels of our own over 2 to 96 elements and up to 64 accesses: those in
 //! memory were those whose comparisons would outnumber the instructions that the kernel has without them, to some 5 %; a loop's
-//! counted ten times, comparisons and instructions alike. Elements of other sizes than a word never left memory.
+//! counted ten times, comparisons and instructions alike, a division or a function of the library as one instruction. Elements
+//! of other sizes than a word never left memory.
 
 use rustc_hash::FxHashSet;
 use warplens_ir::{Kernel, VarId};
 
 use crate::graph::{Graph, Op, Space, V};
-use crate::{Options, build, passes, select};
+use crate::{Options, build, passes, recipes, select};
 
 /// How much more often the assembler takes a loop's code to be executed than what is around.
 const TURNS: f64 = 10.0;
@@ -53,6 +54,13 @@ pub(crate) fn pays(
         let times = turns * f64::from(block.copies);
         for &v in &block.code {
             let inst = graph.inst(v);
+            if inst.ty.is_float()
+                && let Some(number) = select::called(&graph, v, options.fast_math)
+            {
+                let made = recipes::recipe(options.target, number).in_place.iter();
+                let made: u32 = made.map(|(_, count)| count).sum();
+                instructions -= times * f64::from(made.saturating_sub(1));
+            }
             let bytes = match inst.op {
                 Op::Load(Space::Local, bytes, ..) | Op::Store(Space::Local, bytes, _) => bytes,
                 Op::Atomic(Space::Local, _) => return false,
@@ -70,8 +78,8 @@ pub(crate) fn pays(
         let all = code.iter().map(|instruction| instruction.count);
         instructions += times * f64::from(all.sum::<u32>());
     }
-    let once = code.once.iter().chain(&code.aside);
-    instructions += f64::from(once.map(|instruction| instruction.count).sum::<u32>());
+    let once = code.once.iter().map(|instruction| instruction.count);
+    instructions += f64::from(once.sum::<u32>());
     comparisons <= instructions
 }
 
