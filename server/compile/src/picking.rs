@@ -9,7 +9,7 @@
 use rustc_hash::FxHashSet;
 use warplens_ir::{Kernel, VarId};
 
-use crate::graph::{Graph, Op, Space, V};
+use crate::graph::{Block, Graph, Op, Space, V};
 use crate::{Options, build, passes, recipes, select};
 
 /// How much more often the assembler takes a loop's code to be executed than what is around.
@@ -40,18 +40,12 @@ pub(crate) fn pays(
     let mut graph = graph.clone();
     passes::optimise(&mut graph, options.backend);
     let code = select::select(&graph, kernel, options);
-    let turns: Vec<f64> = (0..graph.blocks.len() as u32)
-        .map(|block| {
-            let around = graph.loops.iter();
-            let depth = around
-                .filter(|l| (l.header.0..l.end.0).contains(&block))
-                .count();
-            TURNS.powi(depth.min(DEEPEST) as i32)
-        })
-        .collect();
+    // Accesses of known elements that lie side by side are one.
+    let beside = [4, 2, 1].into_iter().find(|words| all % words == 0);
+    let saved = 1.0 - 1.0 / beside.unwrap_or(1) as f64;
     let (mut comparisons, mut instructions) = (0.0, 0.0);
-    for ((block, code), turns) in graph.blocks.iter().zip(&code.blocks).zip(turns) {
-        let times = turns * f64::from(block.copies);
+    for (block, code) in graph.blocks.iter().zip(&code.blocks) {
+        let times = times(&graph, block);
         for &v in &block.code {
             let inst = graph.inst(v);
             if inst.ty.is_float()
@@ -73,6 +67,8 @@ pub(crate) fn pays(
                 // One array of all: the assembler does not tell them apart.
                 let elements = all * 4 / u64::from(step.max(4));
                 comparisons += times * elements as f64 * f64::from(bytes).max(4.0) / 4.0;
+            } else {
+                instructions -= times * saved;
             }
         }
         let all = code.iter().map(|instruction| instruction.count);
@@ -81,6 +77,20 @@ pub(crate) fn pays(
     let once = code.once.iter().map(|instruction| instruction.count);
     instructions += f64::from(once.sum::<u32>());
     comparisons <= instructions
+}
+
+/// How often the assembler takes a block's code to be executed, all its copies together.
+fn times(graph: &Graph, block: &Block) -> f64 {
+    let mut turns = 1.0;
+    let mut within = block.within;
+    for _ in 0..DEEPEST {
+        let Some(around) = within else { break };
+        turns *= TURNS;
+        within = graph.block(graph.loops[around as usize].before).within;
+    }
+    // A loop's test stands once before it.
+    let before = f64::from(u8::from(block.again.is_some()));
+    (f64::from(block.copies) - before) * turns + before * turns / TURNS
 }
 
 /// The fewest bytes by which an address in one of the arrays moves, `u32::MAX` where it does not; `None` of others.
