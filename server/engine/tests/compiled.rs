@@ -477,18 +477,13 @@ fn small_arrays_lie_in_memory_where_nvcc_keeps_them_there() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled/own_arrays.cu");
     let text = std::fs::read_to_string(path).expect("our own fixture");
-    let mut above = 0;
     let (mut kernels, mut wrong) = (0, Vec::new());
-    for line in text.lines() {
-        let bytes = line.strip_prefix("// local ");
-        if let Some(bytes) = bytes.and_then(|bytes| bytes.parse::<u64>().ok()) {
-            above = bytes;
-        }
-        let Some(rest) = line.strip_prefix("__global__ void ") else {
-            continue;
-        };
+    for kernel in text.split("// local ").skip(1) {
+        let (bytes, source) = kernel.split_once('\n').expect("a kernel");
+        let above: u64 = bytes.parse().expect("bytes");
+        let (_, rest) = source.split_once("__global__ void ").expect("a kernel");
         let name = &rest[..rest.find('(').expect("parameters")];
-        let compiled = compiled(&text, name);
+        let compiled = compiled(source, name);
         if (compiled.local_bytes > 0) != (above > 0) {
             wrong.push(format!("{name}: {}, nvcc {above}", compiled.local_bytes));
         }
