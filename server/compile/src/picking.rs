@@ -41,7 +41,9 @@ pub(crate) fn pays(
     passes::optimise(&mut graph, options.backend);
     let code = select::select(&graph, kernel, options);
     // Accesses of known elements that lie side by side are one.
-    let beside = [4, 2, 1].into_iter().find(|words| all % words == 0);
+    let beside = [4, 2, 1]
+        .into_iter()
+        .find(|words| all.is_multiple_of(*words));
     let saved = 1.0 - 1.0 / beside.unwrap_or(1) as f64;
     let (mut comparisons, mut instructions) = (0.0, 0.0);
     for (block, code) in graph.blocks.iter().zip(&code.blocks) {
@@ -63,12 +65,12 @@ pub(crate) fn pays(
             let Some(step) = step(&graph, inst.args[0], in_memory) else {
                 return false;
             };
-            if step != u32::MAX {
+            if step == u32::MAX {
+                instructions -= times * saved;
+            } else {
                 // One array of all: the assembler does not tell them apart.
                 let elements = all * 4 / u64::from(step.max(4));
                 comparisons += times * elements as f64 * f64::from(bytes).max(4.0) / 4.0;
-            } else {
-                instructions -= times * saved;
             }
         }
         let all = code.iter().map(|instruction| instruction.count);
