@@ -10,6 +10,7 @@ mod class;
 mod frequency;
 mod graph;
 mod passes;
+mod picking;
 mod recipes;
 mod registers;
 mod select;
@@ -117,18 +118,36 @@ const CALLING: u32 = 24;
 /// Compiles a kernel.
 pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
     let controls = Controls::of(kernel);
-    let build = |in_memory: &FxHashSet<_>| {
-        build::Builder::new(kernel, options, &controls, in_memory.clone()).run()
+    let none = FxHashSet::default();
+    let build = |in_memory: &FxHashSet<_>, picked: &FxHashSet<_>| {
+        build::Builder::new(
+            kernel,
+            options,
+            &controls,
+            in_memory.clone(),
+            picked.clone(),
+        )
+        .run()
     };
     let mut in_memory = FxHashSet::default();
-    let mut built = build(&in_memory);
+    let mut built = build(&in_memory, &none);
     // Arrays that turn out to lie in memory: once more, knowing it.
     for _ in 0..4 {
         if built.demoted.is_empty() {
             break;
         }
         in_memory.extend(built.demoted.iter().copied());
-        built = build(&in_memory);
+        built = build(&in_memory, &none);
+    }
+    // Elements of small ones are chosen instead.
+    if options.backend == Backend::Nvidia
+        && picking::pays(&built.graph, kernel, *options, &in_memory)
+    {
+        let chosen = build(&none, &in_memory);
+        if chosen.demoted.is_empty() && !chosen.truncated {
+            built = chosen;
+            in_memory.clear();
+        }
     }
     let complete = !built.truncated && !built.cut;
     let calls = built.graph.values.iter().any(|v| v.op == graph::Op::System);

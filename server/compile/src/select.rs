@@ -199,6 +199,25 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
     }
 }
 
+/// The recipe of a division or of a function of the library.
+pub(crate) fn called(graph: &Graph, v: V, fast_math: bool) -> Option<u16> {
+    let inst = graph.inst(v);
+    match inst.op {
+        Op::Math(number) => Some(number),
+        Op::Div(_) | Op::Rem(_) if inst.ty.is_float() => {
+            let one = graph.float(inst.args[0]) == Some(1.0);
+            let name = if one { "recip" } else { "div" };
+            Some(recipes::index(name, inst.ty, name, fast_math))
+        }
+        Op::Div(signed) | Op::Rem(signed) => {
+            let by = graph.int(inst.args[1]);
+            let rem = matches!(inst.op, Op::Rem(_));
+            Some(recipes::division(rem, inst.ty, signed, by))
+        }
+        _ => None,
+    }
+}
+
 /// True for what a phi takes that lies in no register.
 pub(crate) fn needs_move(graph: &Graph, v: V) -> bool {
     graph.op(v).is_operand() && graph.op(v) != Op::Undefined
@@ -361,22 +380,7 @@ impl Selector<'_> {
 
     /// The recipe of a division or of a function of the library.
     fn called(&self, v: V) -> Option<u16> {
-        let graph = self.graph;
-        let inst = graph.inst(v);
-        match inst.op {
-            Op::Math(number) => Some(number),
-            Op::Div(_) | Op::Rem(_) if inst.ty.is_float() => {
-                let one = graph.float(inst.args[0]) == Some(1.0);
-                let name = if one { "recip" } else { "div" };
-                Some(recipes::index(name, inst.ty, name, self.options.fast_math))
-            }
-            Op::Div(signed) | Op::Rem(signed) => {
-                let by = graph.int(inst.args[1]);
-                let rem = matches!(inst.op, Op::Rem(_));
-                Some(recipes::division(rem, inst.ty, signed, by))
-            }
-            _ => None,
-        }
+        called(self.graph, v, self.options.fast_math)
     }
 
     /// True for a call with a slow path: the code around it is not one stretch.

@@ -476,6 +476,31 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
+/// Of a small array nvcc chooses elements by comparisons, instead of keeping it in memory.
+#[test]
+fn small_arrays_lie_in_memory_where_nvcc_keeps_them_there() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled/own_arrays.cu");
+    let text = std::fs::read_to_string(path).expect("our own fixture");
+    let (mut kernels, mut wrong) = (0, Vec::new());
+    for kernel in text.split("// local ").skip(1) {
+        let (bytes, source) = kernel.split_once('\n').expect("a kernel");
+        let above: u64 = bytes.parse().expect("bytes");
+        let (_, rest) = source.split_once("__global__ void ").expect("a kernel");
+        let name = &rest[..rest.find('(').expect("parameters")];
+        let compiled = compiled(source, name);
+        if (compiled.local_bytes > 0) != (above > 0) {
+            wrong.push(format!("{name}: {}, nvcc {above}", compiled.local_bytes));
+        }
+        let moves = count(&compiled, &[Class::Ldl, Class::Stl]);
+        assert_eq!(moves > 0, compiled.local_bytes > 0, "{name}");
+        kernels += 1;
+    }
+    assert_eq!(kernels, 53);
+    // Where the comparisons come close to the instructions, nvcc's own count decides, which is not known to a few per cent.
+    assert!(wrong.len() <= 2, "{wrong:?}");
+}
+
 /// A thread's arrays stay values where a function is handed them, also when it changes them in a loop.
 #[test]
 fn arrays_that_a_function_is_handed_stay_in_registers() {

@@ -105,6 +105,7 @@ impl Builder<'_> {
                 for (at, _) in scalars(ty) {
                     self.env.remove(&(id, at));
                 }
+                self.nothing_yet(id);
             }
             return;
         };

@@ -70,6 +70,11 @@ impl Builder<'_> {
                 smallvec![self.offset(base, i64::from(offset))]
             }
             Place::Memory(pointer, _) => smallvec![pointer],
+            Place::Picked(pick) => {
+                // What has an address lies in memory.
+                self.demote(pick.id);
+                smallvec![self.undefined(Ty::I64)]
+            }
             Place::Lost => smallvec![self.undefined(Ty::I64)],
         }
     }

@@ -3,6 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 use warplens_ir::{AddressSpace, Expr, ExprKind, Storage, Type, VarId};
 
+use super::picked::Pick;
 use super::{Args, Builder, Value, is_scalar, machine, scalars};
 use crate::graph::{Op, Space, Ty, V};
 
@@ -11,6 +12,8 @@ use crate::graph::{Op, Space, Ty, V};
 pub(super) enum Place {
     /// So many bytes into a variable that is values.
     Own(VarId, u32),
+    /// A part of one of a variable's elements, of which the compiled code chooses.
+    Picked(Pick),
     /// Behind a pointer.
     Memory(V, Space),
     /// Not followed.
@@ -28,7 +31,9 @@ impl Builder<'_> {
                     (Place::Own(id, offset), Some(lane)) => {
                         Place::Own(id, offset.wrapping_add((lane as u32).wrapping_mul(size)))
                     }
-                    (Place::Own(id, _), None) => self.demote(id),
+                    (Place::Own(id, offset), None) => self.one_of(id, offset, &base.ty, at, size),
+                    (Place::Picked(pick), Some(lane)) => Place::Picked(pick.at(lane, size)),
+                    (Place::Picked(pick), None) => self.demote(pick.id),
                     (Place::Memory(pointer, space), _) => {
                         self.align(pointer, &base.ty);
                         Place::Memory(self.moved(pointer, at, size, true), space)
@@ -52,7 +57,11 @@ impl Builder<'_> {
                         Some(index) => {
                             Place::Own(id, offset.wrapping_add((index as u32).wrapping_mul(size)))
                         }
-                        None => self.demote(id),
+                        None => self.one_of(id, offset, &base.ty, at, size),
+                    },
+                    Place::Picked(pick) => match self.graph.int(at) {
+                        Some(index) => Place::Picked(pick.at(index, size)),
+                        None => self.demote(pick.id),
                     },
                     Place::Memory(pointer, space) => {
                         Place::Memory(self.subscripted(pointer, at, size, signed), space)
@@ -63,6 +72,7 @@ impl Builder<'_> {
             ExprKind::Deref(pointer) => self.pointed_at(pointer),
             ExprKind::Field(base, offset) => match self.place(base) {
                 Place::Own(id, at) => Place::Own(id, at + *offset as u32),
+                Place::Picked(pick) => Place::Picked(pick.at(*offset as i64, 1)),
                 Place::Memory(pointer, space) => {
                     self.align(pointer, &base.ty);
                     Place::Memory(self.offset(pointer, *offset as i64), space)
@@ -106,7 +116,7 @@ impl Builder<'_> {
     }
 
     /// An array that is subscripted with what the compiler does not know lies in memory.
-    fn demote(&mut self, id: VarId) -> Place {
+    pub(super) fn demote(&mut self, id: VarId) -> Place {
         self.demoted.insert(id);
         Place::Lost
     }
@@ -205,6 +215,7 @@ impl Builder<'_> {
                 .into_iter()
                 .map(|(at, part)| self.part(id, offset + at, part))
                 .collect(),
+            Place::Picked(pick) => self.read_one_of(pick, ty),
             Place::Memory(pointer, space) => {
                 if matches!(ty, Type::Array(..)) {
                     return smallvec![pointer];
@@ -222,7 +233,7 @@ impl Builder<'_> {
     }
 
     /// A scalar of a variable.
-    fn part(&mut self, id: VarId, offset: u32, ty: &Type) -> V {
+    pub(super) fn part(&mut self, id: VarId, offset: u32, ty: &Type) -> V {
         if let Some(&v) = self.env.get(&(id, offset)) {
             // A union's other member.
             let want = machine(ty);
@@ -259,6 +270,7 @@ impl Builder<'_> {
                     self.env.insert((id, offset + at), *v);
                 }
             }
+            Place::Picked(pick) => self.write_one_of(pick, ty, value),
             Place::Memory(pointer, space) => self.store(pointer, space, ty, value),
             Place::Lost => {}
         }

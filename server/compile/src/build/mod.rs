@@ -13,6 +13,7 @@ mod kept;
 mod loops;
 mod matrices;
 mod memory;
+mod picked;
 mod places;
 mod subscripts;
 mod tally;
@@ -88,6 +89,8 @@ pub(crate) struct Builder<'k> {
     pub(crate) in_memory: FxHashSet<VarId>,
     /// Those that turned out to: the kernel is built once more.
     pub(crate) demoted: FxHashSet<VarId>,
+    /// Arrays of which the code chooses an element where it does not know which.
+    picked: FxHashSet<VarId>,
     depth: u32,
     /// Functions kept once that were put in place.
     applied: u32,
@@ -115,6 +118,7 @@ impl<'k> Builder<'k> {
         options: &'k Options,
         controls: &'k Controls,
         in_memory: FxHashSet<VarId>,
+        picked: FxHashSet<VarId>,
     ) -> Builder<'k> {
         let mut builder = Builder {
             kernel,
@@ -142,6 +146,7 @@ impl<'k> Builder<'k> {
             site: kernel.name_site,
             in_memory,
             demoted: FxHashSet::default(),
+            picked,
             depth: 0,
             applied: 0,
             cut: false,

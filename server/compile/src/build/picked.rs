@@ -1,0 +1,112 @@
+//! Arrays that stay values although their subscripts are not known: the code compares the subscript with each element's.
+
+use warplens_ir::{BinaryOp, Type, VarId};
+
+use super::memory::Place;
+use super::{Builder, Value, machine, scalars};
+use crate::graph::{Op, Ty, V};
+
+/// A part of one of an array's elements.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pick {
+    /// The variable.
+    pub id: VarId,
+    /// The part in the first element: its first byte.
+    offset: u32,
+    /// Which element.
+    index: V,
+    /// Bytes of an element.
+    size: u32,
+    /// Elements.
+    count: u32,
+}
+
+impl Pick {
+    /// So many times `size` bytes further within the element.
+    pub(super) fn at(self, index: i64, size: u32) -> Pick {
+        Pick {
+            offset: (self.offset).wrapping_add((index as u32).wrapping_mul(size)),
+            ..self
+        }
+    }
+
+    /// The first byte of the part in an element.
+    fn of(&self, element: u32) -> u32 {
+        (self.offset).wrapping_add(element.wrapping_mul(self.size))
+    }
+}
+
+impl Builder<'_> {
+    /// An element of what is `offset` bytes into a variable: chosen, or the variable lies in memory.
+    pub(super) fn one_of(
+        &mut self,
+        id: VarId,
+        offset: u32,
+        of: &Type,
+        index: V,
+        size: u32,
+    ) -> Place {
+        let count = match of {
+            Type::Array(_, Some(count)) => *count as u32,
+            Type::Vector(_, lanes) => u32::from(*lanes),
+            _ => 0,
+        };
+        if count == 0 || !self.picked.contains(&id) {
+            return self.demote(id);
+        }
+        let index = match self.graph.ty(index) {
+            Ty::I64 => self.unary(Op::Truncate, Ty::I32, index),
+            _ => index,
+        };
+        Place::Picked(Pick {
+            id,
+            offset,
+            index,
+            size,
+            count,
+        })
+    }
+
+    /// Every element of an array that is declared exists, whatever it holds.
+    pub(super) fn nothing_yet(&mut self, id: VarId) {
+        if !self.picked.contains(&id) {
+            return;
+        }
+        for (at, ty) in scalars(&self.kernel.var(id).ty) {
+            let v = self.undefined(machine(&ty));
+            self.env.insert((id, at), v);
+        }
+    }
+
+    pub(super) fn read_one_of(&mut self, pick: Pick, ty: &Type) -> Value {
+        let parts = scalars(ty);
+        let mut chosen: Value = (parts.iter())
+            .map(|(at, part)| self.part(pick.id, pick.of(0) + at, part))
+            .collect();
+        for element in 1..pick.count {
+            let is = self.is_element(&pick, element);
+            for ((at, part), chosen) in parts.iter().zip(&mut chosen) {
+                let held = self.part(pick.id, pick.of(element) + at, part);
+                *chosen = self.select(is, held, *chosen);
+            }
+        }
+        chosen
+    }
+
+    pub(super) fn write_one_of(&mut self, pick: Pick, ty: &Type, value: &Value) {
+        for element in 0..pick.count {
+            let is = self.is_element(&pick, element);
+            for ((at, part), v) in scalars(ty).iter().zip(value) {
+                let key = pick.of(element) + at;
+                let held = self.part(pick.id, key, part);
+                let after = self.select(is, *v, held);
+                self.env.insert((pick.id, key), after);
+            }
+        }
+    }
+
+    fn is_element(&mut self, pick: &Pick, element: u32) -> V {
+        let number = self.constant(i64::from(element), self.graph.ty(pick.index));
+        self.compare(BinaryOp::Eq, true, pick.index, number)
+    }
+}
