@@ -73,7 +73,7 @@ impl Builder<'_> {
             return;
         }
         for (at, ty) in scalars(&self.kernel.var(id).ty) {
-            let v = self.undefined(machine(&ty));
+            let v = self.undefined(machine(ty));
             self.env.insert((id, at), v);
         }
     }
