@@ -42,6 +42,17 @@ impl Costly<'_> {
     pub fn element(&self) -> u64 {
         u64::from(self.access.bytes_per_lane)
     }
+
+    /// Neighbouring lanes have neighbouring elements of one row.
+    pub fn is_row(&self) -> bool {
+        self.distance() == Some(self.element()) && self.rows == 1
+    }
+
+    /// More lanes sit out than a last warp explains.
+    fn sits_out(&self) -> bool {
+        let active = self.access.active_lanes_per_request;
+        active.is_some_and(|active| active < 0.9 * self.row_lanes as f64)
+    }
 }
 
 /// A rule about one global access: whether the access is its case, and the cause in words.
@@ -159,7 +170,10 @@ fn costly<'a>(ctx: &Context<'_>, access: &'a Access, moved: f64) -> Option<Costl
     let told = if costly.only_misaligned {
         mem_misaligned::claims(&costly) && mem_misaligned::matters(ctx, access)
     } else {
-        transactions > ideal * EXCESS + 1e-6 && !rows_of_one_word(&costly, transactions)
+        // Gaps in a row are those of lanes that sit out, which often take them on the other side of the branch.
+        transactions > ideal * EXCESS + 1e-6
+            && !rows_of_one_word(&costly, transactions)
+            && !(costly.is_row() && costly.sits_out())
     };
     told.then_some(costly)
 }

@@ -17,10 +17,7 @@ pub(crate) const INFO: RuleInfo = RuleInfo {
 
 /// Contiguous lanes; what the rules of capability 1.0 and 1.1 punish is the same case with another price.
 pub(crate) fn claims(costly: &Costly<'_>) -> bool {
-    let contiguous = costly.distance() == Some(costly.element());
-    contiguous
-        && costly.rows == 1
-        && (costly.only_misaligned || costly.access.pattern == Pattern::Coalesced)
+    costly.is_row() && (costly.only_misaligned || costly.access.pattern == Pattern::Coalesced)
 }
 
 /// True where a shift of at most one unit is worth a word: it is the access's own, not that of its block or of the whole

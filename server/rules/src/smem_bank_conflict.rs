@@ -1,6 +1,6 @@
 //! smem/bank-conflict: lanes of one warp want different words of one bank.
 
-use warplens_analysis::facts::{Access, Space};
+use warplens_analysis::facts::{Access, Op, Pattern, Space};
 use warplens_models::Factor;
 
 use crate::access::{Candidate, findings, plural};
@@ -29,6 +29,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .iter()
         .enumerate()
         .filter(|(_, access)| access.space == Space::Shared && access.requests != Some(0.0))
+        // Atomics on one word wait for it, not for its bank: atomic/hot-address.
+        .filter(|(_, access)| access.op != Op::Atomic || access.pattern != Pattern::Broadcast)
         .filter_map(|(index, access)| {
             let degree = access
                 .bank_conflict_degree
@@ -66,6 +68,7 @@ fn cause(ctx: &Context<'_>, access: &Access, degree: f64) -> String {
 mod tests {
     use crate::testing::{Kernel, bank_conflict};
     use crate::{Place, Severity};
+    use warplens_analysis::facts::{Op, Pattern};
 
     #[test]
     fn a_column_of_a_square_tile_says_passes_and_words() {
@@ -92,6 +95,15 @@ mod tests {
         wide.ideal_passes_per_request = Some(4.0);
         wide.bank_conflict_degree = Some(1.0);
         assert_eq!(Kernel::new().access(wide).findings(|_| 2.0), []);
+    }
+
+    #[test]
+    fn atomics_on_one_word_conflict_in_no_bank() {
+        let mut sum = bank_conflict(7);
+        sum.op = Op::Atomic;
+        assert_eq!(Kernel::new().access(sum.clone()).findings(|_| 2.0).len(), 1);
+        sum.pattern = Pattern::Broadcast;
+        assert_eq!(Kernel::new().access(sum).findings(|_| 2.0), []);
     }
 
     #[test]
