@@ -643,7 +643,7 @@ check(':Warplens findings lists what was found by what there is to gain', functi
   local items = vim.fn.getqflist()
   vim.cmd.cclose()
   vim.api.nvim_set_current_win(source)
-  assert(#items >= 3, vim.inspect(items))
+  assert(#items >= 2, vim.inspect(items))
   local function rule(index)
     return items[index].text:match('%[([%w/-]+)%]$')
   end
