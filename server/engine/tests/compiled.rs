@@ -540,3 +540,27 @@ __global__ void k(float *o, const float *__restrict__ a, int n) {
     assert!(sums >= 8 && sums.is_multiple_of(8), "{sums}");
     assert!(compiled.registers >= 16, "{}", compiled.registers);
 }
+
+/// A function that is kept once changes another array at each call.
+#[test]
+fn an_array_is_changed_by_the_call_it_is_handed_to() {
+    let kernel = |calls: &str| {
+        let text = format!(
+            "__device__ void bump(float *p, int n) {{
+  for (int i = 0; i < n; i++) {{ p[0] += p[1]; p[1] *= 1.5f; }}
+}}
+__global__ void k(float *o, int n) {{
+  float a[2], b[2];
+  a[0] = o[0]; a[1] = o[1]; b[0] = o[2]; b[1] = o[3];
+  {calls}
+  o[threadIdx.x] = a[0] + a[1] + b[0] + b[1];
+}}
+"
+        );
+        count(&compiled(&text, "k"), &[Class::Fmul])
+    };
+    let once = kernel("bump(a, n);");
+    assert!(once > 0);
+    assert_eq!(kernel("bump(a, n); bump(b, n);"), 2 * once);
+    assert_eq!(kernel("bump(b, n); bump(a, n); bump(b, n);"), 3 * once);
+}

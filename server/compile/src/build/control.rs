@@ -129,13 +129,18 @@ impl Builder<'_> {
             (Type::Array(..), _) => value,
             _ => self.fit(value, &init.ty, ty),
         };
-        if let (Type::Pointer(..), Some(&pointer)) = (ty, value.first())
-            && let Some(array) = self.root(pointer)
-            && self.kernel.var(array).storage == Storage::Local
-            && self.aliases.insert(id, array) != Some(array)
-        {
-            // Bodies assign what their pointers lead to.
-            self.bodies.clear();
+        if let (Type::Pointer(..), Some(&pointer)) = (ty, value.first()) {
+            let array = self.root(pointer);
+            let own = array.filter(|array| self.kernel.var(*array).storage == Storage::Local);
+            let before = match own {
+                Some(array) => self.aliases.insert(id, array),
+                None => self.aliases.remove(&id),
+            };
+            if before != own {
+                // What loops do is found by where their pointers lead.
+                self.bodies.clear();
+                self.assigned.clear();
+            }
         }
         value
     }
