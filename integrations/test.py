@@ -235,6 +235,8 @@ def test_sarif_is_what_its_schema_asks_for(repository):
 def test_yaml_is_what_its_schemas_ask_for(_repository):
     valid("--builtin-schema", "vendor.github-actions", ROOT / "action.yml")
     valid("--builtin-schema", "vendor.gitlab-ci", ROOT / "integrations/gitlab.yml")
+    for workflow in sorted((ROOT / ".github/workflows").glob("*.yml")):
+        valid("--builtin-schema", "vendor.github-workflows", workflow)
     forms = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
     assert len(forms) == 5, forms
     for form in forms:

@@ -1,11 +1,17 @@
-//! Compiles the generated parser.
+//! Compiles the generated parser: of the repository's `grammars/opencl`, or of the copy that a package holds.
 
 use std::env;
 use std::path::PathBuf;
 
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let source = folder.join("../../grammars/opencl/src");
+    let packaged = folder.join("grammar");
+    let grammar = if packaged.exists() {
+        packaged
+    } else {
+        folder.join("../../grammars/opencl")
+    };
+    let source = grammar.join("src");
     let parser = source.join("parser.c");
     println!("cargo:rerun-if-changed={}", parser.display());
     cc::Build::new()

@@ -297,7 +297,7 @@ check(':Warplens completes subcommands, GPUs, kernels and rules', function()
     assert(vim.list_contains(got, want), ('%q gives %s'):format(line, vim.inspect(got)))
   end
   local all = { 'gpu', 'launch', 'report', 'explain', 'compare', 'hints', 'heat', 'lines', 'findings', 'breakdown' }
-  vim.list_extend(all, { 'help', 'estimate', 'graph', 'log' })
+  vim.list_extend(all, { 'help', 'estimate', 'graph', 'lanes', 'log' })
   for _, name in ipairs(all) do
     completes('Warplens ', name)
   end
@@ -552,6 +552,38 @@ check(':Warplens report shows all kernels of the file as text, in a floating win
   vim.o.columns = columns
   vim.cmd.normal('q')
   assert(vim.bo.filetype == 'cuda', 'q did not close it')
+end)
+
+check(':Warplens lanes draws the banks and the pieces of memory of the access under the cursor', function()
+  local function lanes_of(code)
+    vim.cmd('keepjumps normal! gg')
+    assert(vim.fn.search([[\V]] .. code) > 0, code)
+    vim.cmd('Warplens lanes')
+    eventually('a window with Markdown', function()
+      return vim.bo.filetype == 'markdown'
+    end)
+    assert_floats()
+    local text = buffer_text()
+    vim.cmd.normal('q')
+    for line in text:gmatch('[^\n]+') do
+      assert(vim.fn.strdisplaywidth(line) <= 80 or vim.startswith(line, '#'), line)
+    end
+    return text
+  end
+  -- Neighbours in a row are n floats apart in the result: every lane has a piece of its own.
+  local scattered = lanes_of('out[x * n + y]')
+  assert(scattered:find('32 lanes touch 32 pieces of 32 B', 1, true), scattered)
+  assert(scattered:find('\n +0  █▌ +0\n'), scattered)
+  -- A column of a tile of 32: one bank for all.
+  local conflict = lanes_of('tile[threadIdx.x]')
+  assert(conflict:find('bank  words', 1, true), conflict)
+  assert(conflict:find('32 for 0%-31\n'), conflict)
+  -- The documentation shows it as it is.
+  local spec = vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2))
+  local page = vim.fs.joinpath(vim.fs.dirname(spec), '../../../docs/editors/neovim.md')
+  local drawn = conflict:sub(conflict:find(' +bank  words') --[[@as integer]])
+  local shown = table.concat(vim.fn.readfile(page), '\n')
+  assert(shown:find(vim.trim(drawn), 1, true), 'docs/editors/neovim.md shows another picture than\n' .. drawn)
 end)
 
 check(':Warplens report html opens the page with the plots', function()

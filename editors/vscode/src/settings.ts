@@ -25,10 +25,10 @@ const KEYS = [
 ] as const;
 
 /**
- * What names a program to run: the user's own value alone counts. VS Code keeps a workspace from setting these
+ * What names a program to run, or lets the server read beyond the workspace: the user's own value alone counts. VS Code keeps a workspace from setting these
  * (their scope is the machine); here nothing but the user's value is read in any case.
  */
-const USERS_OWN = ["compiler", "compilerTimeout"] as const;
+const USERS_OWN = ["compiler", "compilerTimeout", "includesOutsideWorkspace"] as const;
 
 export type Settings = Record<string, unknown>;
 

@@ -53,7 +53,11 @@ let bench;
 async function picture(name, selector) {
   const file = path.join(artifacts, `image-${name}.png`);
   await bench.screenshot(file, selector);
-  if (process.env.IMAGES) fs.copyFileSync(file, path.join(images, `${name}.png`));
+  if (!process.env.IMAGES) return;
+  fs.copyFileSync(file, path.join(images, `${name}.png`));
+  // The book has some of them, too.
+  const inBook = path.join(given.repository, "docs", "editors", "images", `vscode-${name}.png`);
+  if (fs.existsSync(inBook)) fs.copyFileSync(file, inBook);
 }
 
 /** The lens of a kernel of transpose.cu, which must be in sight. */

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use warplens_hardware::{
     Access as HardwareOp, Profile, address_period, atomic_passes, bank_period, constant_passes,
-    global_request, global_unit_bytes_for, shared_request,
+    global_request, global_unit_bytes_for, lines_looked_up, shared_request,
 };
 use warplens_symbolic::{Arena, Domain, Guard, Id, Interval, Node, Query, Symbol, SymbolKind};
 
@@ -91,6 +91,7 @@ pub(crate) struct Sums {
     bytes: f64,
     passes: f64,
     ideal_passes: f64,
+    lines: [f64; 3],
     /// The first cost seen; where all are equal nothing hangs on how often a case occurs.
     seen: Option<Cost>,
     varied: bool,
@@ -99,7 +100,13 @@ pub(crate) struct Sums {
 
 impl Sums {
     /// So many requests of that cost.
-    pub(crate) fn add(&mut self, weight: f64, cost: Cost, shape: impl FnOnce() -> Lanes) {
+    pub(crate) fn add(
+        &mut self,
+        weight: f64,
+        cost: Cost,
+        lines: [u32; 3],
+        shape: impl FnOnce() -> Lanes,
+    ) {
         let [transactions, ideal, bytes, passes, ideal_passes, count] = cost.map(f64::from);
         self.requests += weight;
         self.lanes += weight * count;
@@ -108,6 +115,9 @@ impl Sums {
         self.bytes += weight * bytes;
         self.passes += weight * passes;
         self.ideal_passes += weight * ideal_passes;
+        for (sum, lines) in self.lines.iter_mut().zip(lines) {
+            *sum += weight * f64::from(lines);
+        }
         self.varied |= *self.seen.get_or_insert(cost) != cost;
         if self.first.is_none() {
             self.first = Some(shape());
@@ -116,7 +126,7 @@ impl Sums {
 
     /// Makes a sample stand for so many times as much.
     pub(crate) fn scale(&mut self, times: f64) {
-        for sum in [
+        let own = [
             &mut self.requests,
             &mut self.lanes,
             &mut self.transactions,
@@ -124,7 +134,8 @@ impl Sums {
             &mut self.bytes,
             &mut self.passes,
             &mut self.ideal_passes,
-        ] {
+        ];
+        for sum in own.into_iter().chain(&mut self.lines) {
             *sum *= times;
         }
     }
@@ -152,6 +163,7 @@ impl Sums {
                 access.transactions_per_request = Some(self.transactions / self.requests);
                 access.ideal_transactions_per_request = Some(self.ideal / self.requests);
                 access.bytes_moved_per_request = Some(self.bytes / self.requests);
+                access.lines_per_request = Some(self.lines.map(|lines| lines / self.requests));
             }
         }
         if access.op == Op::Atomic {
@@ -209,6 +221,7 @@ impl Measure<'_> {
             ideal_transactions_per_request: None,
             transaction_bytes: unit,
             bytes_moved_per_request: None,
+            lines_per_request: None,
             passes_per_request: None,
             ideal_passes_per_request: None,
             bank_conflict_degree: None,
@@ -375,7 +388,8 @@ impl Measure<'_> {
                 addresses,
                 case.active,
             );
-            sums.add(case.weight, cost, || shape(addresses, case.active));
+            let lines = lines(draft.space, addresses, case.active);
+            sums.add(case.weight, cost, lines, || shape(addresses, case.active));
         });
         (sums, complete)
     }
@@ -637,6 +651,14 @@ pub(crate) fn cost(
         }
     }
     cost
+}
+
+/// Lines that L1 looks up for one request, for words of 4, 8 and 16 bytes; none where no cache is asked.
+pub(crate) fn lines(space: Space, addresses: &[i64], active: u64) -> [u32; 3] {
+    match space {
+        Space::Global | Space::Texture => lines_looked_up(addresses, active),
+        Space::Shared | Space::Constant | Space::Local => [0; 3],
+    }
 }
 
 pub(crate) fn shape(addresses: &[i64], active: u64) -> Lanes {

@@ -1001,6 +1001,7 @@ impl<'a> Executor<'a> {
             shared_arrays: self.shared.into_iter().map(|(_, array)| array).collect(),
             static_shared_bytes,
             local_bytes_per_thread,
+            spill_bytes_per_thread: 0,
             // The compiled kernel says it.
             registers_per_thread: 0,
             max_threads_per_block: self.kernel.max_threads,

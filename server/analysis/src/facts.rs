@@ -150,6 +150,9 @@ pub struct Access {
     pub transaction_bytes: u32,
     /// Bytes the memory system moves for one request (units differ in size on capability 1.x).
     pub bytes_moved_per_request: Option<f64>,
+    /// Global, texture: lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes a lane; of the
+    /// alignments that leave the transactions as they are, that of one.
+    pub lines_per_request: Option<[f64; 3]>,
     /// Shared: times the bank array is cycled; constant: distinct words; atomics: most lanes on one address.
     pub passes_per_request: Option<f64>,
     /// The same without conflicts.
@@ -861,6 +864,8 @@ pub struct KernelFacts {
     pub static_shared_bytes: u64,
     /// Bytes of local arrays a thread keeps in local memory.
     pub local_bytes_per_thread: u64,
+    /// Bytes of registers that a thread keeps there: 0 until whoever compiles the kernel puts them here.
+    pub spill_bytes_per_thread: u64,
     /// Registers of a thread. The source does not say them: 0 until whoever compiles the kernel puts them here.
     pub registers_per_thread: u32,
     /// `__launch_bounds__`: most threads per block, where stated.

@@ -3,9 +3,10 @@
 mod issue;
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::graph::{B, Graph, Op, V};
 use crate::select::{Code, Instruction};
@@ -28,6 +29,12 @@ const NONE: u32 = u32::MAX;
 /// Words that making values anew takes at most: what stencils and factorisations of growing size need above what they
 /// must keep.
 const REMAKING: u32 = 9;
+
+/// Instructions that the assembler puts in order at a time, in the order in which its front end leaves them. What those
+/// behind wait for lives until they come: where nvcc 13.5 writes a stencil out so far that a block has 4,560 instructions,
+/// it takes 254 registers instead of 53; of one with 5,135 it spills the 495 words that the last 1,039 read of what the
+/// first 4,096 had loaded.
+const WINDOW: u32 = 4096;
 
 /// What an instruction makes and reads, as numbers of values that lie in registers, and how often it reads each.
 struct Operands {
@@ -79,7 +86,16 @@ impl Lists {
     }
 }
 
-/// A block to be scheduled. Its values are numbered anew: those that it makes or reads.
+/// A part of a block that is put in order by itself.
+struct Piece {
+    block: usize,
+    code: Range<usize>,
+    /// The block's first and last.
+    first: bool,
+    last: bool,
+}
+
+/// A block, or a piece of one, to be scheduled. Its values are numbered anew: those that it makes or reads.
 struct Block<'a> {
     code: &'a [Instruction],
     orders: Vec<Operands>,
@@ -115,7 +131,14 @@ pub(crate) struct Allocation {
     /// Registers of a thread.
     pub registers: u32,
     /// Words that did not find one.
-    pub spilled: u32,
+    pub spilled: Vec<Spilled>,
+}
+
+/// Words that a block writes to memory and reads again, each time that it is executed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spilled {
+    pub block: usize,
+    pub words: u32,
 }
 
 struct Pressure<'a> {
@@ -141,7 +164,8 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
         words: Vec::new(),
         cheap: Vec::new(),
     };
-    let blocks = pressure.blocks();
+    let pieces = pieces(code);
+    let blocks = pressure.blocks(&pieces);
     let mut least = None;
     // Fewer registers let in more warps: as few are taken as nothing is lost by. Where it is said how many warps
     // there are to be, all that this leaves are used.
@@ -165,10 +189,65 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
     }
     Allocation {
         registers: most,
-        spilled: least
-            .unwrap_or(0)
-            .saturating_sub(most.saturating_sub(FRAME)),
+        spilled: spilled(&pieces, &blocks, most.saturating_sub(FRAME)),
     }
+}
+
+/// What finds no room: what one piece of a block leaves for the next, and what lives within one besides. A word that waits
+/// for more than one piece is taken for several.
+fn spilled(pieces: &[Piece], blocks: &[Block], room: u32) -> Vec<Spilled> {
+    let mut found: Vec<Spilled> = Vec::new();
+    let mut handed_on = 0;
+    for (piece, block) in pieces.iter().zip(blocks) {
+        let handed = if piece.first { 0 } else { handed_on };
+        handed_on = if piece.last {
+            0
+        } else {
+            block.left().saturating_sub(room)
+        };
+        let within = block.fewest().saturating_sub(room);
+        let words = handed_on + within.saturating_sub(handed.max(handed_on));
+        match found.last_mut() {
+            Some(last) if last.block == piece.block => last.words += words,
+            _ => found.push(Spilled {
+                block: piece.block,
+                words,
+            }),
+        }
+    }
+    found.retain(|spilled| spilled.words > 0);
+    found
+}
+
+/// The blocks, in pieces that are put in order by themselves; at least one of each.
+fn pieces(code: &Code) -> Vec<Piece> {
+    let mut found = Vec::with_capacity(code.blocks.len());
+    for (block, instructions) in code.blocks.iter().enumerate() {
+        let (mut start, mut count) = (0, 0);
+        for (at, instruction) in instructions.iter().enumerate() {
+            if count >= WINDOW {
+                found.push(Piece {
+                    block,
+                    code: start..at,
+                    first: start == 0,
+                    last: false,
+                });
+                (start, count) = (at, 0);
+            }
+            count += instruction.count;
+            if instruction.class == Class::Bra {
+                // A function's slow path: what the machine has is blocks of its own from here on.
+                count = 0;
+            }
+        }
+        found.push(Piece {
+            block,
+            code: start..instructions.len(),
+            first: start == 0,
+            last: true,
+        });
+    }
+    found
 }
 
 /// Registers of a thread with which an SM holds another number of warps, from the most warps on.
@@ -185,10 +264,18 @@ fn steps(warps: u32) -> impl Iterator<Item = u32> {
 }
 
 impl Allocation {
+    /// Of all blocks.
+    pub fn words_spilled(&self) -> u64 {
+        self.spilled
+            .iter()
+            .map(|spilled| u64::from(spilled.words))
+            .sum()
+    }
+
     fn of(registers: u32) -> Allocation {
         Allocation {
             registers,
-            spilled: 0,
+            spilled: Vec::new(),
         }
     }
 }
@@ -221,35 +308,49 @@ impl<'a> Pressure<'a> {
         }
     }
 
-    fn blocks(&mut self) -> Vec<Block<'a>> {
+    /// The pieces, to be scheduled.
+    fn blocks(&mut self, pieces: &[Piece]) -> Vec<Block<'a>> {
         let (graph, code) = (self.graph, self.code);
-        let blocks = graph.blocks.len();
-        let mut orders: Vec<Vec<Operands>> = Vec::with_capacity(blocks);
-        for instructions in &code.blocks {
-            let each = instructions.iter();
+        let mut orders: Vec<Vec<Operands>> = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let each = code.blocks[piece.block][piece.code.clone()].iter();
             let order = each.map(|instruction| self.operands(instruction));
             orders.push(order.collect());
         }
+        let numbers = |wanted: fn(&Piece) -> bool| -> Vec<usize> {
+            let numbered = pieces.iter().enumerate();
+            let wanted = numbered.filter(|(_, piece)| wanted(piece));
+            wanted.map(|(number, _)| number).collect()
+        };
+        let (first, last) = (numbers(|piece| piece.first), numbers(|piece| piece.last));
         // Phis: made at the block's start, read at the end of those before it.
-        let mut made: Vec<Vec<u32>> = vec![Vec::new(); blocks];
-        let mut given: Vec<Vec<u32>> = vec![Vec::new(); blocks];
+        let mut made: Vec<Vec<u32>> = vec![Vec::new(); pieces.len()];
+        let mut given: Vec<Vec<u32>> = vec![Vec::new(); pieces.len()];
         for (block, stands) in graph.blocks.iter().enumerate() {
             for &v in stands.code.iter().filter(|v| graph.op(**v) == Op::Phi) {
                 if graph.ty(v).words() == 0 {
                     continue;
                 }
-                made[block].push(self.number(v));
+                made[first[block]].push(self.number(v));
                 for (arg, from) in graph.inst(v).args.iter().zip(&stands.from) {
                     let mut roots = Vec::new();
                     operands(graph, code, *arg, &mut roots);
                     for root in roots {
                         let number = self.number(root);
-                        given[from.0 as usize].push(number);
+                        given[last[from.0 as usize]].push(number);
                     }
                 }
             }
         }
-        let (live_in, live_out) = self.live(&orders, &made, &given);
+        let behind = |number: usize| -> SmallVec<[usize; 2]> {
+            let piece = &pieces[number];
+            if !piece.last {
+                return smallvec![number + 1];
+            }
+            let to = graph.to(B(piece.block as u32)).into_iter();
+            to.map(|to| first[to.0 as usize]).collect()
+        };
+        let (live_in, live_out) = self.live(&orders, &made, &given, behind);
         self.cheap = vec![0u64; self.words.len().div_ceil(64)];
         for (number, value) in self.values.iter().enumerate() {
             if cost(graph, *value, CHEAP).is_some() {
@@ -257,13 +358,15 @@ impl<'a> Pressure<'a> {
             }
         }
         let mut local = vec![NONE; self.words.len()];
-        let mut found = Vec::with_capacity(blocks);
-        for (block, (orders, leaves)) in orders.into_iter().zip(live_out).enumerate() {
-            let mut entered = live_in[block].clone();
-            for &v in &made[block] {
+        let mut found = Vec::with_capacity(pieces.len());
+        for (number, (orders, leaves)) in orders.into_iter().zip(live_out).enumerate() {
+            let mut entered = live_in[number].clone();
+            for &v in &made[number] {
                 put(&mut entered, v);
             }
-            found.push(self.block(&code.blocks[block], orders, &entered, &leaves, &mut local));
+            let piece = &pieces[number];
+            let code = &code.blocks[piece.block][piece.code.clone()];
+            found.push(self.block(code, orders, &entered, &leaves, &mut local));
         }
         found
     }
@@ -359,12 +462,13 @@ impl<'a> Pressure<'a> {
         }
     }
 
-    /// What lives at each block's start and end.
+    /// What lives at each piece's start and end; `behind` says which come behind one.
     fn live(
         &self,
         orders: &[Vec<Operands>],
         made: &[Vec<u32>],
         given: &[Vec<u32>],
+        behind: impl Fn(usize) -> SmallVec<[usize; 2]>,
     ) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
         let blocks = orders.len();
         let chunks = self.words.len().div_ceil(64);
@@ -389,8 +493,8 @@ impl<'a> Pressure<'a> {
             for block in (0..blocks).rev() {
                 let live = &mut live_out[block];
                 live.fill(0);
-                for to in self.graph.to(B(block as u32)) {
-                    for (mine, theirs) in live.iter_mut().zip(&live_in[to.0 as usize]) {
+                for to in behind(block) {
+                    for (mine, theirs) in live.iter_mut().zip(&live_in[to]) {
                         *mine |= theirs;
                     }
                 }
@@ -413,6 +517,12 @@ impl Block<'_> {
         let orders = [Order::Fewest, Order::Followed, Order::AsWritten];
         let words = orders.map(|order| self.issue(order));
         words.into_iter().min().unwrap_or(0) + self.remade.min(REMAKING)
+    }
+
+    /// Words that live at its end and are not sooner made anew.
+    fn left(&self) -> u32 {
+        let left = (0..self.words.len()).filter(|v| self.leaves[*v] && !self.cheap[*v]);
+        self.through.1 + left.map(|v| self.words[v]).sum::<u32>()
     }
 }
 

@@ -50,6 +50,8 @@ struct Words {
     includes: Vec<String>,
     /// Names with parentheses and a brace behind them.
     defines: FxHashSet<String>,
+    /// Constants of the file, and what each is.
+    constants: FxHashMap<String, String>,
 }
 
 impl Beside {
@@ -98,7 +100,7 @@ impl Beside {
     }
 
     /// Looks for files that define these names; true where one is linked with `path` that was not before. A
-    /// name that the nearest folder defines more than once links nothing.
+    /// name that the nearest folder defines more than once links nothing, but for a constant that is the same everywhere.
     pub(crate) fn link(
         &self,
         path: &Path,
@@ -121,15 +123,9 @@ impl Beside {
         let levels = self.levels(path, roots, files);
         let mut changed = false;
         for name in new {
-            let found = levels.iter().find_map(|level| {
-                let defining: Vec<&Words> = level
-                    .iter()
-                    .flat_map(|folder| &folder.files)
-                    .filter(|file| file.path != path && file.defines.contains(&name))
-                    .collect();
-                (!defining.is_empty()).then_some(defining)
-            });
-            let Some([only]) = found.as_deref() else {
+            let mut found = levels.iter().map(|level| defining(level, path, &name));
+            let Some(Defined::In(only)) = found.find(|found| !matches!(found, Defined::Nowhere))
+            else {
                 continue;
             };
             let mut linked = lock(&self.linked);
@@ -206,6 +202,34 @@ impl Beside {
     }
 }
 
+/// Where a level defines a name.
+enum Defined<'a> {
+    Nowhere,
+    In(&'a Words),
+    /// In several files, each in its own way.
+    Unclear,
+}
+
+fn defining<'a>(level: &'a [Arc<Folder>], path: &Path, name: &str) -> Defined<'a> {
+    let others = level.iter().flat_map(|folder| &folder.files);
+    let others = others.filter(|file| file.path != path);
+    let functions: Vec<&Words> = others
+        .clone()
+        .filter(|file| file.defines.contains(name))
+        .collect();
+    let constants: Vec<(&Words, &String)> = others
+        .filter_map(|file| Some((file, file.constants.get(name)?)))
+        .collect();
+    match (functions.as_slice(), constants.as_slice()) {
+        ([], []) => Defined::Nowhere,
+        ([only], []) => Defined::In(only),
+        ([], [(first, value), rest @ ..]) if rest.iter().all(|(_, other)| other == value) => {
+            Defined::In(first)
+        }
+        _ => Defined::Unclear,
+    }
+}
+
 fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -238,6 +262,7 @@ fn look_through(path: &Path, files: &dyn Files) -> Folder {
         folder.files.push(Words {
             includes: includes(&file.text),
             defines: defines(&file.text),
+            constants: constants(&file.text),
             path,
         });
     }
@@ -257,6 +282,28 @@ fn includes(text: &str) -> Vec<String> {
             Some(rest.strip_prefix('"')?.split_once('"')?.0.to_owned())
         })
         .collect()
+}
+
+/// Constants that lines of their own define outside of everything: `const int WIDTH = 32;`.
+fn constants(text: &str) -> FxHashMap<String, String> {
+    let mut found = FxHashMap::default();
+    for line in text.lines() {
+        let line = line.strip_prefix("static ").unwrap_or(line);
+        let rest = line.strip_prefix("constexpr ");
+        let Some(rest) = rest.or_else(|| line.strip_prefix("const ")) else {
+            continue;
+        };
+        if let Some((declared, value)) = rest.split_once('=')
+            && let Some((value, _)) = value.split_once(';')
+            && let Some(name) = declared.split_whitespace().last()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        {
+            found.insert(name.to_owned(), value.trim().to_owned());
+        }
+    }
+    found
 }
 
 /// Names in front of parentheses that a brace follows: functions, and words like `if` that nobody asks for.
@@ -333,6 +380,16 @@ mod tests {
         found.sort();
         assert_eq!(found, ["member", "one"]);
         assert_eq!(defines("((((((((((").len() + defines("a(b{c)d}e)").len(), 0);
+    }
+
+    #[test]
+    fn constants_of_a_file_are_found() {
+        let text = "const int WIDTH = 32; // lanes\nstatic constexpr unsigned ROWS = WIDTH / 4;\n  const int inside = 1;\n\
+                    const int table[2] = {1, 2};\nextern const int elsewhere;\n";
+        let mut found: Vec<_> = constants(text).into_iter().collect();
+        found.sort();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(found, [pair("ROWS", "WIDTH / 4"), pair("WIDTH", "32")]);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_analysis::facts::{KernelFacts, Launch};
@@ -31,6 +32,7 @@ use crate::executed::Running;
 use crate::hosts::Kinds;
 use crate::launch::{self, Given, Resolved};
 use crate::options::{BuildOptions, kernel_names};
+use crate::parallel;
 use crate::said;
 use crate::settings::{BankBytes, Settings};
 use crate::suppress;
@@ -50,6 +52,8 @@ const MOST_KERNELS: usize = 512;
 const MOST_UNITS: usize = 128;
 /// Branches inside one kernel that are offered.
 const MOST_BRANCHES: usize = 4;
+/// Analyses of one file that are computed before other threads are asked to help: an edit needs one or two.
+const FEW: usize = 4;
 /// Launches of one kernel that are told apart.
 const MOST_VARIANTS: usize = 8;
 
@@ -74,6 +78,8 @@ pub struct Engine {
     hosts: Kinds,
     /// Whether an analysis can say its counts as formulas later.
     formulas: bool,
+    /// Whether the kernels of one file are shared out among threads.
+    shares: bool,
     kernels: Kept<u64, Lowered>,
     /// What the machine executes, by the kernel's shape and how it is compiled.
     compiled: Kept<(u64, Options), Compiled>,
@@ -113,16 +119,25 @@ struct Called {
     sites: Arc<Vec<LaunchSite>>,
 }
 
-/// What was computed once, by content.
+/// What was computed once, by content, and how many values have room.
 #[derive(Debug)]
-struct Kept<K, V>(Mutex<Dated<K, V>>, usize);
+struct Kept<K, V>(Mutex<Dated<K, V>>, AtomicUsize);
 
 /// Values with the moment of their last use, and that clock.
 type Dated<K, V> = (FxHashMap<K, (u64, Arc<V>)>, u64);
 
 impl<K: Hash + Eq + Copy, V> Kept<K, V> {
     fn new(most: usize) -> Self {
-        Kept(Mutex::new((FxHashMap::default(), 0)), most)
+        Kept(
+            Mutex::new((FxHashMap::default(), 0)),
+            AtomicUsize::new(most),
+        )
+    }
+
+    /// A file has so many of these. What it has now must outlast what it had before: else each keystroke in a file larger
+    /// than the room would compute again what it throws away.
+    fn make_room(&self, live: usize) {
+        self.1.fetch_max(2 * live + live / 2, Ordering::Relaxed);
     }
 
     fn get(&self, key: K) -> Option<Arc<V>> {
@@ -139,7 +154,7 @@ impl<K: Hash + Eq + Copy, V> Kept<K, V> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (map, clock) = &mut *kept;
         *clock += 1;
-        if map.len() >= self.1 {
+        if map.len() >= self.1.load(Ordering::Relaxed) {
             let mut ages: Vec<u64> = map.values().map(|(used, _)| *used).collect();
             ages.sort_unstable();
             let limit = ages[ages.len() / 2];
@@ -185,6 +200,26 @@ pub(crate) struct Program {
     pub(crate) only: Option<Range<usize>>,
     /// What the host program's build defines for it.
     pub(crate) options: Option<Arc<BuildOptions>>,
+    /// Where its functions begin, see [`Program::functions`].
+    functions: OnceLock<Arc<FxHashMap<u64, u32>>>,
+}
+
+impl Program {
+    /// Where each of its functions begins now, by the hash of what it says.
+    fn functions(&self) -> Arc<FxHashMap<u64, u32>> {
+        let lines = || Arc::new(function_lines(self));
+        Arc::clone(self.functions.get_or_init(lines))
+    }
+}
+
+/// What came of one definition of a kernel.
+#[derive(Default)]
+struct Made {
+    kernels: Vec<PlacedKernel>,
+    findings: Vec<PlacedFinding>,
+    problems: Vec<String>,
+    /// Analyses that were not kept from before.
+    computed: usize,
 }
 
 /// A file taken apart: its own text first, then the programs in its string literals.
@@ -211,6 +246,8 @@ impl Engine {
         Engine {
             hosts: Kinds::Plain,
             formulas: false,
+            // Others look at other files meanwhile.
+            shares: false,
             ..Engine::keeping(profiles, project, [32, 2, 2])
         }
     }
@@ -229,6 +266,7 @@ impl Engine {
             builds: Kept::new(kernels),
             hosts: Kinds::All,
             formulas: true,
+            shares: true,
             kernels: Kept::new(kernels),
             compiled: Kept::new(kernels),
             analyses: Kept::new(analyses),
@@ -437,6 +475,7 @@ impl Engine {
             unit_key,
             only: None,
             options: None,
+            functions: OnceLock::new(),
         }
     }
 
@@ -730,12 +769,13 @@ impl Engine {
             }
         }
         // What is not defined here may be in another file of the program; so may the file that includes this one.
-        if document.language() != Language::OpenCl && losses(&first) > 0 {
-            let undefined = first
-                .kernels
-                .iter()
-                .flat_map(|kernel| kernel.analysis.undefined.iter().cloned())
-                .collect();
+        let undefined: FxHashSet<String> = first
+            .kernels
+            .iter()
+            .flat_map(|kernel| kernel.analysis.undefined.iter().cloned())
+            .collect();
+        let incomplete = losses(&first) > 0 || !undefined.is_empty();
+        if document.language() != Language::OpenCl && incomplete {
             // A host program that was read for its launches may be the one that includes it.
             let found = self.project.look_beside(path, &undefined);
             if found || included != self.project.is_included(path) {
@@ -778,9 +818,8 @@ impl Engine {
             .iter()
             .any(|d| d.kind == DirectiveKind::IgnoreFile);
         let command = self.project.command(path);
-        let mut kernels: Vec<PlacedKernel> = Vec::new();
-        let mut findings = Vec::new();
         let mut found = 0;
+        let mut items = Vec::new();
         for program in &parts.programs {
             let mut previous_end = 0;
             for item in &program.items {
@@ -794,109 +833,140 @@ impl Engine {
                 {
                     continue;
                 }
-                if cancel.is_cancelled() {
-                    return None;
-                }
                 found += 1;
-                if ignored || !wanted(name) {
-                    continue;
-                }
-                let mut branches: Vec<Vec<(String, String)>> = Vec::new();
-                let mut variants = self.launches_of(name, &parts.sites, &by_callers, path);
-                let blocks: Vec<_> = variants.iter().map(|(site, _)| site.block).collect();
-                if variants.is_empty() {
-                    variants.push((LaunchSite::unknown(name), false));
-                }
-                let mut names: Vec<String> =
-                    variants.iter().map(|(site, _)| describe(site)).collect();
-                // Branches inside the kernel that nothing decided: the kernel with each of them taken.
-                let launches = variants.len();
-                for assume in undecided_within(&program.text, &item.source) {
-                    names.push(format!("with {}", spelled(&assume)));
-                    variants.push(variants[0].clone());
-                    branches.push(assume);
-                }
-                let chosen = match &overrides.variants {
-                    Variants::All => 0..variants.len(),
-                    Variants::Chosen(by_name) => {
-                        let at = by_name.get(name).copied().unwrap_or(0) % variants.len();
-                        at..at + 1
-                    }
-                };
-                for at in chosen {
-                    let (site, here) = &variants[at];
-                    let other = at.checked_sub(launches).and_then(|branch| {
-                        let assume = branches.get(branch)?;
-                        let (mut other, item) =
-                            self.with_branch(document, path, settings, &profile, assume, item)?;
-                        other.options.clone_from(&program.options);
-                        Some((other, item))
-                    });
-                    let (program, item) = match &other {
-                        Some((program, item)) => (program, item),
-                        None => (program, item),
-                    };
-                    let lowered = match self.lowered(program, item, site, overrides) {
-                        Ok(Some(lowered)) => lowered,
-                        Ok(None) => continue,
-                        Err(()) => {
-                            problems.push(lost(name));
-                            continue;
-                        }
-                    };
-                    let mut given = Given::of(
-                        &lowered.kernel,
-                        item,
-                        between.clone(),
-                        &parts.directives,
-                        Some((site, *here)),
-                        settings,
-                        overrides,
-                    );
-                    given.block_varies = variants[..launches]
-                        .iter()
-                        .any(|(other, _)| other.range == site.range && other.block != site.block);
-                    let said = self.words.of(
-                        path,
-                        &profile.architecture,
-                        &lowered.kernel.name,
-                        &lowered.kernel.template_args,
-                        lowered.fingerprint,
-                    );
-                    let said = said
-                        .filter(|_| !overrides.estimated_only)
-                        .map(|said| said.placed(document, item.line, &lowered.kernel.places));
-                    let word = said.as_ref().filter(|said| said.current);
-                    let word = word.map(|said| &*said.word);
-                    let command = command.as_deref();
-                    let analysis = self.analysis(
-                        &lowered, &given, &profile, command, settings, overrides, word,
-                    );
-                    let Some(analysis) = analysis else {
-                        problems.push(lost(name));
-                        continue;
-                    };
-                    let placed = PlacedKernel {
-                        start: item.source.start,
-                        line: item.line,
-                        column: item.column,
-                        end: item.source.end,
-                        analysis,
-                        language: program.text.language,
-                        variant: at,
-                        variants: names.clone(),
-                        blocks: blocks.clone(),
-                        compiler: said,
-                        launched_at: given.place.clone(),
-                        places: Arc::clone(&lowered.kernel.places),
-                        functions: Arc::new(function_lines(program)),
-                    };
-                    for finding in &placed.analysis.findings {
-                        findings.push(place(finding, &placed, &given));
-                    }
-                    kernels.push(placed);
+                if !ignored && wanted(name) {
+                    items.push((program, item, name, between));
                 }
             }
+        }
+        self.kernels.make_room(items.len());
+        self.compiled.make_room(items.len());
+        self.analyses.make_room(items.len());
+        // One definition of a kernel, under each of its launches that is looked at; `None` when cancelled.
+        let make = |(program, item, name, between): &(&Program, &Item, &String, Range<usize>)| {
+            if cancel.is_cancelled() {
+                return None;
+            }
+            let (program, item, name) = (*program, *item, name.as_str());
+            let mut made = Made::default();
+            let mut branches: Vec<Vec<(String, String)>> = Vec::new();
+            let mut variants = self.launches_of(name, &parts.sites, &by_callers, path);
+            let blocks: Vec<_> = variants.iter().map(|(site, _)| site.block).collect();
+            if variants.is_empty() {
+                variants.push((LaunchSite::unknown(name), false));
+            }
+            let mut names: Vec<String> = variants.iter().map(|(site, _)| describe(site)).collect();
+            // Branches inside the kernel that nothing decided: the kernel with each of them taken.
+            let launches = variants.len();
+            for assume in undecided_within(&program.text, &item.source) {
+                names.push(format!("with {}", spelled(&assume)));
+                variants.push(variants[0].clone());
+                branches.push(assume);
+            }
+            let chosen = match &overrides.variants {
+                Variants::All => 0..variants.len(),
+                Variants::Chosen(by_name) => {
+                    let at = by_name.get(name).copied().unwrap_or(0) % variants.len();
+                    at..at + 1
+                }
+            };
+            for at in chosen {
+                let (site, here) = &variants[at];
+                let other = at.checked_sub(launches).and_then(|branch| {
+                    let assume = branches.get(branch)?;
+                    let (mut other, item) =
+                        self.with_branch(document, path, settings, &profile, assume, item)?;
+                    other.options.clone_from(&program.options);
+                    Some((other, item))
+                });
+                let (program, item) = match &other {
+                    Some((program, item)) => (program, item),
+                    None => (program, item),
+                };
+                let lowered = match self.lowered(program, item, site, overrides) {
+                    Ok(Some(lowered)) => lowered,
+                    Ok(None) => continue,
+                    Err(()) => {
+                        made.problems.push(lost(name));
+                        continue;
+                    }
+                };
+                let mut given = Given::of(
+                    &lowered.kernel,
+                    item,
+                    between.clone(),
+                    &parts.directives,
+                    Some((site, *here)),
+                    settings,
+                    overrides,
+                );
+                given.block_varies = variants[..launches]
+                    .iter()
+                    .any(|(other, _)| other.range == site.range && other.block != site.block);
+                let said = self.words.of(
+                    path,
+                    &profile.architecture,
+                    &lowered.kernel.name,
+                    &lowered.kernel.template_args,
+                    lowered.fingerprint,
+                );
+                let said = said
+                    .filter(|_| !overrides.estimated_only)
+                    .map(|said| said.placed(document, item.line, &lowered.kernel.places));
+                let word = said.as_ref().filter(|said| said.current);
+                let word = word.map(|said| &*said.word);
+                let command = command.as_deref();
+                let analysis = self.analysis(
+                    &lowered, &given, &profile, command, settings, overrides, word,
+                );
+                let Some((analysis, computed)) = analysis else {
+                    made.problems.push(lost(name));
+                    continue;
+                };
+                made.computed += usize::from(computed);
+                let placed = PlacedKernel {
+                    start: item.source.start,
+                    line: item.line,
+                    column: item.column,
+                    end: item.source.end,
+                    analysis,
+                    language: program.text.language,
+                    variant: at,
+                    variants: names.clone(),
+                    blocks: blocks.clone(),
+                    compiler: said,
+                    launched_at: given.place.clone(),
+                    places: Arc::clone(&lowered.kernel.places),
+                    functions: program.functions(),
+                };
+                for finding in &placed.analysis.findings {
+                    made.findings.push(place(finding, &placed, &given));
+                }
+                made.kernels.push(placed);
+            }
+            Some(made)
+        };
+        // What is known already takes no time. Where several have to be computed most will: a file just opened, another GPU.
+        let mut made = Vec::with_capacity(items.len());
+        let mut computed = 0;
+        for one in &items {
+            if self.shares && computed >= FEW {
+                break;
+            }
+            let one = make(one)?;
+            computed += one.computed;
+            made.push(one);
+        }
+        let rest = &items[made.len()..];
+        for one in parallel::in_order(rest, make) {
+            made.push(one?);
+        }
+        let mut kernels: Vec<PlacedKernel> = Vec::new();
+        let mut findings = Vec::new();
+        for one in made {
+            kernels.extend(one.kernels);
+            findings.extend(one.findings);
+            problems.extend(one.problems);
         }
         suppress::apply(
             &mut findings,
@@ -1006,7 +1076,7 @@ impl Engine {
         }
     }
 
-    /// A kernel's analysis; `None` where it failed.
+    /// A kernel's analysis, and whether it had to be computed; `None` where it failed.
     #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
     fn analysis(
         &self,
@@ -1017,7 +1087,7 @@ impl Engine {
         settings: &Settings,
         overrides: &Overrides,
         word: Option<&CompilerWord>,
-    ) -> Option<Arc<KernelAnalysis>> {
+    ) -> Option<(Arc<KernelAnalysis>, bool)> {
         let options = compiled::options(&lowered.kernel, command, profile);
         let on_trial = suppress::on_trial(settings);
         let analysis_key = hash(&[
@@ -1032,7 +1102,7 @@ impl Engine {
             &word,
         ]);
         if let Some(analysis) = self.analyses.get(analysis_key) {
-            return Some(analysis);
+            return Some((analysis, false));
         }
         let made = catch_unwind(AssertUnwindSafe(|| {
             let make = || compile(&lowered.kernel, &options);
@@ -1042,7 +1112,7 @@ impl Engine {
             )
         }));
         made.ok()
-            .map(|analysis| self.analyses.put(analysis_key, analysis))
+            .map(|analysis| (self.analyses.put(analysis_key, analysis), true))
     }
 
     /// One kernel under one launch on one GPU.
@@ -1119,6 +1189,7 @@ impl Engine {
         }
         facts.registers_per_thread = registers;
         facts.local_bytes_per_thread = compiled.local_bytes;
+        facts.spill_bytes_per_thread = compiled.spill_bytes;
         if let Some(bytes) = said_shared {
             facts.static_shared_bytes = bytes;
         }

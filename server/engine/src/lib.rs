@@ -1,7 +1,48 @@
 //! Files in, results out: what the language server, the command line and every other front end use.
 //!
 //! The engine is synchronous and pure: text and settings in, data out. It caches by content: editing one
-//! kernel of fifty re-analyses one.
+//! kernel of fifty re-analyses one. It reads no files but those that a [`Project`] gives it, and runs nothing.
+//!
+//! # A kernel from a string
+//!
+//! ```
+//! use warplens_engine::{Document, Engine, Language, LaunchValues, ModelId, Overrides, Profiles, settings::Settings};
+//!
+//! let source = "__global__ void scale(float* x) {
+//!     int i = blockIdx.x * blockDim.x + threadIdx.x;
+//!     x[i] *= 2.0f;
+//! }";
+//! let engine = Engine::new(Profiles::builtin());
+//! let document = Document::new(source, Language::Cuda);
+//! let settings = Settings { gpu: Some("h100-sxm5".to_owned()), ..Settings::default() };
+//! let launch = LaunchValues { grid: Some([4096, 1, 1]), block: Some([256, 1, 1]), ..LaunchValues::default() };
+//! let overrides = Overrides { argument: launch, ..Overrides::default() };
+//! let answer = engine.estimate(&document, "scale.cu".as_ref(), &settings, &overrides, &[], &[ModelId::Auto], &[])?;
+//! for kernel in &answer.results {
+//!     let estimate = &kernel.estimates["auto"];
+//!     println!("{} on {}: {:?} ms, {:?}", kernel.kernel, kernel.gpu, estimate.time_ms, estimate.bottleneck);
+//! }
+//! # let estimate = &answer.results[0].estimates["auto"];
+//! # assert_eq!(estimate.bottleneck, Some("memory_bandwidth"));
+//! # assert!(estimate.time_ms.is_some_and(|time| time > 0.0 && time < 1.0));
+//! # Ok::<(), String>(())
+//! ```
+//!
+//! What comes back is plain data ([`wire`]), the same that `warplens estimate --format json` prints. Its figures are in the units
+//! that their documentation says: times in milliseconds, cycles of the SM's clock, sizes in bytes, shares from 0 to 1.
+//!
+//! - [`Engine::estimate`]: everything about the kernels of a text; [`Engine::check`]: its findings.
+//! - [`Overrides`]: the launch and the arguments; [`settings::Settings`]: the GPU, macros, folders of headers.
+//! - [`Engine::with_project`] finds headers, compile commands and launches in other files.
+//! - [`TunedKernel`]: one kernel under many configurations.
+//!
+//! The analysis recurses as deep as the source nests. Where that may be anybody's source, ask on a thread with a stack of
+//! [`STACK`] bytes. One engine serves all threads. What these crates promise of versions stands in `docs/releases.md`.
+
+/// The program of the documentation, run with this crate's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Documentation;
 
 mod assembled;
 mod beside;
@@ -18,6 +59,7 @@ mod hosts;
 mod launch;
 mod macros;
 mod options;
+mod parallel;
 pub mod pictures;
 mod results;
 mod said;
@@ -38,18 +80,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use fixes::first_word;
 use rustc_hash::FxHashMap;
 use warplens_analysis::facts::{CalleeLine, KernelFacts, Places, Site, Span};
-use warplens_hardware::{Occupancy, Profile};
-use warplens_models::ModelId;
+use warplens_hardware::Occupancy;
+pub use warplens_hardware::{Profile, Profiles};
+pub use warplens_models::ModelId;
 pub use warplens_rules::{Finding, Severity};
-use warplens_syntax::Language;
+pub use warplens_syntax::{Document, Language};
 use warplens_toolchain::Said;
+pub use warplens_tuning::Configuration;
 
 pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
 pub use executed::Executed;
 pub use graph::WorkFlow;
-pub use sweep::{Configured, Prediction};
+pub use sweep::{Configured, Prediction, TunedKernel};
 pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
+
+/// Stack of a thread that analyses anybody's source, in bytes: real code nests deeply, and a stack is only reserved, not used.
+pub const STACK: usize = 64 << 20;
 
 /// Values given from outside the file for this session or this command.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -102,11 +149,11 @@ pub struct LaunchValues {
     pub grid: Option<[u64; 3]>,
     /// Threads of a block.
     pub block: Option<[u64; 3]>,
-    /// OpenCL's global size, from which the grid follows.
+    /// OpenCL's global size in work-items, from which the grid follows.
     pub global: Option<[u64; 3]>,
     /// Dynamic shared memory in bytes.
     pub dynamic_shared_bytes: Option<u64>,
-    /// Scalar arguments.
+    /// Scalar arguments by the parameter's name.
     pub args: BTreeMap<String, i64>,
 }
 

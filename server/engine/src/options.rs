@@ -111,8 +111,7 @@ pub(crate) fn kernel_names(text: &str) -> Vec<String> {
             .map(|(paren, _)| void + paren);
         let name = open.find_map(|paren| {
             let before = head[..paren].trim_end();
-            let start = before.rfind(|c| !word(c)).map_or(0, |at| at + 1);
-            let name = &before[start..];
+            let name = &before[before.trim_end_matches(word).len()..];
             let plain = !name.is_empty() && !matches!(name, "__attribute__" | "void");
             plain.then_some(name).filter(|_| {
                 head[..paren].matches('(').count() == head[..paren].matches(')').count()
@@ -144,5 +143,8 @@ mod tests {
         );
         assert!(kernel_names("int kernel; void f(").is_empty());
         assert!(kernel_names("kernel").is_empty());
+        // A letter of more than one byte ends a name.
+        assert!(kernel_names("kernel void blur\u{e9}(int a) {}").is_empty());
+        assert_eq!(kernel_names("kernel void \u{e9}blur(int a) {}"), ["blur"]);
     }
 }

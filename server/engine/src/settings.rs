@@ -208,7 +208,7 @@ impl Settings {
         match toml::from_str::<Settings>(text) {
             Ok(settings) => (settings, Vec::new()),
             Err(error) => {
-                let compilers = compilers_named(text);
+                let users = users_own(text);
                 // Take every key that is right by itself, so that one typing error does not lose the rest.
                 let mut kept = toml::Table::new();
                 for (key, value) in table {
@@ -221,7 +221,7 @@ impl Settings {
                     range: error.span().unwrap_or(0..text.len().min(1)),
                     message: error.message().to_owned(),
                 };
-                let mut problems = compilers;
+                let mut problems = users;
                 // That one has been said, and better.
                 if !problems.iter().any(|one| one.range == problem.range) {
                     problems.push(problem);
@@ -313,21 +313,30 @@ impl Settings {
     }
 }
 
-/// Keys that a user may set in an editor and a project may not: it would have its own program executed.
-const USERS_OWN: [&str; 2] = ["compiler", "compilerTimeout"];
+/// The setting by which a user lets includes lead out of the workspace.
+pub const READS_OUTSIDE: &str = "includesOutsideWorkspace";
 
-/// Where a `warplens.toml` names a compiler.
-fn compilers_named(text: &str) -> Vec<SettingsProblem> {
+/// Keys that a user may set in an editor and a project may not, and what it could do with them: have its own program
+/// executed, read what it was not given.
+const USERS_OWN: [(&str, &str); 3] = [
+    ("compiler", "name any program"),
+    ("compilerTimeout", "name any program"),
+    (READS_OUTSIDE, "read any file"),
+];
+
+/// Where a `warplens.toml` says what only its user may.
+fn users_own(text: &str) -> Vec<SettingsProblem> {
     let keys: BTreeMap<Spanned<String>, toml::Value> = toml::from_str(text).unwrap_or_default();
     keys.into_keys()
-        .filter(|key| USERS_OWN.contains(&key.get_ref().as_str()))
-        .map(|key| SettingsProblem {
-            range: key.span(),
-            message: format!(
-                "`{0}` is never taken from a project, which could name any program: set `warplens.{0}` in the \
-                 user settings of the editor",
-                key.get_ref()
-            ),
+        .filter_map(|key| {
+            let (name, could) = USERS_OWN.iter().find(|(name, _)| name == key.get_ref())?;
+            Some(SettingsProblem {
+                range: key.span(),
+                message: format!(
+                    "`{name}` is never taken from a project, which could {could}: set `warplens.{name}` in the \
+                     user settings of the editor",
+                ),
+            })
         })
         .collect()
 }
@@ -367,14 +376,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_project_names_no_compiler() {
-        let text = "gpu = \"gtx-280\"\ncompiler = \"./evil\"\ncompilerTimeout = 5\n";
+    fn a_project_names_no_compiler_and_opens_no_doors() {
+        let text = "gpu = \"gtx-280\"\ncompiler = \"./evil\"\ncompilerTimeout = 5\nincludesOutsideWorkspace = true\n";
         let (settings, problems) = Settings::from_toml_with(text, &Profiles::builtin());
         let places: Vec<&str> = problems
             .iter()
             .map(|one| &text[one.range.clone()])
             .collect();
-        assert_eq!(places, ["compiler", "compilerTimeout"], "{problems:?}");
+        let users = ["compiler", "compilerTimeout", READS_OUTSIDE];
+        assert_eq!(places, users, "{problems:?}");
         assert!(
             problems[0].message.contains("user settings"),
             "{problems:?}"

@@ -1,5 +1,7 @@
 //! What the user does not want to hear: `allow` directives and rule levels.
 
+use std::cell::OnceCell;
+
 use warplens_rules::{Severity, State};
 use warplens_syntax::{Directive, DirectiveKind};
 
@@ -18,7 +20,8 @@ pub(crate) fn apply(
     settings: &Settings,
     ignored: bool,
 ) {
-    let line_of = line_index(text);
+    let lines = OnceCell::new();
+    let line_of = |byte| lines.get_or_init(|| line_index(text))(byte);
     let mut extra = Vec::new();
     for directive in directives {
         match &directive.kind {

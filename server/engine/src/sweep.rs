@@ -1,13 +1,16 @@
 //! One kernel under many configurations: what each is predicted to take, without advice.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warplens_models::{Bottleneck, ModelId};
 use warplens_syntax::Document;
+use warplens_tuning::Configuration;
 
 use crate::settings::Settings;
-use crate::{Cancel, Engine, KernelAnalysis, Overrides};
+use crate::wire::SweepLine;
+use crate::{Cancel, Engine, KernelAnalysis, LaunchValues, Overrides};
 
 /// What is predicted of one configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,5 +113,101 @@ impl Engine {
             prediction.why_invalid.clone_from(&estimate.why);
         }
         Ok(prediction)
+    }
+}
+
+/// A kernel that is predicted under many configurations.
+#[derive(Debug)]
+pub struct TunedKernel {
+    engine: Arc<Engine>,
+    path: PathBuf,
+    kernel: String,
+    model: ModelId,
+    settings: Settings,
+    text: String,
+    /// The text, parsed, without the pragmas by these unroll factors.
+    documents: HashMap<Vec<String>, Document>,
+}
+
+impl TunedKernel {
+    /// The kernel of that name in the text of `document`, which stands at `path`; the settings are those of every configuration.
+    pub fn new(
+        engine: Arc<Engine>,
+        document: Document,
+        path: &Path,
+        settings: Settings,
+        kernel: &str,
+        model: ModelId,
+    ) -> TunedKernel {
+        TunedKernel {
+            engine,
+            path: path.to_owned(),
+            kernel: kernel.to_owned(),
+            model,
+            settings,
+            text: document.rope().to_string(),
+            documents: HashMap::from([(Vec::new(), document)]),
+        }
+    }
+
+    /// Parses the texts that these configurations need, before [`TunedKernel::line`] is asked about them.
+    pub fn prepare<'a>(&mut self, configurations: impl IntoIterator<Item = &'a Configuration>) {
+        for configuration in configurations {
+            let without = &configuration.without_unroll;
+            if !self.documents.contains_key(without) {
+                let language = self.documents[&Vec::new()].language();
+                let document = Document::new(&configuration.text(&self.text), language);
+                self.documents.insert(without.clone(), document);
+            }
+        }
+    }
+
+    /// What is predicted of one configuration; from any thread.
+    pub fn line(&self, configuration: &Configuration) -> SweepLine {
+        let id = configuration.id.clone();
+        let Some(document) = self.documents.get(&configuration.without_unroll) else {
+            return SweepLine::invalid(id, "its text was not prepared".to_owned());
+        };
+        let mut settings = self.settings.clone();
+        settings.defines.extend(configuration.defines.clone());
+        let predicted = self.engine.predict(
+            document,
+            &self.path,
+            &settings,
+            &Overrides::of_configuration(configuration),
+            &self.kernel,
+            self.model,
+        );
+        match predicted {
+            Ok(found) => SweepLine {
+                id,
+                time_ms: found.time_ms,
+                cycles: found.cycles,
+                bottleneck: found.bottleneck,
+                occupancy: Some(found.occupancy),
+                registers_per_thread: Some(found.registers_per_thread),
+                shared_bytes: Some(found.shared_bytes),
+                valid: found.why_invalid.is_none(),
+                why_invalid: found.why_invalid,
+            },
+            Err(why) => SweepLine::invalid(id, why),
+        }
+    }
+}
+
+impl Overrides {
+    /// The launch, the arguments and the template arguments of a configuration. Its macros belong into the settings.
+    pub fn of_configuration(configuration: &Configuration) -> Overrides {
+        Overrides {
+            argument: LaunchValues {
+                grid: configuration.grid.map(|grid| grid.0),
+                block: configuration.block.map(|block| block.0),
+                dynamic_shared_bytes: configuration.dynamic_shared_bytes,
+                args: configuration.args.clone(),
+                ..LaunchValues::default()
+            },
+            template_args: configuration.template.clone(),
+            ..Overrides::default()
+        }
     }
 }

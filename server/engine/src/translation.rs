@@ -3,13 +3,14 @@
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_hardware::{Profile, Profiles};
 use warplens_project::{
-    Command, CompileCommands, Define, Files, HeaderIndex, IncludeSearch, NoFiles, SourceFile,
+    Bounds, Command, CompileCommands, Define, Files, HeaderIndex, IncludeSearch, NoFiles,
+    SourceFile,
 };
 use warplens_syntax::preprocess::{
     self, IncludeLine, Included, Includes, Macros, Options, Piece, SourceMap, Trace, Undecided,
@@ -19,7 +20,7 @@ use warplens_syntax::{Document, Expanded, Language, embedded_programs, words};
 use crate::beside::Beside;
 use crate::hosts::{Hosts, Kinds};
 use crate::macros::{known_absent, predefined};
-use crate::settings::Settings;
+use crate::settings::{READS_OUTSIDE, Settings};
 use crate::sources::sources_before;
 
 /// Headers include headers this deep at most.
@@ -47,11 +48,16 @@ const MOST_USES: usize = 1000;
 /// Programs in strings of one file that are read.
 const MOST_PROGRAMS: usize = 256;
 
+/// What marks the folder of a project.
+const MARKS: [&str; 4] = [".git", ".hg", "warplens.toml", "compile_commands.json"];
+
 /// What surrounds the buffers: other files, compile commands, the workspace's folders.
 pub struct Project {
     files: Arc<dyn Files>,
     commands: CompileCommands,
     roots: RwLock<(Vec<PathBuf>, Arc<HeaderIndex>)>,
+    /// Whether includes may lead out of the workspace.
+    confined: AtomicBool,
     headers: Mutex<Headers>,
     searches: Mutex<FxHashMap<u64, Arc<IncludeSearch>>>,
     hosts: Hosts,
@@ -168,6 +174,7 @@ impl Project {
             files,
             commands: CompileCommands::new(),
             roots: RwLock::new((roots.clone(), Arc::new(HeaderIndex::new(roots)))),
+            confined: AtomicBool::new(false),
             headers: Mutex::default(),
             searches: Mutex::default(),
             hosts: Hosts::default(),
@@ -187,6 +194,31 @@ impl Project {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clear();
+    }
+
+    /// Whether files outside the workspace's folders, and those that settings and compile commands name for headers,
+    /// stay unread from now on.
+    pub fn confine(&self, confined: bool) {
+        self.confined.store(confined, Ordering::Relaxed);
+    }
+
+    /// What a file and its headers are read from; none where they may be read from everywhere. A file in no folder of
+    /// the workspace has its own, or the nearest above that is marked as a project's.
+    fn bounds(&self, path: &Path) -> Option<Bounds> {
+        if !self.confined.load(Ordering::Relaxed) {
+            return None;
+        }
+        let path = absolute(path);
+        let roots = self.roots.read().unwrap_or_else(PoisonError::into_inner);
+        if roots.0.iter().any(|root| path.starts_with(root)) {
+            return Some(Bounds::new(roots.0.iter().cloned()));
+        }
+        let own = path.parent().unwrap_or(Path::new(""));
+        let marked = own
+            .ancestors()
+            .find(|folder| MARKS.iter().any(|mark| folder.join(mark).exists()));
+        let home = marked.unwrap_or(own).to_owned();
+        Some(Bounds::new(roots.0.iter().cloned().chain([home])))
     }
 
     /// Files were made, moved or deleted: headers are looked for again.
@@ -259,8 +291,14 @@ impl Project {
         })
     }
 
-    fn search(&self, settings: &Settings, command: Option<&Command>) -> (Arc<IncludeSearch>, u64) {
+    fn search(
+        &self,
+        settings: &Settings,
+        command: Option<&Command>,
+        bounds: Option<&Bounds>,
+    ) -> (Arc<IncludeSearch>, u64) {
         let mut hasher = FxHasher::default();
+        bounds.hash(&mut hasher);
         settings.include_paths.hash(&mut hasher);
         if let Some(command) = command {
             (&command.quote_dirs, &command.include_dirs).hash(&mut hasher);
@@ -274,7 +312,14 @@ impl Project {
                 dirs.extend(command.include_dirs.iter().cloned());
                 quote.clone_from(&command.quote_dirs);
             }
-            Arc::new(IncludeSearch::new(quote, dirs, self.index()))
+            let search = IncludeSearch::new(quote, dirs, self.index());
+            Arc::new(match bounds {
+                Some(bounds) => {
+                    let forced = command.iter().flat_map(|command| &command.forced_includes);
+                    search.within(&bounds.and(forced))
+                }
+                None => search,
+            })
         });
         (Arc::clone(search), key)
     }
@@ -405,7 +450,7 @@ impl Project {
 
     /// Files that a host program most likely puts in front of an OpenCL file: without kernels, beside it or one
     /// folder up.
-    fn neighbours(&self, path: &Path) -> Vec<PathBuf> {
+    fn neighbours(&self, path: &Path, bounds: Option<&Bounds>) -> Vec<PathBuf> {
         let path = absolute(path);
         let Some(folder) = path.parent() else {
             return Vec::new();
@@ -414,6 +459,9 @@ impl Project {
         let mut found = Vec::new();
         let mut bytes = 0;
         for folder in [folder.parent(), Some(folder)].into_iter().flatten() {
+            if bounds.is_some_and(|bounds| !bounds.hold(folder)) {
+                continue;
+            }
             let Ok(entries) = std::fs::read_dir(folder) else {
                 continue;
             };
@@ -546,7 +594,8 @@ impl Project {
     ) -> Arc<Expanded> {
         let language = document.language();
         let command = self.command(path);
-        let (search, search_key) = self.search(settings, command.as_deref());
+        let bounds = self.bounds(path);
+        let (search, search_key) = self.search(settings, command.as_deref(), bounds.as_ref());
         let generation = self.files.generation();
         let mut hasher = FxHasher::default();
         (
@@ -563,12 +612,15 @@ impl Project {
             Vec::new()
         };
         if neighbours {
-            let more = self.neighbours(path);
+            let more = self.neighbours(path, bounds.as_ref());
             for file in more {
                 if !beside.contains(&file) {
                     beside.push(file);
                 }
             }
+        }
+        if let Some(bounds) = &bounds {
+            beside.retain(|file| bounds.hold(file));
         }
         beside.hash(&mut hasher);
         settings.defines.hash(&mut hasher);
@@ -1004,7 +1056,15 @@ impl Includes for Reader<'_> {
                     .flatten()
             });
         let Some(path) = found else {
-            if !line.system && !warplens_project::is_system_header(line.spelled) {
+            if self
+                .search
+                .is_outside(files, line.spelled, line.system, &from)
+            {
+                self.missing.push(format!(
+                    "{} (outside the workspace: not read without `warplens.{READS_OUTSIDE}`)",
+                    line.spelled
+                ));
+            } else if !line.system && !warplens_project::is_system_header(line.spelled) {
                 self.missing.push(line.spelled.to_owned());
             }
             return Included::Nothing;

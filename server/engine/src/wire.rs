@@ -449,3 +449,43 @@ pub struct Stats {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Loss>,
 }
+
+/// One line of `warplens sweep`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SweepLine {
+    /// The configuration's id; of a space, its parameters and their values.
+    pub id: serde_json::Value,
+    /// Milliseconds, launch overhead included; null where it cannot be launched or nothing is predicted.
+    pub time_ms: Option<f64>,
+    /// SM clock cycles.
+    pub cycles: Option<f64>,
+    /// A key of an estimate's `breakdown`.
+    pub bottleneck: Option<&'static str>,
+    /// Resident warps over the most that the GPU holds.
+    pub occupancy: Option<f64>,
+    /// Registers of a thread.
+    pub registers_per_thread: Option<u32>,
+    /// Shared memory of a block, static and dynamic, in bytes.
+    pub shared_bytes: Option<u64>,
+    /// False where it cannot be launched or nothing is predicted.
+    pub valid: bool,
+    /// Why not.
+    pub why_invalid: Option<String>,
+}
+
+impl SweepLine {
+    /// A configuration that nothing is predicted of.
+    pub fn invalid(id: serde_json::Value, why: String) -> SweepLine {
+        SweepLine {
+            id,
+            time_ms: None,
+            cycles: None,
+            bottleneck: None,
+            occupancy: None,
+            registers_per_thread: None,
+            shared_bytes: None,
+            valid: false,
+            why_invalid: Some(why),
+        }
+    }
+}

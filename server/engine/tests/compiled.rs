@@ -564,3 +564,53 @@ __global__ void k(float *o, int n) {{
     assert_eq!(kernel("bump(a, n); bump(b, n);"), 2 * once);
     assert_eq!(kernel("bump(b, n); bump(a, n); bump(b, n);"), 3 * once);
 }
+
+/// What is written out beyond the instructions that nvcc puts in order at a time: what those behind read again of what those
+/// before loaded lives until then, and where that is too much it goes through memory.
+#[test]
+fn what_two_windows_of_the_schedule_share_takes_registers_and_spills() {
+    // A stencil of 15 by 15 points, of which each thread computes `across` by `down` results 8 rows apart; registers and
+    // words spilled of nvcc 13.5 (-arch=sm_75).
+    let made = [([3, 3], 53, 0), ([3, 4], 254, 0), ([2, 7], 255, 495)];
+    for ([across, down], registers, spilled) in made {
+        let text = format!(
+            "
+__constant__ float w[225];
+__global__ void k(float *__restrict__ out, const float *__restrict__ in) {{
+  __shared__ float s[8 * {down} + 14][32 * {across} + 14];
+  int ty = threadIdx.y, tx = threadIdx.x;
+  int by = blockIdx.y * 8 * {down}, bx = blockIdx.x * 32 * {across};
+  #pragma unroll
+  for (int i = ty; i < 8 * {down} + 14; i += 8)
+    #pragma unroll
+    for (int j = tx; j < 32 * {across} + 14; j += 32) s[i][j] = in[(by + i) * 4110 + bx + j];
+  __syncthreads();
+  float a[{down}][{across}];
+  #pragma unroll
+  for (int y = 0; y < {down}; y++)
+    #pragma unroll
+    for (int x = 0; x < {across}; x++) a[y][x] = 0;
+  #pragma unroll
+  for (int i = 0; i < 15; i++)
+    #pragma unroll
+    for (int j = 0; j < 15; j++)
+      #pragma unroll
+      for (int y = 0; y < {down}; y++)
+        #pragma unroll
+        for (int x = 0; x < {across}; x++) a[y][x] += s[ty + y * 8 + i][tx + x * 32 + j] * w[i * 15 + j];
+  #pragma unroll
+  for (int y = 0; y < {down}; y++)
+    #pragma unroll
+    for (int x = 0; x < {across}; x++) out[(by + ty + y * 8) * 4096 + bx + tx + x * 32] = a[y][x];
+}}
+"
+        );
+        let compiled = compiled_for("rtx-2080-ti", &text, "k");
+        let got = (compiled.registers, compiled.spill_bytes / 4);
+        let near = |got: f64, made: f64| (got - made).abs() <= 0.25 * made;
+        assert!(
+            near(f64::from(got.0), f64::from(registers)) && near(got.1 as f64, f64::from(spilled)),
+            "{across} by {down}: {got:?}, nvcc {registers} and {spilled}"
+        );
+    }
+}

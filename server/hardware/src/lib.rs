@@ -19,7 +19,9 @@ mod shared;
 
 pub use error::ProfileError;
 pub use global::global_unit_bytes_for;
-pub use global::{Access, GlobalRequest, address_period, global_request, global_unit_bytes};
+pub use global::{
+    Access, GlobalRequest, address_period, global_request, global_unit_bytes, lines_looked_up,
+};
 pub use launch::launch_problem;
 pub use occupancy::{Limiter, Limits, Occupancy, occupancy, registers_for_blocks};
 pub use pipe::{Pipe, Timing};

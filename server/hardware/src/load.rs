@@ -12,7 +12,7 @@ use crate::property::Property;
 use crate::rules::{BankRule, GlobalRule, KernelArguments, RULES, RegisterScope, Rule, RuleSpec};
 
 /// The version of the file format.
-const SCHEMA: i64 = 1;
+pub(crate) const SCHEMA: i64 = 1;
 
 /// The table of the linear model's weights.
 const WEIGHTS: &str = "linear_weights";

@@ -411,6 +411,8 @@ profile! {
     barrier_latency: f64 = "cycles", 0.0..=10_000.0;
     /// Cycles each warp of the block adds to a barrier.
     barrier_warp_cycles: f64 = "cycles", 0.0..=1000.0;
+    /// From the end of a block to the first instruction of the one that takes its place.
+    block_turnover: Option<f64> = "cycles", 0.0..=10_000.0;
 
     /// L1 data cache of an SM; shares its memory with shared memory from 7.0 on.
     l1_bytes: Option<u64> = "bytes", 1024.0..=1_073_741_824.0;

@@ -42,6 +42,13 @@ impl Profiles {
         Self { entries }
     }
 
+    /// What tells the embedded profiles of one build from another's: the version of their form, how many GPUs, and a
+    /// checksum over their files.
+    pub fn builtin_version() -> String {
+        let schema = load::SCHEMA;
+        format!("schema {schema}, {} GPUs, {CHECKSUM:08x}", DEVICES.len())
+    }
+
     /// Reads a profile file, embedded architectures at hand. `file_name` is only used in errors.
     pub fn from_toml(file_name: &str, text: &str) -> Result<Profile, ProfileError> {
         load::profile(file_name, text, ARCHITECTURES)

@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use variants::{eight_byte_banks, fermi, gpu, wave32, wave64};
 use warplens_hardware::{
     Access, GlobalRequest, Profile, Profiles, SharedRequest, address_period, atomic_passes,
-    bank_period, constant_passes, global_request, global_unit_bytes, shared_request,
+    bank_period, constant_passes, global_request, global_unit_bytes, lines_looked_up,
+    shared_request,
 };
 
 const ALL: u64 = u64::MAX;
@@ -22,6 +23,23 @@ fn lanes(of: impl Fn(i64) -> i64) -> Vec<i64> {
 fn load(id: &str, of: impl Fn(i64) -> i64) -> (u32, u32) {
     let request = global_request(&gpu(id), Access::Load, 4, &lanes(of), ALL);
     (request.transactions, request.ideal)
+}
+
+/// Lines are looked up for groups of lanes, the smaller the wider their words are.
+#[test]
+fn lines_are_counted_by_the_lanes_that_go_together() {
+    let looked_up = |of: &dyn Fn(i64) -> i64| lines_looked_up(&lanes(of), ALL);
+    // Side by side: a line of 32 floats; spread over four lines by their places alone.
+    assert_eq!(looked_up(&|lane| 4 * lane), [1, 2, 4]);
+    assert_eq!(looked_up(&|lane| 16 * lane), [4, 4, 4]);
+    // Eight rows 64 bytes apart, each read by every eighth lane: four lines, for each group again.
+    assert_eq!(looked_up(&|lane| 64 * (lane % 8)), [4, 8, 16]);
+    // The same by four neighbours each.
+    assert_eq!(looked_up(&|lane| 64 * (lane / 4)), [4, 4, 4]);
+    assert_eq!(looked_up(&|lane| -128 * lane), [32, 32, 32]);
+    let half = lines_looked_up(&lanes(|lane| 128 * lane), 0xffff);
+    assert_eq!(half, [16, 16, 16]);
+    assert_eq!(lines_looked_up(&lanes(|lane| lane), 0), [0, 0, 0]);
 }
 
 fn passes(id: &str, bytes: u32, of: impl Fn(i64) -> i64) -> (u32, u32) {

@@ -159,8 +159,9 @@ impl LaunchSite {
 
 /// True where a text may launch a kernel or instantiate one, by its words.
 pub fn may_launch(text: &str) -> bool {
-    index::WORDS.iter().any(|word| text.contains(word))
-        || (text.contains("template") && text.contains("__global__"))
+    // Asked of the whole file at each keystroke.
+    let has = |word: &str| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some();
+    index::WORDS.iter().any(|word| has(word)) || (has("template") && has("__global__"))
 }
 
 /// Every launch in a file, in the order of the source; different launches by one statement follow each other.

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use ropey::Rope;
 use serde_json::{Map, Value};
-use warplens_engine::settings::{KernelSettings, Settings, SettingsProblem};
+use warplens_engine::settings::{KernelSettings, READS_OUTSIDE, Settings, SettingsProblem};
 use warplens_engine::{LaunchValues, Overrides, Variants};
 use warplens_hardware::Profiles;
 
@@ -161,6 +161,11 @@ impl Editor {
         }))
     }
 
+    /// Whether the user lets includes lead out of the workspace.
+    pub fn reads_outside(&self) -> bool {
+        self.settings().get(READS_OUTSIDE) == Some(&Value::Bool(true))
+    }
+
     /// What is wrong in it, in words. Keys that are not ours are the editor extension's own.
     pub fn problems(&self, profiles: &Profiles) -> Vec<String> {
         let mut said = self.settings();
@@ -178,7 +183,7 @@ pub fn is_ours(payload: &Value) -> bool {
         .get("warplens")
         .is_some_and(|section| !is_empty(section))
         || payload.as_object().is_some_and(|object| {
-            let own = [COMPILER, COMPILER_TIMEOUT];
+            let own = [COMPILER, COMPILER_TIMEOUT, READS_OUTSIDE];
             object
                 .keys()
                 .any(|key| is_known(key) || own.contains(&key.as_str()))

@@ -1,8 +1,9 @@
 //! Our results as the protocol's types.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ropey::Rope;
 use tower_lsp_server::ls_types::{
@@ -15,33 +16,38 @@ use warplens_engine::{PlacedFinding, Severity};
 use crate::configuration::ConfigFile;
 use crate::documents::Analysed;
 use crate::peer::Peer;
+use crate::position::Lines;
 
 /// The `source` of every diagnostic.
 pub const SOURCE: &str = "warplens";
 
 /// All findings of a document.
 pub fn diagnostics(analysed: &Analysed, peer: &Peer) -> Vec<Diagnostic> {
-    analysed
-        .file
-        .findings
-        .iter()
-        .map(|finding| diagnostic(analysed, finding, peer))
-        .collect()
+    let findings = &analysed.file.findings;
+    if findings.is_empty() {
+        return Vec::new();
+    }
+    let lines = Lines::new(analysed.document.rope(), peer.encoding);
+    let one = |finding| diagnostic(analysed, finding, peer, &lines);
+    findings.iter().map(one).collect()
 }
 
-/// One finding.
-pub fn diagnostic(analysed: &Analysed, finding: &PlacedFinding, peer: &Peer) -> Diagnostic {
-    let rope = analysed.document.rope();
+fn diagnostic(
+    analysed: &Analysed,
+    finding: &PlacedFinding,
+    peer: &Peer,
+    lines: &Lines,
+) -> Diagnostic {
     let related = finding
         .related
         .iter()
         .map(|(bytes, message)| DiagnosticRelatedInformation {
-            location: Location::new(analysed.uri.clone(), peer.encoding.to_range(rope, bytes)),
+            location: Location::new(analysed.uri.clone(), lines.to_range(bytes)),
             message: message.clone(),
         });
     let related: Vec<_> = related.chain(callee(analysed, finding, peer)).collect();
     Diagnostic {
-        range: peer.encoding.to_range(rope, &finding.range),
+        range: lines.to_range(&finding.range),
         severity: Some(severity(finding.severity)),
         code: Some(NumberOrString::String(finding.rule.to_owned())),
         code_description: page(finding.rule),
@@ -113,9 +119,16 @@ fn severity(severity: Severity) -> DiagnosticSeverity {
     }
 }
 
-/// The rule's page.
+/// The rule's page. Each is made once: an address is checked letter by letter.
 fn page(rule: &str) -> Option<CodeDescription> {
-    let href = Uri::from_str(&warplens_rules::href(rule)).ok()?;
+    static PAGES: LazyLock<HashMap<&'static str, Uri>> = LazyLock::new(|| {
+        let rules = warplens_rules::catalogue().iter().map(|rule| rule.id);
+        rules
+            .filter_map(|id| Some((id, Uri::from_str(&warplens_rules::href(id)).ok()?)))
+            .collect()
+    });
+    let href = PAGES.get(rule).cloned();
+    let href = href.or_else(|| Uri::from_str(&warplens_rules::href(rule)).ok())?;
     Some(CodeDescription { href })
 }
 

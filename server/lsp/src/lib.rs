@@ -19,6 +19,7 @@ mod peer;
 mod pool;
 mod position;
 mod progress;
+mod redact;
 mod render;
 pub mod replay;
 mod requests;
@@ -38,6 +39,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tower_lsp_server::LspService;
 use warplens_toolchain::{Asked, Failure, Said};
 
+use redact::Redaction;
 use server::Server;
 use session::Session;
 
@@ -51,6 +53,8 @@ pub struct Options {
     pub log: Option<PathBuf>,
     /// Write each message of the client here, a line each: `{"ms": …, "message": …}`.
     pub record: Option<PathBuf>,
+    /// Take out of the record what stands in the user's files, and their names.
+    pub redact: bool,
     /// Makes work slow, so that tests can see what it holds up.
     #[doc(hidden)]
     pub slow: Slow,
@@ -64,6 +68,7 @@ impl Default for Options {
         Options {
             log: None,
             record: None,
+            redact: false,
             slow: Slow::default(),
             ask: warplens_toolchain::ask,
         }
@@ -148,10 +153,15 @@ where
     .finish();
     let Some(session) = session else { return Ok(1) };
     let started = Instant::now();
+    let mut redaction = options.redact.then(Redaction::default);
     let seen = |body: &[u8]| {
         if let Some(file) = &mut record {
             let elapsed = started.elapsed().as_secs_f64() * 1e3;
-            let line = format!("{{\"ms\":{elapsed:.3},\"message\":{}}}\n", one_line(body));
+            let message = match &mut redaction {
+                Some(redaction) => redaction.message(body).to_string(),
+                None => one_line(body),
+            };
+            let line = format!("{{\"ms\":{elapsed:.3},\"message\":{message}}}\n");
             if let Err(error) = file.write_all(line.as_bytes()) {
                 tracing::warn!("the session can no longer be recorded: {error}");
             }

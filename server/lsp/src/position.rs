@@ -106,6 +106,57 @@ impl Encoding {
     }
 }
 
+/// The lines of a text, found once: for the places of a whole document's findings, which are thousands.
+pub struct Lines {
+    text: String,
+    /// Where each line begins.
+    starts: Vec<usize>,
+    encoding: Encoding,
+}
+
+impl Lines {
+    /// Of this text, for positions in this encoding.
+    pub fn new(rope: &Rope, encoding: Encoding) -> Lines {
+        let text = rope.to_string();
+        let bytes = text.as_bytes();
+        let breaks = memchr::memchr2_iter(b'\n', b'\r', bytes);
+        // Of CR LF only the second ends the line.
+        let ends = breaks.filter(|&at| bytes[at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'));
+        let starts = std::iter::once(0).chain(ends.map(|at| at + 1)).collect();
+        Lines {
+            text,
+            starts,
+            encoding,
+        }
+    }
+
+    /// The same as [`Encoding::to_range`].
+    pub fn to_range(&self, bytes: &Range<usize>) -> lsp::Range {
+        lsp::Range::new(
+            self.to_position(bytes.start),
+            self.to_position(bytes.end.max(bytes.start)),
+        )
+    }
+
+    fn to_position(&self, byte: usize) -> Position {
+        let byte = byte.min(self.text.len());
+        let line = self.starts.partition_point(|&start| start <= byte) - 1;
+        let start = self.starts[line];
+        let end = self.starts.get(line + 1).copied();
+        let text = &self.text[start..end.unwrap_or(self.text.len())];
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        let before = &text[..text.floor_char_boundary(byte - start)];
+        let column = match self.encoding {
+            _ if before.is_ascii() => before.len(),
+            Encoding::Utf8 => before.len(),
+            Encoding::Utf16 => before.encode_utf16().count(),
+            Encoding::Utf32 => before.chars().count(),
+        };
+        Position::new(line as u32, column as u32)
+    }
+}
+
 /// A line without its end mark.
 fn content(rope: &Rope, line: usize) -> RopeSlice<'_> {
     let text = rope.line(line);
@@ -194,6 +245,20 @@ mod tests {
         let empty = Rope::from_str("");
         assert_eq!(Encoding::Utf16.to_byte(&empty, Position::new(3, 3)), 0);
         assert_eq!(Encoding::Utf16.to_position(&empty, 7), Position::new(0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn lines_found_once_say_the_same(text in "[a\\n\\ré🚀 ]{0,40}") {
+            let rope = Rope::from_str(&text);
+            for encoding in ALL {
+                let lines = Lines::new(&rope, encoding);
+                for byte in 0..=text.len() + 2 {
+                    let place = byte..byte;
+                    prop_assert_eq!(lines.to_range(&place), encoding.to_range(&rope, &place));
+                }
+            }
+        }
     }
 
     #[test]

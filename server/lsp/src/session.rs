@@ -448,8 +448,13 @@ impl Session {
         };
         let document = document.clone();
         let effective = Arc::new(self.effective(task));
-        let folders = self.state().folders.clone();
-        self.engine().project().set_roots(&folders);
+        let (folders, confined) = {
+            let state = self.state();
+            (state.folders.clone(), !state.editor.reads_outside())
+        };
+        let project = self.engine().project();
+        project.set_roots(&folders);
+        project.confine(confined);
         let file = self.engine().analyze(
             &document,
             &task.path,

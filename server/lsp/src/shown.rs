@@ -18,7 +18,8 @@ fn number(analysed: &Analysed) -> u64 {
     }
     let effective = &analysed.effective;
     effective.settings.inlay_hints.enable.hash(&mut hasher);
-    for hint in render::hint::all(analysed, &analysed.effective.settings.inlay_hints, true) {
+    let wanted = &effective.settings.inlay_hints;
+    for hint in render::hint::within(analysed, &(0..u32::MAX), wanted, true) {
         (hint.line, hint.label, hint.tooltip).hash(&mut hasher);
     }
     format!("{:?}", analysed.file.missing_headers()).hash(&mut hasher);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use warplens_analysis::facts::{Op, Pattern, Space};
+use warplens_analysis::facts::{Access, Op, Pattern, Space};
 use warplens_hardware::Profile;
 
 use crate::wfg::graph::{Branching, Graph};
@@ -347,11 +347,7 @@ fn request(input: &Input, index: usize) -> Request {
                 .filter(|_| transactions.is_some())
                 .unwrap_or(now * worst_unit);
             request.moved_bytes = if ideal { moved.min(best * unit) } else { moved };
-            request.lines = lines(
-                access.pattern,
-                access.stride.as_ref().map(|s| s.bytes),
-                &request,
-            );
+            request.lines = lines(access, ideal, &request);
             let contended = access.op == Op::Atomic && !imagined;
             let passes = finite(access.passes_per_request).filter(|_| contended);
             request.passes = passes.unwrap_or(1.0).max(1.0);
@@ -360,12 +356,29 @@ fn request(input: &Input, index: usize) -> Request {
     request
 }
 
-/// Lines of 128 bytes: lanes a line or more apart have one each, neighbours share them.
-fn lines(pattern: Pattern, stride: Option<i64>, request: &Request) -> f64 {
+/// Lines of 128 bytes that L1 looks up for what one access has of an instruction. Where the lanes' addresses are not known:
+/// lanes a line or more apart have one each, neighbours share them.
+fn lines(access: &Access, ideal: bool, request: &Request) -> f64 {
     let packed = (request.moved_bytes / 128.0).max(1.0);
-    let apart = match pattern {
+    if ideal {
+        return packed;
+    }
+    if let Some(lines) = access.lines_per_request {
+        // The wider the words, the fewer lanes go together.
+        let width = f64::from(access.bytes_per_lane) * access.merged.max(1.0);
+        let between = |low: usize, part: f64| lines[low] + part * (lines[low + 1] - lines[low]);
+        return if width <= 8.0 {
+            between(0, (width / 4.0 - 1.0).max(0.0))
+        } else {
+            between(1, (width / 8.0 - 1.0).min(1.0))
+        };
+    }
+    let apart = match access.pattern {
         Pattern::Coalesced | Pattern::Broadcast => return packed,
-        Pattern::Strided => stride.is_some_and(|bytes| bytes.unsigned_abs() >= 128),
+        Pattern::Strided => {
+            let stride = access.stride.as_ref();
+            stride.is_some_and(|stride| stride.bytes.unsigned_abs() >= 128)
+        }
         Pattern::Scattered | Pattern::DataDependent | Pattern::Unknown => true,
     };
     if apart && request.uncoalesced() {

@@ -233,6 +233,7 @@ fn indexed(line: u32, array: &str, index: &str, op: Op, sectors: f64, depth: u32
         ideal_transactions_per_request: Some(sectors),
         transaction_bytes: 32,
         bytes_moved_per_request: Some(sectors * 32.0),
+        lines_per_request: None,
         loop_depth: depth,
         ..common::access(line)
     }

@@ -38,6 +38,25 @@ fn staged(passes: f64) -> Kernel {
     ])
 }
 
+/// Blocks that do little, two at a time on each SM: what is waited for is mostly the next block.
+#[test]
+fn a_place_that_nothing_fills_stands_empty_until_the_next_block_starts() {
+    let target = Target::new("rtx-2080-ti");
+    let mut kernel = Kernel::new([68 * 2 * 100, 1, 1], [32, 1, 1]);
+    let store = kernel.global(Op::Store, 4.0, 4.0, 32, 1);
+    let mut kernel = kernel.flow(vec![int(4.0, 1), touch(store, &[])]);
+    kernel.facts.static_shared_bytes = 32 * 1024;
+    let occupancy = target.occupancy(&kernel.facts);
+    assert_eq!(occupancy.active_blocks_per_sm, 2);
+    let input = input(&kernel.facts, &target.profile, &occupancy, &[]);
+    let all = cycles(&input).expect("it runs");
+    let without = cycles_without(&input, Mechanism::BlockTurnover).expect("it runs");
+    let turnover = target.profile.block_turnover.expect("it has a figure");
+    assert!(all > 99.0 * turnover, "{all}");
+    assert!(all - without <= 99.0 * turnover, "{all} {without}");
+    assert!(all > 2.0 * without, "{all} {without}");
+}
+
 #[test]
 fn each_mechanism_can_be_taken_away() {
     let target = Target::new("rtx-2080-ti");
@@ -52,6 +71,8 @@ fn each_mechanism_can_be_taken_away() {
         match mechanism {
             // Nothing of this kernel is read twice.
             Mechanism::Caches => assert_eq!(without, all, "{name}"),
+            // There is work enough to fill a place that is empty.
+            Mechanism::BlockTurnover => assert_eq!(without, all, "{name}"),
             // What overlaps is what takes longer without it.
             Mechanism::LoadsTogether => assert!(without > all, "{name}: {without} {all}"),
             _ => assert!(without < all, "{name}: {without} {all}"),
@@ -112,6 +133,7 @@ fn at(linear: LinearAddress, array: &str, op: Op, sectors: f64) -> Access {
         ideal_transactions_per_request: Some(4.0),
         transaction_bytes: 32,
         bytes_moved_per_request: Some(sectors * 32.0),
+        lines_per_request: None,
         loop_depth: linear.loops.len() as u32,
         linear: Some(linear),
         ..common::access(2)

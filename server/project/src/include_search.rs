@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ignore::WalkBuilder;
 use rustc_hash::FxHashMap;
 
+use crate::bounds::Bounds;
 use crate::command::Command;
 use crate::files::Files;
 use crate::paths::{absolute, normalise};
@@ -176,6 +177,8 @@ pub struct IncludeSearch {
     quote_dirs: Vec<PathBuf>,
     dirs: Vec<PathBuf>,
     index: Arc<HeaderIndex>,
+    /// Nothing outside is found. None: everything may be.
+    bounds: Option<Bounds>,
     cache: Mutex<Cache>,
 }
 
@@ -199,8 +202,16 @@ impl IncludeSearch {
             quote_dirs,
             dirs,
             index,
+            bounds: None,
             cache: Mutex::default(),
         }
+    }
+
+    /// The same, and files outside these folders and its own are as good as absent.
+    #[must_use]
+    pub fn within(mut self, bounds: &Bounds) -> Self {
+        self.bounds = Some(bounds.and(self.quote_dirs.iter().chain(&self.dirs)));
+        self
     }
 
     /// The search that a command's sources make.
@@ -233,15 +244,26 @@ impl IncludeSearch {
             .get(folder)
             .and_then(|answers| answers[usize::from(system)].get(spelled).cloned());
         let answer = known.unwrap_or_else(|| {
-            let answer = self.search(files, spelled, system, folder, None);
+            let answer = self.search(files, spelled, system, folder, None, self.bounds.as_ref());
             self.keep(state, folder, spelled, system, answer.clone());
             answer
         });
         if answer.as_deref() == Some(from) {
             // A header that wraps its namesake means another one; the other files of the folder do not.
-            return self.search(files, spelled, system, folder, Some(from));
+            let bounds = self.bounds.as_ref();
+            return self.search(files, spelled, system, folder, Some(from), bounds);
         }
         answer
+    }
+
+    /// Whether [`resolve`](Self::resolve) finds nothing only because what there is lies outside the bounds.
+    pub fn is_outside(&self, files: &dyn Files, spelled: &str, system: bool, from: &Path) -> bool {
+        let folder = from.parent().unwrap_or(Path::new(""));
+        self.bounds.is_some()
+            && self.resolve(files, spelled, system, from).is_none()
+            && self
+                .search(files, spelled, system, folder, Some(from), None)
+                .is_some()
     }
 
     fn keep(
@@ -282,13 +304,17 @@ impl IncludeSearch {
         system: bool,
         folder: &Path,
         excluded: Option<&Path>,
+        bounds: Option<&Bounds>,
     ) -> Option<PathBuf> {
         let spelled = spelled.trim().replace('\\', "/");
         if spelled.is_empty() || spelled.contains('\0') {
             return None;
         }
         let path = Path::new(&spelled);
-        let at = |folder: &Path| Some(absolute(folder, path)).filter(|path| files.exists(path));
+        let may_be_read = |path: &Path| bounds.is_none_or(|bounds| bounds.hold(path));
+        let at = |folder: &Path| {
+            Some(absolute(folder, path)).filter(|path| files.exists(path) && may_be_read(path))
+        };
         if path.is_absolute() {
             return at(Path::new(""));
         }
@@ -309,7 +335,10 @@ impl IncludeSearch {
         if system && let Some(found) = at(folder) {
             return Some(found);
         }
-        self.index.closest(files, &suffix(path), folder, excluded)
+        // A link among the workspace's own headers may lead outside.
+        self.index
+            .closest(files, &suffix(path), folder, excluded)
+            .filter(|path| may_be_read(path))
     }
 }
 

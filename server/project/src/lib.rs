@@ -4,6 +4,7 @@
 //! Files, folders and command lines are all this crate knows; what stands in a file is no business of its.
 //! Nothing is executed, and no answer depends on the environment of the process.
 
+mod bounds;
 mod command;
 mod compile_commands;
 mod files;
@@ -12,6 +13,7 @@ mod paths;
 mod system_headers;
 mod text;
 
+pub use bounds::Bounds;
 pub use command::{Command, CommandLanguage, Define, split_command};
 pub use compile_commands::{CompileCommands, DatabaseProblem, DatabaseState, FileCommand};
 pub use files::{DiskFiles, Files, NoFiles, OpenFiles, SourceFile};

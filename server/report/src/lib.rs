@@ -26,4 +26,5 @@ pub mod sweep;
 pub mod table;
 
 pub use html::{graph_page, html, lanes_page};
+pub use plots::lanes_text::lanes_text;
 pub use style::{Paint, Style};

@@ -2,67 +2,23 @@
 
 use std::cmp::Ordering;
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use warplens_engine::wire::SweepLine;
 
 use crate::figure::{grouped, percent, time};
 use crate::style::{Paint, Style};
 use crate::table::{Align, Cell, Table};
 
-/// One line of `warplens sweep`.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct SweepLine {
-    /// The configuration's id; of a space, its parameters and their values.
-    pub id: serde_json::Value,
-    /// Milliseconds, launch overhead included; null where it cannot be launched or nothing is predicted.
-    pub time_ms: Option<f64>,
-    /// SM clock cycles.
-    pub cycles: Option<f64>,
-    /// A key of an estimate's `breakdown`.
-    pub bottleneck: Option<&'static str>,
-    /// Resident warps over the most that the GPU holds.
-    pub occupancy: Option<f64>,
-    /// Registers of a thread.
-    pub registers_per_thread: Option<u32>,
-    /// Shared memory of a block, static and dynamic, in bytes.
-    pub shared_bytes: Option<u64>,
-    /// False where it cannot be launched or nothing is predicted.
-    pub valid: bool,
-    /// Why not.
-    pub why_invalid: Option<String>,
+fn order(line: &SweepLine, other: &SweepLine) -> Ordering {
+    let time = |line: &SweepLine| line.time_ms.unwrap_or(f64::INFINITY);
+    time(line).total_cmp(&time(other))
 }
 
-impl SweepLine {
-    /// A configuration that nothing is predicted of.
-    pub fn invalid(id: serde_json::Value, why: String) -> SweepLine {
-        SweepLine {
-            id,
-            time_ms: None,
-            cycles: None,
-            bottleneck: None,
-            occupancy: None,
-            registers_per_thread: None,
-            shared_bytes: None,
-            valid: false,
-            why_invalid: Some(why),
-        }
-    }
-
-    fn order(&self, other: &SweepLine) -> Ordering {
-        let time = |line: &SweepLine| line.time_ms.unwrap_or(f64::INFINITY);
-        time(self).total_cmp(&time(other))
-    }
-
-    /// True where another is no worse in time, registers and shared memory, and better in one.
-    fn beaten_by(&self, other: &SweepLine) -> bool {
-        let order = self.order(other);
-        let resources = |line: &SweepLine| (line.registers_per_thread, line.shared_bytes);
-        let ((r, s), (other_r, other_s)) = (resources(self), resources(other));
-        order.is_ge()
-            && r >= other_r
-            && s >= other_s
-            && (order.is_gt() || r > other_r || s > other_s)
-    }
+/// True where another is no worse in time, registers and shared memory, and better in one.
+fn beaten_by(line: &SweepLine, other: &SweepLine) -> bool {
+    let order = order(line, other);
+    let resources = |line: &SweepLine| (line.registers_per_thread, line.shared_bytes);
+    let ((r, s), (other_r, other_s)) = (resources(line), resources(other));
+    order.is_ge() && r >= other_r && s >= other_s && (order.is_gt() || r > other_r || s > other_s)
 }
 
 /// The fastest of those that it was given, as many as asked.
@@ -86,7 +42,7 @@ impl Best {
         if !line.valid || self.most == 0 {
             return;
         }
-        let at = self.lines.partition_point(|one| one.order(line).is_le());
+        let at = self.lines.partition_point(|one| order(one, line).is_le());
         if at < self.most {
             self.lines.insert(at, line.clone());
             self.lines.truncate(self.most);
@@ -108,11 +64,11 @@ pub struct Pareto {
 impl Pareto {
     /// Looks at one more.
     pub fn add(&mut self, line: &SweepLine) {
-        if !line.valid || self.lines.iter().any(|one| line.beaten_by(one)) {
+        if !line.valid || self.lines.iter().any(|one| beaten_by(line, one)) {
             return;
         }
-        self.lines.retain(|one| !one.beaten_by(line));
-        let at = self.lines.partition_point(|one| one.order(line).is_le());
+        self.lines.retain(|one| !beaten_by(one, line));
+        let at = self.lines.partition_point(|one| order(one, line).is_le());
         self.lines.insert(at, line.clone());
     }
 

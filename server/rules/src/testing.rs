@@ -56,6 +56,7 @@ impl Kernel {
             shared_arrays: Vec::new(),
             static_shared_bytes: 0,
             local_bytes_per_thread: 0,
+            spill_bytes_per_thread: 0,
             registers_per_thread: 16,
             max_threads_per_block: None,
             assumptions: Vec::new(),
@@ -208,6 +209,7 @@ pub(crate) fn access(line: u32) -> Access {
         ideal_transactions_per_request: Some(4.0),
         transaction_bytes: 32,
         bytes_moved_per_request: Some(128.0),
+        lines_per_request: None,
         passes_per_request: None,
         ideal_passes_per_request: None,
         bank_conflict_degree: None,
@@ -245,6 +247,7 @@ pub(crate) fn strided(line: u32, elements: i64) -> Access {
         }),
         transactions_per_request: Some(sectors),
         bytes_moved_per_request: Some(32.0 * sectors),
+        lines_per_request: None,
         ..access(line)
     }
 }
@@ -290,6 +293,7 @@ pub(crate) fn bank_conflict(line: u32) -> Access {
         ideal_transactions_per_request: None,
         transaction_bytes: 0,
         bytes_moved_per_request: None,
+        lines_per_request: None,
         passes_per_request: Some(32.0),
         ideal_passes_per_request: Some(1.0),
         bank_conflict_degree: Some(32.0),

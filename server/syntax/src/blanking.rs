@@ -20,10 +20,8 @@ fn table(list: &'static str) -> WordTable {
         .collect()
 }
 
-static OPENCL: LazyLock<WordTable> =
-    LazyLock::new(|| table(include_str!("../../../grammars/opencl/words.txt")));
-static CUDA: LazyLock<WordTable> =
-    LazyLock::new(|| table(include_str!("../../../grammars/cuda/words.txt")));
+static OPENCL: LazyLock<WordTable> = LazyLock::new(|| table(include_str!("../words/opencl.txt")));
+static CUDA: LazyLock<WordTable> = LazyLock::new(|| table(include_str!("../words/cuda.txt")));
 static NONE: LazyLock<WordTable> = LazyLock::new(WordTable::default);
 
 /// The words that the grammar of a preprocessed text lacks.

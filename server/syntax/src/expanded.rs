@@ -150,11 +150,6 @@ impl Expanded {
 /// Where each line begins.
 pub(crate) fn line_starts(text: &str) -> Vec<u32> {
     std::iter::once(0)
-        .chain(
-            text.bytes()
-                .enumerate()
-                .filter(|(_, byte)| *byte == b'\n')
-                .map(|(at, _)| at as u32 + 1),
-        )
+        .chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1))
         .collect()
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tree_sitter_language::LanguageFn;
+
 /// The languages that are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
@@ -42,5 +44,45 @@ impl Language {
             Language::OpenCl => "opencl",
             Language::Hip => "hip",
         }
+    }
+
+    /// The grammar that reads it, with its version.
+    pub fn grammar(self) -> String {
+        match self {
+            Language::OpenCl => {
+                let language: tree_sitter::Language = self.tree_sitter().into();
+                let version = language.metadata().map_or_else(String::new, |version| {
+                    let (major, minor) = (version.major_version, version.minor_version);
+                    format!(" {major}.{minor}.{}", version.patch_version)
+                });
+                format!("tree-sitter-opencl{version}")
+            }
+            Language::Cuda | Language::Hip => CUDA_GRAMMAR.to_owned(),
+        }
+    }
+
+    pub(crate) fn tree_sitter(self) -> LanguageFn {
+        match self {
+            Language::OpenCl => warplens_grammar_opencl::LANGUAGE,
+            Language::Cuda | Language::Hip => tree_sitter_cuda::LANGUAGE,
+        }
+    }
+}
+
+/// As `Cargo.toml` of the workspace pins it: the parser itself still names an earlier version.
+const CUDA_GRAMMAR: &str = "tree-sitter-cuda 0.21.2";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grammars_are_named_with_their_versions() {
+        assert_eq!(Language::OpenCl.grammar(), "tree-sitter-opencl 0.1.0");
+        let (name, version) = CUDA_GRAMMAR.split_once(' ').unwrap();
+        assert_eq!(Language::Cuda.grammar(), CUDA_GRAMMAR);
+        let lock = include_str!("../../../Cargo.lock");
+        let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+        assert!(lock.contains(&entry), "Cargo.lock has another {name}");
     }
 }

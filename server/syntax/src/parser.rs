@@ -28,12 +28,8 @@ pub(crate) fn parse(text: &str, language: Language, old: Option<(&str, &Tree)>) 
         parser
             .get_or_insert_with(|| {
                 let mut parser = Parser::new();
-                let grammar = match language {
-                    Language::OpenCl => warplens_grammar_opencl::LANGUAGE,
-                    Language::Cuda | Language::Hip => tree_sitter_cuda::LANGUAGE,
-                };
                 parser
-                    .set_language(&grammar.into())
+                    .set_language(&language.tree_sitter().into())
                     .expect("tree-sitter and the grammars are pinned to one ABI");
                 parser
             })
@@ -46,11 +42,11 @@ pub(crate) fn parse(text: &str, language: Language, old: Option<(&str, &Tree)>) 
 /// Preprocessing may change text far from what the user typed, so the edit is found on what the grammar sees.
 fn difference(old: &str, new: &str) -> Option<InputEdit> {
     let (a, b) = (old.as_bytes(), new.as_bytes());
-    let prefix = common(a.iter(), b.iter());
+    let prefix = common_prefix(a, b);
     if prefix == a.len() && prefix == b.len() {
         return None;
     }
-    let suffix = common(a[prefix..].iter().rev(), b[prefix..].iter().rev());
+    let suffix = common_suffix(&a[prefix..], &b[prefix..]);
     let (old_end, new_end) = (a.len() - suffix, b.len() - suffix);
     let start_position = advance(Point::new(0, 0), &a[..prefix]);
     Some(InputEdit {
@@ -63,13 +59,27 @@ fn difference(old: &str, new: &str) -> Option<InputEdit> {
     })
 }
 
-fn common<'a>(a: impl Iterator<Item = &'a u8>, b: impl Iterator<Item = &'a u8>) -> usize {
-    a.zip(b).take_while(|(x, y)| x == y).count()
+/// Bytes compared at a time: files are long, and almost all of them is the same.
+const BLOCK: usize = 64;
+
+fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK));
+    let same = blocks.take_while(|(x, y)| x == y).count() * BLOCK;
+    let rest = a[same..].iter().zip(&b[same..]);
+    same + rest.take_while(|(x, y)| x == y).count()
+}
+
+fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK));
+    let same = blocks.take_while(|(x, y)| x == y).count() * BLOCK;
+    let (a, b) = (&a[..a.len() - same], &b[..b.len() - same]);
+    let rest = a.iter().rev().zip(b.iter().rev());
+    same + rest.take_while(|(x, y)| x == y).count()
 }
 
 fn advance(from: Point, bytes: &[u8]) -> Point {
-    let newlines = bytes.split(|&byte| byte == b'\n').count() - 1;
-    match bytes.iter().rposition(|&byte| byte == b'\n') {
+    let newlines = memchr::memchr_iter(b'\n', bytes).count();
+    match memchr::memrchr(b'\n', bytes) {
         Some(last) => Point::new(from.row + newlines, bytes.len() - last - 1),
         None => Point::new(from.row, from.column + bytes.len()),
     }

@@ -31,6 +31,29 @@ pub struct Configuration {
 }
 
 impl Configuration {
+    /// Adds what Kernel Tuner defines beside the parameters, which stand among the macros, and takes out the pragmas that it takes
+    /// out: those of unroll factors of 0. A macro that is there already stays as it is.
+    pub fn as_kernel_tuner_builds(&mut self) {
+        let unrolled = self
+            .defines
+            .iter()
+            .filter(|(name, value)| name.contains("loop_unroll_factor") && *value == "0")
+            .map(|(name, _)| name.clone());
+        self.without_unroll = unrolled.collect();
+        let mut define = |name: String, value: String| {
+            self.defines.entry(name).or_insert(value);
+        };
+        define("kernel_tuner".to_owned(), "1".to_owned());
+        for (what, extents) in [("block", self.block), ("grid", self.grid)] {
+            let Some(Extents(extents)) = extents else {
+                continue;
+            };
+            for (axis, extent) in ["x", "y", "z"].iter().zip(extents) {
+                define(format!("{what}_size_{axis}"), extent.to_string());
+            }
+        }
+    }
+
     /// The kernel's text as it is built: without the lines `#pragma unroll NAME` of factors of 0; the lines stay, empty.
     pub fn text(&self, text: &str) -> String {
         let names = &self.without_unroll;

@@ -14,18 +14,28 @@ mod profiles;
 mod revision;
 mod suggest;
 mod values;
+mod version;
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use output::Colour;
+
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What your CUDA or OpenCL kernel will cost: memory transactions, bank conflicts, divergence,
 /// occupancy and time, predicted from the source.
 #[derive(Debug, Parser)]
-#[command(name = "warplens", version = env!("WARPLENS_VERSION"), max_term_width = 100)]
+#[command(
+    name = "warplens",
+    version = version::SHORT,
+    long_version = version::long(),
+    max_term_width = 100
+)]
 struct Cli {
     /// When to colour the output (`NO_COLOR` is honoured)
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
@@ -47,6 +57,8 @@ enum Command {
     Lsp(commands::lsp::Lsp),
     Replay(commands::replay::Replay),
     Config(commands::config::Config),
+    Completions(commands::completions::Completions),
+    Man(commands::man::Man),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +79,8 @@ fn main() -> ExitCode {
         Command::Lsp(lsp) => Ok(lsp.run()),
         Command::Replay(replay) => replay.run(cli.color),
         Command::Config(config) => config.run(),
+        Command::Completions(completions) => completions.run(Cli::command()),
+        Command::Man(man) => man.run(Cli::command()),
     };
     match result {
         Ok(code) => code,

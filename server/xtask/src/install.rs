@@ -151,7 +151,7 @@ fn neovim_packages() -> anyhow::Result<PathBuf> {
 }
 
 /// Copies a folder, its tests left out.
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+pub fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;

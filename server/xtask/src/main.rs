@@ -7,10 +7,13 @@
 
 mod accuracy;
 mod amd;
+mod budget;
 mod compiled;
 mod corpus;
 mod count;
 mod counters;
+mod edited;
+mod fuzz;
 mod generate;
 mod install;
 mod judge;
@@ -18,9 +21,12 @@ mod labels;
 mod machine_code;
 mod measure;
 mod new_rule;
+mod package;
 mod process;
 mod recipes;
 mod repository;
+mod sessions;
+mod speed;
 mod test;
 
 use std::process::ExitCode;
@@ -39,34 +45,44 @@ struct Cli {
 enum Task {
     Test(test::Test),
     Corpus(corpus::Corpus),
+    Fuzz(fuzz::Fuzz),
     Install(install::Install),
     Judge(judge::Judge),
     Labels(labels::Labels),
     NewRule(new_rule::NewRule),
     Generate(generate::Generate),
     Measure(measure::Measure),
+    Package(package::Package),
     Counters(counters::Counters),
     Recipes(recipes::Recipes),
     Compiled(compiled::Compiled),
     Amd(amd::Amd),
     Accuracy(accuracy::Accuracy),
+    Sessions(sessions::Sessions),
+    Speed(speed::Speed),
+    Budget(budget::Budget),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Test(test) => test.run(),
         Task::Corpus(corpus) => corpus.run(),
+        Task::Fuzz(fuzz) => fuzz.run(),
         Task::Install(install) => install.run(),
         Task::Judge(judge) => judge.run(),
         Task::Labels(labels) => labels.run(),
         Task::NewRule(rule) => rule.run(),
         Task::Generate(generate) => generate.run(),
         Task::Measure(measure) => measure.run(),
+        Task::Package(package) => package.run(),
         Task::Counters(counters) => counters.run(),
         Task::Recipes(recipes) => recipes.run(),
         Task::Compiled(compiled) => compiled.run(),
         Task::Amd(amd) => amd.run(),
         Task::Accuracy(accuracy) => accuracy.run(),
+        Task::Sessions(sessions) => sessions.run(),
+        Task::Speed(speed) => speed.run(),
+        Task::Budget(budget) => budget.run(),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

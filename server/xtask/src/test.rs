@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 
 use crate::corpus::Corpus;
+use crate::fuzz::Fuzz;
 use crate::process::{self, Outcome};
 use crate::repository;
 
@@ -15,7 +16,7 @@ use crate::repository;
 /// The editors and compilers come from the package registries into .test-tools/ the first time.
 #[derive(Debug, Args)]
 pub struct Test {
-    /// Every group
+    /// Every group but fuzz, packages, python and budget, which are asked for by name
     #[arg(long)]
     all: bool,
     /// Only these groups (repeatable)
@@ -24,6 +25,9 @@ pub struct Test {
     /// Check other people's code in a folder instead: no panic, within the time, how much is understood
     #[arg(long, value_name = "DIR", conflicts_with_all = ["all", "group"])]
     corpus: Option<PathBuf>,
+    /// With --corpus: have the language server open each file, edit it N times at random and close it instead
+    #[arg(long, value_name = "N", requires = "corpus")]
+    edits: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -51,6 +55,16 @@ enum Group {
     Vscode,
     /// The GitHub Action, the GitLab template and the pre-commit hook, run; their YAML and our SARIF under published schemas
     Integrations,
+    /// The fuzz targets, each for some seconds
+    Fuzz,
+    /// The Python package built, installed and asked, beside the command line and with Kernel Tuner
+    Python,
+    /// The page of `warplens report` in headless Chromium
+    Report,
+    /// The crates, the archive, the Debian package and those of the editors, made, unpacked and run
+    Packages,
+    /// The server executes no more instructions than tests/budget.toml allows
+    Budget,
     /// mdbook builds the documentation
     Book,
     /// Known vulnerabilities of the dependencies
@@ -65,13 +79,14 @@ impl Group {
         Group::Generated,
         Group::Licences,
     ];
-    const SLOW: [Group; 8] = [
+    const SLOW: [Group; 9] = [
         Group::Compilers,
         Group::Oclgrind,
         Group::Neovim,
         Group::Emacs,
         Group::Vscode,
         Group::Integrations,
+        Group::Report,
         Group::Book,
         Group::Advisories,
     ];
@@ -88,16 +103,24 @@ impl Group {
             Group::Format => 2,
             Group::Lint | Group::Generated | Group::Licences | Group::Book => 15,
             Group::Tests => 25,
-            Group::Compilers | Group::Vscode => 20,
+            // Most of it is the server built once more, with coverage.
+            Group::Fuzz => 30,
+            Group::Compilers | Group::Vscode | Group::Python | Group::Packages | Group::Budget => {
+                20
+            }
             Group::Neovim
             | Group::Emacs
             | Group::Advisories
             | Group::Oclgrind
-            | Group::Integrations => 10,
+            | Group::Integrations
+            | Group::Report => 10,
         };
         Duration::from_mins(minutes)
     }
 }
+
+/// Seconds that each fuzz target runs: what it finds in them is what every change is tried on.
+const FUZZED: u64 = 15;
 
 /// What came of a group.
 struct Verdict {
@@ -115,7 +138,7 @@ impl Test {
     /// Runs it.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(folder) = &self.corpus {
-            return Corpus::of(folder).run();
+            return Corpus::of(folder, self.edits).run();
         }
         let groups: Vec<Group> = if self.all {
             Group::FAST.into_iter().chain(Group::SLOW).collect()
@@ -173,6 +196,25 @@ impl Test {
             Group::Emacs => editor(group, script("editors/emacs/test/run.sh")),
             Group::Vscode => editor(group, script("editors/vscode/test/run.sh")),
             Group::Integrations => editor(group, script("integrations/test.sh")),
+            Group::Fuzz => match self.tool(group, "cargo-fuzz", &[]) {
+                Ok(program) => finish(group, Fuzz::all(FUZZED).with(&program)),
+                Err(verdict) => verdict,
+            },
+            Group::Python if repository::program("python3").is_none() => skip(
+                group,
+                "Python is not installed (`apt-get install python3 python3-venv`)",
+            ),
+            Group::Python => editor(group, script("server/python/test.sh")),
+            Group::Report => editor(group, script("tests/report/run.sh")),
+            Group::Packages => editor(group, script("packaging/test.sh")),
+            Group::Budget if repository::program("valgrind").is_none() => skip(
+                group,
+                "valgrind is not installed (`apt-get install valgrind`)",
+            ),
+            Group::Budget => finish(
+                group,
+                process::run(&mut cargo(&["xtask", "budget", "--check"]), limit),
+            ),
             Group::Book => self.book(group),
         }
     }
@@ -309,7 +351,7 @@ fn compilers(group: Group, mut script: Command) -> Verdict {
     verdict
 }
 
-/// Editors and services are tested with the server a user would have.
+/// Editors, services and the Python package are tested with the server a user would have, or against it.
 fn editor(group: Group, mut script: Command) -> Verdict {
     let mut build = cargo(&[
         "build",

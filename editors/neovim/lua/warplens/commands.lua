@@ -477,6 +477,23 @@ subcommands.report = {
   end,
 }
 
+subcommands.lanes = {
+  run = function(_, bufnr)
+    local window, client = vim.fn.bufwinid(bufnr), warplens.client(bufnr)
+    if window == -1 or not client then
+      return warplens.notify('the lanes are those of the access under the cursor')
+    end
+    local at = vim.lsp.util.make_position_params(window, client.offset_encoding)
+    local argument = { uri = uri(bufnr), position = at.position }
+    warplens.execute(bufnr, 'warplens.lanes', argument, function(answer)
+      if type(answer.text) ~= 'string' then
+        return warplens.notify('the server is older than the plugin: it draws no lanes in characters')
+      end
+      view.float(('lanes/%d'):format(at.position.line + 1), answer.text)
+    end)
+  end,
+}
+
 subcommands.graph = {
   lens = 'warplens.graph',
   run = function(arguments, bufnr)

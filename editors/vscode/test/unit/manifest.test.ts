@@ -1,6 +1,6 @@
 // What package.json promises is there: commands, settings that the code reads, files that it names.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 // Tests are run from the extension's folder.
@@ -48,7 +48,7 @@ test("the walkthrough has three steps, each with what completes it", () => {
 });
 
 test("settings of the server are those of warplens.toml, and are sent", () => {
-  const own = ["server", "trace", "compiler", "compilerTimeout", "heatMap"];
+  const own = ["server", "trace", "compiler", "compilerTimeout", "includesOutsideWorkspace", "heatMap"];
   const keys = /const KEYS = \[([^\]]*)\]/.exec(source("settings.ts"))?.[1] ?? "";
   for (const name of Object.keys(settings)) {
     const [, key, inner] = name.split(".");
@@ -69,4 +69,13 @@ test("a folder that is not trusted cannot name a program", () => {
   const programs = Object.keys(settings).filter((name) => /path|compiler/i.test(name) && name !== "warplens.includePaths");
   for (const name of programs) assert.ok(untrustedWorkspaces.restrictedConfigurations.includes(name), name);
   assert.deepEqual(manifest.extensionKind, ["workspace"]);
+});
+
+test("the book's pictures are those that the tests take for the README", () => {
+  const folder = "../../docs/editors/images";
+  const pictures = readdirSync(folder).filter((name) => name.startsWith("vscode-"));
+  assert.ok(pictures.length > 0);
+  for (const name of pictures) {
+    assert.ok(readFileSync(`${folder}/${name}`).equals(readFileSync(`images/${name.slice("vscode-".length)}`)), name);
+  }
 });

@@ -6,7 +6,7 @@ use warplens_ir::{
 
 use super::numbers::{LANES, Value, extreme, fitted};
 use super::{Done, Machine};
-use crate::access::{cost, shape};
+use crate::access::{cost, lines, shape};
 use crate::facts::{Op, Space};
 
 /// Something that can be read and written.
@@ -452,7 +452,10 @@ impl Machine<'_> {
         }
         let addresses = &addresses.lanes[..self.lanes];
         let figures = cost(self.profile, space, key.1, bytes, addresses, here);
-        requests.sums.add(1.0, figures, || shape(addresses, here));
+        let lines = lines(space, addresses, here);
+        requests
+            .sums
+            .add(1.0, figures, lines, || shape(addresses, here));
     }
 
     // ---- what memory holds ---------------------------------------------------------------------

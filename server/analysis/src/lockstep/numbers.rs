@@ -164,28 +164,20 @@ fn unsigned(ty: &Type) -> bool {
     matches!(ty, Type::Int { signed: false, .. })
 }
 
-/// Both operands have the type; the result has yet to be fitted.
+/// What [`Value::combined`] does not do over all lanes at once: what may give nothing, and comparisons without a sign.
 fn binary(op: BinaryOp, ty: &Type, a: i64, b: i64) -> Option<i64> {
     let flag = |holds: bool| Some(i64::from(holds));
     let (x, y) = (a as u64, b as u64);
     let bare = unsigned(ty);
     match op {
-        BinaryOp::Add => Some(a.wrapping_add(b)),
-        BinaryOp::Sub => Some(a.wrapping_sub(b)),
-        BinaryOp::Mul => Some(a.wrapping_mul(b)),
         BinaryOp::Div if bare => x.checked_div(y).map(|value| value as i64),
         BinaryOp::Rem if bare => x.checked_rem(y).map(|value| value as i64),
         BinaryOp::Div => a.checked_div(b),
         BinaryOp::Rem => a.checked_rem(b),
-        BinaryOp::And => Some(a & b),
-        BinaryOp::Or => Some(a | b),
-        BinaryOp::Xor => Some(a ^ b),
-        BinaryOp::Lt => flag(if bare { x < y } else { a < b }),
-        BinaryOp::Le => flag(if bare { x <= y } else { a <= b }),
-        BinaryOp::Gt => flag(if bare { x > y } else { a > b }),
-        BinaryOp::Ge => flag(if bare { x >= y } else { a >= b }),
-        BinaryOp::Eq => flag(a == b),
-        BinaryOp::Ne => flag(a != b),
+        BinaryOp::Lt => flag(x < y),
+        BinaryOp::Le => flag(x <= y),
+        BinaryOp::Gt => flag(x > y),
+        BinaryOp::Ge => flag(x >= y),
         BinaryOp::Shl | BinaryOp::Shr => {
             let Type::Int { bits, .. } = ty else {
                 return None;
@@ -199,7 +191,7 @@ fn binary(op: BinaryOp, ty: &Type, a: i64, b: i64) -> Option<i64> {
                 _ => a >> b,
             })
         }
-        BinaryOp::LogicalAnd | BinaryOp::LogicalOr => None,
+        _ => None,
     }
 }
 

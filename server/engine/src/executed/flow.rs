@@ -1,8 +1,12 @@
 //! The models' view of a kernel with what was compiled in place of what the source says.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
-use warplens_analysis::facts::{Access, KernelFacts, Mix, Node, Op, Space, each_stretch};
-use warplens_compile::Class;
+use warplens_analysis::facts::{
+    Access, Alias, Certainty, KernelFacts, Mix, Node, Op, Pattern, Site, Space, each_stretch,
+};
+use warplens_compile::{Class, Frequency};
 use warplens_hardware::Pipe;
 
 use super::Running;
@@ -16,10 +20,13 @@ impl Running<'_> {
             flow,
             accesses,
             serial,
+            name_site,
             ..
         } = facts;
         serial.clear();
+        accesses.retain(|access| access.array != SPILLED);
         let idle = self.weigh_accesses(flow, accesses);
+        self.spill(flow, accesses, *name_site);
         let mut lines: FxHashMap<u32, Line> = FxHashMap::default();
         let mut operations = 0.0;
         each_stretch(flow, 1.0, &mut |mix, _, line, visits| {
@@ -83,7 +90,7 @@ impl Running<'_> {
                 lines.entry(kind).or_default().source += visits;
             }
         });
-        let mut elsewhere: FxHashMap<(Space, Op), f64> = FxHashMap::default();
+        let mut elsewhere: BTreeMap<(Space, Op), f64> = BTreeMap::new();
         for code in self.compiled.code.iter().filter(|code| code.accesses > 0) {
             let Some((space, op)) = accessed(code.class) else {
                 continue;
@@ -93,12 +100,12 @@ impl Running<'_> {
                 Some(line) => {
                     line.compiled += count;
                     let times = self.executions.of(code.frequency);
-                    line.trips += f64::from(code.chain) * times;
                     line.instructions += f64::from(code.count) * times;
                 }
                 None => *elsewhere.entry((space, op)).or_default() += count,
             }
         }
+        self.wait_for(&mut lines);
         // What the compiler noted at a line of its own belongs to some of those that have too few.
         for ((space, op), count) in elsewhere {
             let short = |kind: &Kind| (kind.1, kind.2) == (space, op);
@@ -135,7 +142,123 @@ impl Running<'_> {
         idle.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         idle
     }
+
+    /// How many round trips to memory a warp waits for. Loads that go together share theirs; of those whose predicate is
+    /// false in all lanes nothing comes back, and the others bear it all.
+    fn wait_for(&self, lines: &mut FxHashMap<Kind, Asked>) {
+        let mut shared: FxHashMap<(Frequency, Space), (f64, f64)> = FxHashMap::default();
+        for code in &self.compiled.code {
+            let Some((space, op)) = accessed(code.class) else {
+                continue;
+            };
+            if let Some(line) = lines.get(&(code.site.line, space, op)) {
+                let (all, on) = shared.entry((code.frequency, space)).or_default();
+                *all += f64::from(code.chain);
+                *on += f64::from(code.chain) * line.on();
+            }
+        }
+        for code in &self.compiled.code {
+            let Some((space, op)) = accessed(code.class) else {
+                continue;
+            };
+            if let Some(line) = lines.get_mut(&(code.site.line, space, op))
+                && let Some((all, on)) = shared.get(&(code.frequency, space))
+                && *on > 0.0
+            {
+                let chain = f64::from(code.chain) * line.on() * all / on;
+                line.trips += chain * self.executions.of(code.frequency);
+            }
+        }
+    }
+
+    /// Adds what registers that found no room are written to memory and read again.
+    fn spill(&self, flow: &mut Vec<Node>, accesses: &mut Vec<Access>, site: Site) {
+        for (class, op) in [(Class::Stl, Op::Store), (Class::Ldl, Op::Load)] {
+            let (mut count, mut trips) = (0.0, 0.0);
+            for code in &self.compiled.code {
+                if code.class == class && code.site == site {
+                    let times = self.executions.of(code.frequency);
+                    count += f64::from(code.count) * times;
+                    trips += f64::from(code.chain) * times;
+                }
+            }
+            if count <= 0.0 {
+                continue;
+            }
+            let number = accesses.len();
+            let mut body = vec![Node::Access {
+                access: number,
+                uses: Vec::new(),
+            }];
+            if op == Op::Load {
+                // What was asked back is needed soon.
+                body.push(Node::Compute {
+                    mix: Mix::default(),
+                    uses: vec![number],
+                    chain: 0.0,
+                    line: site.line,
+                });
+            }
+            flow.push(Node::Loop {
+                trips: count,
+                known: true,
+                text: String::new(),
+                body,
+                line: site.line,
+            });
+            accesses.push(self.spilled(op, site, count, trips));
+        }
+    }
+
+    /// Accesses to the memory of registers, so many by a warp.
+    fn spilled(&self, op: Op, site: Site, count: f64, trips: f64) -> Access {
+        Access {
+            site,
+            text: SPILLED.to_owned(),
+            array: SPILLED.to_owned(),
+            space: Space::Local,
+            op,
+            bytes_per_lane: WORD,
+            index: String::new(),
+            pattern: Pattern::Coalesced,
+            stride: None,
+            linear: None,
+            linear_in_blocks: None,
+            field: None,
+            transactions_per_request: None,
+            ideal_transactions_per_request: None,
+            transaction_bytes: SECTOR,
+            bytes_moved_per_request: None,
+            lines_per_request: None,
+            passes_per_request: None,
+            ideal_passes_per_request: None,
+            bank_conflict_degree: None,
+            requests: Some(count * self.warps),
+            active_lanes_per_request: None,
+            certainty: Certainty::Unknown,
+            why: Some("the compiler's affair, as predicted".to_owned()),
+            constraints: Vec::new(),
+            other_case: None,
+            loop_depth: 0,
+            shared_array: None,
+            alias: Alias::Own,
+            first_use: None,
+            together: if trips > 0.0 {
+                (count / trips).max(1.0)
+            } else {
+                1.0
+            },
+            merged: 1.0,
+        }
+    }
 }
+
+/// Bytes that a lane moves for a register, and of a sector.
+const WORD: u32 = 4;
+const SECTOR: u32 = 32;
+
+/// What the accesses of the compiler's own to a thread's memory go to, of which the source knows nothing.
+const SPILLED: &str = "(registers in memory)";
 
 /// Accesses of one kind on one line.
 type Kind = (u32, Space, Op);
@@ -164,6 +287,15 @@ impl Asked {
     fn together(self) -> f64 {
         if self.trips > 0.0 {
             (self.compiled / self.trips).max(1.0)
+        } else {
+            1.0
+        }
+    }
+
+    /// The part of the compiled kernel's that any lane takes part in.
+    fn on(self) -> f64 {
+        if self.compiled > self.source && self.compiled > 0.0 {
+            self.source / self.compiled
         } else {
             1.0
         }

@@ -504,11 +504,16 @@ impl Lowering<'_> {
                 if let Some(call) = self.unread_arithmetic(name, full, &arguments, site) {
                     return Ok(call);
                 }
-                if self.unevaluated == 0 && !self.undefined.iter().any(|known| known == name) {
-                    self.undefined.push(name.to_owned());
-                }
+                self.not_defined(name);
                 Err(arguments)
             }
+        }
+    }
+
+    /// Notes a name that nothing defines in what was read: another file of the program may.
+    pub(super) fn not_defined(&mut self, name: &str) {
+        if self.unevaluated == 0 && !self.undefined.iter().any(|known| known == name) {
+            self.undefined.push(name.to_owned());
         }
     }
 

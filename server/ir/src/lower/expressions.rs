@@ -404,6 +404,7 @@ impl Lowering<'_> {
         if let Some(ty) = self.type_named(name) {
             return make(ExprKind::List(Vec::new()), ty);
         }
+        self.not_defined(name);
         if let Some(value) = self.value_from_the_build(name, site) {
             return value;
         }

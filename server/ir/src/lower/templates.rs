@@ -721,6 +721,8 @@ fn written(ty: &Type) -> String {
         .to_owned(),
         Type::Pointer(inner, _) => format!("{} *", written(inner)),
         Type::Vector(inner, lanes) => format!("{}{lanes}", written(inner)),
+        // By what it is and not by where it lies: that would be another text each time.
+        Type::Callable(_) => "lambda".to_owned(),
         ty => spell_type(ty),
     }
 }

@@ -22,7 +22,7 @@ struct Argument {
 }
 
 /// Returns where the lanes of a warp go at the access under the cursor, or at those of its line:
-/// `{accesses, html}`, how many there are and a page with a picture of each.
+/// `{accesses, html, text}`, how many there are and a page with a picture of each, also in characters.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri, position } = super::argument(super::LANES, argument)?;
     let analysed = super::breakdown::analysed(session, &uri).await?;
@@ -37,6 +37,7 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
             json!({
                 "accesses": pictures.len(),
                 "html": warplens_report::lanes_page(&place, &pictures),
+                "text": warplens_report::lanes_text(&place, &pictures),
             })
         })
         .await

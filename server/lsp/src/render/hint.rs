@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::ops::Range;
 
 use warplens_engine::PlacedKernel;
 use warplens_engine::settings::Hints;
@@ -28,12 +29,26 @@ pub struct Hint {
     pub tooltip: Option<String>,
 }
 
-/// All hints of a document that are wanted, by line, one a line; with their tooltips where the client does not ask for
-/// them later.
-pub fn all(analysed: &Analysed, wanted: &Hints, tooltips: bool) -> Vec<Hint> {
+/// The hints in these lines of the analysed text that are wanted, by line, one a line; with their tooltips where the client
+/// does not ask for them later.
+pub fn within(
+    analysed: &Analysed,
+    lines: &Range<u32>,
+    wanted: &Hints,
+    tooltips: bool,
+) -> Vec<Hint> {
+    let rope = analysed.document.rope();
     let mut hints = BTreeMap::new();
     for kernel in &analysed.file.kernels {
+        // An editor asks for what it shows: what is made of the other kernels would be thrown away.
+        let last = rope.byte_to_line(kernel.end.min(rope.len_bytes())) as u32;
+        if last < lines.start || lines.end <= kernel.line {
+            continue;
+        }
         for (at, line) in line::of(kernel) {
+            if !lines.contains(&at) {
+                continue;
+            }
             // Several launches of one kernel share its lines: the first one speaks.
             if let Entry::Vacant(place) = hints.entry(at)
                 && let Some(label) = label(&line, wanted)

@@ -34,7 +34,13 @@ pub async fn handle(
             if !wanted.enable {
                 return Vec::new();
             }
-            render::hint::all(&newest.analysed, wanted, !later)
+            // Where the text has moved on, a line that is asked for may have been another one.
+            let lines = if newest.moved.is_empty() {
+                range.start.line..range.end.line.saturating_add(1)
+            } else {
+                0..u32::MAX
+            };
+            render::hint::within(&newest.analysed, &lines, wanted, !later)
                 .into_iter()
                 .filter_map(|hint| {
                     let line = newest

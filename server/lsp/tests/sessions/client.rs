@@ -69,7 +69,7 @@ impl Client {
         })
     }
 
-    fn connect_with(options: Options) -> Client {
+    pub fn connect_with(options: Options) -> Client {
         let (to, input) = tokio::io::duplex(64 * 1024);
         let (output, from) = tokio::io::duplex(64 * 1024);
         let server =

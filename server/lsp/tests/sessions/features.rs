@@ -590,8 +590,32 @@ async fn the_lanes_are_those_of_the_access_under_the_cursor() {
         page.starts_with("<!DOCTYPE html>") && !page.contains("http:"),
         "{page}"
     );
+    // In characters: every lane has a piece of its own, an eighth of which it asks for.
+    let text = answer["text"].as_str().expect("text");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    for row in [
+        "           0  █▌            0",
+        "        3968  █▌            31",
+    ] {
+        assert!(
+            text.lines()
+                .any(|line| line.trim_end() == format!("    {row}").trim_end()),
+            "{row:?} is not in\n{text}"
+        );
+    }
+    assert!(text.contains("32 lanes touch 32 pieces of 32 B"), "{text}");
+    let answer = client
+        .command("warplens.lanes", at("tile[threadIdx.x]"))
+        .await;
+    let text = answer["text"].as_str().expect("text");
+    assert!(text.contains("bank  words"), "{text}");
     let nowhere = json!({"uri": URI, "position": {"line": 9999, "character": 7}});
     let answer = client.command("warplens.lanes", nowhere).await;
+    let text = answer["text"].as_str().expect("text");
+    assert!(text.contains("No access to memory"), "{text}");
     assert_eq!(answer["accesses"], 0);
     client.finish().await;
 }

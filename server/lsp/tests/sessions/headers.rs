@@ -472,3 +472,84 @@ async fn a_headers_edit_shows_at_once() {
     client.notifications.clear();
     client.finish().await;
 }
+
+/// A workspace beside a header that is none of its business.
+fn beside_a_secret(include: &str) -> (tempfile::TempDir, String, String) {
+    let outer = tempfile::tempdir().expect("a folder");
+    let inner = outer.path().join("workspace");
+    std::fs::create_dir(&inner).expect("a folder");
+    std::fs::write(outer.path().join("secret.h"), stride(32)).expect("a file");
+    let kernel = KERNEL.replace("stride.h", include);
+    let kernel = kernel.replacen('\n', "\n#ifndef STRIDE\n#define STRIDE 1\n#endif\n", 1);
+    std::fs::write(inner.join("copy.cu"), &kernel).expect("a file");
+    let uri = format!("file://{}", inner.display());
+    (outer, uri, kernel)
+}
+
+/// Rules found in the workspace's kernel, and the headers that are missing.
+async fn read_beside(folder: &str, kernel: &str, options: Value) -> (Vec<String>, Vec<String>) {
+    let mut client = Client::start(Setup {
+        folder: Some(folder.to_owned()),
+        options,
+        ..Setup::default()
+    })
+    .await;
+    let uri = format!("{folder}/copy.cu");
+    client.open(&uri, "cuda-cpp", kernel).await;
+    let found = client.published(&uri, 1).await;
+    let rules = codes(&found).into_iter().map(str::to_owned).collect();
+    let argument = json!({"uri": uri, "kernel": "copy"});
+    let estimate = client.command("warplens.estimate", argument).await;
+    let missing = estimate["missing_includes"].as_array().expect("a list");
+    let missing = missing.iter().map(|one| one.as_str().expect("a name"));
+    let missing: Vec<String> = missing.map(str::to_owned).collect();
+    if !missing.is_empty() {
+        // The log says it as well.
+        let said = client.notification("window/logMessage").await;
+        assert!(
+            said["message"]
+                .as_str()
+                .is_some_and(|said| said.contains(&missing[0]))
+        );
+    }
+    client.finish().await;
+    (rules, missing)
+}
+
+#[tokio::test]
+async fn an_include_leads_out_of_the_workspace_only_where_its_user_lets_it() {
+    let (outer, folder, kernel) = beside_a_secret("../secret.h");
+    let (rules, missing) = read_beside(&folder, &kernel, Value::Null).await;
+    assert!(!rules.contains(&"mem/strided".to_owned()), "{rules:?}");
+    assert_eq!(missing.len(), 1);
+    assert!(
+        missing[0].starts_with("../secret.h (outside the workspace")
+            && missing[0].contains("warplens.includesOutsideWorkspace"),
+        "{missing:?}"
+    );
+    for lets in [
+        json!({"includesOutsideWorkspace": true}),
+        json!({"includePaths": [outer.path()]}),
+    ] {
+        let (rules, missing) = read_beside(&folder, &kernel, lets).await;
+        assert!(rules.contains(&"mem/strided".to_owned()), "{rules:?}");
+        assert_eq!(missing, Vec::<String>::new());
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_or_a_whole_path_leads_out_of_the_workspace_no_more_than_dots_do() {
+    let (outer, folder, kernel) = beside_a_secret("link.h");
+    let secret = outer.path().join("secret.h");
+    std::os::unix::fs::symlink(&secret, outer.path().join("workspace/link.h")).expect("a link");
+    let whole = kernel.replace("link.h", &secret.display().to_string());
+    for kernel in [kernel, whole] {
+        let (rules, missing) = read_beside(&folder, &kernel, Value::Null).await;
+        assert!(!rules.contains(&"mem/strided".to_owned()), "{rules:?}");
+        assert!(missing[0].contains("outside the workspace"), "{missing:?}");
+        let allowed = json!({"includesOutsideWorkspace": true});
+        let (rules, _) = read_beside(&folder, &kernel, allowed).await;
+        assert!(rules.contains(&"mem/strided".to_owned()), "{rules:?}");
+    }
+}

@@ -29,7 +29,8 @@ pub(super) fn around(work: &Work, outcome: &Outcome) -> Option<[f64; 2]> {
     let warp = &outcome.warp;
     let most = (warp.compute() + warp.shared + warp.bandwidth()) * outcome.warps
         + outcome.serialised
-        + outcome.chain.entry_to_exit * outcome.rounds;
+        + outcome.waited
+        + outcome.vacant;
     let facts = work.input.facts;
     let assumed = facts
         .assumptions
@@ -51,6 +52,5 @@ pub(super) fn around(work: &Work, outcome: &Outcome) -> Option<[f64; 2]> {
 fn overlapped(outcome: &Outcome) -> f64 {
     let warp = &outcome.warp;
     let busy = [warp.compute(), warp.shared, warp.bandwidth()].map(|bound| bound * outcome.warps);
-    let chain = outcome.chain.entry_to_exit * outcome.rounds;
-    largest(&busy).1.max(chain)
+    largest(&busy).1.max(outcome.waited)
 }

@@ -18,6 +18,8 @@ pub enum Mechanism {
     LoadsTogether,
     /// Blocks run in whole waves; without it the last one takes the part of the time that it fills.
     WholeWaves,
+    /// A block that ends leaves its place empty until the next one starts.
+    BlockTurnover,
     /// Barriers keep the phases of a block apart.
     Barriers,
     /// A split warp pays for both sides of a branch.
@@ -26,7 +28,7 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// Every mechanism, in the order in which docs/models/auto.md explains them.
-    pub const ALL: [Mechanism; 9] = [
+    pub const ALL: [Mechanism; 10] = [
         Mechanism::Pipes,
         Mechanism::SharedPipe,
         Mechanism::Caches,
@@ -34,6 +36,7 @@ impl Mechanism {
         Mechanism::Latency,
         Mechanism::LoadsTogether,
         Mechanism::WholeWaves,
+        Mechanism::BlockTurnover,
         Mechanism::Barriers,
         Mechanism::Divergence,
     ];
@@ -48,6 +51,7 @@ impl Mechanism {
             Mechanism::Latency => "latency",
             Mechanism::LoadsTogether => "loads-together",
             Mechanism::WholeWaves => "whole-waves",
+            Mechanism::BlockTurnover => "block-turnover",
             Mechanism::Barriers => "barriers",
             Mechanism::Divergence => "divergence",
         }

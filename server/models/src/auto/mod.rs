@@ -112,6 +112,9 @@ struct Outcome<'w, 'a> {
     /// Warps of the busiest SM, and how many times over its resident ones they are.
     warps: f64,
     rounds: f64,
+    /// The chains of all rounds one behind the other, and what the time until new blocks start adds to everything else.
+    waited: f64,
+    vacant: f64,
     /// Time lost because barriers keep the resident blocks' phases apart.
     serialised: f64,
     cycles: f64,
@@ -126,6 +129,7 @@ struct Parts {
     bandwidth: f64,
     shared: f64,
     latency: f64,
+    vacant: f64,
     barriers: f64,
 }
 
@@ -238,10 +242,16 @@ impl<'w, 'a> Outcome<'w, 'a> {
         } else {
             rounds
         };
-        let cycles = norm(&[
-            warp.together() * warps + serialised,
-            chain.entry_to_exit * rounds,
-        ]);
+        let waited = chain.entry_to_exit * rounds;
+        let filled = norm(&[warp.together() * warps + serialised, waited]);
+        let between = match work.profile().block_turnover {
+            // A kernel that does nothing has no line that the time could stand at.
+            Some(turnover) if waited > 0.0 && off != Some(Mechanism::BlockTurnover) => turnover,
+            _ => 0.0,
+        };
+        // Other blocks' work fills a place that is empty; where there is none it is waited for.
+        let vacant = (waited + between * (rounds - 1.0).max(0.0) - filled).max(0.0);
+        let cycles = filled + vacant;
         let count = |level: fn(&Traffic) -> f64| {
             executions
                 .iter()
@@ -260,6 +270,8 @@ impl<'w, 'a> Outcome<'w, 'a> {
             transition,
             warps,
             rounds,
+            waited,
+            vacant,
             serialised,
             cycles,
             dram_bytes: count(|bytes| bytes.dram),
@@ -279,7 +291,8 @@ impl<'w, 'a> Outcome<'w, 'a> {
         let together = self.warp.together();
         let overlapped = together * self.warps;
         let throughput = overlapped + self.serialised;
-        let working = part(throughput, self.cycles);
+        let busy = self.cycles - self.vacant;
+        let working = part(throughput, busy);
         let resource = |busy: f64| {
             ratio(part(busy, together), together) * working * ratio(overlapped, throughput)
         };
@@ -287,7 +300,8 @@ impl<'w, 'a> Outcome<'w, 'a> {
             compute: resource(self.warp.compute()),
             bandwidth: resource(self.warp.bandwidth()),
             shared: resource(self.warp.shared),
-            latency: part(self.chain.entry_to_exit * self.rounds, self.cycles),
+            latency: part(self.waited, busy),
+            vacant: self.vacant,
             barriers: working * ratio(self.serialised, throughput),
         }
     }
@@ -326,7 +340,8 @@ impl<'w, 'a> Outcome<'w, 'a> {
         let mut breakdown = Breakdown {
             compute: parts.compute * (1.0 - idle) + arithmetic * (1.0 - idle_chain),
             memory_bandwidth: parts.bandwidth,
-            memory_latency: share(links[1]),
+            // More resident warps would fill that, too.
+            memory_latency: share(links[1]) + parts.vacant,
             shared: parts.shared + share(links[2]),
             divergence: parts.compute * idle + arithmetic * idle_chain,
             synchronisation: share(links[3]) + parts.barriers,
@@ -365,7 +380,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
                 *sum += value;
             }
         }
-        spread(&mut shares, parts.latency, &chain);
+        spread(&mut shares, parts.latency + parts.vacant, &chain);
         let barriers: Vec<f64> = nodes
             .iter()
             .zip(&self.visits)
@@ -395,7 +410,8 @@ impl<'w, 'a> Outcome<'w, 'a> {
             ("bound_l1", self.warp.memory[0] * warps),
             ("bound_l2", self.warp.memory[1] * warps),
             ("bound_dram", self.warp.memory[2] * warps),
-            ("bound_latency", self.chain.entry_to_exit * self.rounds),
+            ("bound_latency", self.waited),
+            ("block_turnover", self.vacant),
             ("warp_latency", self.chain.entry_to_exit),
             ("barrier_serialisation", self.serialised),
             ("l2_bytes", self.l2_bytes),

@@ -136,7 +136,7 @@ fn first_level(profile: &Profile, facts: &KernelFacts, residency: &Residency) ->
 /// Threads' own memory: each resident thread's, side by side.
 fn own(all: &mut [Traffic], facts: &KernelFacts, setting: &Setting) {
     let threads = setting.residency.caching_blocks * facts.launch.threads_per_block() as f64;
-    let bytes = facts.local_bytes_per_thread as f64 * threads;
+    let bytes = (facts.local_bytes_per_thread + facts.spill_bytes_per_thread) as f64 * threads;
     let l1 = held(bytes, setting.l1);
     let l2 = held(bytes * setting.residency.active_sms, setting.l2);
     for (traffic, access) in all.iter_mut().zip(&facts.accesses) {

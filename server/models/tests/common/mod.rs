@@ -105,6 +105,7 @@ impl Kernel {
                 shared_arrays: Vec::new(),
                 static_shared_bytes: 0,
                 local_bytes_per_thread: 0,
+                spill_bytes_per_thread: 0,
                 registers_per_thread: 16,
                 max_threads_per_block: None,
                 assumptions: Vec::new(),
@@ -134,6 +135,7 @@ impl Kernel {
             ideal_transactions_per_request: Some(ideal),
             transaction_bytes: unit,
             bytes_moved_per_request: Some(sectors * f64::from(unit)),
+            lines_per_request: None,
             ..access(line)
         });
         self.facts.accesses.len() - 1
@@ -176,6 +178,7 @@ pub fn access(line: u32) -> Access {
         ideal_transactions_per_request: None,
         transaction_bytes: 0,
         bytes_moved_per_request: None,
+        lines_per_request: None,
         passes_per_request: None,
         ideal_passes_per_request: None,
         bank_conflict_degree: None,

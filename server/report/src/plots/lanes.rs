@@ -23,18 +23,25 @@ pub(crate) fn draw(picture: &LanePicture) -> String {
         picture.line + 1,
         what(picture)
     );
-    let (drawn, cost) = match &picture.touched {
-        Touched::Units { bytes, units } => (
-            to_units(picture, *bytes, units),
-            units_cost(picture, *bytes, units),
-        ),
-        Touched::Banks { words, first } => (to_banks(picture, words, first), banks_cost(words)),
-        Touched::Words(words) => (
-            String::new(),
-            format!(
-                "{} distinct words of constant memory, one after the other",
-                number(*words as f64)
-            ),
+    let drawn = match &picture.touched {
+        Touched::Units { bytes, units } => to_units(picture, *bytes, units),
+        Touched::Banks { words, first } => to_banks(picture, words, first),
+        Touched::Words(_) => String::new(),
+    };
+    format!(
+        "<figure class=\"lanes\">\n<h4>{title}</h4>\n{drawn}<figcaption>{}</figcaption>\n</figure>\n",
+        escape(&caption(picture))
+    )
+}
+
+/// What the request costs, and how typical it is.
+pub(super) fn caption(picture: &LanePicture) -> String {
+    let cost = match &picture.touched {
+        Touched::Units { bytes, units } => units_cost(picture, *bytes, units),
+        Touched::Banks { words, .. } => banks_cost(words),
+        Touched::Words(words) => format!(
+            "{} distinct words of constant memory, one after the other",
+            number(*words as f64)
         ),
     };
     let alike = if picture.alike >= 0.9995 {
@@ -46,14 +53,11 @@ pub(crate) fn draw(picture: &LanePicture) -> String {
             average(picture)
         )
     };
-    format!(
-        "<figure class=\"lanes\">\n<h4>{title}</h4>\n{drawn}<figcaption>{}. {}.</figcaption>\n</figure>\n",
-        escape(&cost),
-        escape(&alike)
-    )
+    format!("{cost}. {alike}.")
 }
 
-fn what(picture: &LanePicture) -> String {
+/// The kind of access.
+pub(super) fn what(picture: &LanePicture) -> String {
     use warplens_analysis::facts::{Op, Space};
     let space = match picture.access.space {
         Space::Global => "global",
@@ -155,6 +159,22 @@ fn threads(out: &mut String, ends: impl Iterator<Item = Option<f64>>) {
     let _ = writeln!(out, "<path class=\"thread\" d=\"{path}\"/>");
 }
 
+/// A box on the right, a part of it filled, and what is said of it.
+fn box_right(out: &mut String, middle: f64, (part, class): (f64, &str), said: &str) {
+    let height = (ROW - 2) as f64;
+    let y = middle - height / 2.0;
+    let filled = 120.0 * part;
+    let _ = write!(
+        out,
+        "<rect class=\"unit\" x=\"{0}\" y=\"{y:.1}\" width=\"120\" height=\"{height}\"/>\
+         <rect class=\"{class}\" x=\"{0}\" y=\"{y:.1}\" width=\"{filled:.1}\" height=\"{height}\"/>\
+         <text class=\"cell\" x=\"{1}\" y=\"{2:.1}\">{said}</text>",
+        LANE.1,
+        LANE.1 + 126,
+        y + height - 2.0
+    );
+}
+
 fn to_units(picture: &LanePicture, bytes: u32, units: &[(i64, u32)]) -> String {
     let rows = picture.lanes.len().max(units.len());
     let told = units_cost(picture, bytes, units);
@@ -178,23 +198,18 @@ fn to_units(picture: &LanePicture, bytes: u32, units: &[(i64, u32)]) -> String {
             Some(middle(index))
         }),
     );
-    let height = (ROW - 2) as f64;
     for (index, (start, asked)) in units.iter().enumerate() {
-        let y = middle(index) - height / 2.0;
-        let filled = 120.0 * f64::from(*asked) / f64::from(bytes.max(1));
         let class = if *asked * 2 < bytes {
             "poor"
         } else {
             "good-fill"
         };
-        let _ = write!(
-            out,
-            "<rect class=\"unit\" x=\"{0}\" y=\"{y:.1}\" width=\"120\" height=\"{height}\"/>\
-             <rect class=\"{class}\" x=\"{0}\" y=\"{y:.1}\" width=\"{filled:.1}\" height=\"{height}\"/>\
-             <text class=\"cell\" x=\"{1}\" y=\"{2:.1}\">{start} ({asked} B)</text>",
-            LANE.1,
-            LANE.1 + 126,
-            y + height - 2.0
+        let part = f64::from(*asked) / f64::from(bytes.max(1));
+        box_right(
+            &mut out,
+            middle(index),
+            (part, class),
+            &format!("{start} ({asked} B)"),
         );
     }
     out.push_str("\n</svg>\n");
@@ -218,25 +233,15 @@ fn to_banks(picture: &LanePicture, words: &[u32], first: &[Option<u32>]) -> Stri
             .map(|bank| bank.map(|bank| middle(bank as usize))),
     );
     let most = words.iter().copied().max().unwrap_or(0).max(1);
-    let height = (ROW - 2) as f64;
     for (bank, count) in words.iter().enumerate() {
-        let y = middle(bank) - height / 2.0;
-        let filled = 120.0 * f64::from(*count) / f64::from(most.max(4));
         let class = if *count > 1 { "poor" } else { "good-fill" };
         let said = if *count > 1 {
             format!("{bank}: {count} words")
         } else {
             bank.to_string()
         };
-        let _ = write!(
-            out,
-            "<rect class=\"unit\" x=\"{0}\" y=\"{y:.1}\" width=\"120\" height=\"{height}\"/>\
-             <rect class=\"{class}\" x=\"{0}\" y=\"{y:.1}\" width=\"{filled:.1}\" height=\"{height}\"/>\
-             <text class=\"cell\" x=\"{1}\" y=\"{2:.1}\">{said}</text>",
-            LANE.1,
-            LANE.1 + 126,
-            y + height - 2.0
-        );
+        let part = f64::from(*count) / f64::from(most.max(4));
+        box_right(&mut out, middle(bank), (part, class), &said);
     }
     out.push_str("\n</svg>\n");
     out

@@ -8,6 +8,7 @@ pub(crate) mod breakdown;
 pub(crate) mod gpus;
 pub(crate) mod heat;
 pub(crate) mod lanes;
+pub(crate) mod lanes_text;
 pub(crate) mod models;
 pub(crate) mod occupancy;
 pub(crate) mod roofline;

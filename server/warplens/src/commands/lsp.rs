@@ -17,6 +17,9 @@ pub struct Lsp {
     /// Record the client's messages in a file, to show a problem to others (it holds your source)
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// With --record: without the contents and names of your files; lines, lengths and places remain
+    #[arg(long, requires = "record")]
+    redact: bool,
     // Editors' client libraries add it; the server learns the same from `initialize`.
     #[arg(long = "clientProcessId", hide = true, value_name = "PID")]
     client_process_id: Option<u32>,
@@ -28,6 +31,7 @@ impl Lsp {
         let options = warplens_lsp::Options {
             log: self.log,
             record: self.record,
+            redact: self.redact,
             ..Default::default()
         };
         let code = warplens_lsp::main_stdio(&options);

@@ -1,19 +1,19 @@
 //! `warplens sweep`: many configurations of one kernel, predicted without a GPU.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
-use warplens_engine::settings::{Settings, unknown_gpu};
-use warplens_engine::{Engine, LaunchValues, Overrides};
+use warplens_engine::settings::unknown_gpu;
+use warplens_engine::wire::SweepLine;
+use warplens_engine::{Engine, TunedKernel};
 use warplens_models::ModelId;
-use warplens_report::sweep::{Best, Pareto, SweepLine};
-use warplens_syntax::Document;
+use warplens_report::sweep::{Best, Pareto};
 use warplens_tuning::{Cache, Configuration, Space, lines};
 
 use crate::output::{self, Colour};
@@ -95,17 +95,6 @@ impl Model {
     }
 }
 
-/// A kernel that can be predicted under any configuration.
-struct Subject<'a> {
-    engine: &'a Engine,
-    file: &'a Path,
-    kernel: &'a str,
-    model: ModelId,
-    settings: &'a Settings,
-    /// The text, parsed, without the pragmas by these unroll factors.
-    documents: HashMap<Vec<String>, Document>,
-}
-
 impl Sweep {
     /// Runs it.
     pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
@@ -137,14 +126,14 @@ impl Sweep {
             .and_then(|id| profiles.get(id))
             .map(|profile| profile.name.clone());
         let engine = Engine::with_project(profiles, input::project(std::slice::from_ref(&file)));
-        let mut subject = Subject {
-            engine: &engine,
-            file: &file,
-            kernel: &kernel,
-            model: self.model.id(),
-            settings: &config.settings,
-            documents: HashMap::from([(Vec::new(), source.document)]),
-        };
+        let mut tuned = TunedKernel::new(
+            Arc::new(engine),
+            source.document,
+            &file,
+            config.settings,
+            &kernel,
+            self.model.id(),
+        );
         let mut cache = space
             .as_ref()
             .filter(|_| self.cache.is_some())
@@ -167,9 +156,12 @@ impl Sweep {
         let mut configurations = configurations.peekable();
         while configurations.peek().is_some() {
             let chunk: Vec<_> = configurations.by_ref().take(CHUNK).collect();
-            subject.prepare(&chunk, &source.text);
+            tuned.prepare(chunk.iter().flatten());
             let found: Vec<SweepLine> = pool.install(|| {
-                let one = |configuration| subject.line(configuration);
+                let one = |configuration: &Result<Configuration, String>| match configuration {
+                    Ok(configuration) => tuned.line(configuration),
+                    Err(why) => SweepLine::invalid(serde_json::Value::Null, why.clone()),
+                };
                 chunk.par_iter().map(one).collect()
             });
             for line in found {
@@ -226,66 +218,6 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     }
     let file = File::open(path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
     Ok(Box::new(BufReader::new(file)))
-}
-
-impl Subject<'_> {
-    /// Parses the texts that these configurations need.
-    fn prepare(&mut self, chunk: &[Result<Configuration, String>], text: &str) {
-        for configuration in chunk.iter().flatten() {
-            let without = &configuration.without_unroll;
-            if !self.documents.contains_key(without) {
-                let language = self.documents[&Vec::new()].language();
-                let document = Document::new(&configuration.text(text), language);
-                self.documents.insert(without.clone(), document);
-            }
-        }
-    }
-
-    fn line(&self, configuration: &Result<Configuration, String>) -> SweepLine {
-        let configuration = match configuration {
-            Ok(configuration) => configuration,
-            Err(why) => return SweepLine::invalid(serde_json::Value::Null, why.clone()),
-        };
-        let id = configuration.id.clone();
-        let mut settings = self.settings.clone();
-        settings.defines.extend(configuration.defines.clone());
-        let overrides = Overrides {
-            argument: LaunchValues {
-                grid: configuration.grid.map(|grid| grid.0),
-                block: configuration.block.map(|block| block.0),
-                dynamic_shared_bytes: configuration.dynamic_shared_bytes,
-                args: configuration.args.clone(),
-                ..LaunchValues::default()
-            },
-            template_args: configuration.template.clone(),
-            ..Overrides::default()
-        };
-        let Some(document) = self.documents.get(&configuration.without_unroll) else {
-            return SweepLine::invalid(id, "its text was not prepared".to_owned());
-        };
-        let predicted = self.engine.predict(
-            document,
-            self.file,
-            &settings,
-            &overrides,
-            self.kernel,
-            self.model,
-        );
-        match predicted {
-            Ok(found) => SweepLine {
-                id,
-                time_ms: found.time_ms,
-                cycles: found.cycles,
-                bottleneck: found.bottleneck,
-                occupancy: Some(found.occupancy),
-                registers_per_thread: Some(found.registers_per_thread),
-                shared_bytes: Some(found.shared_bytes),
-                valid: found.why_invalid.is_none(),
-                why_invalid: found.why_invalid,
-            },
-            Err(why) => SweepLine::invalid(id, why),
-        }
-    }
 }
 
 /// Where predictions go.

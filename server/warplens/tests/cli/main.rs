@@ -6,6 +6,7 @@ mod calibrate;
 mod command_line;
 mod diff;
 mod facts;
+mod packaged;
 mod report;
 mod sarif;
 mod schemas;

@@ -259,7 +259,9 @@ fn row(cells: &Cells, line: u64, passed: &BTreeMap<String, i64>) -> Result<Row, 
     if valid && (configuration.grid.is_none() || configuration.block.is_none()) {
         return Err("no grid or no block".to_owned());
     }
-    tuned(&mut configuration);
+    if !configuration.defines.is_empty() {
+        configuration.as_kernel_tuner_builds();
+    }
     let mut counters = BTreeMap::new();
     if let Value::Object(extra) = &extra {
         let numbers = extra
@@ -327,31 +329,6 @@ fn configuration(text: &str) -> Result<Configuration, String> {
         to.insert(name.to_owned(), value.to_owned());
     }
     Ok(configuration)
-}
-
-/// What Kernel Tuner defines beside a configuration, and the pragmas that it takes out.
-fn tuned(configuration: &mut Configuration) {
-    if configuration.defines.is_empty() {
-        return;
-    }
-    let unrolled = configuration
-        .defines
-        .iter()
-        .filter(|(name, value)| name.contains("loop_unroll_factor") && *value == "0")
-        .map(|(name, _)| name.clone());
-    configuration.without_unroll = unrolled.collect();
-    let mut define = |name: String, value: String| {
-        configuration.defines.entry(name).or_insert(value);
-    };
-    define("kernel_tuner".to_owned(), "1".to_owned());
-    for (what, extents) in [("block", configuration.block), ("grid", configuration.grid)] {
-        let Some(Extents(extents)) = extents else {
-            continue;
-        };
-        for (axis, extent) in ["x", "y", "z"].iter().zip(extents) {
-            define(format!("{what}_size_{axis}"), extent.to_string());
-        }
-    }
 }
 
 /// The block that the macros of a configuration name: what did not compile has no launch.

@@ -1,0 +1,53 @@
+//! Work on several threads that comes back in order.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Never more threads than this: the user's machine has other work.
+const MOST_THREADS: usize = 4;
+/// Deep recursion over deeply nested source must not end the process.
+const STACK: usize = 16 * 1024 * 1024;
+
+/// What `make` makes of each, in their order. The calling thread takes part: where no other can be started it does all.
+pub(crate) fn in_order<T: Sync, R: Send>(of: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = cores.min(MOST_THREADS).min(of.len());
+    let next = AtomicUsize::new(0);
+    let made: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(of.len()));
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = of.get(at) else { return };
+            let one = make(one);
+            let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+            made.push((at, one));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            let other = thread::Builder::new().name("kernels".to_owned());
+            drop(other.stack_size(STACK).spawn_scoped(scope, work));
+        }
+        work();
+    });
+    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    made.sort_unstable_by_key(|(at, _)| *at);
+    made.into_iter().map(|(_, one)| one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_last_keeps_its_place() {
+        let of: Vec<u64> = (0..100).collect();
+        let doubled = in_order(&of, |number| {
+            thread::sleep(std::time::Duration::from_micros(100 - number));
+            2 * number
+        });
+        assert!(doubled.into_iter().eq((0..100).map(|number| 2 * number)));
+        assert!(in_order(&[], |number: &u64| *number).is_empty());
+    }
+}

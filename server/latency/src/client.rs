@@ -1,0 +1,213 @@
+//! A client that waits for each answer before it says the next thing, and keeps the time.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+/// A server's process, and the pipes to it.
+#[derive(Debug)]
+pub struct Client {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    next: u64,
+}
+
+/// A message that came, and how long it took.
+#[derive(Debug)]
+pub struct Heard {
+    /// The message.
+    pub message: Value,
+    /// From what was asked until it was there, before it was looked at.
+    pub took: Duration,
+}
+
+impl Client {
+    /// Starts a server and greets it.
+    ///
+    /// # Errors
+    /// The program cannot be started, or does not answer.
+    pub fn start(command: &mut Command) -> anyhow::Result<Client> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot run {name}"))?;
+        let to = child.stdin.take();
+        let from = BufReader::with_capacity(1 << 20, child.stdout.take().context("a pipe")?);
+        let mut client = Client {
+            child,
+            to,
+            from,
+            next: 1_000_000,
+        };
+        client.request(
+            "initialize",
+            &json!({"processId": null, "capabilities": {}}),
+        )?;
+        client.notify("initialized", &json!({}))?;
+        Ok(client)
+    }
+
+    /// The server's process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Says something that has no answer.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn notify(&mut self, method: &str, params: &Value) -> anyhow::Result<()> {
+        self.send(&said(method, params))
+    }
+
+    /// Asks something and waits for the answer.
+    ///
+    /// # Errors
+    /// The server is gone, or answers with an error.
+    pub fn request(&mut self, method: &str, params: &Value) -> anyhow::Result<Heard> {
+        let id = self.next;
+        self.next += 1;
+        let mut message = said(method, params);
+        message["id"] = json!(id);
+        let started = Instant::now();
+        self.send(&message)?;
+        let heard = self.wait(started, |message| {
+            message["id"] == id && message.get("method").is_none()
+        })?;
+        if let Some(error) = heard.message.get("error") {
+            bail!("{method}: {error}");
+        }
+        Ok(heard)
+    }
+
+    /// Says something about a document and waits for the diagnostics of that version.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn shown(
+        &mut self,
+        method: &str,
+        params: &Value,
+        uri: &str,
+        version: i64,
+    ) -> anyhow::Result<Heard> {
+        let message = said(method, params);
+        let started = Instant::now();
+        self.send(&message)?;
+        self.diagnostics(started, uri, version)
+    }
+
+    /// Waits for the diagnostics of a document at a version, or a newer one.
+    fn diagnostics(&mut self, since: Instant, uri: &str, version: i64) -> anyhow::Result<Heard> {
+        self.wait(since, |message| {
+            let shown = &message["params"];
+            message["method"] == "textDocument/publishDiagnostics"
+                && shown["uri"] == uri
+                && (version == 0 || shown["version"].as_i64().is_some_and(|of| of >= version))
+        })
+    }
+
+    /// Waits for diagnostics of a document that something else than its own change brings about.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn shown_again(&mut self, since: Instant, uri: &str) -> anyhow::Result<Heard> {
+        self.diagnostics(since, uri, 0)
+    }
+
+    fn wait(&mut self, since: Instant, wanted: impl Fn(&Value) -> bool) -> anyhow::Result<Heard> {
+        loop {
+            let body = self.receive()?;
+            let took = since.elapsed();
+            let message: Value = serde_json::from_slice(&body)?;
+            if wanted(&message) {
+                return Ok(Heard { message, took });
+            }
+            // A server that asks is told that we know nothing.
+            if let (Some(id), Some(_)) = (message.get("id"), message.get("method")) {
+                self.send(&json!({"jsonrpc": "2.0", "id": id, "result": null}))?;
+            }
+        }
+    }
+
+    fn send(&mut self, message: &Value) -> anyhow::Result<()> {
+        let body = message.to_string();
+        let to = self.to.as_mut().context("the session is over")?;
+        let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        to.write_all(frame.as_bytes())?;
+        Ok(to.flush()?)
+    }
+
+    fn receive(&mut self) -> anyhow::Result<Vec<u8>> {
+        let mut length = None;
+        loop {
+            let mut line = String::new();
+            if self.from.read_line(&mut line)? == 0 {
+                bail!("the server ended");
+            }
+            let line = line.trim();
+            if line.is_empty() {
+                break;
+            }
+            if let Some(number) = line.strip_prefix("Content-Length: ") {
+                length = Some(number.parse()?);
+            }
+        }
+        let mut body = vec![0; length.context("a message without a length")?];
+        self.from.read_exact(&mut body)?;
+        Ok(body)
+    }
+
+    /// Resident memory in MiB, where the system tells.
+    pub fn memory(&self) -> Option<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process())).ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let kib: f64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+        Some(kib / 1024.0)
+    }
+
+    /// Time that the process has computed so far, in clock ticks, where the system tells.
+    pub fn ticks(&self) -> Option<u64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process())).ok()?;
+        // Behind the name, which may hold anything: state first, then so many numbers.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let at = |field: usize| fields.get(field)?.parse::<u64>().ok();
+        Some(at(11)? + at(12)?)
+    }
+
+    /// Takes leave, and waits for the server's end.
+    ///
+    /// # Errors
+    /// The server was gone before.
+    pub fn end(mut self) -> anyhow::Result<ExitStatus> {
+        self.request("shutdown", &Value::Null)?;
+        self.notify("exit", &Value::Null)?;
+        self.to = None;
+        Ok(self.child.wait()?)
+    }
+}
+
+/// A message; what has no parameters must not have any.
+fn said(method: &str, params: &Value) -> Value {
+    let mut message = json!({"jsonrpc": "2.0", "method": method});
+    if !params.is_null() {
+        message["params"] = params.clone();
+    }
+    message
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // One that has ended is not hurt by it.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

@@ -1,0 +1,108 @@
+//! Nothing flickers: what is shown beside lines that nobody touches stays there while somebody types, key by key, in the
+//! recorded sessions.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use warplens_latency::session::{CHANGED, Session};
+
+use crate::client::{Client, Setup};
+
+/// Lines of the files typed into: kernels stand before and behind the one that is edited.
+const LINES: usize = 250;
+/// Hints that must be there to begin with, so that something is compared.
+const ENOUGH: usize = 20;
+
+/// By line: column and label.
+type Hints = BTreeMap<u64, (u64, String)>;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hints_of_untouched_kernels_neither_move_nor_blink_while_someone_types() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize().expect("the repository");
+    let sessions = Session::read_all(&root.join("tests/sessions")).expect("recordings");
+    for (name, session) in sessions {
+        let session = session.inside(&root).within(LINES);
+        let mut client = Client::start(Setup::default()).await;
+        let mut text: Vec<String> = session.text.split('\n').map(str::to_owned).collect();
+        client.open(session.uri(), "cuda-cpp", &session.text).await;
+        let mut before = hints(&mut client, session.uri()).await;
+        assert!(before.len() > ENOUGH, "{name}: {before:?}");
+        for (_, params) in session.said.iter().filter(|(method, _)| method == CHANGED) {
+            client.notify(CHANGED, params.clone()).await;
+            let mut kept = before;
+            for change in params["contentChanges"].as_array().expect("changes") {
+                kept = untouched(kept, &mut text, change);
+            }
+            let after = hints(&mut client, session.uri()).await;
+            for (line, hint) in &kept {
+                assert_eq!(
+                    after.get(line),
+                    Some(hint),
+                    "{name}: line {line} after {params}"
+                );
+            }
+            before = after;
+        }
+        client.hang_up();
+        client.exit_code().await;
+    }
+}
+
+/// All hints of a document.
+async fn hints(client: &mut Client, uri: &str) -> Hints {
+    let everything =
+        json!({"start": {"line": 0, "character": 0}, "end": {"line": 100_000, "character": 0}});
+    let params = json!({"textDocument": {"uri": uri}, "range": everything});
+    let found = client.ask("textDocument/inlayHint", params).await;
+    let found = found.as_array().expect("hints").iter();
+    found
+        .map(|hint| {
+            let at = |name: &str| hint["position"][name].as_u64().expect("a number");
+            let label = hint["label"].as_str().expect("a label");
+            (at("line"), (at("character"), label.to_owned()))
+        })
+        .collect()
+}
+
+/// Makes a change; the hints that it must leave alone, where they have to be then.
+fn untouched(hints: Hints, text: &mut Vec<String>, change: &Value) -> Hints {
+    let place =
+        |end: &str, name: &str| change["range"][end][name].as_u64().expect("a number") as usize;
+    let (first, last) = (place("start", "line"), place("end", "line"));
+    let new = change["text"].as_str().expect("a text");
+    let touched = kernel(text, first).start..kernel(text, last).end;
+    let head = text[first][..place("start", "character")].to_owned();
+    let tail = &text[last][place("end", "character")..];
+    let lines: Vec<String> = format!("{head}{new}{tail}")
+        .split('\n')
+        .map(str::to_owned)
+        .collect();
+    let behind = lines.len() as i64 - (last + 1 - first) as i64;
+    text.splice(first..=last, lines);
+    hints
+        .into_iter()
+        .filter(|(line, _)| !touched.contains(&(*line as usize)))
+        .map(|(line, hint)| {
+            let moved = if line as usize > last { behind } else { 0 };
+            (line.saturating_add_signed(moved), hint)
+        })
+        .collect()
+}
+
+/// The lines of the function around a line; only the line itself where it stands between functions.
+fn kernel(text: &[String], line: usize) -> Range<usize> {
+    let ends = |line: &String| line.starts_with('}');
+    let begins = |line: &String| line.contains("__global__");
+    let above = text[..=line].iter().rposition(begins);
+    let end = text[line..]
+        .iter()
+        .position(ends)
+        .map_or(text.len(), |at| line + at + 1);
+    match above {
+        Some(start) if !text[start..line].iter().any(ends) => start..end,
+        _ => line..line + 1,
+    }
+}
