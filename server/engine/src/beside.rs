@@ -39,6 +39,7 @@ struct Links {
 
 #[derive(Default)]
 struct Folder {
+    path: PathBuf,
     files: Vec<Words>,
     folders: Vec<PathBuf>,
 }
@@ -168,6 +169,12 @@ impl Beside {
         Some(document)
     }
 
+    /// The folders that are looked through for a file.
+    pub(crate) fn around(&self, path: &Path, roots: &[PathBuf], files: &dyn Files) -> Vec<PathBuf> {
+        let levels = self.levels(path, roots, files).into_iter().flatten();
+        levels.map(|folder| folder.path.clone()).collect()
+    }
+
     /// The folder of a file and those above it, each with its subfolders, the nearest first.
     fn levels(&self, path: &Path, roots: &[PathBuf], files: &dyn Files) -> Vec<Vec<Arc<Folder>>> {
         let mut levels = Vec::new();
@@ -230,12 +237,22 @@ fn defining<'a>(level: &'a [Arc<Folder>], path: &Path, name: &str) -> Defined<'a
     }
 }
 
+/// What a text defines that the files beside it may use.
+pub(crate) fn offers(text: &str) -> FxHashSet<String> {
+    let mut names = defines(text);
+    names.extend(constants(text).into_keys());
+    names
+}
+
 fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn look_through(path: &Path, files: &dyn Files) -> Folder {
-    let mut folder = Folder::default();
+    let mut folder = Folder {
+        path: path.to_owned(),
+        ..Folder::default()
+    };
     let Ok(entries) = std::fs::read_dir(path) else {
         return folder;
     };

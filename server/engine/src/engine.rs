@@ -722,6 +722,27 @@ impl Engine {
             })
     }
 
+    /// The folders in which what a file lacks is looked for.
+    pub(crate) fn around(&self, path: &Path) -> Vec<PathBuf> {
+        self.project.around(path)
+    }
+
+    /// Takes over what is known of files that are the same in an earlier version: who includes and who launches whom. `name`
+    /// is what this version calls a file of that one, `None` where it differs.
+    pub fn adopt(&self, earlier: &Engine, name: &dyn Fn(&Path) -> Option<PathBuf>) {
+        self.project.adopt(&earlier.project, name);
+        let known = {
+            let launches = earlier.launches.lock();
+            launches.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        launches.extend(
+            known
+                .into_iter()
+                .filter_map(|(path, sites)| Some((name(&path)?, sites))),
+        );
+    }
+
     fn keep_launches(&self, path: &Path, sites: &[LaunchSite]) {
         let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
         if sites.is_empty() {

@@ -44,6 +44,7 @@
 #[doc = include_str!("../../../docs/library.md")]
 struct Documentation;
 
+pub mod affected;
 mod assembled;
 mod beside;
 mod compiled;

@@ -248,6 +248,27 @@ impl Project {
             .collect()
     }
 
+    /// The folders in which what a file lacks is looked for.
+    pub(crate) fn around(&self, path: &Path) -> Vec<PathBuf> {
+        let roots = self.roots.read().unwrap_or_else(PoisonError::into_inner);
+        self.beside.around(&absolute(path), &roots.0, &*self.files)
+    }
+
+    /// Takes over who includes whom in an earlier version, by the names that files have in this one.
+    pub(crate) fn adopt(&self, earlier: &Project, name: &dyn Fn(&Path) -> Option<PathBuf>) {
+        let known = |project: &Project| {
+            let includers = project.includers.lock();
+            includers.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        let known = known(earlier).into_iter();
+        let adopted = known.filter_map(|(of, by)| Some((name(&of)?, name(&by)?)));
+        let mut includers = self
+            .includers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        includers.extend(adopted);
+    }
+
     fn index(&self) -> Arc<HeaderIndex> {
         Arc::clone(&self.roots.read().unwrap_or_else(PoisonError::into_inner).1)
     }

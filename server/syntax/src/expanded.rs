@@ -10,7 +10,7 @@ use tree_sitter::Tree;
 use rustc_hash::FxHasher;
 
 use crate::preprocess::{Preprocessed, Problem, SourceMap, Undecided, Word};
-use crate::{Language, blanking, parser};
+use crate::{Language, blanking, mend, parser};
 
 /// One preprocessed text with its tree: a buffer or a header.
 #[derive(Debug)]
@@ -76,7 +76,13 @@ impl Expanded {
         let old = previous
             .filter(|previous| previous.language == language)
             .map(|previous| (previous.text.as_str(), &previous.tree));
-        let tree = parser::parse(&done.text, language, old);
+        let mut tree = parser::parse(&done.text, language, old);
+        if tree.root_node().has_error()
+            && let Some((text, mended)) = mend::mended(&done.text, &tree, language)
+        {
+            done.text = text;
+            tree = mended;
+        }
         let mut hasher = FxHasher::default();
         (&path, language, &source, &done.text).hash(&mut hasher);
         for word in &done.words {

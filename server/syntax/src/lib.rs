@@ -9,6 +9,7 @@ mod document;
 mod embedded;
 mod expanded;
 mod language;
+mod mend;
 mod parser;
 pub mod preprocess;
 

@@ -18,7 +18,6 @@ use crate::values::Preprocessing;
 use crate::{commands, input, profiles};
 
 /// What is asked.
-#[derive(Debug)]
 pub struct Asked<'a> {
     /// Files and folders.
     pub paths: &'a [PathBuf],
@@ -30,6 +29,19 @@ pub struct Asked<'a> {
     pub losses: bool,
     /// Keep the texts of files with findings.
     pub texts: bool,
+    /// What is known already.
+    pub known: Option<Known<'a>>,
+}
+
+/// What an earlier version of the same files told.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// It was told here.
+    pub engine: &'a Engine,
+    /// What this version calls a file of that one, by its absolute path; `None` for a file that is to be looked at.
+    pub name: &'a (dyn Fn(&Path) -> Option<PathBuf> + Sync),
+    /// True for a file of this version that is to be looked at.
+    pub wanted: &'a (dyn Fn(&Path) -> bool + Sync),
 }
 
 /// What came of all files.
@@ -118,7 +130,7 @@ const GAINS: f64 = 1.01;
 pub fn check<T: Send>(
     asked: &Asked<'_>,
     project: Project,
-    keep: &(dyn Fn(&str, FileAnalysis) -> Option<T> + Sync),
+    keep: &(dyn Fn(&Path, &str, FileAnalysis) -> Option<T> + Sync),
 ) -> anyhow::Result<Checked<T>> {
     let (profiles, left_out) = profiles::of(asked.paths);
     if let Some(gpu) = asked.gpu
@@ -126,9 +138,13 @@ pub fn check<T: Send>(
     {
         bail!(unknown_gpu(gpu, &profiles));
     }
-    let files = input::files(asked.paths);
+    let mut files = input::files(asked.paths);
     let configs = Configs::of_files(&files, &profiles, asked);
     let engine = Engine::for_many_files(profiles, project);
+    if let Some(known) = asked.known {
+        engine.adopt(known.engine, known.name);
+        files.retain(|file| (known.wanted)(file));
+    }
     let progress = Progress::new(files.len());
     let pool = rayon::ThreadPoolBuilder::new()
         .stack_size(commands::STACK)
@@ -172,7 +188,7 @@ fn one<T>(
     path: &Path,
     settings: &Settings,
     asked: &Asked<'_>,
-    keep: &dyn Fn(&str, FileAnalysis) -> Option<T>,
+    keep: &dyn Fn(&Path, &str, FileAnalysis) -> Option<T>,
 ) -> Outcome<T> {
     let source = match input::read(path) {
         Ok(source) => source,
@@ -207,7 +223,7 @@ fn one<T>(
         .filter(|kernel| !kernel.analysis.launch_known)
         .map(|kernel| kernel.analysis.facts.name.clone())
         .collect();
-    let kept = analysis.and_then(|analysis| keep(&source.text, analysis));
+    let kept = analysis.and_then(|analysis| keep(path, &source.text, analysis));
     let text = (asked.texts && !diagnostics.is_empty()).then_some(source.text);
     Outcome {
         diagnostics,
@@ -229,9 +245,21 @@ impl<T> Checked<T> {
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut all = self.left_out.clone();
         all.extend(self.configs.diagnostics());
-        let of_files = self.outcomes.iter();
-        all.extend(of_files.flat_map(|outcome| outcome.diagnostics.iter().cloned()));
+        all.extend(self.of_files());
         all
+    }
+
+    /// What it was found out with.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Every finding of the files themselves.
+    pub fn of_files(&self) -> Vec<Diagnostic> {
+        let of_files = self.outcomes.iter();
+        of_files
+            .flat_map(|outcome| outcome.diagnostics.iter().cloned())
+            .collect()
     }
 
     /// How well all files were understood.

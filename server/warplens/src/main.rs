@@ -8,6 +8,7 @@ mod checked;
 mod commands;
 mod compiler;
 mod config;
+mod edited;
 mod input;
 mod output;
 mod profiles;

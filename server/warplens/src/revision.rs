@@ -55,6 +55,12 @@ impl Revision {
     }
 }
 
+/// True for a file that an analysis may read.
+pub fn is_read(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| READ.contains(&extension.to_lowercase().as_str()))
+}
+
 /// git, which reads its objects and runs no program of the repository's: no hooks, no monitor, no fetching of what is missing.
 fn git(arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
@@ -103,14 +109,11 @@ fn blobs(commit: &str) -> anyhow::Result<Vec<(String, PathBuf)>> {
             continue;
         };
         let path = Path::new(path);
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        let read =
-            extension.is_some_and(|extension| READ.contains(&extension.to_lowercase().as_str()));
         let plain = path
             .components()
             .all(|part| matches!(part, Component::Normal(_)));
         let small = size.parse::<u64>().is_ok_and(|size| size <= LARGEST);
-        if mode.starts_with("100") && read && plain && small {
+        if mode.starts_with("100") && is_read(path) && plain && small {
             found.push((id.to_owned(), path.to_owned()));
         }
     }

@@ -117,10 +117,11 @@ impl Check {
                     || matches!(self.format, Format::Sarif | Format::Gitlab)
                     || self.baseline.is_some()
                     || self.write_baseline.is_some(),
+                known: None,
             },
             input::project(&self.paths),
             // Only the table of kernels needs it.
-            &|_, analysis| human.then_some(analysis),
+            &|_, _, analysis| human.then_some(analysis),
         )?;
         checked.any_read()?;
         let mut diagnostics = checked.diagnostics();

@@ -1,29 +1,30 @@
 //! `warplens diff`: what two versions of the kernels are predicted to take, side by side.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use warplens_engine::Project;
+use warplens_engine::affected::{Edited, Reading, affected};
 use warplens_engine::difference::{Version, changed_findings, difference, versions};
 use warplens_engine::wire::Diagnostic;
 use warplens_project::DiskFiles;
 use warplens_report::baseline::line;
 use warplens_report::diff;
 
-use crate::checked::{self, Asked};
-use crate::input;
+use crate::checked::{self, Asked, Checked, Known};
 use crate::output::{self, Colour};
 use crate::revision::Revision;
 use crate::values::Preprocessing;
+use crate::{edited, input};
 
 /// What two versions are predicted to take, and their findings, side by side
 ///
 /// A version is a file, a folder, or a revision of the git repository around the current folder, of which the current
-/// folder's part is compared. Kernels that did not change are counted. A comment `// warplens: slower(REASON)` above a
-/// kernel or in it says why it may be slower.
+/// folder's part is compared. Of the later one only that is analysed whose results may have changed. Kernels that did not
+/// change are counted. A comment `// warplens: slower(REASON)` above a kernel or in it says why it may be slower.
 ///
 /// Exit status: 0 fine, 1 a kernel slower than --fail-on-regression allows, 2 bad usage or nothing could be read.
 #[derive(Debug, Args)]
@@ -68,12 +69,20 @@ fn percent(text: &str) -> Result<f64, String> {
 struct Side {
     /// Files' names begin behind this.
     root: PathBuf,
+    /// The folder that all of it is in; `None` for a file alone.
+    folder: Option<PathBuf>,
     /// What is looked at.
     paths: Vec<PathBuf>,
     /// What a file that is compared alone is called.
     alone: String,
     /// The repository's folder in a revision, kept while it is looked at.
     revision: Option<Revision>,
+}
+
+/// One of them on one GPU, and what it was found out with.
+struct Looked {
+    seen: Seen,
+    checked: Checked<(Vec<Version>, Reading)>,
 }
 
 /// What came of one.
@@ -88,8 +97,29 @@ struct Seen {
 impl Diff {
     /// Runs it.
     pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
-        let before = self.seen(&self.base, &self.head)?;
-        let after = self.seen(&self.head, &self.base)?;
+        let old = self.side(&self.base, &self.head)?;
+        let new = self.side(&self.head, &self.base)?;
+        let edited = match (&old.folder, &new.folder) {
+            (Some(old), Some(new)) => edited::edited(old, new),
+            _ => None,
+        };
+        let (mut before, mut after) = (Seen::default(), Seen::default());
+        let gpus: Vec<Option<&str>> = if self.gpu.is_empty() {
+            vec![None]
+        } else {
+            self.gpu.iter().map(|gpu| Some(gpu.as_str())).collect()
+        };
+        for (at, gpu) in gpus.into_iter().enumerate() {
+            // Findings are those on the first GPU: most hang on no GPU.
+            let findings = at == 0;
+            let earlier = self.look(&old, gpu, findings, None)?;
+            let later = match &edited {
+                Some(edited) => self.look_again(&old, &new, gpu, findings, &earlier, edited)?,
+                None => self.look(&new, gpu, findings, None)?.seen,
+            };
+            before.add(earlier.seen);
+            after.add(later);
+        }
         let (old, new) = (before.lines, after.lines);
         let changed = changed_findings(before.diagnostics, after.diagnostics, &|later, finding| {
             let lines = if later { &new } else { &old };
@@ -112,45 +142,42 @@ impl Diff {
         Ok(ExitCode::from(u8::from(failed)))
     }
 
-    fn seen(&self, name: &str, other: &str) -> anyhow::Result<Seen> {
+    fn side(&self, name: &str, other: &str) -> anyhow::Result<Side> {
         let mut side = Side::named(name, other)?;
         let head = Path::new(&self.head).file_name();
         side.alone = head.unwrap_or_default().display().to_string();
-        let mut seen = Seen::default();
-        let gpus: Vec<Option<&str>> = if self.gpu.is_empty() {
-            vec![None]
-        } else {
-            self.gpu.iter().map(|gpu| Some(gpu.as_str())).collect()
-        };
-        for (at, gpu) in gpus.into_iter().enumerate() {
-            // Findings are those on the first GPU: most hang on no GPU.
-            self.add(&side, gpu, at == 0, &mut seen)?;
-        }
-        Ok(seen)
+        Ok(side)
     }
 
-    fn add(
+    fn look(
         &self,
         side: &Side,
         gpu: Option<&str>,
         findings: bool,
-        seen: &mut Seen,
-    ) -> anyhow::Result<()> {
+        known: Option<Known<'_>>,
+    ) -> anyhow::Result<Looked> {
+        let again = known.is_some();
         let asked = Asked {
             paths: &side.paths,
             gpu,
             preprocessing: &self.preprocessing,
             losses: false,
             texts: findings,
+            known,
         };
-        let checked = checked::check(&asked, side.project(), &|text, analysis| {
-            // Its file is known further down.
-            Some(versions("", text, &analysis))
+        let checked = checked::check(&asked, side.project(), &|path, text, analysis| {
+            // Its name is known further down.
+            let versions = versions("", text, &analysis);
+            Some((versions, Reading::of(path, &analysis)))
         })?;
-        checked.any_read()?;
+        let mut seen = Seen::default();
+        // Of what is looked at again there may be nothing.
+        if !again {
+            checked.any_read()?;
+        }
         for (path, outcome) in checked.files() {
             let file = side.name(path);
-            for version in outcome.kept.iter().flatten() {
+            for version in outcome.kept.iter().flat_map(|(versions, _)| versions) {
                 let file = file.clone();
                 seen.kernels.push(Version {
                     file,
@@ -158,18 +185,89 @@ impl Diff {
                 });
             }
         }
-        if !findings {
-            return Ok(());
+        if findings {
+            let texts = checked.texts();
+            // Settings that are the same say the same.
+            let found = if again {
+                checked.of_files()
+            } else {
+                checked.diagnostics()
+            };
+            for mut finding in found {
+                let line = line(&finding, &|file| texts.get(file).copied());
+                finding.file = side.name(Path::new(&finding.file));
+                seen.lines
+                    .insert((finding.file.clone(), finding.line), line);
+                seen.diagnostics.push(finding);
+            }
         }
-        let texts = checked.texts();
-        for mut finding in checked.diagnostics() {
-            let line = line(&finding, &|file| texts.get(file).copied());
-            finding.file = side.name(Path::new(&finding.file));
-            seen.lines
-                .insert((finding.file.clone(), finding.line), line);
-            seen.diagnostics.push(finding);
-        }
-        Ok(())
+        Ok(Looked { seen, checked })
+    }
+
+    /// What came of the later version, of which only that is looked at whose results may be others.
+    fn look_again(
+        &self,
+        old: &Side,
+        new: &Side,
+        gpu: Option<&str>,
+        findings: bool,
+        earlier: &Looked,
+        edited: &[Edited],
+    ) -> anyhow::Result<Seen> {
+        let checked = &earlier.checked;
+        let kept = checked.files().map(|(_, outcome)| outcome.kept.as_ref());
+        let readings: Vec<Reading> = kept.flatten().map(|(_, reading)| reading.clone()).collect();
+        let old_root = std::path::absolute(&old.root)?;
+        let affected = affected(
+            checked.engine(),
+            &old_root,
+            &readings,
+            edited,
+            &edited::text,
+        );
+        let same = readings.iter().map(|reading| &reading.path);
+        let same = same.filter(|path| !affected.contains(*path));
+        let same: HashSet<String> = same.map(|path| old.name(path)).collect();
+        let name = |path: &Path| {
+            let absolute = std::path::absolute(path).ok()?;
+            let inside = absolute.strip_prefix(&old_root).ok()?;
+            if affected.contains(&absolute) {
+                return None;
+            }
+            let found = new.root.join(inside);
+            if path.is_absolute() {
+                return std::path::absolute(found).ok();
+            }
+            // As `walk` names it.
+            Some(found.strip_prefix(".").map(Path::to_owned).unwrap_or(found))
+        };
+        let known = Known {
+            engine: checked.engine(),
+            name: &name,
+            wanted: &|path| !same.contains(&new.name(path)),
+        };
+        let mut seen = self.look(new, gpu, findings, Some(known))?.seen;
+        let of_files: HashSet<String> = checked.files().map(|(path, _)| old.name(path)).collect();
+        let stays = |file: &String| same.contains(file) || !of_files.contains(file);
+        let was = &earlier.seen;
+        let kernels = was.kernels.iter();
+        seen.kernels
+            .extend(kernels.filter(|kernel| stays(&kernel.file)).cloned());
+        let findings = was.diagnostics.iter();
+        seen.diagnostics
+            .extend(findings.filter(|finding| stays(&finding.file)).cloned());
+        let lines = was.lines.iter().filter(|((file, _), _)| stays(file));
+        seen.lines
+            .extend(lines.map(|(place, line)| (place.clone(), line.clone())));
+        Ok(seen)
+    }
+}
+
+impl Seen {
+    fn add(&mut self, other: Seen) {
+        self.kernels.extend(other.kernels);
+        self.diagnostics.extend(other.diagnostics);
+        self.lines.extend(other.lines);
     }
 }
 
@@ -180,6 +278,7 @@ impl Side {
         if path.exists() {
             return Ok(Side {
                 root: path.clone(),
+                folder: path.is_dir().then(|| path.clone()),
                 paths: vec![path],
                 alone: String::new(),
                 revision: None,
@@ -195,6 +294,7 @@ impl Side {
         }
         Ok(Side {
             root: here.clone(),
+            folder: here.is_dir().then(|| here.clone()),
             paths: vec![here],
             alone: String::new(),
             revision: Some(revision),
@@ -215,7 +315,11 @@ impl Side {
     /// A file as both versions call it; two files are compared whatever their names.
     fn name(&self, file: &Path) -> String {
         // `walk` takes a leading `./` away.
-        let root = self.root.strip_prefix("./").unwrap_or(&self.root);
+        let absolute = std::path::absolute(&self.root);
+        let root = match &absolute {
+            Ok(absolute) if file.is_absolute() => absolute,
+            _ => self.root.strip_prefix("./").unwrap_or(&self.root),
+        };
         let root = if root == Path::new(".") {
             Path::new("")
         } else {

@@ -215,3 +215,85 @@ fn a_pull_request_gets_markdown() {
         run.out
     );
 }
+
+/// A program of several files that hang on each other in every way.
+const PROGRAM: [(&str, &str); 8] = [
+    ("a/scale.h", "#define SCALE 4\n"),
+    (
+        "a/kernels.cuh",
+        "#include \"scale.h\"\n__global__ void shared_by(float *a) { a[(blockIdx.x * 64 + threadIdx.x) * SCALE] = 0.0f; }\n",
+    ),
+    (
+        "a/main.cu",
+        "#include \"kernels.cuh\"\nint main() { float *a; shared_by<<<32, 64>>>(a); }\n",
+    ),
+    (
+        "a/far.cu",
+        "__global__ void far(float *a) { a[blockIdx.x * blockDim.x + threadIdx.x] = 0.0f; }\n",
+    ),
+    (
+        "b/launch.cu",
+        "extern __global__ void far(float *a);\nvoid go(float *a) { far<<<1024, 512>>>(a); }\n",
+    ),
+    (
+        "b/width.cu",
+        "const int WIDTH = 32;\n__device__ float load(const float *p, int i) { return p[i * 8]; }\n",
+    ),
+    (
+        "b/uses.cu",
+        "extern __device__ float load(const float *p, int i);\n\
+         __global__ void uses(float *a) { __shared__ float t[WIDTH * 33]; t[threadIdx.x * WIDTH] = load(a, threadIdx.x); a[0] = t[0]; }\n",
+    ),
+    (
+        "c/alone.cu",
+        "__global__ void alone(float *a) { a[threadIdx.x * 2] = 0.0f; }\nvoid run(float *a) { alone<<<8, 256>>>(a); }\n",
+    ),
+];
+
+/// What an edit puts in whose place, in which file.
+const EDITS: [(&str, &str, &str); 9] = [
+    ("a/scale.h", "SCALE 4", "SCALE 8"),
+    ("a/kernels.cuh", "* SCALE", "* 1"),
+    ("a/main.cu", "<<<32, 64>>>", "<<<32, 128>>>"),
+    ("a/far.cu", "blockDim.x +", "blockDim.x + 1 +"),
+    ("b/launch.cu", "<<<1024, 512>>>", "<<<64, 128>>>"),
+    ("b/width.cu", "WIDTH = 32", "WIDTH = 16"),
+    ("b/width.cu", "i * 8", "i"),
+    ("b/uses.cu", "a[0] = t", "a[threadIdx.x * 4] = t"),
+    ("c/alone.cu", "* 2", "* 16"),
+];
+
+#[test]
+fn what_is_not_looked_at_again_is_what_it_would_be() {
+    // A file that nothing hangs on, and one whose difference makes everything be looked at again.
+    for chosen in 0..EDITS.len() + 2 {
+        let folder = Folder::new();
+        for side in ["old", "new"] {
+            for (name, text) in PROGRAM {
+                let mut text = text.to_owned();
+                for (at, (file, from, to)) in EDITS.into_iter().enumerate() {
+                    let made = at == chosen || chosen == EDITS.len() && at % 4 == 0;
+                    if side == "new" && file == name && made {
+                        assert!(text.contains(from), "{file}: {from}");
+                        text = text.replacen(from, to, 1);
+                    }
+                }
+                let gone = side == "old" && chosen == EDITS.len() + 1 && name == "b/launch.cu";
+                if !gone {
+                    folder.write(&format!("{side}/{name}"), text);
+                }
+            }
+        }
+        let quick = document(&folder, &["old", "new"]);
+        for side in ["old", "new"] {
+            folder.write(&format!("{side}/warplens.toml"), format!("# {side}\n"));
+        }
+        let whole = document(&folder, &["old", "new"]);
+        assert_eq!(quick, whole, "edit {chosen}");
+        let mut kernels = whole["kernels"].as_array().expect("kernels").iter();
+        assert!(
+            kernels.any(|kernel| kernel["before"] != kernel["after"]),
+            "edit {chosen} changes nothing: {whole}"
+        );
+    }
+}
