@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::{Document, Language, Node, Parsed};
 
@@ -47,7 +48,7 @@ pub(crate) fn follow(
             "declaration" | "template_instantiation" => function_declarator(node),
             _ => None,
         };
-        let named = named.and_then(|declarator| declarator.child_by_field_name("declarator"));
+        let named = named.and_then(|declarator| declarator.field("declarator"));
         let named = named.map_or(0..0, |name| name.byte_range());
         if kernels.contains(&node.byte_range()) {
             continue;
@@ -108,7 +109,7 @@ impl<'t> Launch<'t> {
     fn arguments(&self) -> Vec<Node<'t>> {
         let all = self
             .call
-            .child_by_field_name("arguments")
+            .field("arguments")
             .map(children)
             .unwrap_or_default();
         self.positions
@@ -132,7 +133,7 @@ fn launch(name: Node) -> Option<Node> {
     let launched = call
         .children(&mut cursor)
         .any(|child| child.kind() == "kernel_call_syntax");
-    (launched && call.child_by_field_name("function") == Some(function)).then_some(call)
+    (launched && call.field("function") == Some(function)).then_some(call)
 }
 
 /// The block or function in which the variable that a name means is declared.
@@ -250,15 +251,15 @@ impl Follow<'_> {
         };
         let pointer = match declarator.kind() {
             "init_declarator" => {
-                let value = declarator.child_by_field_name("value")?;
+                let value = declarator.field("value")?;
                 if !matches!(text(self.parsed, value), "nullptr" | "NULL" | "0") {
                     return None;
                 }
-                declarator.child_by_field_name("declarator")?
+                declarator.field("declarator")?
             }
             _ => declarator,
         };
-        let declared = pointer.child_by_field_name("declarator")?;
+        let declared = pointer.field("declarator")?;
         let plain = pointer.kind() == "pointer_declarator"
             && declared.kind() == "identifier"
             && children(pointer).len() == 1;
@@ -285,7 +286,7 @@ impl Follow<'_> {
         let call = list
             .parent()
             .filter(|call| call.kind() == "call_expression")?;
-        let function = text(self.parsed, call.child_by_field_name("function")?);
+        let function = text(self.parsed, call.field("function")?);
         let function = function.strip_prefix(self.runtime)?;
         let arguments = children(list);
         let position = arguments.iter().position(|one| *one == argument)?;
@@ -341,7 +342,7 @@ impl Follow<'_> {
     fn is_address_of(&self, argument: Node, name: &str) -> bool {
         let mut at = argument;
         if at.kind() == "cast_expression" {
-            let Some(value) = at.child_by_field_name("value") else {
+            let Some(value) = at.field("value") else {
                 return false;
             };
             at = value;
@@ -349,7 +350,7 @@ impl Follow<'_> {
         at.kind() == "pointer_expression"
             && text(self.parsed, at).starts_with('&')
             && at
-                .child_by_field_name("argument")
+                .field("argument")
                 .is_some_and(|of| text(self.parsed, of) == name)
     }
 
@@ -387,11 +388,8 @@ impl Follow<'_> {
             written == one || same.iter().any(|size| size == written)
         };
         let product = || {
-            let (left, right) = (
-                bytes.child_by_field_name("left")?,
-                bytes.child_by_field_name("right")?,
-            );
-            let operator = bytes.child_by_field_name("operator")?;
+            let (left, right) = (bytes.field("left")?, bytes.field("right")?);
+            let operator = bytes.field("operator")?;
             if bytes.kind() != "binary_expression" || text(self.parsed, operator) != "*" {
                 return None;
             }

@@ -6,6 +6,7 @@
 //! where all of it is seen (see [`crate::aos_host`]); elsewhere the title says that it remains to be done.
 
 use std::fmt::Write as _;
+use warplens_syntax::Fields as _;
 
 use warplens_analysis::facts::{Access, Space};
 use warplens_syntax::{Document, Language, Node, Parsed};
@@ -219,15 +220,15 @@ fn structure_of<'t>(parsed: &'t Parsed, kernel: &Kernel, param: &str) -> Option<
 }
 
 fn parameters(function: Node) -> Option<Vec<Node>> {
-    let list = function_declarator(function)?.child_by_field_name("parameters")?;
+    let list = function_declarator(function)?.field("parameters")?;
     Some(children(list))
 }
 
 /// `Particle` of `const struct Particle *p`.
 fn type_name<'t>(parsed: &'t Parsed, param: Node) -> Option<&'t str> {
-    let ty = param.child_by_field_name("type")?;
+    let ty = param.field("type")?;
     let name = if ty.kind() == "struct_specifier" {
-        ty.child_by_field_name("name")?
+        ty.field("name")?
     } else {
         ty
     };
@@ -236,7 +237,7 @@ fn type_name<'t>(parsed: &'t Parsed, param: Node) -> Option<&'t str> {
 
 /// The name a parameter declares; a prototype may leave it out.
 fn name_of(param: Node) -> Option<Node> {
-    let name = declared_name(param.child_by_field_name("declarator")?)?;
+    let name = declared_name(param.field("declarator")?)?;
     (name.kind() == "identifier").then_some(name)
 }
 
@@ -266,18 +267,15 @@ impl<'t> Definition<'t> {
             .filter_map(|node| {
                 let of = |node: Option<Node>| node.is_some_and(|node| text(parsed, node) == name);
                 let structure = match node.kind() {
-                    "struct_specifier" if of(node.child_by_field_name("name")) => node,
+                    "struct_specifier" if of(node.field("name")) => node,
                     "type_definition" => {
-                        let structure = node.child_by_field_name("type")?;
-                        let aliased = of(node.child_by_field_name("declarator"))
-                            || of(structure.child_by_field_name("name"));
+                        let structure = node.field("type")?;
+                        let aliased = of(node.field("declarator")) || of(structure.field("name"));
                         (aliased && structure.kind() == "struct_specifier").then_some(structure)?
                     }
                     _ => return None,
                 };
-                structure
-                    .child_by_field_name("body")
-                    .map(|body| (node, structure, body))
+                structure.field("body").map(|body| (node, structure, body))
             });
         let (node, structure, body) = found.next()?;
         let template = node
@@ -297,7 +295,7 @@ impl<'t> Definition<'t> {
         let mut fields = Vec::new();
         for field in children(body) {
             let ty = field
-                .child_by_field_name("type")
+                .field("type")
                 .filter(|_| field.kind() == "field_declaration")?;
             let ty_text = text(parsed, ty);
             if !is_scalar(ty, ty_text) {
@@ -437,7 +435,7 @@ fn kernels<'t>(
         if function.has_error() {
             return None;
         }
-        let name = function_declarator(*function)?.child_by_field_name("declarator")?;
+        let name = function_declarator(*function)?.field("declarator")?;
         converted.push(Converted {
             name: text(parsed, name).to_owned(),
             function: *function,
@@ -450,7 +448,7 @@ fn kernels<'t>(
             "declaration" | "template_instantiation" => function_declarator(node),
             _ => None,
         };
-        let name = declares.and_then(|declarator| declarator.child_by_field_name("declarator"));
+        let name = declares.and_then(|declarator| declarator.field("declarator"));
         let Some(name) = name.map(|name| text(parsed, name)) else {
             continue;
         };
@@ -474,21 +472,21 @@ fn kernels<'t>(
 /// A structure passed by value is its own business.
 fn by_value(param: Node) -> bool {
     param
-        .child_by_field_name("declarator")
+        .field("declarator")
         .is_some_and(|declarator| declarator.kind() == "identifier")
 }
 
 /// `const Particle *__restrict__ p` becomes `const ParticleArrays p`.
 fn parameter(parsed: &Parsed, param: Node, definition: &Definition) -> Option<Edit> {
-    let ty = param.child_by_field_name("type")?;
-    let declarator = param.child_by_field_name("declarator")?;
+    let ty = param.field("type")?;
+    let declarator = param.field("declarator")?;
     let one_star = matches!(
         declarator.kind(),
         "pointer_declarator" | "abstract_pointer_declarator" | "array_declarator"
     ) && declarator
-        .child_by_field_name("declarator")
+        .field("declarator")
         .is_none_or(|inner| inner.kind() == "identifier")
-        && declarator.child_by_field_name("size").is_none();
+        && declarator.field("size").is_none();
     let volatile = has_word(text(parsed, param), "volatile");
     if param.kind() != "parameter_declaration" || !one_star || volatile {
         return None;
@@ -519,14 +517,12 @@ fn accesses(
     for used in uses(parsed, function, name_text, name)? {
         let outer = used.parent()?;
         let access = match outer.kind() {
-            "subscript_expression" if outer.child_by_field_name("argument") == Some(used) => {
-                outer.parent()?
-            }
+            "subscript_expression" if outer.field("argument") == Some(used) => outer.parent()?,
             "field_expression" => outer,
             _ => return None,
         };
-        let field = access.child_by_field_name("field")?;
-        let operator = access.child_by_field_name("operator")?;
+        let field = access.field("field")?;
+        let operator = access.field("operator")?;
         let known = definition
             .fields
             .iter()
@@ -537,23 +533,16 @@ fn accesses(
         }
         if access == outer {
             // p->x is p[0].x
-            if access.child_by_field_name("argument") != Some(used)
-                || text(parsed, operator) != "->"
-            {
+            if access.field("argument") != Some(used) || text(parsed, operator) != "->" {
                 return None;
             }
             edits.push((operator.byte_range(), ".".to_owned()));
             edits.push((access.end_byte()..access.end_byte(), "[0]".to_owned()));
             continue;
         }
-        let indices = outer
-            .child_by_field_name("indices")
-            .or_else(|| outer.child_by_field_name("index"))?;
+        let indices = outer.field("indices").or_else(|| outer.field("index"))?;
         let one = indices.kind() != "subscript_argument_list" || children(indices).len() == 1;
-        if access.child_by_field_name("argument") != Some(outer)
-            || text(parsed, operator) != "."
-            || !one
-        {
+        if access.field("argument") != Some(outer) || text(parsed, operator) != "." || !one {
             return None;
         }
         edits.push((

@@ -1,6 +1,7 @@
 //! What actions about arithmetic share: every place of a finding is rewritten at once, and the copy must have fewer.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_rules::Finding;
 use warplens_syntax::{Node, Parsed};
@@ -134,7 +135,7 @@ fn in_macro(parsed: &Parsed, node: Node) -> bool {
             return !matches!(one.kind(), "preproc_ifdef" | "preproc_elifdef");
         }
         if one.kind() == "call_expression"
-            && let Some(function) = one.child_by_field_name("function")
+            && let Some(function) = one.field("function")
             && defines(&parsed.text, text(parsed, function))
         {
             return true;
@@ -185,7 +186,7 @@ pub(crate) fn call<'t>(parsed: &'t Parsed, node: Node<'t>) -> Option<(&'t str, V
     if node.kind() != "call_expression" {
         return None;
     }
-    let function = node.child_by_field_name("function")?;
-    let arguments = node.child_by_field_name("arguments")?;
+    let function = node.field("function")?;
+    let arguments = node.field("arguments")?;
     Some((text(parsed, function), crate::source::children(arguments)))
 }

@@ -1,6 +1,7 @@
 //! Adds in a variable of the thread, and once to memory behind the loop.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_rules::Finding;
 use warplens_syntax::Node;
@@ -34,7 +35,7 @@ fn fix(
         matches!(
             node.kind(),
             "for_statement" | "while_statement" | "do_statement"
-        ) && node.child_by_field_name("condition").is_some_and(|head| {
+        ) && node.field("condition").is_some_and(|head| {
             head.start_byte() <= loop_at.start && loop_at.end <= head.end_byte()
         })
     };

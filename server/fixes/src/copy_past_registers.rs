@@ -1,6 +1,7 @@
 //! Copies into shared memory past the registers: `__pipeline_memcpy_async`, waited for before the barrier.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_analysis::facts::{Op, Space};
 use warplens_ir::{Function, known_function};
@@ -128,16 +129,16 @@ fn copy<'t>(parsed: &'t Parsed, function: Node<'t>, place: &Range<usize>) -> Opt
     let statement = assignment
         .parent()
         .filter(|parent| parent.kind() == "expression_statement")?;
-    let operator = assignment.child_by_field_name("operator")?;
-    let to = assignment.child_by_field_name("left")?;
-    let from = assignment.child_by_field_name("right")?;
+    let operator = assignment.field("operator")?;
+    let to = assignment.field("left")?;
+    let from = assignment.field("right")?;
     let element = |node: Node| node.kind() == "subscript_expression";
     if text(parsed, operator) != "=" || !element(to) || !element(from) {
         return None;
     }
     let mut array = to;
     while array.kind() == "subscript_expression" {
-        array = array.child_by_field_name("argument")?;
+        array = array.field("argument")?;
     }
     let tile = text(parsed, array);
     if array.kind() != "identifier" || in_a_macro(parsed, tile) || changes(parsed, assignment) {
@@ -172,7 +173,7 @@ fn hangs_on_no_template(parsed: &Parsed, function: Node, tile: &str) -> bool {
     else {
         return true;
     };
-    let parameters = template.child_by_field_name("parameters");
+    let parameters = template.field("parameters");
     let Some(parameters) = parameters else {
         return false;
     };
@@ -188,7 +189,7 @@ fn declared_element<'t>(parsed: &'t Parsed, function: Node<'t>, tile: &str) -> O
     let declarations = descendants(function).into_iter();
     let mut declaring = declarations
         .filter(|node| node.kind() == "declaration" && has_word(text(parsed, *node), tile));
-    let ty = declaring.next()?.child_by_field_name("type")?;
+    let ty = declaring.next()?.field("type")?;
     Some(text(parsed, ty))
 }
 
@@ -200,7 +201,7 @@ fn waited_for<'t>(
     function: Node<'t>,
     copy: &Copy<'t>,
 ) -> Option<Node<'t>> {
-    let body = function.child_by_field_name("body")?;
+    let body = function.field("body")?;
     let mut at = copy.statement;
     let barrier = 'found: loop {
         let mut next = at;
@@ -251,23 +252,22 @@ fn harmless(parsed: &Parsed, node: Node, tile: &str) -> bool {
             false
         }
         "call_expression" => {
-            let name = node.child_by_field_name("function");
+            let name = node.field("function");
             let name = name.map_or("", |name| text(parsed, name));
             matches!(known_function(name, false), Some(Function::Math(..)))
         }
         "identifier" if text(parsed, node) == tile => {
             let mut place = node;
             while let Some(parent) = place.parent().filter(|parent| {
-                parent.kind() == "subscript_expression"
-                    && parent.child_by_field_name("argument") == Some(place)
+                parent.kind() == "subscript_expression" && parent.field("argument") == Some(place)
             }) {
                 place = parent;
             }
             place.parent().is_some_and(|parent| {
                 parent.kind() == "assignment_expression"
-                    && parent.child_by_field_name("left") == Some(place)
+                    && parent.field("left") == Some(place)
                     && parent
-                        .child_by_field_name("operator")
+                        .field("operator")
                         .is_some_and(|operator| text(parsed, operator) == "=")
             })
         }

@@ -1,6 +1,7 @@
 //! Lets each thread take further elements, as many threads on: any number of blocks does the work then, whole waves of
 //! them too.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::guarded::axes;
@@ -36,7 +37,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let [_, 1, 1] = kernel.facts.launch.block else {
         return None;
     };
-    let statements = children(definition.child_by_field_name("body")?);
+    let statements = children(definition.field("body")?);
     let guard_at = statements
         .iter()
         .position(|one| one.kind() == "if_statement")?;
@@ -60,7 +61,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
                 .map(|name| text(parsed, name)),
         );
     }
-    let then = guard.child_by_field_name("consequence")?;
+    let then = guard.field("consequence")?;
     let inside = if behind.is_empty() {
         std::slice::from_ref(&then)
     } else {
@@ -112,13 +113,13 @@ fn edits(request: &Request<'_>, index: &Node, guard: &Node, behind: &[Node]) -> 
     let declarator = children(*index)
         .into_iter()
         .find(|one| one.kind() == "init_declarator")?;
-    let ty = text(parsed, index.child_by_field_name("type")?);
+    let ty = text(parsed, index.field("type")?);
     let name = text(parsed, declared_name(declarator)?);
     let stride = match request.document.language() {
         Language::OpenCl => "get_global_size(0)",
         Language::Cuda | Language::Hip => "gridDim.x * blockDim.x",
     };
-    let condition = guard.child_by_field_name("condition")?;
+    let condition = guard.field("condition")?;
     let test = text(parsed, condition);
     let test = test.strip_prefix('(')?.strip_suffix(')')?.trim();
     let head = |test: &str| {

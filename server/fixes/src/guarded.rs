@@ -1,6 +1,7 @@
 //! Kernels that any number of threads may run: each works on the element of its global index alone, behind a bound.
 
 use warplens_ir::known_function;
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Document, Language, Node, Parsed};
 
 use crate::source::{
@@ -61,7 +62,7 @@ pub(crate) struct Axis {
 /// The axes that a kernel's index is computed along, each bounded; `None` for any other kernel.
 pub(crate) fn axes(document: &Document, definition: Node) -> Option<[Option<Axis>; 3]> {
     let parsed = document.parsed();
-    let body = definition.child_by_field_name("body")?;
+    let body = definition.field("body")?;
     if body.has_error() {
         return None;
     }
@@ -76,12 +77,12 @@ pub(crate) fn axes(document: &Document, definition: Node) -> Option<[Option<Axis
             _ => return None,
         }
     };
-    if guard.child_by_field_name("alternative").is_some() {
+    if guard.field("alternative").is_some() {
         return None;
     }
-    let condition = squeezed(text(parsed, guard.child_by_field_name("condition")?));
+    let condition = squeezed(text(parsed, guard.field("condition")?));
     let condition = condition.strip_prefix('(')?.strip_suffix(')')?;
-    let then = guard.child_by_field_name("consequence")?;
+    let then = guard.field("consequence")?;
     let leaves = matches!(
         squeezed(text(parsed, then)).as_str(),
         "return;" | "{return;}"
@@ -124,8 +125,8 @@ fn declared(parsed: &Parsed, statement: Node, indices: &mut [Option<String>; 3])
         if declarator.kind() != "init_declarator" {
             return None;
         }
-        let name = declarator.child_by_field_name("declarator")?;
-        let value = squeezed(text(parsed, declarator.child_by_field_name("value")?));
+        let name = declarator.field("declarator")?;
+        let value = squeezed(text(parsed, declarator.field("value")?));
         if name.kind() != "identifier" {
             return None;
         }
@@ -185,7 +186,7 @@ fn alone(document: &Document, node: Node) -> bool {
         if node.kind() != "call_expression" {
             return true;
         }
-        let Some(callee) = node.child_by_field_name("function") else {
+        let Some(callee) = node.field("function") else {
             return false;
         };
         let name = text(parsed, callee);
@@ -199,7 +200,7 @@ fn alone(document: &Document, node: Node) -> bool {
                     && !TOGETHER.iter().any(|start| written.contains(start))
                     && descendants(function).iter().all(|inner| {
                         inner.kind() != "call_expression"
-                            || inner.child_by_field_name("function").is_some_and(|callee| {
+                            || inner.field("function").is_some_and(|callee| {
                                 known_function(text(parsed, callee), opencl).is_some()
                             })
                     })
@@ -215,7 +216,7 @@ fn defined<'t>(parsed: &'t Parsed, name: &str) -> Option<Node<'t>> {
         .filter(|node| node.kind() == "function_definition")
         .filter(|node| {
             function_declarator(*node)
-                .and_then(|declarator| declarator.child_by_field_name("declarator"))
+                .and_then(|declarator| declarator.field("declarator"))
                 .is_some_and(|of| text(parsed, of) == name)
         });
     let one = all.next()?;

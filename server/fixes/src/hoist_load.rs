@@ -4,6 +4,7 @@
 //! loop. What is left to see: the loop runs at least once, so that nothing is loaded that was not.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_rules::Cure;
 use warplens_syntax::{Language, Node, Parsed};
@@ -42,7 +43,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: Range<usize>) -> Optio
         .iter()
         .map(|word| format!("{array}_{word}"))
         .find(|name| !has_word(&parsed.text, name))?;
-    let mut edits: Vec<Edit> = descendants(looped.child_by_field_name("body")?)
+    let mut edits: Vec<Edit> = descendants(looped.field("body")?)
         .into_iter()
         .filter(|node| node.kind() == load.kind() && same(text(parsed, *node), written))
         .map(|node| (node.byte_range(), name.clone()))
@@ -89,7 +90,7 @@ fn element_at(function: Node<'_>, place: Range<usize>) -> Option<Node<'_>> {
 fn array(element: Node) -> Option<Node> {
     let mut at = element;
     while at.kind() == "subscript_expression" {
-        at = at.child_by_field_name("argument")?;
+        at = at.field("argument")?;
     }
     (at.kind() == "identifier").then_some(at)
 }
@@ -129,30 +130,27 @@ fn runs(parsed: &Parsed, looped: Node) -> bool {
 /// `(0, "<", 8)` of `for (int k = 0; k < 8; …)`.
 fn literal_bounds<'t>(parsed: &'t Parsed, looped: Node) -> Option<(i64, &'t str, i64)> {
     let number = |node: Node| text(parsed, node).parse::<i64>().ok();
-    let given = looped.child_by_field_name("initializer")?;
+    let given = looped.field("initializer")?;
     let (counter, first) = match given.kind() {
         "declaration" => {
-            let one = given.child_by_field_name("declarator")?;
-            (declared_name(one)?, one.child_by_field_name("value")?)
+            let one = given.field("declarator")?;
+            (declared_name(one)?, one.field("value")?)
         }
-        "assignment_expression" => (
-            given.child_by_field_name("left")?,
-            given.child_by_field_name("right")?,
-        ),
+        "assignment_expression" => (given.field("left")?, given.field("right")?),
         _ => return None,
     };
-    let condition = looped.child_by_field_name("condition")?;
-    let left = condition.child_by_field_name("left")?;
+    let condition = looped.field("condition")?;
+    let left = condition.field("left")?;
     let plain =
         condition.kind() == "binary_expression" && text(parsed, left) == text(parsed, counter);
-    let operator = text(parsed, condition.child_by_field_name("operator")?);
-    let last = number(condition.child_by_field_name("right")?)?;
+    let operator = text(parsed, condition.field("operator")?);
+    let last = number(condition.field("right")?)?;
     plain.then_some((number(first)?, operator, last))
 }
 
 /// True where each iteration evaluates the load.
 fn comes_there(load: Node, looped: Node) -> bool {
-    let Some(body) = looped.child_by_field_name("body") else {
+    let Some(body) = looped.field("body") else {
         return false;
     };
     let leaves = descendants(body).into_iter().any(|node| {
@@ -172,9 +170,9 @@ fn comes_there(load: Node, looped: Node) -> bool {
         };
         let always = match parent.kind() {
             "binary_expression" => parent
-                .child_by_field_name("operator")
+                .field("operator")
                 .is_some_and(|operator| !matches!(operator.kind(), "&&" | "||")),
-            "assignment_expression" => parent.child_by_field_name("right") == Some(at),
+            "assignment_expression" => parent.field("right") == Some(at),
             "compound_statement"
             | "expression_statement"
             | "declaration"
@@ -226,7 +224,7 @@ fn element_type(request: &Request<'_>, function: Node, array: &str) -> Option<St
     let (one, None) = (declared.next()?, declared.next()) else {
         return None;
     };
-    let ty = one.child_by_field_name("type")?;
+    let ty = one.field("type")?;
     if has_word(text(parsed, one), "volatile") || children(one).is_empty() {
         return None;
     }

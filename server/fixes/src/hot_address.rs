@@ -1,6 +1,7 @@
 //! Sums over the warp before one lane adds to memory.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_rules::Finding;
 use warplens_syntax::{Language, Node, Parsed};
@@ -117,7 +118,7 @@ fn first_lane(request: &Request<'_>, kernel: &Kernel<'_>) -> Option<String> {
 /// The statement at the top of the function that a statement is or is a branch of. `None` where something else is around
 /// it: a loop may end for some lanes before others.
 fn at_the_top<'t>(function: Node<'t>, statement: Node<'t>) -> Option<Node<'t>> {
-    let body = function.child_by_field_name("body")?;
+    let body = function.field("body")?;
     let mut top = statement;
     let mut at = statement;
     loop {
@@ -141,7 +142,7 @@ fn same_outside(
     address: &str,
 ) -> Option<()> {
     let declarator = function_declarator(function)?;
-    let parameters = text(parsed, declarator.child_by_field_name("parameters")?);
+    let parameters = text(parsed, declarator.field("parameters")?);
     let words = address.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
     for word in words.filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_')) {
         let shared = kernel
@@ -163,9 +164,9 @@ fn same_outside(
 fn assigned(parsed: &Parsed, function: Node<'_>, name: &str) -> bool {
     descendants(function).into_iter().any(|node| {
         let changed = match node.kind() {
-            "assignment_expression" => node.child_by_field_name("left"),
-            "update_expression" => node.child_by_field_name("argument"),
-            "init_declarator" => node.child_by_field_name("declarator"),
+            "assignment_expression" => node.field("left"),
+            "update_expression" => node.field("argument"),
+            "init_declarator" => node.field("declarator"),
             _ => None,
         };
         changed.is_some_and(|changed| text(parsed, changed).trim_start_matches('*') == name)

@@ -1,6 +1,7 @@
 //! Lets the compiler put a function in place of its calls: `__forceinline__` for `__noinline__`.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_rules::Finding;
 use warplens_syntax::{Language, Node, Parsed};
@@ -42,7 +43,7 @@ fn fix(
             .parent()
             .filter(|parent| parent.byte_range().len() <= place.len())?;
     }
-    let callee = call.child_by_field_name("function")?;
+    let callee = call.field("function")?;
     let name = text(parsed, callee).split('<').next()?.trim();
     if in_a_macro(parsed, name) || SPELLED.iter().any(|word| in_a_macro(parsed, word)) {
         return None;
@@ -94,7 +95,7 @@ fn definition<'t>(parsed: &'t Parsed, name: &str) -> Option<Node<'t>> {
 
 fn declares(parsed: &Parsed, node: Node, name: &str) -> bool {
     function_declarator(node)
-        .and_then(|declarator| declarator.child_by_field_name("declarator"))
+        .and_then(|declarator| declarator.field("declarator"))
         .is_some_and(|of| text(parsed, of) == name)
 }
 
@@ -108,7 +109,7 @@ fn only_declared_once(parsed: &Parsed, name: &str) -> bool {
 
 /// Where a definition says that it is not to be inlined. Words that the grammar lacks may stand in front of it.
 fn told(parsed: &Parsed, definition: Node) -> Option<Range<usize>> {
-    let body = definition.child_by_field_name("body")?;
+    let body = definition.field("body")?;
     let from = definition
         .prev_sibling()
         .map_or(0, |before| before.end_byte());

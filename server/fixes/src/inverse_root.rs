@@ -1,5 +1,6 @@
 //! Writes `1 / sqrt(x)` as `rsqrt(x)`.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Node, Parsed};
 
 use crate::arithmetic::{Action, bare, call};
@@ -20,8 +21,8 @@ fn inverse(parsed: &Parsed, node: Node) -> Option<String> {
     if node.kind() != "binary_expression" {
         return None;
     }
-    let one = node.child_by_field_name("left")?;
-    let (name, arguments) = call(parsed, node.child_by_field_name("right")?)?;
+    let one = node.field("left")?;
+    let (name, arguments) = call(parsed, node.field("right")?)?;
     let [argument] = arguments[..] else {
         return None;
     };

@@ -1,5 +1,6 @@
 //! Values that hang on a thread's coordinates, on arguments and on constants alone: another thread can work them out.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Document, Language, Node, Parsed};
 
 use crate::source::{
@@ -98,7 +99,7 @@ impl<'t> Lanes<'t> {
             "number_literal" | "true" | "false" | "char_literal" => Some(false),
             "identifier" => self.follow_name(node, found, depth),
             "field_expression" => {
-                let of = text(parsed, node.child_by_field_name("argument")?);
+                let of = text(parsed, node.field("argument")?);
                 let known =
                     !self.opencl && matches!(of, "threadIdx" | "blockIdx" | "blockDim" | "gridDim");
                 known.then_some(of == "threadIdx")
@@ -108,9 +109,9 @@ impl<'t> Lanes<'t> {
                 Some(matches!(name, "get_local_id" | "get_global_id"))
             }
             "cast_expression" => {
-                let ty = node.child_by_field_name("type")?;
+                let ty = node.field("type")?;
                 is_integer(text(parsed, ty)).then_some(())?;
-                self.follow(node.child_by_field_name("value")?, found, depth + 1)
+                self.follow(node.field("value")?, found, depth + 1)
             }
             "binary_expression"
             | "unary_expression"
@@ -129,8 +130,8 @@ impl<'t> Lanes<'t> {
     /// `get_local_id(0)`: the function and the axis.
     fn coordinate_call(&self, call: Node<'t>) -> Option<(&'t str, usize)> {
         let parsed = self.parsed();
-        let name = text(parsed, call.child_by_field_name("function")?);
-        let arguments = children(call.child_by_field_name("arguments")?);
+        let name = text(parsed, call.field("function")?);
+        let arguments = children(call.field("arguments")?);
         let [axis] = arguments[..] else { return None };
         let axis = text(parsed, axis).parse().ok().filter(|axis| *axis < 3)?;
         (self.opencl && COORDINATES.contains(&name)).then_some((name, axis))
@@ -157,9 +158,9 @@ impl<'t> Lanes<'t> {
         while !matches!(outer.kind(), "parameter_declaration" | "declaration") {
             outer = outer.parent()?;
         }
-        let ty = text(parsed, outer.child_by_field_name("type")?);
+        let ty = text(parsed, outer.field("type")?);
         if outer.kind() == "parameter_declaration" {
-            let scalar = outer.child_by_field_name("declarator")? == declaration;
+            let scalar = outer.field("declarator")? == declaration;
             return scalar.then_some(false);
         }
         let given = declaration
@@ -169,9 +170,8 @@ impl<'t> Lanes<'t> {
             && !children(outer)
                 .iter()
                 .any(|child| child.kind() == "storage_class_specifier");
-        let value = given.child_by_field_name("value")?;
-        if !plain || given.child_by_field_name("declarator") != Some(declaration) || !is_integer(ty)
-        {
+        let value = given.field("value")?;
+        if !plain || given.field("declarator") != Some(declaration) || !is_integer(ty) {
             return None;
         }
         let varies = self.follow(value, found, depth + 1)?;
@@ -215,7 +215,7 @@ impl<'t> Lanes<'t> {
         uses.into_iter().any(|used| {
             let parent = used.parent();
             let written = parent.is_some_and(|parent| match parent.kind() {
-                "assignment_expression" => parent.child_by_field_name("left") == Some(used),
+                "assignment_expression" => parent.field("left") == Some(used),
                 "update_expression" | "lambda_capture_specifier" => true,
                 _ => false,
             });
@@ -235,16 +235,16 @@ impl<'t> Lanes<'t> {
         let given = declaration
             .parent()
             .filter(|parent| parent.kind() == "init_declarator")?;
-        let ty = text(self.parsed(), given.parent()?.child_by_field_name("type")?);
+        let ty = text(self.parsed(), given.parent()?.field("type")?);
         let kept = is_integer(ty) && !self.changes(declaration) && !in_a_macro(self.parsed(), name);
-        kept.then(|| Some((given.child_by_field_name("value")?, ty)))?
+        kept.then(|| Some((given.field("value")?, ty)))?
     }
 
     /// True for a whole number that the kernel is given and keeps.
     pub(crate) fn is_parameter(&self, name: &str) -> bool {
         self.declaration(name).is_some_and(|declaration| {
             declaration.parent().is_some_and(|outer| {
-                let ty = outer.child_by_field_name("type");
+                let ty = outer.field("type");
                 outer.kind() == "parameter_declaration"
                     && ty.is_some_and(|ty| is_integer(text(self.parsed(), ty)))
                     && !self.changes(declaration)
@@ -271,13 +271,13 @@ impl<'t> Lanes<'t> {
             "number_literal" => (literal(text(parsed, node))? % of == 0).then_some(()),
             "parenthesized_expression" => deeper(node.named_child(0)?),
             "cast_expression" => {
-                is_integer(text(parsed, node.child_by_field_name("type")?)).then_some(())?;
-                deeper(node.child_by_field_name("value")?)
+                is_integer(text(parsed, node.field("type")?)).then_some(())?;
+                deeper(node.field("value")?)
             }
             "binary_expression" => {
-                let left = node.child_by_field_name("left")?;
-                let right = node.child_by_field_name("right")?;
-                match text(parsed, node.child_by_field_name("operator")?) {
+                let left = node.field("left")?;
+                let right = node.field("right")?;
+                match text(parsed, node.field("operator")?) {
                     "+" | "-" => deeper(left).and_then(|()| deeper(right)),
                     // Each factor of two may come from another side.
                     "*" => deeper(left).or_else(|| deeper(right)).or_else(|| {
@@ -299,8 +299,8 @@ impl<'t> Lanes<'t> {
                 let given = declaration
                     .parent()
                     .filter(|parent| parent.kind() == "init_declarator")?;
-                let value = given.child_by_field_name("value")?;
-                let ty = given.parent()?.child_by_field_name("type")?;
+                let value = given.field("value")?;
+                let ty = given.parent()?.field("type")?;
                 if in_a_macro(parsed, name) || !is_integer(text(parsed, ty)) {
                     return None;
                 }
@@ -322,9 +322,9 @@ impl<'t> Lanes<'t> {
         };
         match parent.kind() {
             "update_expression" => None,
-            "assignment_expression" if parent.child_by_field_name("left") == Some(used) => {
-                let operator = text(self.parsed(), parent.child_by_field_name("operator")?);
-                let by = parent.child_by_field_name("right")?;
+            "assignment_expression" if parent.field("left") == Some(used) => {
+                let operator = text(self.parsed(), parent.field("operator")?);
+                let by = parent.field("right")?;
                 // What it steps by is no sum of itself.
                 let own = has_word(text(self.parsed(), by), text(self.parsed(), used));
                 if own || !matches!(operator, "+=" | "-=" | "=") {
@@ -423,12 +423,10 @@ fn is_constant(parsed: &Parsed, function: Node, name: &str) -> bool {
         return true;
     }
     let of_template = function.parent().is_some_and(|parent| {
-        let list = parent.child_by_field_name("parameters");
+        let list = parent.field("parameters");
         list.is_some_and(|list| {
             children(list).into_iter().any(|one| {
-                let declared = one
-                    .child_by_field_name("declarator")
-                    .and_then(declared_name);
+                let declared = one.field("declarator").and_then(declared_name);
                 one.kind().ends_with("parameter_declaration")
                     && declared.is_some_and(|declared| text(parsed, declared) == name)
             })
@@ -439,7 +437,7 @@ fn is_constant(parsed: &Parsed, function: Node, name: &str) -> bool {
             .into_iter()
             .filter(|node| node.kind() == "declaration" && function_declarator(*node).is_none())
             .any(|node| {
-                let declares = node.child_by_field_name("declarator").is_some_and(|one| {
+                let declares = node.field("declarator").is_some_and(|one| {
                     declared_name(one).is_some_and(|found| text(parsed, found) == name)
                 });
                 let written = text(parsed, node);

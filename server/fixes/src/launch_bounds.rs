@@ -1,5 +1,6 @@
 //! Promises the compiler how big the block is: `__launch_bounds__`, in OpenCL `reqd_work_group_size`.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::proof::{of_findings, prove};
@@ -18,7 +19,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let parsed = document.parsed();
     let definition = kernel_node(parsed, kernel.start..kernel.end)?;
     let declarator = function_declarator(definition)?;
-    let name = declarator.child_by_field_name("declarator")?;
+    let name = declarator.field("declarator")?;
     let head = parsed.text.get(kernel.start..declarator.start_byte())?;
     if text(parsed, name) != kernel.facts.name
         || head.contains('#')
@@ -39,7 +40,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
         if !head.contains("kernel") || blocks.iter().any(|block| *block != [x, y, z]) {
             return None;
         }
-        let ty = definition.child_by_field_name("type")?;
+        let ty = definition.field("type")?;
         (
             ty.start_byte(),
             format!("__attribute__((reqd_work_group_size({x}, {y}, {z})))"),
@@ -84,7 +85,7 @@ fn only_launched(parsed: &Parsed, name: &str, defined: Node) -> bool {
                     "template_function" | "parenthesized_expression" => child = parent,
                     "call_expression" => {
                         let mut cursor = parent.walk();
-                        return parent.child_by_field_name("function") == Some(child)
+                        return parent.field("function") == Some(child)
                             && parent
                                 .children(&mut cursor)
                                 .any(|part| part.kind() == "kernel_call_syntax");

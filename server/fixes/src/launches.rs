@@ -1,5 +1,6 @@
 //! The launches of a kernel that a file shows, and whether two of their arguments may be the same array.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Node, Parsed};
 
 use crate::source::{children, declared_name, descendants, macro_naming, text};
@@ -45,7 +46,7 @@ fn is_declared(name: Node) -> bool {
     while let Some(parent) = at.parent() {
         match parent.kind() {
             "function_declarator" => {
-                return parent.child_by_field_name("declarator") == Some(at);
+                return parent.field("declarator") == Some(at);
             }
             "template_function" | "qualified_identifier" => at = parent,
             _ => return false,
@@ -69,7 +70,7 @@ fn outermost(name: Node) -> Node {
 fn launch<'t>(parsed: &'t Parsed, name: Node<'t>) -> Option<Launch<'t>> {
     let function = outermost(name);
     let call = function.parent()?;
-    if call.child_by_field_name("function") == Some(function) {
+    if call.field("function") == Some(function) {
         let mut cursor = call.walk();
         let syntax = call
             .children(&mut cursor)
@@ -77,13 +78,13 @@ fn launch<'t>(parsed: &'t Parsed, name: Node<'t>) -> Option<Launch<'t>> {
         let extents = children(syntax);
         return Some(Launch {
             block: extents.get(1).copied(),
-            arguments: children(call.child_by_field_name("arguments")?),
+            arguments: children(call.field("arguments")?),
         });
     }
     // HIP's macro: kernel, grid, block, shared memory, stream, arguments.
     let outer = call_around(function)?;
-    let callee = outer.child_by_field_name("function")?;
-    let all = children(outer.child_by_field_name("arguments")?);
+    let callee = outer.field("function")?;
+    let all = children(outer.field("arguments")?);
     let launches = text(parsed, callee) == "hipLaunchKernelGGL" && all.len() >= 5;
     launches.then(|| Launch {
         block: Some(all[2]),
@@ -107,7 +108,7 @@ fn call_around(node: Node) -> Option<Node> {
 
 /// True where the name goes to a function that only asks or sets something about the kernel.
 fn only_asked(parsed: &Parsed, name: Node) -> bool {
-    let callee = call_around(outermost(name)).and_then(|call| call.child_by_field_name("function"));
+    let callee = call_around(outermost(name)).and_then(|call| call.field("function"));
     callee.is_some_and(|callee| {
         let callee = text(parsed, callee);
         ["Func", "Occupancy"].iter().any(|part| {
@@ -143,7 +144,7 @@ impl<'t> Argument<'t> {
         let mut inner = node;
         while let Some(next) = match inner.kind() {
             "parenthesized_expression" => inner.named_child(0),
-            "cast_expression" => inner.child_by_field_name("value"),
+            "cast_expression" => inner.field("value"),
             _ => None,
         } {
             inner = next;
@@ -154,15 +155,10 @@ impl<'t> Argument<'t> {
             for given in descendants(parsed.tree.root_node()) {
                 let (left, right) = match given.kind() {
                     "init_declarator" => (
-                        given
-                            .child_by_field_name("declarator")
-                            .and_then(declared_name),
-                        given.child_by_field_name("value"),
+                        given.field("declarator").and_then(declared_name),
+                        given.field("value"),
                     ),
-                    "assignment_expression" => (
-                        given.child_by_field_name("left"),
-                        given.child_by_field_name("right"),
-                    ),
+                    "assignment_expression" => (given.field("left"), given.field("right")),
                     _ => continue,
                 };
                 let (Some(left), Some(right)) = (left, right) else {
@@ -204,8 +200,7 @@ fn variables<'t>(parsed: &'t Parsed, node: Node) -> Vec<&'t str> {
         .into_iter()
         .filter(|node| {
             let called = node.parent().is_some_and(|parent| {
-                parent.kind() == "call_expression"
-                    && parent.child_by_field_name("function") == Some(*node)
+                parent.kind() == "call_expression" && parent.field("function") == Some(*node)
             });
             node.kind() == "identifier" && !called
         })
@@ -222,19 +217,17 @@ fn is_place(parsed: &Parsed, node: Node) -> bool {
     match node.kind() {
         "identifier" => true,
         "field_expression" => node
-            .child_by_field_name("argument")
+            .field("argument")
             .is_some_and(|of| is_place(parsed, of)),
         "subscript_expression" => {
-            let indices = node
-                .child_by_field_name("indices")
-                .or_else(|| node.child_by_field_name("index"));
+            let indices = node.field("indices").or_else(|| node.field("index"));
             let literal = indices.is_some_and(|indices| {
                 text(parsed, indices)
                     .trim_matches(['[', ']', ' '])
                     .parse::<u64>()
                     .is_ok()
             });
-            let of = node.child_by_field_name("argument");
+            let of = node.field("argument");
             literal && of.is_some_and(|of| is_place(parsed, of))
         }
         _ => false,

@@ -1,6 +1,7 @@
 //! Pads a shared array: one more element in a row, and a column no longer lies in one bank.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_analysis::facts::{Access, SharedArray, Space};
 use warplens_syntax::{Document, Node, Parsed};
@@ -215,15 +216,15 @@ impl<'t> Plan<'t> {
         let stored_elsewhere = children(declaration).iter().any(|child| {
             child.kind() == "storage_class_specifier" && text(parsed, *child) == "extern"
         });
-        let ty = declaration.child_by_field_name("type")?;
-        if stored_elsewhere || declaration.has_error() || ty.child_by_field_name("body").is_some() {
+        let ty = declaration.field("type")?;
+        if stored_elsewhere || declaration.has_error() || ty.field("body").is_some() {
             return None;
         }
         let mut sizes = Vec::new();
         let mut at = declarator;
         while at.kind() == "array_declarator" {
-            sizes.push(at.child_by_field_name("size")?);
-            at = at.child_by_field_name("declarator")?;
+            sizes.push(at.field("size")?);
+            at = at.field("declarator")?;
         }
         sizes.reverse();
         let name = declared_name(at).filter(|name| *name == at)?;
@@ -298,8 +299,8 @@ fn padded(parsed: &Parsed, size: Node, padding: u64) -> Option<String> {
         return Some(sum);
     }
     if size.kind() == "binary_expression" {
-        let operator = text(parsed, size.child_by_field_name("operator")?);
-        let right = size.child_by_field_name("right")?;
+        let operator = text(parsed, size.field("operator")?);
+        let right = size.field("right")?;
         if operator == "+"
             && let Some(sum) = literal(text(parsed, right), padding)
         {
@@ -340,11 +341,9 @@ pub(crate) fn subscript(name: Node<'_>, most: usize) -> Option<(Node<'_>, Vec<No
     while indices.len() < most
         && let Some(parent) = at.parent()
         && parent.kind() == "subscript_expression"
-        && parent.child_by_field_name("argument") == Some(at)
+        && parent.field("argument") == Some(at)
     {
-        let index = parent
-            .child_by_field_name("indices")
-            .or_else(|| parent.child_by_field_name("index"))?;
+        let index = parent.field("indices").or_else(|| parent.field("index"))?;
         let index = if index.kind() == "subscript_argument_list" {
             let list = children(index);
             let [one] = list[..] else { return None };
@@ -380,7 +379,7 @@ fn kept_right(
     }
     if let Some(parent) = outer
         && parent.kind() == "sizeof_expression"
-        && parent.child_by_field_name("value") == Some(operand)
+        && parent.field("value") == Some(operand)
     {
         if indices.len() < array.extents.len() {
             sizeofs.push((parent.byte_range(), array.extents.len() - indices.len()));

@@ -1,6 +1,7 @@
 //! Takes out a barrier that nothing crosses, or makes it one of the warp.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_analysis::facts::{KernelFacts, OpClass};
 use warplens_rules::Cure;
@@ -39,7 +40,7 @@ fn fix(
     let call = node
         .named_child(0)
         .filter(|call| call.kind() == "call_expression")?;
-    let name = text(parsed, call.child_by_field_name("function")?);
+    let name = text(parsed, call.field("function")?);
     let alone = node
         .parent()
         .is_some_and(|parent| parent.kind() == "compound_statement");

@@ -4,6 +4,7 @@
 //! the file shows every declaration.
 
 use warplens_rules::Cure;
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::launches::{Launches, are_distinct, launches};
@@ -116,7 +117,7 @@ impl Pointer<'_> {
         uses.into_iter().all(|used| {
             used.parent().is_some_and(|element| {
                 let subscript = element.kind() == "subscript_expression"
-                    && element.child_by_field_name("argument") == Some(used);
+                    && element.field("argument") == Some(used);
                 subscript
                     && !is_written(element)
                     && hands(request.document, element) == Hands::Value
@@ -130,10 +131,10 @@ fn is_written(element: Node) -> bool {
     let mut at = element;
     while let Some(parent) = at.parent() {
         match parent.kind() {
-            "field_expression" | "subscript_expression"
-                if parent.child_by_field_name("argument") == Some(at) => {}
+            "field_expression" | "subscript_expression" if parent.field("argument") == Some(at) => {
+            }
             "parenthesized_expression" => {}
-            "assignment_expression" => return parent.child_by_field_name("left") == Some(at),
+            "assignment_expression" => return parent.field("left") == Some(at),
             "update_expression" | "pointer_expression" => return true,
             "init_declarator" | "argument_list" | "return_statement" => return false,
             _ => return false,
@@ -144,7 +145,7 @@ fn is_written(element: Node) -> bool {
 }
 
 fn parameters(declared: Node) -> Option<Vec<Node>> {
-    let list = function_declarator(declared)?.child_by_field_name("parameters")?;
+    let list = function_declarator(declared)?.field("parameters")?;
     Some(children(list))
 }
 
@@ -152,7 +153,7 @@ fn parameters(declared: Node) -> Option<Vec<Node>> {
 fn pointers<'t>(parsed: &'t Parsed, function: Node<'t>) -> Option<Vec<Pointer<'t>>> {
     let mut found = Vec::new();
     for (position, parameter) in parameters(function)?.into_iter().enumerate() {
-        let Some(declarator) = parameter.child_by_field_name("declarator") else {
+        let Some(declarator) = parameter.field("declarator") else {
             continue;
         };
         let written = text(parsed, parameter);
@@ -192,7 +193,7 @@ fn declarations<'t>(parsed: &'t Parsed, name: &str, function: Node<'t>) -> Vec<N
     for node in descendants_at_top(parsed.tree.root_node()) {
         let declares = matches!(node.kind(), "declaration" | "template_instantiation");
         let declarator = declares.then(|| function_declarator(node)).flatten();
-        let declared = declarator.and_then(|of| of.child_by_field_name("declarator"));
+        let declared = declarator.and_then(|of| of.field("declarator"));
         let plain = declared.map(|of| text(parsed, of).split('<').next().unwrap_or_default());
         if plain.is_some_and(|plain| plain.trim() == name) {
             found.push(node);
@@ -218,7 +219,7 @@ fn may_be_const(parsed: &Parsed, all: &[Node]) -> bool {
 /// What makes a parameter `restrict`: nothing where it is; `None` where it cannot be said.
 fn edit(request: &Request<'_>, parameter: Node, constant: bool) -> Option<Vec<Edit>> {
     let parsed = request.document.parsed();
-    let declarator = parameter.child_by_field_name("declarator")?;
+    let declarator = parameter.field("declarator")?;
     let written = text(parsed, parameter);
     let is_restrict = written
         .split(|c: char| !(c.is_alphanumeric() || c == '_'))
@@ -244,10 +245,10 @@ fn edit(request: &Request<'_>, parameter: Node, constant: bool) -> Option<Vec<Ed
         }
     }
     let one_star = declarator
-        .child_by_field_name("declarator")
+        .field("declarator")
         .is_none_or(|inner| inner.kind() == "identifier");
     if constant && one_star && !has_word(written, "const") && !has_word(written, "constant") {
-        let at = parameter.child_by_field_name("type")?.start_byte();
+        let at = parameter.field("type")?.start_byte();
         edits.push((at..at, "const ".to_owned()));
     }
     Some(edits)

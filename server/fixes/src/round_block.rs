@@ -1,5 +1,6 @@
 //! Rounds a block up to whole warps where it is launched, and the grid that is computed from it with it.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Node, Parsed};
 
 use crate::guarded::{Axis, axes, squeezed};
@@ -115,10 +116,10 @@ impl<'t> Launch<'t> {
 
     /// What the launch passes for the bound of the kernel's index.
     fn passed(&self, parsed: &Parsed, definition: Node, guard: &Axis) -> Option<String> {
-        let parameters = function_declarator(definition)?.child_by_field_name("parameters")?;
+        let parameters = function_declarator(definition)?.field("parameters")?;
         let position = children(parameters).iter().position(|parameter| {
             parameter
-                .child_by_field_name("declarator")
+                .field("declarator")
                 .is_some_and(|name| text(parsed, name) == guard.bound)
         });
         let Some(position) = position else {
@@ -126,7 +127,7 @@ impl<'t> Launch<'t> {
             let constant = guard.bound.parse::<u64>().is_ok() || defined(parsed, &guard.bound)?.1;
             return constant.then(|| guard.bound.clone());
         };
-        let arguments = self.call.child_by_field_name("arguments")?;
+        let arguments = self.call.field("arguments")?;
         let argument = *children(arguments).get(position)?;
         Some(squeezed(text(parsed, argument)))
     }
@@ -138,10 +139,10 @@ fn defined(parsed: &Parsed, name: &str) -> Option<(std::ops::Range<usize>, bool)
         .into_iter()
         .filter(|node| node.kind() == "preproc_def")
         .filter(|node| {
-            node.child_by_field_name("name")
+            node.field("name")
                 .is_some_and(|of| text(parsed, of) == name)
         });
-    let value = all.next()?.child_by_field_name("value")?;
+    let value = all.next()?.field("value")?;
     let written = text(parsed, value);
     let start = value.start_byte() + written.len() - written.trim_start().len();
     Some((start..start + written.trim().len(), all.next().is_none()))
@@ -211,9 +212,9 @@ impl Width {
 fn first_extent<'t>(parsed: &Parsed, node: Node<'t>) -> Option<Node<'t>> {
     let list = match node.kind() {
         "call_expression" => {
-            let callee = node.child_by_field_name("function")?;
+            let callee = node.field("function")?;
             (text(parsed, callee) == "dim3")
-                .then(|| node.child_by_field_name("arguments"))
+                .then(|| node.field("arguments"))
                 .flatten()?
         }
         "argument_list" | "initializer_list" => node,
@@ -230,7 +231,7 @@ fn declaration<'t>(parsed: &'t Parsed, host: Node<'t>, name: &str) -> Option<(No
             continue;
         }
         let declares = node
-            .child_by_field_name("declarator")
+            .field("declarator")
             .is_some_and(|of| of.kind() == "identifier" && text(parsed, of) == name);
         if !declares {
             continue;
@@ -238,8 +239,8 @@ fn declaration<'t>(parsed: &'t Parsed, host: Node<'t>, name: &str) -> Option<(No
         if found.is_some() {
             return None;
         }
-        let ty = node.parent()?.child_by_field_name("type")?;
-        let value = node.child_by_field_name("value")?;
+        let ty = node.parent()?.field("type")?;
+        let value = node.field("value")?;
         found = Some((value, text(parsed, ty) == "dim3"));
     }
     found
@@ -264,9 +265,7 @@ fn used_for_the_launch(parsed: &Parsed, launch: &Launch, name: &str) -> Option<(
                 break;
             }
             if parent.kind() == "init_declarator" {
-                let declared = parent
-                    .child_by_field_name("declarator")
-                    .map_or("", |of| text(parsed, of));
+                let declared = parent.field("declarator").map_or("", |of| text(parsed, of));
                 // Its own declaration, or that of what the launch takes.
                 right = declared == name || declared == block_name || declared == grid_name;
                 break;

@@ -1,5 +1,6 @@
 //! Writes divisions of what is never negative by a power of two as shifts, remainders as masks.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Node, Parsed};
 
 use crate::arithmetic::{Action, bare, binds};
@@ -24,8 +25,8 @@ fn shifted(parsed: &Parsed, node: Node) -> Option<String> {
     if node.kind() != "binary_expression" {
         return None;
     }
-    let left = node.child_by_field_name("left")?;
-    let right = node.child_by_field_name("right")?;
+    let left = node.field("left")?;
+    let right = node.field("right")?;
     let exponent = exponent(parsed, right)?;
     if !never_negative(parsed, left, DEEPEST) {
         return None;
@@ -38,7 +39,7 @@ fn shifted(parsed: &Parsed, node: Node) -> Option<String> {
             format!("({written})")
         }
     };
-    match text(parsed, node.child_by_field_name("operator")?) {
+    match text(parsed, node.field("operator")?) {
         "/" => Some(format!("({} >> {})", close(left), close(exponent))),
         "%" => Some(format!("({} & ({} - 1))", close(left), close(right))),
         _ => None,
@@ -66,10 +67,9 @@ fn power<'t>(parsed: &Parsed, node: Node<'t>) -> Option<Node<'t>> {
     if node.kind() != "binary_expression" {
         return None;
     }
-    let one = text(parsed, node.child_by_field_name("left")?);
-    let shifts = text(parsed, node.child_by_field_name("operator")?) == "<<";
-    (shifts && matches!(one, "1" | "1u" | "1U"))
-        .then(|| node.child_by_field_name("right").map(bare))?
+    let one = text(parsed, node.field("left")?);
+    let shifts = text(parsed, node.field("operator")?) == "<<";
+    (shifts && matches!(one, "1" | "1u" | "1U")).then(|| node.field("right").map(bare))?
 }
 
 /// What a name of a function is declared with, where it is declared once and never assigned.
@@ -80,7 +80,7 @@ fn held<'t>(parsed: &'t Parsed, name: Node<'t>) -> Option<Node<'t>> {
         return None;
     };
     (declarator.kind() == "init_declarator" && unchanged(parsed, name))
-        .then(|| declarator.child_by_field_name("value"))?
+        .then(|| declarator.field("value"))?
 }
 
 /// True where a name is declared once in its function and nothing there may change it.
@@ -92,9 +92,9 @@ fn unchanged(parsed: &Parsed, name: Node) -> bool {
     let names = |node: Option<Node>| node.is_some_and(|node| text(parsed, bare(node)) == word);
     declarations(parsed, function, word).len() == 1
         && !descendants(function).iter().any(|node| match node.kind() {
-            "assignment_expression" => names(node.child_by_field_name("left")),
-            "update_expression" => names(node.child_by_field_name("argument")),
-            "pointer_expression" => names(node.child_by_field_name("argument")),
+            "assignment_expression" => names(node.field("left")),
+            "update_expression" => names(node.field("argument")),
+            "pointer_expression" => names(node.field("argument")),
             "reference_declarator" | "lambda_expression" | "ERROR" => true,
             _ => false,
         })
@@ -108,18 +108,18 @@ fn never_negative(parsed: &Parsed, node: Node, depth: u32) -> bool {
     };
     let node = bare(node);
     let field = |name| {
-        node.child_by_field_name(name)
+        node.field(name)
             .is_some_and(|inner| never_negative(parsed, inner, depth))
     };
     match node.kind() {
         "number_literal" => true,
-        "field_expression" => node.child_by_field_name("argument").is_some_and(|of| {
+        "field_expression" => node.field("argument").is_some_and(|of| {
             matches!(
                 text(parsed, of),
                 "threadIdx" | "blockIdx" | "blockDim" | "gridDim"
             )
         }),
-        "call_expression" => node.child_by_field_name("function").is_some_and(|of| {
+        "call_expression" => node.field("function").is_some_and(|of| {
             matches!(
                 text(parsed, of),
                 "get_global_id"
@@ -130,7 +130,7 @@ fn never_negative(parsed: &Parsed, node: Node, depth: u32) -> bool {
             )
         }),
         "binary_expression" => {
-            let operator = node.child_by_field_name("operator");
+            let operator = node.field("operator");
             let closed = operator
                 .is_some_and(|one| matches!(text(parsed, one), "+" | "*" | "/" | "%" | ">>"));
             closed && field("left") && field("right")
@@ -169,20 +169,20 @@ fn counts_up(parsed: &Parsed, name: Node, depth: u32) -> bool {
     };
     let begins = declarator.kind() == "init_declarator"
         && declarator
-            .child_by_field_name("value")
+            .field("value")
             .is_some_and(|value| never_negative(parsed, value, depth));
     let grows = descendants(function).iter().all(|node| {
         let at = |field| {
-            node.child_by_field_name(field)
+            node.field(field)
                 .is_some_and(|inner| text(parsed, bare(inner)) == word)
         };
         match node.kind() {
             "update_expression" if at("argument") => text(parsed, *node).contains("++"),
             "assignment_expression" if at("left") => {
-                let operator = node.child_by_field_name("operator");
+                let operator = node.field("operator");
                 let adds = operator.is_some_and(|one| text(parsed, one) == "+=");
                 adds && node
-                    .child_by_field_name("right")
+                    .field("right")
                     .is_some_and(|value| never_negative(parsed, value, depth))
             }
             "pointer_expression" => !at("argument"),

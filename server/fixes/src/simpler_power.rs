@@ -1,5 +1,6 @@
 //! Writes a power with a constant exponent as what it is: a product, a root, an exponential.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Node, Parsed};
 
 use crate::arithmetic::{Action, bare, binds, call};
@@ -134,7 +135,7 @@ fn stands_alone(node: Node) -> bool {
         | "init_declarator"
         | "return_statement"
         | "expression_statement" => true,
-        "assignment_expression" => parent.child_by_field_name("right") == Some(node),
+        "assignment_expression" => parent.field("right") == Some(node),
         "binary_expression" => {
             let mut cursor = parent.walk();
             let operator = parent

@@ -1,5 +1,6 @@
 //! Computes sine and cosine of one argument at once, and those of a multiple of pi without its reduction.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Node, Parsed};
 
 use crate::arithmetic::{Action, bare, call};
@@ -70,9 +71,9 @@ fn product<'t>(parsed: &Parsed, node: Node<'t>, factors: &mut Vec<Node<'t>>) {
     let inner = bare(node);
     if inner.kind() == "binary_expression"
         && let (Some(a), Some(b), Some(operator)) = (
-            inner.child_by_field_name("left"),
-            inner.child_by_field_name("right"),
-            inner.child_by_field_name("operator"),
+            inner.field("left"),
+            inner.field("right"),
+            inner.field("operator"),
         )
         && text(parsed, operator) == "*"
     {

@@ -1,6 +1,7 @@
 //! Reading the syntax tree for what an action must be sure of: where a name is used, and how.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_ir::{Function, known_function};
 use warplens_syntax::{Document, Language, Node, Parsed};
@@ -58,11 +59,9 @@ pub(crate) fn kernel_node(parsed: &Parsed, range: Range<usize>) -> Option<Node<'
 
 /// The declarator of a function with its parameters.
 pub(crate) fn function_declarator(definition: Node) -> Option<Node> {
-    let mut at = definition.child_by_field_name("declarator")?;
+    let mut at = definition.field("declarator")?;
     while at.kind() != "function_declarator" {
-        at = at
-            .child_by_field_name("declarator")
-            .or_else(|| at.named_child(0))?;
+        at = at.field("declarator").or_else(|| at.named_child(0))?;
     }
     Some(at)
 }
@@ -86,9 +85,7 @@ pub(crate) fn declared_name(declarator: Node) -> Option<Node> {
         ) {
             return Some(at);
         }
-        at = at
-            .child_by_field_name("declarator")
-            .or_else(|| at.named_child(0))?;
+        at = at.field("declarator").or_else(|| at.named_child(0))?;
     }
     None
 }
@@ -175,7 +172,7 @@ fn declares(name: Node) -> bool {
         let fields = ["size", "value", "parameters"];
         if fields
             .iter()
-            .any(|field| parent.child_by_field_name(field) == Some(child))
+            .any(|field| parent.field(field) == Some(child))
         {
             return false;
         }
@@ -205,9 +202,9 @@ pub(crate) fn hands(document: &Document, element: Node) -> Hands {
             "parenthesized_expression" => {}
             // A part of the element is as near to its neighbours as the whole.
             "field_expression" | "subscript_expression"
-                if !addressed && parent.child_by_field_name("argument") == Some(child) => {}
+                if !addressed && parent.field("argument") == Some(child) => {}
             "pointer_expression" => {
-                let operator = parent.child_by_field_name("operator");
+                let operator = parent.field("operator");
                 if addressed || operator.is_none_or(|operator| text(parsed, operator) != "&") {
                     return Hands::Address;
                 }
@@ -217,7 +214,7 @@ pub(crate) fn hands(document: &Document, element: Node) -> Hands {
                 let call = parent
                     .parent()
                     .filter(|call| call.kind() == "call_expression");
-                let callee = call.and_then(|call| call.child_by_field_name("function"));
+                let callee = call.and_then(|call| call.field("function"));
                 let Some(callee) = callee else {
                     return Hands::Address;
                 };
@@ -241,7 +238,7 @@ pub(crate) fn hands(document: &Document, element: Node) -> Hands {
             }
             "init_declarator" => {
                 let reference = parent
-                    .child_by_field_name("declarator")
+                    .field("declarator")
                     .is_some_and(|declarator| declarator.kind() == "reference_declarator");
                 return if addressed || reference {
                     Hands::Address
@@ -270,13 +267,13 @@ fn takes_value(parsed: &Parsed, name: &str, position: usize) -> bool {
         .filter_map(function_declarator)
         .filter(|declarator| {
             declarator
-                .child_by_field_name("declarator")
+                .field("declarator")
                 .is_some_and(|of| text(parsed, of) == name)
         });
     let (Some(declarator), None) = (definitions.next(), definitions.next()) else {
         return false;
     };
-    let Some(params) = declarator.child_by_field_name("parameters") else {
+    let Some(params) = declarator.field("parameters") else {
         return false;
     };
     children(params).get(position).is_some_and(|param| {
@@ -335,9 +332,9 @@ pub(crate) fn atomic_call<'t>(
         .parent()
         .filter(|parent| parent.kind() == "expression_statement" && !parent.has_error())?;
     let callee = call
-        .child_by_field_name("function")
+        .field("function")
         .filter(|callee| callee.kind() == "identifier")?;
-    let arguments = children(call.child_by_field_name("arguments")?);
+    let arguments = children(call.field("arguments")?);
     let [address, value] = arguments.as_slice() else {
         return None;
     };
@@ -374,7 +371,7 @@ pub(crate) fn declared_type<'t>(
         .find(|one| declared_name(*one).is_some_and(|found| text(parsed, found) == name))?;
     // One level of indirection: what it leads to is what is declared.
     let levels = text(parsed, declarator).matches(['*', '[']).count();
-    let ty = declaration.child_by_field_name("type")?;
+    let ty = declaration.field("type")?;
     (levels == 1).then(|| text(parsed, ty))
 }
 
@@ -390,8 +387,8 @@ pub(crate) fn indent(text: &str, at: usize) -> String {
 /// The subscript of an element, where there is one.
 pub(crate) fn only_subscript(element: Node) -> Option<Node> {
     let index = element
-        .child_by_field_name("indices")
-        .or_else(|| element.child_by_field_name("index"))?;
+        .field("indices")
+        .or_else(|| element.field("index"))?;
     if index.kind() != "subscript_argument_list" {
         return Some(index);
     }
@@ -408,9 +405,9 @@ pub(crate) fn is_always_evaluated(element: Node, statement: Node) -> bool {
             return false;
         };
         let maybe = match parent.kind() {
-            "conditional_expression" => parent.child_by_field_name("condition") != Some(at),
+            "conditional_expression" => parent.field("condition") != Some(at),
             "binary_expression" => parent
-                .child_by_field_name("operator")
+                .field("operator")
                 .is_some_and(|operator| matches!(operator.kind(), "&&" | "||")),
             "pointer_expression" | "sizeof_expression" | "lambda_expression"
             | "update_expression" => true,
@@ -451,9 +448,9 @@ pub(crate) fn writes(parsed: &Parsed, name: Node) -> bool {
     };
     match parent.kind() {
         "update_expression" => true,
-        "assignment_expression" => parent.child_by_field_name("left") == Some(name),
+        "assignment_expression" => parent.field("left") == Some(name),
         "pointer_expression" => text(parsed, parent).starts_with('&'),
-        "init_declarator" | "declaration" => parent.child_by_field_name("declarator") == Some(name),
+        "init_declarator" | "declaration" => parent.field("declarator") == Some(name),
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Splits the sum of a loop into several that do not wait for one another, added up at the end.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_analysis::facts::BranchKind;
 use warplens_rules::Cure;
@@ -102,9 +103,9 @@ impl<'t> Loop<'t> {
             }
             node = node.parent()?;
         }
-        let initializer = node.child_by_field_name("initializer")?;
+        let initializer = node.field("initializer")?;
         let declarator = initializer
-            .child_by_field_name("declarator")
+            .field("declarator")
             .filter(|one| one.kind() == "init_declarator" && initializer.kind() == "declaration")?;
         let alone = children(initializer)
             .iter()
@@ -112,25 +113,25 @@ impl<'t> Loop<'t> {
             .count()
             == 1;
         let counter = declarator
-            .child_by_field_name("declarator")
+            .field("declarator")
             .filter(|name| name.kind() == "identifier" && alone)
             .map(|name| text(parsed, name))?;
         let condition = node
-            .child_by_field_name("condition")
+            .field("condition")
             .filter(|one| one.kind() == "binary_expression")?;
-        let side = |name| condition.child_by_field_name(name);
+        let side = |name| condition.field(name);
         let operator = text(parsed, side("operator")?);
         let counted = side("left").is_some_and(|left| text(parsed, left) == counter);
-        let body = node.child_by_field_name("body")?;
+        let body = node.field("body")?;
         let found = Loop {
             node,
             initializer,
-            start: declarator.child_by_field_name("value")?,
+            start: declarator.field("value")?,
             counter,
             condition,
             operator,
             bound: side("right")?,
-            step: step(parsed, node.child_by_field_name("update")?, counter)?,
+            step: step(parsed, node.field("update")?, counter)?,
             body: match body.kind() {
                 "compound_statement" => children(body),
                 _ => vec![body],
@@ -193,9 +194,9 @@ impl<'t> Loop<'t> {
             let mut at = Some(one);
             while let Some(node) = at {
                 let declared = node
-                    .child_by_field_name("initializer")
+                    .field("initializer")
                     .filter(|_| node.kind() == "for_statement")
-                    .and_then(|initializer| initializer.child_by_field_name("declarator"))
+                    .and_then(|initializer| initializer.field("declarator"))
                     .and_then(declared_name);
                 if declared.is_some_and(|name| text(parsed, name) == self.counter) {
                     return true;
@@ -222,7 +223,7 @@ impl<'t> Loop<'t> {
 
 /// What a counter is moved on by, a number above 0.
 fn step(parsed: &Parsed, update: Node, counter: &str) -> Option<u64> {
-    let of = |name| update.child_by_field_name(name);
+    let of = |name| update.field(name);
     match update.kind() {
         "update_expression" => (text(parsed, of("argument")?) == counter
             && text(parsed, of("operator")?) == "++")
@@ -252,7 +253,7 @@ fn sum<'t>(
         .named_child(0)
         .filter(|one| one.kind() == "assignment_expression")?;
     let left = added
-        .child_by_field_name("left")
+        .field("left")
         .filter(|left| left.kind() == "identifier")?;
     let name = text(parsed, left);
     let declarations: Vec<Node> = descendants(function)
@@ -272,7 +273,7 @@ fn sum<'t>(
     if !before || volatile || in_a_macro(parsed, name) {
         return None;
     }
-    let ty = text(parsed, declaration.child_by_field_name("type")?);
+    let ty = text(parsed, declaration.field("type")?);
     let zero = match ty {
         "float" => "0.0f",
         "double" => "0.0",
@@ -392,7 +393,7 @@ impl Splitting<'_, '_> {
                         declared_name(one).is_some_and(|found| text(self.parsed, found) == self.sum)
                     })
         })?;
-        Some(text(self.parsed, declaration.child_by_field_name("type")?))
+        Some(text(self.parsed, declaration.field("type")?))
     }
 
     /// A statement of the iteration that comes so many later.
@@ -431,7 +432,7 @@ impl Splitting<'_, '_> {
 fn stands_alone(operand: Node) -> bool {
     operand.parent().is_some_and(|parent| match parent.kind() {
         "subscript_argument_list" | "argument_list" | "parenthesized_expression" => true,
-        "subscript_expression" => parent.child_by_field_name("index") == Some(operand),
+        "subscript_expression" => parent.field("index") == Some(operand),
         _ => false,
     })
 }

@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_analysis::facts::{Op, Source, Space};
 use warplens_syntax::{Language, Node, Parsed};
@@ -151,18 +152,18 @@ impl<'t> Plan<'t> {
         let parsed = request.document.parsed();
         let opencl = request.document.language() == Language::OpenCl;
         let lanes = Lanes::new(request.document, function)?;
-        let body = function.child_by_field_name("body")?;
+        let body = function.field("body")?;
         let asked = function.descendant_for_byte_range(place.start, place.end)?;
-        let base = asked.child_by_field_name("argument")?;
+        let base = asked.field("argument")?;
         let array = text(parsed, base);
         let is_element = asked.kind() == "subscript_expression" && asked.byte_range() == *place;
         if !is_element || base.kind() != "identifier" || block[2] != 1 {
             return None;
         }
-        let parameter = children(function_declarator(function)?.child_by_field_name("parameters")?)
+        let parameter = children(function_declarator(function)?.field("parameters")?)
             .into_iter()
             .find(|one| {
-                one.child_by_field_name("declarator")
+                one.field("declarator")
                     .and_then(declared_name)
                     .is_some_and(|name| text(parsed, name) == array)
             })?;
@@ -186,7 +187,7 @@ impl<'t> Plan<'t> {
         for element in descendants(body) {
             let of_array = element.kind() == "subscript_expression"
                 && element
-                    .child_by_field_name("argument")
+                    .field("argument")
                     .is_some_and(|of| of.kind() == "identifier" && text(parsed, of) == array);
             if !of_array {
                 continue;
@@ -438,14 +439,14 @@ impl<'t> Reader<'_, 't> {
             match parent.kind() {
                 "compound_statement" => {}
                 "if_statement" => {
-                    if parent.child_by_field_name("alternative").is_some()
-                        || parent.child_by_field_name("consequence") != Some(at)
+                    if parent.field("alternative").is_some()
+                        || parent.field("consequence") != Some(at)
                     {
                         return None;
                     }
                     guards.push(condition(self.parsed, parent)?);
                 }
-                "for_statement" if parent.child_by_field_name("body") == Some(at) => {
+                "for_statement" if parent.field("body") == Some(at) => {
                     let counter = self.counter(parent)?;
                     match self.counters.iter().find(|known| known.0 == counter.0) {
                         Some(known) if *known != counter => return None,
@@ -462,36 +463,36 @@ impl<'t> Reader<'_, 't> {
 
     /// The counter of `for (int k = -3; k <= 3; k++)` with its first and last value.
     fn counter(&self, looped: Node<'t>) -> Option<(String, i64, i64)> {
-        let given = looped.child_by_field_name("initializer")?;
-        let one = given.child_by_field_name("declarator")?;
+        let given = looped.field("initializer")?;
+        let one = given.field("declarator")?;
         let name = text(self.parsed, declared_name(one)?);
-        let first = self.number(one.child_by_field_name("value")?)?;
-        let ty = text(self.parsed, given.child_by_field_name("type")?);
-        let test = looped.child_by_field_name("condition")?;
-        let left = text(self.parsed, test.child_by_field_name("left")?);
-        let bound = self.number(test.child_by_field_name("right")?)?;
-        let last = match text(self.parsed, test.child_by_field_name("operator")?) {
+        let first = self.number(one.field("value")?)?;
+        let ty = text(self.parsed, given.field("type")?);
+        let test = looped.field("condition")?;
+        let left = text(self.parsed, test.field("left")?);
+        let bound = self.number(test.field("right")?)?;
+        let last = match text(self.parsed, test.field("operator")?) {
             "<" => bound.checked_sub(1)?,
             "<=" => bound,
             _ => return None,
         };
-        let step: String = text(self.parsed, looped.child_by_field_name("update")?)
+        let step: String = text(self.parsed, looped.field("update")?)
             .split_whitespace()
             .collect();
         let by_one = step == format!("{name}++") || step == format!("++{name}");
         // It is written to in its own head, and nowhere else.
-        let body = looped.child_by_field_name("body")?;
+        let body = looped.field("body")?;
         let kept = !descendants(body).into_iter().any(|node| {
             let changed = node
-                .child_by_field_name("left")
+                .field("left")
                 .filter(|_| node.kind() == "assignment_expression")
                 .or_else(|| {
-                    node.child_by_field_name("argument").filter(|_| {
+                    node.field("argument").filter(|_| {
                         matches!(node.kind(), "update_expression" | "pointer_expression")
                     })
                 })
                 .or_else(|| {
-                    node.child_by_field_name("declarator")
+                    node.field("declarator")
                         .filter(|_| matches!(node.kind(), "init_declarator" | "declaration"))
                 });
             changed.is_some_and(|of| text(self.parsed, of) == name)
@@ -519,14 +520,14 @@ impl<'t> Reader<'_, 't> {
             }
             "parenthesized_expression" => deeper(node.named_child(0)?),
             "unary_expression" => {
-                let minus = text(parsed, node.child_by_field_name("operator")?) == "-";
-                let of = deeper(node.child_by_field_name("argument")?)?;
+                let minus = text(parsed, node.field("operator")?) == "-";
+                let of = deeper(node.field("argument")?)?;
                 minus.then(|| Polynomial::default().plus(&of, -1))?
             }
             "binary_expression" => {
-                let left = deeper(node.child_by_field_name("left")?)?;
-                let right = deeper(node.child_by_field_name("right")?)?;
-                match text(parsed, node.child_by_field_name("operator")?) {
+                let left = deeper(node.field("left")?)?;
+                let right = deeper(node.field("right")?)?;
+                match text(parsed, node.field("operator")?) {
                     "+" => left.plus(&right, 1),
                     "-" => left.plus(&right, -1),
                     "*" => left.times(&right),
@@ -534,12 +535,12 @@ impl<'t> Reader<'_, 't> {
                 }
             }
             "field_expression" => {
-                let axis = match text(parsed, node.child_by_field_name("field")?) {
+                let axis = match text(parsed, node.field("field")?) {
                     "x" => 0,
                     "y" => 1,
                     _ => return None,
                 };
-                match text(parsed, node.child_by_field_name("argument")?) {
+                match text(parsed, node.field("argument")?) {
                     "threadIdx" => Some(Polynomial::name(THREAD[axis])),
                     "blockIdx" => Some(Polynomial::name(BLOCK[axis])),
                     "blockDim" => self.size(axis),
@@ -547,8 +548,8 @@ impl<'t> Reader<'_, 't> {
                 }
             }
             "call_expression" if self.opencl => {
-                let name = text(parsed, node.child_by_field_name("function")?);
-                let arguments = children(node.child_by_field_name("arguments")?);
+                let name = text(parsed, node.field("function")?);
+                let arguments = children(node.field("arguments")?);
                 let [axis] = arguments[..] else { return None };
                 let axis: usize = text(parsed, axis).parse().ok().filter(|axis| *axis < 2)?;
                 match name {
@@ -657,9 +658,9 @@ impl<'t> Reader<'_, 't> {
         if condition.kind() != "binary_expression" {
             return None;
         }
-        let left = condition.child_by_field_name("left")?;
-        let right = condition.child_by_field_name("right")?;
-        let operator = text(parsed, condition.child_by_field_name("operator")?);
+        let left = condition.field("left")?;
+        let right = condition.field("right")?;
+        let operator = text(parsed, condition.field("operator")?);
         if operator == if not { "||" } else { "&&" } {
             self.bound(left, not, bounds)?;
             return self.bound(right, not, bounds);
@@ -732,7 +733,7 @@ fn contains_any(outer: Node, loads: &[Load]) -> bool {
 /// True where an element is what is changed, or its address is taken.
 fn is_target(element: Node) -> bool {
     element.parent().is_some_and(|parent| match parent.kind() {
-        "assignment_expression" => parent.child_by_field_name("left") == Some(element),
+        "assignment_expression" => parent.field("left") == Some(element),
         "update_expression" | "pointer_expression" => true,
         _ => false,
     })

@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_analysis::facts::{Op, Pattern, Source, Space};
 use warplens_syntax::{Node, Parsed};
@@ -149,19 +150,19 @@ impl<'t> Plan<'t> {
     ) -> Option<Plan<'t>> {
         let parsed = request.document.parsed();
         let lanes = Lanes::new(request.document, function)?;
-        let body = function.child_by_field_name("body")?;
+        let body = function.field("body")?;
         let element = function.descendant_for_byte_range(place.start, place.end)?;
         let exact = element.kind() == "subscript_expression" && element.byte_range() == *place;
-        let base = element.child_by_field_name("argument")?;
+        let base = element.field("argument")?;
         let array = text(parsed, base);
         let index = only_subscript(element)?;
         if !exact || base.kind() != "identifier" || in_a_macro(parsed, array) {
             return None;
         }
         let mut parameters =
-            children(function_declarator(function)?.child_by_field_name("parameters")?).into_iter();
+            children(function_declarator(function)?.field("parameters")?).into_iter();
         let parameter = parameters.find(|one| {
-            let declarator = one.child_by_field_name("declarator");
+            let declarator = one.field("declarator");
             declarator
                 .and_then(declared_name)
                 .is_some_and(|name| text(parsed, name) == array)
@@ -206,8 +207,8 @@ impl<'t> Plan<'t> {
         let assignment = self.statement.named_child(0)?;
         let stores = self.statement.kind() == "expression_statement"
             && assignment.kind() == "assignment_expression"
-            && assignment.child_by_field_name("left") == Some(self.element)
-            && text(parsed, assignment.child_by_field_name("operator")?) == "=";
+            && assignment.field("left") == Some(self.element)
+            && text(parsed, assignment.field("operator")?) == "=";
         // What comes behind it would see its word.
         let last =
             children(self.body).last() == Some(&self.top) && is_last(self.statement, self.body);
@@ -283,8 +284,8 @@ impl<'t> Plan<'t> {
             .all(|store| {
                 // The element is what is read, not what is written.
                 store
-                    .child_by_field_name("left")
-                    .or_else(|| store.child_by_field_name("argument"))
+                    .field("left")
+                    .or_else(|| store.field("argument"))
                     .is_none_or(|left| !contains(left, self.element))
             });
         if stored_before || !once || !is_always_evaluated(self.element, self.statement) {
@@ -478,7 +479,7 @@ fn declared_type_of<'t>(parsed: &'t Parsed, body: Node<'t>, name: &str) -> Optio
             node.children_by_field_name("declarator", &mut cursor)
                 .any(|one| declared_name(one).is_some_and(|found| text(parsed, found) == name))
         })
-        .and_then(|node| node.child_by_field_name("type"))
+        .and_then(|node| node.field("type"))
         .map(|ty| text(parsed, ty))
 }
 
@@ -486,7 +487,7 @@ fn declared_type_of<'t>(parsed: &'t Parsed, body: Node<'t>, name: &str) -> Optio
 fn binds(parsed: &Parsed, condition: Node) -> bool {
     condition.kind() == "binary_expression"
         && condition
-            .child_by_field_name("operator")
+            .field("operator")
             .is_some_and(|operator| text(parsed, operator) != "||")
 }
 
@@ -509,8 +510,7 @@ fn way_to<'t>(parsed: &Parsed, body: Node<'t>, element: Node<'t>) -> Option<Way<
         match parent.kind() {
             "compound_statement" => {}
             "if_statement" => {
-                if parent.child_by_field_name("alternative").is_some()
-                    || parent.child_by_field_name("consequence") != Some(at)
+                if parent.field("alternative").is_some() || parent.field("consequence") != Some(at)
                 {
                     return None;
                 }
@@ -526,7 +526,7 @@ fn way_to<'t>(parsed: &Parsed, body: Node<'t>, element: Node<'t>) -> Option<Way<
 
 /// The expression that an `if` asks for.
 pub(crate) fn condition<'t>(parsed: &Parsed, of: Node<'t>) -> Option<Node<'t>> {
-    let clause = of.child_by_field_name("condition")?;
+    let clause = of.field("condition")?;
     let inner = children(clause);
     let [one] = inner[..] else { return None };
     (text(parsed, clause).starts_with('(') && !text(parsed, of).starts_with("if constexpr"))
@@ -547,10 +547,10 @@ pub(crate) fn exits<'t>(
         if statement.kind() != "if_statement" {
             continue;
         }
-        let then = statement.child_by_field_name("consequence")?;
+        let then = statement.field("consequence")?;
         let written: String = text(parsed, then).split_whitespace().collect();
         if matches!(written.as_str(), "return;" | "{return;}")
-            && statement.child_by_field_name("alternative").is_none()
+            && statement.field("alternative").is_none()
         {
             found.push((statement, condition(parsed, statement)?));
         }
@@ -599,8 +599,8 @@ pub(crate) fn is_plain(parsed: &Parsed, body: Node, exits: &[(Node, Node)]) -> b
 /// True for what changes something through a subscript or a pointer.
 pub(crate) fn is_store(node: Node) -> bool {
     let target = match node.kind() {
-        "assignment_expression" => node.child_by_field_name("left"),
-        "update_expression" => node.child_by_field_name("argument"),
+        "assignment_expression" => node.field("left"),
+        "update_expression" => node.field("argument"),
         _ => None,
     };
     target.is_some_and(|target| target.kind() != "identifier")

@@ -5,6 +5,7 @@
 
 use warplens_analysis::facts::{Access, Source};
 use warplens_ir::known_function;
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::launches::{Launch, launches};
@@ -54,7 +55,7 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 fn fix(request: &Request<'_>, kernel: &Kernel<'_>, access: usize) -> Option<Fix> {
     let parsed = request.document.parsed();
     let function = kernel_node(parsed, kernel.start..kernel.end)?;
-    let body = function.child_by_field_name("body")?;
+    let body = function.field("body")?;
     let launch = &kernel.facts.launch;
     let [width, height, _] = launch.block;
     if function.has_error() || width * height <= 1 || launch.block_source.is_assumption() {
@@ -151,14 +152,14 @@ fn axes(parsed: &Parsed, body: Node, opencl: bool) -> Option<Vec<Edit>> {
                 let field = node
                     .parent()
                     .filter(|parent| parent.kind() == "field_expression")?
-                    .child_by_field_name("field")?;
+                    .field("field")?;
                 edits.extend(
                     other(text(parsed, field), "x", "y").map(|axis| (field.byte_range(), axis)),
                 );
             }
             "call_expression" => {
-                let callee = node.child_by_field_name("function")?;
-                let arguments = children(node.child_by_field_name("arguments")?);
+                let callee = node.field("function")?;
+                let arguments = children(node.field("arguments")?);
                 match text(parsed, callee) {
                     "get_local_id" | "get_local_size" if opencl => {
                         let axis = arguments.first()?;
@@ -202,7 +203,7 @@ fn is_indifferent(parsed: &Parsed, name: &str, opencl: bool) -> bool {
         .filter(|node| {
             node.kind() == "function_definition"
                 && function_declarator(*node)
-                    .and_then(|declarator| declarator.child_by_field_name("declarator"))
+                    .and_then(|declarator| declarator.field("declarator"))
                     .is_some_and(|of| text(parsed, of) == name)
         });
     let (Some(one), None) = (defined.next(), defined.next()) else {
@@ -220,7 +221,7 @@ fn is_indifferent(parsed: &Parsed, name: &str, opencl: bool) -> bool {
     let calls = descendants(one)
         .into_iter()
         .filter(|node| node.kind() == "call_expression")
-        .filter_map(|call| call.child_by_field_name("function"))
+        .filter_map(|call| call.field("function"))
         .all(|callee| known_function(text(parsed, callee), opencl).is_some());
     calls && !looks.iter().any(|word| has_word(written, word))
 }
@@ -251,8 +252,8 @@ fn extents<'t>(
         (all.len() >= 2).then(|| (all[0], all[1]))
     };
     if block.kind() == "call_expression" {
-        let callee = block.child_by_field_name("function")?;
-        let list = block.child_by_field_name("arguments")?;
+        let callee = block.field("function")?;
+        let list = block.field("arguments")?;
         return (text(parsed, callee) == "dim3").then(|| two(list))?;
     }
     if block.kind() != "identifier" {
@@ -270,14 +271,14 @@ fn extents<'t>(
         }
         let parent = node.parent()?;
         let declares = matches!(parent.kind(), "init_declarator" | "function_declarator")
-            && parent.child_by_field_name("declarator") == Some(node)
+            && parent.field("declarator") == Some(node)
             && declared_name(parent) == Some(node);
         if declares && list.is_none() {
             let given = parent
-                .child_by_field_name("value")
-                .or_else(|| parent.child_by_field_name("parameters"))?;
+                .field("value")
+                .or_else(|| parent.field("parameters"))?;
             let given = match given.kind() {
-                "call_expression" => given.child_by_field_name("arguments")?,
+                "call_expression" => given.field("arguments")?,
                 _ => given,
             };
             list = Some(given);

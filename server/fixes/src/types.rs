@@ -1,5 +1,6 @@
 //! The types of expressions, as far as the text of a function says them.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Node, Parsed};
 
 use crate::arithmetic::bare;
@@ -35,22 +36,22 @@ pub(crate) fn of(parsed: &Parsed, node: Node) -> Option<Number> {
             let mut array = node;
             let mut depth = 0;
             while array.kind() == "subscript_expression" {
-                array = bare(array.child_by_field_name("argument")?);
+                array = bare(array.field("argument")?);
                 depth += 1;
             }
             (array.kind() == "identifier").then(|| declared(parsed, array, depth))?
         }
-        "unary_expression" => of(parsed, node.child_by_field_name("argument")?),
+        "unary_expression" => of(parsed, node.field("argument")?),
         "binary_expression" => {
-            let a = of(parsed, node.child_by_field_name("left")?)?;
-            let b = of(parsed, node.child_by_field_name("right")?)?;
-            let operator = text(parsed, node.child_by_field_name("operator")?);
+            let a = of(parsed, node.field("left")?)?;
+            let b = of(parsed, node.field("right")?)?;
+            let operator = text(parsed, node.field("operator")?);
             matches!(operator, "+" | "-" | "*" | "/").then(|| a.max(b))
         }
-        "cast_expression" => named(text(parsed, node.child_by_field_name("type")?)),
+        "cast_expression" => named(text(parsed, node.field("type")?)),
         "call_expression" => {
-            let name = text(parsed, node.child_by_field_name("function")?);
-            let arguments = children(node.child_by_field_name("arguments")?);
+            let name = text(parsed, node.field("function")?);
+            let arguments = children(node.field("arguments")?);
             match name {
                 "sqrtf" | "rsqrtf" | "sinf" | "cosf" | "expf" | "logf" | "fabsf" | "fminf"
                 | "fmaxf" | "powf" | "tanf" | "exp2f" | "cbrtf" | "float" => Some(Number::Single),
@@ -67,7 +68,7 @@ pub(crate) fn of(parsed: &Parsed, node: Node) -> Option<Number> {
             }
         }
         "field_expression" => {
-            let place = text(parsed, node.child_by_field_name("argument")?);
+            let place = text(parsed, node.field("argument")?);
             let coordinate = matches!(place, "threadIdx" | "blockIdx" | "blockDim" | "gridDim");
             coordinate.then_some(Number::Whole)
         }
@@ -142,7 +143,7 @@ pub(crate) fn declarations<'t>(
         if !matches!(node.kind(), "declaration" | "parameter_declaration") {
             continue;
         }
-        let Some(ty) = node.child_by_field_name("type") else {
+        let Some(ty) = node.field("type") else {
             continue;
         };
         let mut cursor = node.walk();
@@ -169,9 +170,7 @@ fn declared(parsed: &Parsed, name: Node, depth: usize) -> Option<Number> {
                 "init_declarator" | "reference_declarator" | "parenthesized_declarator" => {}
                 _ => break,
             }
-            at = at
-                .child_by_field_name("declarator")
-                .or_else(|| at.named_child(0))?;
+            at = at.field("declarator").or_else(|| at.named_child(0))?;
         }
         let one = named(text(parsed, ty)).filter(|_| levels == depth)?;
         if of.is_some_and(|before| before != one) {
@@ -192,7 +191,7 @@ pub(crate) fn repeatable(parsed: &Parsed, node: Node) -> bool {
         | "comma_expression"
         | "ERROR" => false,
         "call_expression" => one
-            .child_by_field_name("function")
+            .field("function")
             .is_some_and(|function| of_mathematics(text(parsed, function))),
         _ => true,
     })
@@ -240,22 +239,21 @@ pub(crate) fn value(parsed: &Parsed, node: Node) -> Option<f64> {
                 .ok()
         }
         "unary_expression" => {
-            let minus = text(parsed, node.child_by_field_name("operator")?) == "-";
-            let inner = value(parsed, node.child_by_field_name("argument")?)?;
+            let minus = text(parsed, node.field("operator")?) == "-";
+            let inner = value(parsed, node.field("argument")?)?;
             minus.then_some(-inner)
         }
         "binary_expression" => {
-            let a = node.child_by_field_name("left")?;
-            let b = node.child_by_field_name("right")?;
-            let divides = text(parsed, node.child_by_field_name("operator")?) == "/";
+            let a = node.field("left")?;
+            let b = node.field("right")?;
+            let divides = text(parsed, node.field("operator")?) == "/";
             // Integers cut.
             let whole = of(parsed, node)? == Number::Whole;
             (divides && !whole).then_some(value(parsed, a)? / value(parsed, b)?)
         }
         "cast_expression" => {
-            named(text(parsed, node.child_by_field_name("type")?))
-                .filter(|ty| *ty != Number::Whole)?;
-            value(parsed, node.child_by_field_name("value")?)
+            named(text(parsed, node.field("type")?)).filter(|ty| *ty != Number::Whole)?;
+            value(parsed, node.field("value")?)
         }
         _ => None,
     }
@@ -286,17 +284,17 @@ pub(crate) fn becomes_single(parsed: &Parsed, node: Node) -> bool {
             "init_declarator" => {
                 let declaration = parent.parent();
                 return declaration
-                    .and_then(|one| one.child_by_field_name("type"))
+                    .and_then(|one| one.field("type"))
                     .is_some_and(|ty| named(text(parsed, ty)) == Some(Number::Single));
             }
             "assignment_expression" => {
                 return parent
-                    .child_by_field_name("left")
+                    .field("left")
                     .is_some_and(|place| of(parsed, place) == Some(Number::Single));
             }
             "cast_expression" => {
                 return parent
-                    .child_by_field_name("type")
+                    .field("type")
                     .is_some_and(|ty| named(text(parsed, ty)) == Some(Number::Single));
             }
             _ => return false,

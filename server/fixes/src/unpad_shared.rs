@@ -5,6 +5,7 @@ use crate::proof::{of_findings, prove};
 use crate::source::{children, text};
 use crate::wording::{gain, occupancy};
 use crate::{Edit, Fix, Kernel, Request};
+use warplens_syntax::Fields as _;
 
 const RULE: &str = "smem/over-pad";
 
@@ -33,10 +34,10 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize) -> Option<Fix> {
     let short = if number(text(parsed, size)) == Some(padded) {
         plain.to_string()
     } else if size.kind() == "binary_expression" {
-        let operator = text(parsed, size.child_by_field_name("operator")?);
+        let operator = text(parsed, size.field("operator")?);
         let (left, right) = (
-            text(parsed, size.child_by_field_name("left")?),
-            text(parsed, size.child_by_field_name("right")?),
+            text(parsed, size.field("left")?),
+            text(parsed, size.field("right")?),
         );
         if operator != "+" || number(right) != Some(padded - plain) {
             return None;

@@ -2,6 +2,7 @@
 //! is registers.
 
 use warplens_analysis::facts::Space;
+use warplens_syntax::Fields as _;
 use warplens_syntax::{Node, Parsed};
 
 use crate::proof::{of_findings, prove};
@@ -81,20 +82,18 @@ fn subscripted(node: Node) -> Option<(Node, Node)> {
     if node.kind() != "subscript_expression" {
         return None;
     }
-    let index = node
-        .child_by_field_name("indices")
-        .or_else(|| node.child_by_field_name("index"))?;
-    let mut root = node.child_by_field_name("argument")?;
+    let index = node.field("indices").or_else(|| node.field("index"))?;
+    let mut root = node.field("argument")?;
     while root.kind() == "subscript_expression" {
-        root = root.child_by_field_name("argument")?;
+        root = root.field("argument")?;
     }
     Some((root, index))
 }
 
 /// The name of a loop's counter: what its initialiser declares.
 fn counter<'t>(parsed: &'t Parsed, of: Node) -> Option<&'t str> {
-    let initialiser = of.child_by_field_name("initializer")?;
-    let declarator = initialiser.child_by_field_name("declarator")?;
-    let name = declarator.child_by_field_name("declarator")?;
+    let initialiser = of.field("initializer")?;
+    let declarator = initialiser.field("declarator")?;
+    let name = declarator.field("declarator")?;
     (name.kind() == "identifier").then(|| text(parsed, name))
 }

@@ -1,6 +1,7 @@
 //! Asks for a loop to be unrolled that the compiler keeps.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_rules::Cure;
 use warplens_syntax::Node;
@@ -67,7 +68,7 @@ fn loop_of<'t>(function: Node<'t>, place: &Range<usize>) -> Option<Node<'t>> {
             at.kind(),
             "for_statement" | "while_statement" | "do_statement"
         );
-        let condition = at.child_by_field_name("condition").filter(|_| is_loop);
+        let condition = at.field("condition").filter(|_| is_loop);
         if let Some(condition) = condition {
             let holds = condition.start_byte() <= place.start && place.end <= condition.end_byte();
             return holds.then_some(at);

@@ -1,6 +1,7 @@
 //! Moves a condition out of a loop that is the same in every iteration: the loop is written twice.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::{Node, Parsed};
 
@@ -33,7 +34,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<F
     if !matches!(looped.kind(), "for_statement" | "while_statement") {
         return None;
     }
-    let condition = branch.child_by_field_name("condition")?;
+    let condition = branch.field("condition")?;
     if !movable(parsed, looped, condition) {
         return None;
     }
@@ -70,7 +71,7 @@ fn around<'t>(function: Node<'t>, place: &Range<usize>, kind: &str) -> Option<No
     while at.kind() != kind {
         at = at.parent().filter(|_| at != function)?;
     }
-    let condition = at.child_by_field_name("condition")?;
+    let condition = at.field("condition")?;
     let holds = condition.start_byte() <= place.start && place.end <= condition.end_byte();
     holds.then_some(at)
 }
@@ -143,8 +144,8 @@ fn twice(parsed: &Parsed, looped: Node, branch: Node, condition: Node) -> Option
     } else {
         "\n"
     };
-    let then = side(parsed, branch.child_by_field_name("consequence")?, branch);
-    let otherwise = match branch.child_by_field_name("alternative") {
+    let then = side(parsed, branch.field("consequence")?, branch);
+    let otherwise = match branch.field("alternative") {
         Some(other) => {
             let other = children(other).into_iter().next_back().unwrap_or(other);
             side(parsed, other, branch)

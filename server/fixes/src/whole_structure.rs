@@ -4,6 +4,7 @@
 //! multiple of that already, and it is a part of no other structure.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_analysis::facts::Op;
 use warplens_syntax::{Language, Node, Parsed};
@@ -107,8 +108,8 @@ impl<'t> Plan<'t> {
                 .parent()
                 .filter(|parent| parent.byte_range().len() <= place.len() + 64)?;
         }
-        let of = field.child_by_field_name("argument")?;
-        let base = of.child_by_field_name("argument")?;
+        let of = field.field("argument")?;
+        let base = of.field("argument")?;
         let array = text(parsed, base);
         let element = text(parsed, of);
         let index = only_subscript(of)?;
@@ -124,10 +125,10 @@ impl<'t> Plan<'t> {
                         | "pointer_expression"
                 )
             });
-        let parameter = children(function_declarator(function)?.child_by_field_name("parameters")?)
+        let parameter = children(function_declarator(function)?.field("parameters")?)
             .into_iter()
             .find(|one| {
-                one.child_by_field_name("declarator")
+                one.field("declarator")
                     .and_then(declared_name)
                     .is_some_and(|name| text(parsed, name) == array)
             })?;
@@ -167,12 +168,9 @@ impl<'t> Plan<'t> {
             .collect();
         let is_element = |node: &Node<'t>| {
             node.kind() == "field_expression"
-                && node
-                    .child_by_field_name("argument")
-                    .is_some_and(|argument| {
-                        argument.kind() == "subscript_expression"
-                            && text(parsed, argument) == element
-                    })
+                && node.field("argument").is_some_and(|argument| {
+                    argument.kind() == "subscript_expression" && text(parsed, argument) == element
+                })
         };
         // From the first statement that takes a field for sure, until something may change the structure or its index.
         let (mut first, mut uses, mut fields) = (None, Vec::new(), Vec::new());
@@ -205,8 +203,8 @@ impl<'t> Plan<'t> {
             }
             first.get_or_insert(one);
             for node in taken {
-                fields.push(text(parsed, node.child_by_field_name("field")?));
-                uses.push(node.child_by_field_name("argument")?.byte_range());
+                fields.push(text(parsed, node.field("field")?));
+                uses.push(node.field("argument")?.byte_range());
             }
             if !quiet {
                 break;
@@ -261,11 +259,9 @@ impl<'t> Plan<'t> {
 fn moves(parsed: &Parsed, statement: Node, names: &[&str]) -> bool {
     descendants(statement).into_iter().any(|node| {
         let changed = match node.kind() {
-            "assignment_expression" => node.child_by_field_name("left"),
-            "update_expression" | "pointer_expression" => node.child_by_field_name("argument"),
-            "init_declarator" => node
-                .child_by_field_name("declarator")
-                .and_then(declared_name),
+            "assignment_expression" => node.field("left"),
+            "update_expression" | "pointer_expression" => node.field("argument"),
+            "init_declarator" => node.field("declarator").and_then(declared_name),
             _ => None,
         };
         changed.is_some_and(|of| names.contains(&text(parsed, of)))
@@ -275,7 +271,7 @@ fn moves(parsed: &Parsed, statement: Node, names: &[&str]) -> bool {
 /// True where a field is what is changed, or its address is taken.
 fn is_target(field: Node) -> bool {
     field.parent().is_some_and(|parent| match parent.kind() {
-        "assignment_expression" => parent.child_by_field_name("left") == Some(field),
+        "assignment_expression" => parent.field("left") == Some(field),
         "update_expression" | "pointer_expression" => true,
         _ => false,
     })
@@ -294,13 +290,13 @@ impl Definition {
         let all = descendants(parsed.tree.root_node());
         let mut found = all.iter().copied().filter(|node| {
             node.kind() == "struct_specifier"
-                && node.child_by_field_name("body").is_some()
+                && node.field("body").is_some()
                 && is_called(parsed, *node, name)
         });
         let (Some(definition), None) = (found.next(), found.next()) else {
             return None;
         };
-        let body = definition.child_by_field_name("body")?;
+        let body = definition.field("body")?;
         let head = &parsed.text[definition.start_byte()..body.start_byte()];
         let after = definition
             .parent()
@@ -323,9 +319,9 @@ impl Definition {
                 && declarators
                     .iter()
                     .all(|one| one.kind() == "field_identifier")
-                && member.child_by_field_name("default_value").is_none();
+                && member.field("default_value").is_none();
             plain.then_some(())?;
-            let ty = text(parsed, member.child_by_field_name("type")?);
+            let ty = text(parsed, member.field("type")?);
             types.extend(declarators.iter().map(|_| ty));
         }
         let (_, size) = vector_of(types.first()?)?;
@@ -341,10 +337,10 @@ impl Definition {
                 has_word(text(parsed, *node), name)
             }
             "cast_expression" => {
-                let ty = node.child_by_field_name("type").map(|ty| text(parsed, ty));
+                let ty = node.field("type").map(|ty| text(parsed, ty));
                 ty.is_some_and(|ty| has_word(ty, name) && ty.contains('*'))
                     && !node
-                        .child_by_field_name("value")
+                        .field("value")
                         .is_some_and(|value| allocates(parsed, value))
             }
             "template_argument_list" => {
@@ -370,13 +366,13 @@ impl Definition {
 
 /// True for `struct P {…}` and `typedef struct {…} P;`.
 fn is_called(parsed: &Parsed, definition: Node, name: &str) -> bool {
-    let own = definition.child_by_field_name("name");
+    let own = definition.field("name");
     let tagged = own.is_some_and(|own| text(parsed, own) == name);
     tagged
         || definition.parent().is_some_and(|parent| {
             parent.kind() == "type_definition"
                 && parent
-                    .child_by_field_name("declarator")
+                    .field("declarator")
                     .is_some_and(|one| text(parsed, one) == name)
         })
 }
@@ -384,6 +380,6 @@ fn is_called(parsed: &Parsed, definition: Node, name: &str) -> bool {
 fn allocates(parsed: &Parsed, value: Node) -> bool {
     value.kind() == "call_expression"
         && value
-            .child_by_field_name("function")
+            .field("function")
             .is_some_and(|callee| ALLOCATE.contains(&text(parsed, callee)))
 }

@@ -1,6 +1,7 @@
 //! Makes a fence's scope that of who reads.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_rules::{Cure, Finding};
 use warplens_syntax::Parsed;
@@ -49,7 +50,7 @@ fn fix(
             .parent()
             .filter(|parent| parent.byte_range().len() <= place.len())?;
     }
-    let callee = call.child_by_field_name("function")?;
+    let callee = call.field("function")?;
     let name = text(parsed, callee);
     if !matches!(name, "__threadfence" | "__threadfence_system") || in_a_macro(parsed, name) {
         return None;

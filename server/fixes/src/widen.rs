@@ -4,6 +4,7 @@
 //! their number whatever the arguments are, that nothing between them changes what they read, and where the array begins.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_analysis::facts::Op;
 use warplens_ir::{Function, known_function};
@@ -116,7 +117,7 @@ impl<'t> Plan<'t> {
         let mut array = None;
         for place in places {
             let element = function.descendant_for_byte_range(place.start, place.end)?;
-            let base = element.child_by_field_name("argument")?;
+            let base = element.field("argument")?;
             let same = *array.get_or_insert(text(parsed, base)) == text(parsed, base);
             if element.kind() != "subscript_expression"
                 || element.byte_range() != *place
@@ -133,15 +134,14 @@ impl<'t> Plan<'t> {
             .iter()
             .zip(first.constant..)
             .all(|((_, sum), at)| sum.terms == first.terms && sum.constant == at);
-        let position = children(function_declarator(function)?.child_by_field_name("parameters")?)
+        let position = children(function_declarator(function)?.field("parameters")?)
             .into_iter()
             .position(|one| {
-                one.child_by_field_name("declarator")
+                one.field("declarator")
                     .and_then(declared_name)
                     .is_some_and(|name| text(parsed, name) == array)
             })?;
-        let parameter =
-            children(function_declarator(function)?.child_by_field_name("parameters")?)[position];
+        let parameter = children(function_declarator(function)?.field("parameters")?)[position];
         let declared = text(parsed, parameter);
         let element = vector_of(declared_type(parsed, function, array)?)?;
         let width = elements.len();
@@ -250,9 +250,9 @@ impl<'t> Plan<'t> {
         let moved = covered.iter().any(|statement| {
             descendants(*statement).into_iter().any(|node| {
                 let changed = match node.kind() {
-                    "assignment_expression" => node.child_by_field_name("left"),
-                    "update_expression" => node.child_by_field_name("argument"),
-                    "init_declarator" => node.child_by_field_name("declarator"),
+                    "assignment_expression" => node.field("left"),
+                    "update_expression" => node.field("argument"),
+                    "init_declarator" => node.field("declarator"),
                     _ => None,
                 };
                 changed.is_some_and(|name| {
@@ -317,7 +317,7 @@ impl<'t> Plan<'t> {
 
     /// The subscript of an element of the array.
     fn is_of_the_array(&self, node: Node<'t>) -> Option<Sum> {
-        let base = node.child_by_field_name("argument")?;
+        let base = node.field("argument")?;
         let is = node.kind() == "subscript_expression"
             && base.kind() == "identifier"
             && text(self.parsed, base) == self.array;
@@ -341,12 +341,12 @@ impl<'t> Plan<'t> {
         for (element, _) in &self.elements {
             let assignment = element.parent()?;
             let plain = assignment.kind() == "assignment_expression"
-                && assignment.child_by_field_name("left") == Some(*element)
-                && text(parsed, assignment.child_by_field_name("operator")?) == "="
+                && assignment.field("left") == Some(*element)
+                && text(parsed, assignment.field("operator")?) == "="
                 && assignment
                     .parent()
                     .is_some_and(|parent| statements.contains(&parent));
-            let value = assignment.child_by_field_name("right")?;
+            let value = assignment.field("right")?;
             let reads = descendants(value).into_iter().any(|node| {
                 matches!(node.kind(), "subscript_expression" | "pointer_expression")
                     || text(parsed, node) == "->"
@@ -409,9 +409,9 @@ fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
     for node in descendants(function) {
         match node.kind() {
             "call_expression" => {
-                let callee = node.child_by_field_name("function");
+                let callee = node.field("function");
                 let first = node
-                    .child_by_field_name("arguments")
+                    .field("arguments")
                     .and_then(|list| children(list).first().copied());
                 if let (Some(callee), Some(first)) = (callee, first)
                     && ALLOCATE.contains(&text(parsed, callee))
@@ -421,9 +421,7 @@ fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
                 }
             }
             "assignment_expression" | "update_expression" => {
-                let changed = node
-                    .child_by_field_name("left")
-                    .or_else(|| node.child_by_field_name("argument"));
+                let changed = node.field("left").or_else(|| node.field("argument"));
                 if changed.is_some_and(|of| text(parsed, of) == name) {
                     return false;
                 }
@@ -503,10 +501,10 @@ impl Sum {
                     .checked_add(if minus { -value } else { value })?;
             }
             "binary_expression" => {
-                let operator = text(parsed, node.child_by_field_name("operator")?);
+                let operator = text(parsed, node.field("operator")?);
                 if matches!(operator, "+" | "-") {
-                    self.add(parsed, node.child_by_field_name("left")?, minus)?;
-                    let right = node.child_by_field_name("right")?;
+                    self.add(parsed, node.field("left")?, minus)?;
+                    let right = node.field("right")?;
                     return self.add(parsed, right, minus != (operator == "-"));
                 }
                 self.term(written, minus);
@@ -526,7 +524,7 @@ impl Sum {
 fn coordinate(parsed: &Parsed, node: Node) -> bool {
     match node.kind() {
         "call_expression" => node
-            .child_by_field_name("function")
+            .field("function")
             .is_some_and(|callee| text(parsed, callee).starts_with("get_")),
         "argument_list" => true,
         _ => false,
@@ -536,7 +534,7 @@ fn coordinate(parsed: &Parsed, node: Node) -> bool {
 /// True where an element is what an assignment or a step changes, or its address is taken.
 fn is_written(element: Node) -> bool {
     element.parent().is_some_and(|parent| match parent.kind() {
-        "assignment_expression" => parent.child_by_field_name("left") == Some(element),
+        "assignment_expression" => parent.field("left") == Some(element),
         "update_expression" | "pointer_expression" => true,
         _ => false,
     })
@@ -546,12 +544,12 @@ fn is_written(element: Node) -> bool {
 pub(crate) fn changes_nothing(parsed: &Parsed, node: Node, opencl: bool) -> bool {
     descendants(node).into_iter().all(|node| match node.kind() {
         "assignment_expression" => node
-            .child_by_field_name("left")
+            .field("left")
             .is_some_and(|left| left.kind() == "identifier"),
         "update_expression" => node
-            .child_by_field_name("argument")
+            .field("argument")
             .is_some_and(|of| of.kind() == "identifier"),
-        "call_expression" => node.child_by_field_name("function").is_some_and(|callee| {
+        "call_expression" => node.field("function").is_some_and(|callee| {
             let name = text(parsed, callee);
             name.starts_with("get_")
                 || name.starts_with("make_")

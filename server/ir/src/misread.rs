@@ -2,6 +2,7 @@
 //! again, without the doubt, once it is known which names are variables.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::{Expanded, Language, Node};
 
@@ -34,7 +35,7 @@ pub(crate) fn without_casts(
     let mut text = parsed.text.get(whole.byte_range())?.as_bytes().to_vec();
     let mut changed = false;
     for cast in casts {
-        let name = cast.child_by_field_name("type")?;
+        let name = cast.field("type")?;
         // `(a[i]) & b` reads so too.
         let first = parsed.text.get(name.byte_range())?;
         let end = first.find(|c: char| !c.is_alphanumeric() && c != '_');
@@ -59,8 +60,8 @@ pub(crate) fn parsed(text: &str, language: Language) -> Arc<Expanded> {
 /// The expression in such a text.
 pub(crate) fn expression(parsed: &Expanded) -> Option<Node<'_>> {
     crate::unit::node_ending(parsed, &(0..parsed.text.len()), &["declaration"])?
-        .child_by_field_name("declarator")?
-        .child_by_field_name("value")
+        .field("declarator")?
+        .field("value")
         .filter(|value| !value.has_error())
 }
 
@@ -69,7 +70,7 @@ fn casts_to_names<'t>(node: Node<'t>, text: &str, into: &mut Vec<Node<'t>>) {
     // Long sums lean to the left: those go round here, not deeper.
     let mut next = Some(node);
     while let Some(node) = next.take() {
-        let field = |name| node.child_by_field_name(name);
+        let field = |name| node.field(name);
         match node.kind() {
             "binary_expression" => {
                 if let Some(right) = field("right").filter(is_operation) {
@@ -82,7 +83,7 @@ fn casts_to_names<'t>(node: Node<'t>, text: &str, into: &mut Vec<Node<'t>>) {
                 next = field("value");
                 let sign = next
                     .filter(|value| is_operation(value))
-                    .and_then(|value| value.child_by_field_name("operator"))
+                    .and_then(|value| value.field("operator"))
                     .and_then(|sign| text.get(sign.byte_range()));
                 if matches!(sign, Some("+" | "-" | "*" | "&")) {
                     into.push(node);

@@ -1,6 +1,7 @@
 //! The top level of a file: kernels, functions, and what they depend on.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::{Expanded, Node};
 
@@ -113,7 +114,7 @@ fn first_byte(node: Node, parsed: &Expanded) -> usize {
 }
 
 fn is_kernel(node: Node, start: usize, parsed: &Expanded) -> bool {
-    let Some(body) = node.child_by_field_name("body") else {
+    let Some(body) = node.field("body") else {
         return false;
     };
     let mut cursor = node.walk();
@@ -133,13 +134,13 @@ fn is_kernel(node: Node, start: usize, parsed: &Expanded) -> bool {
 
 /// The declarator that names a function: through pointers, references and parentheses.
 pub(crate) fn function_declarator(node: Node<'_>) -> Option<Node<'_>> {
-    let mut declarator = node.child_by_field_name("declarator")?;
+    let mut declarator = node.field("declarator")?;
     for _ in 0..8 {
         if declarator.kind() == "function_declarator" {
             return Some(declarator);
         }
         declarator = declarator
-            .child_by_field_name("declarator")
+            .field("declarator")
             .or_else(|| declarator.named_child(0))?;
     }
     None
@@ -147,7 +148,7 @@ pub(crate) fn function_declarator(node: Node<'_>) -> Option<Node<'_>> {
 
 /// `name`, or `Class::name` of a member defined outside its class; template arguments dropped.
 fn function_name(node: Node, parsed: &Expanded) -> Option<String> {
-    let name = function_declarator(node)?.child_by_field_name("declarator")?;
+    let name = function_declarator(node)?.field("declarator")?;
     let text = &parsed.text[name.byte_range()];
     if text.contains("operator") {
         return Some(text.split_whitespace().collect());

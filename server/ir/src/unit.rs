@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use rustc_hash::{FxHashMap, FxHasher};
 use warplens_syntax::{Expanded, Language, Node};
@@ -317,20 +318,20 @@ impl Unit {
                 let name = match inner.kind() {
                     "declaration" => {
                         // A variable template, or a class defined with a declarator: rare; the class counts.
-                        let Some(ty) = inner.child_by_field_name("type") else {
+                        let Some(ty) = inner.field("type") else {
                             return;
                         };
-                        if ty.child_by_field_name("body").is_none() {
+                        if ty.field("body").is_none() {
                             self.declare_variable_template(node, inner, parsed, header);
                             return;
                         }
-                        ty.child_by_field_name("name")
+                        ty.field("name")
                     }
-                    _ => inner.child_by_field_name("name"),
+                    _ => inner.field("name"),
                 };
                 let Some(name) = name else { return };
                 let name = match name.kind() {
-                    "template_type" => name.child_by_field_name("name").unwrap_or(name),
+                    "template_type" => name.field("name").unwrap_or(name),
                     _ => name,
                 };
                 let name = parsed.text[name.byte_range()].to_owned();
@@ -348,7 +349,7 @@ impl Unit {
         parsed: &Arc<Expanded>,
         header: bool,
     ) {
-        let mut at = inner.child_by_field_name("declarator");
+        let mut at = inner.field("declarator");
         while let Some(declarator) = at {
             match declarator.kind() {
                 "function_declarator" => return,
@@ -359,7 +360,7 @@ impl Unit {
                     self.variable_templates.entry(name).or_insert(definition);
                     return;
                 }
-                _ => at = declarator.child_by_field_name("declarator"),
+                _ => at = declarator.field("declarator"),
             }
         }
     }

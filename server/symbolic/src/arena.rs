@@ -167,6 +167,8 @@ pub struct Arena {
     /// Counters that no bit was left for, and their extents.
     nameless: FxHashMap<Symbol, i64>,
     fits: Vec<Fit>,
+    /// What a symbol's replacement made of an expression.
+    substituted: FxHashMap<(Id, Symbol, Id), Id>,
 }
 
 /// An expression that was taken to fit its type, which other values of assumed symbols could change.
@@ -488,6 +490,34 @@ impl Arena {
         self.sum(constant, merged)
     }
 
+    /// The constant and each expression times its factor, as one sum: adding them one by one would make as many sums.
+    fn combination(&mut self, mut constant: i64, parts: &[(Id, i64)]) -> Id {
+        let mut terms: Vec<(Id, i64)> = Vec::with_capacity(parts.len());
+        for &(part, factor) in parts {
+            match self.node(part) {
+                Node::Const(value) => constant = constant.wrapping_add(value.wrapping_mul(factor)),
+                Node::Sum(own, of_part) => {
+                    constant = constant.wrapping_add(own.wrapping_mul(factor));
+                    let scaled = of_part.iter();
+                    terms.extend(
+                        scaled.map(|&(id, coefficient)| (id, coefficient.wrapping_mul(factor))),
+                    );
+                }
+                _ => terms.push((part, factor)),
+            }
+        }
+        terms.sort_unstable_by_key(|&(id, _)| id);
+        terms.dedup_by(|later, first| {
+            let same = later.0 == first.0;
+            if same {
+                first.1 = first.1.wrapping_add(later.1);
+            }
+            same
+        });
+        terms.retain(|&(_, coefficient)| coefficient != 0);
+        self.sum(constant, terms)
+    }
+
     /// `terms` sorted by id, without zeros.
     fn sum(&mut self, constant: i64, terms: Vec<(Id, i64)>) -> Id {
         match terms.as_slice() {
@@ -522,21 +552,15 @@ impl Arena {
         if (ta.len() + 1) * (tb.len() + 1) > 24 {
             return self.product(&[a, b]);
         }
-        let mut result = self.constant(ca.wrapping_mul(cb));
-        for &(y, fy) in &tb {
-            let term = self.scale(y, fy.wrapping_mul(ca));
-            result = self.add(result, term);
-        }
+        let mut parts: Vec<(Id, i64)> = Vec::with_capacity((ta.len() + 1) * (tb.len() + 1));
+        parts.extend(tb.iter().map(|&(y, fy)| (y, fy.wrapping_mul(ca))));
         for &(x, fx) in &ta {
-            let term = self.scale(x, fx.wrapping_mul(cb));
-            result = self.add(result, term);
+            parts.push((x, fx.wrapping_mul(cb)));
             for &(y, fy) in &tb {
-                let product = self.product(&[x, y]);
-                let term = self.scale(product, fx.wrapping_mul(fy));
-                result = self.add(result, term);
+                parts.push((self.product(&[x, y]), fx.wrapping_mul(fy)));
             }
         }
-        result
+        self.combination(ca.wrapping_mul(cb), &parts)
     }
 
     fn product(&mut self, factors: &[Id]) -> Id {
@@ -826,23 +850,27 @@ impl Arena {
         if !self.depends_on(id, symbol) {
             return id;
         }
+        if matches!(self.node(id), Node::Symbol(_)) {
+            return by;
+        }
+        let known = (id, symbol, by);
+        if let Some(&known) = self.substituted.get(&known) {
+            return known;
+        }
+        let made = self.substituted_anew(id, symbol, by);
+        self.substituted.insert(known, made);
+        made
+    }
+
+    fn substituted_anew(&mut self, id: Id, symbol: Symbol, by: Id) -> Id {
         match self.node(id).clone() {
-            Node::Const(_) => id,
-            Node::Symbol(found) => {
-                if found == symbol {
-                    by
-                } else {
-                    id
-                }
-            }
+            Node::Const(_) | Node::Symbol(_) => id,
             Node::Sum(constant, terms) => {
-                let mut result = self.constant(constant);
-                for &(term, coefficient) in terms.iter() {
-                    let term = self.substitute(term, symbol, by);
-                    let term = self.scale(term, coefficient);
-                    result = self.add(result, term);
-                }
-                result
+                let terms: Vec<(Id, i64)> = terms
+                    .iter()
+                    .map(|&(term, coefficient)| (self.substitute(term, symbol, by), coefficient))
+                    .collect();
+                self.combination(constant, &terms)
             }
             Node::Product(factors) => {
                 let mut result = self.constant(1);

@@ -5,6 +5,7 @@
 //! there for the parser has the line taken away that is to blame, and one whose brackets stay open is closed before the next
 //! one; what is put there is as long as what was there.
 
+use crate::Fields as _;
 use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
@@ -101,11 +102,7 @@ fn bodies(tree: &Tree) -> Vec<Range<usize>> {
         for child in node.children(&mut cursor) {
             match child.kind() {
                 "function_definition" => {
-                    found.extend(
-                        child
-                            .child_by_field_name("body")
-                            .map(|body| body.byte_range()),
-                    );
+                    found.extend(child.field("body").map(|body| body.byte_range()));
                 }
                 "template_declaration"
                 | "namespace_definition"

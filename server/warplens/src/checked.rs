@@ -150,27 +150,34 @@ pub fn check<T: Send>(
         .stack_size(commands::STACK)
         .build()?;
     let file = |path: &PathBuf| one(&engine, path, &configs.of(path).settings, asked, keep);
+    let look = |path: &PathBuf| {
+        let outcome = file(path);
+        progress.step();
+        outcome
+    };
     let outcomes = pool.install(|| {
-        let mut outcomes: Vec<Outcome<T>> = files
-            .par_iter()
-            .map(|path| {
-                let outcome = file(path);
-                progress.step();
-                outcome
-            })
-            .collect();
-        // Now it is known who includes whom and who launches what: files whose kernels are launched from
-        // another one, and headers, are looked at again with that.
-        outcomes
+        // Headers last: who includes and launches them is known by then.
+        let (headers, sources): (Vec<&PathBuf>, Vec<&PathBuf>) = files
+            .iter()
+            .partition(|path| warplens_engine::is_header(path));
+        let mut of_sources: Vec<Outcome<T>> = sources.par_iter().map(|path| look(path)).collect();
+        let of_headers: Vec<Outcome<T>> = headers.par_iter().map(|path| look(path)).collect();
+        // Files whose kernels are launched from one that was looked at after them are looked at again.
+        let launched = |outcome: &Outcome<T>, path: &Path| {
+            outcome.read
+                && outcome.stats.kernels > 0
+                && engine.knows_more(path, &outcome.unlaunched)
+        };
+        of_sources
             .par_iter_mut()
-            .zip(&files)
-            .filter(|(outcome, path)| {
-                outcome.read
-                    && outcome.stats.kernels > 0
-                    && engine.knows_more(path, &outcome.unlaunched)
-            })
+            .zip(&sources)
+            .filter(|(outcome, path)| launched(outcome, path))
             .for_each(|(outcome, path)| *outcome = file(path));
-        outcomes
+        let mut by_path: HashMap<&PathBuf, Outcome<T>> =
+            sources.into_iter().zip(of_sources).collect();
+        by_path.extend(headers.into_iter().zip(of_headers));
+        let in_order = files.iter().filter_map(|path| by_path.remove(path));
+        in_order.collect::<Vec<_>>()
     });
     progress.finish();
     Ok(Checked {

@@ -24,7 +24,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use output::Colour;
 
-#[cfg(target_env = "musl")]
+// A sixth less time than with glibc's allocator; musl's makes threads wait for each other.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,6 +1,7 @@
 //! The ways to launch a kernel: `<<<…>>>`, the functions of CUDA and HIP, OpenCL in C and C++.
 
 use std::rc::Rc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -69,8 +70,8 @@ impl Host<'_> {
         ) {
             let inner = match node.kind() {
                 "parenthesized_expression" => parts(node).into_iter().next(),
-                "cast_expression" => node.child_by_field_name("value"),
-                _ => node.child_by_field_name("argument"),
+                "cast_expression" => node.field("value"),
+                _ => node.field("argument"),
             };
             match inner {
                 Some(inner) => node = inner,
@@ -431,8 +432,8 @@ impl Host<'_> {
                 .find(|argument| self.text_in(&argument.value).is_some())
         {
             let program = node
-                .child_by_field_name("function")
-                .and_then(|function| function.child_by_field_name("argument"));
+                .field("function")
+                .and_then(|function| function.field("argument"));
             self.build(node, program, options, source);
             return Some(Value::Unknown);
         }
@@ -720,10 +721,10 @@ fn unwrapped<'t>(node: Node<'t>, source: Source) -> Node<'t> {
         let inner = match at.kind() {
             "call_expression"
                 if at
-                    .child_by_field_name("function")
+                    .field("function")
                     .is_some_and(|function| text(function, source).contains("_cast<")) =>
             {
-                at.child_by_field_name("arguments")
+                at.field("arguments")
                     .and_then(|list| parts(list).into_iter().next())
             }
             _ => None,

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -63,7 +64,7 @@ impl Host<'_> {
                 self.unbound_parameter(parameter, source);
             }
         }
-        if let Some(body) = node.child_by_field_name("body") {
+        if let Some(body) = node.field("body") {
             self.statement(body, source);
         }
         self.frames.pop();
@@ -95,10 +96,7 @@ impl Host<'_> {
 
     /// A call: a launch, a function that is walked, one that is known, or one that is not.
     pub(super) fn call(&mut self, node: Node, source: Source) -> Value {
-        let (Some(function), Some(list)) = (
-            node.child_by_field_name("function"),
-            node.child_by_field_name("arguments"),
-        ) else {
+        let (Some(function), Some(list)) = (node.field("function"), node.field("arguments")) else {
             for part in parts(node) {
                 self.eval(part, source);
             }
@@ -118,7 +116,7 @@ impl Host<'_> {
             name: text(name_node, source).trim().to_owned(),
             template_list,
             scope: function
-                .child_by_field_name("scope")
+                .field("scope")
                 .filter(|_| function.kind() == "qualified_identifier")
                 .map(|scope| plain(text(scope, source))),
         };
@@ -535,7 +533,7 @@ impl Host<'_> {
         {
             self.field_initializers(list, source);
         }
-        let goes_on = match function.child_by_field_name("body") {
+        let goes_on = match function.field("body") {
             Some(body) => self.statement(body, source),
             None => true,
         };
@@ -592,8 +590,8 @@ impl Host<'_> {
         };
         self.frames.push(frame);
         let parameters = node
-            .child_by_field_name("declarator")
-            .and_then(|declarator| declarator.child_by_field_name("parameters"))
+            .field("declarator")
+            .and_then(|declarator| declarator.field("parameters"))
             .map(parts)
             .unwrap_or_default();
         let back = match arguments {
@@ -621,7 +619,7 @@ impl Host<'_> {
             let Some(declarator) = function_declarator(node) else {
                 continue;
             };
-            let Some(name) = declarator.child_by_field_name("declarator") else {
+            let Some(name) = declarator.field("declarator") else {
                 continue;
             };
             let (plain_name, list) = name_of_function(name);

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -55,7 +56,7 @@ impl Host<'_> {
     }
 
     fn expression(&mut self, node: Node, source: Source) -> Value {
-        let field = |name: &str| node.child_by_field_name(name);
+        let field = |name: &str| node.field(name);
         match node.kind() {
             "number_literal" | "user_defined_literal" => number(text(node, source)),
             "true" => Value::TRUE,
@@ -360,7 +361,7 @@ impl Host<'_> {
     }
 
     fn static_member(&mut self, node: Node, name: &str, source: Source) -> Option<Place> {
-        let scope = node.child_by_field_name("scope")?;
+        let scope = node.field("scope")?;
         let class = plain(text(scope, source));
         let known = self.index.variables.get(name)?;
         // The same name in several classes: the declarations decide.
@@ -373,7 +374,7 @@ impl Host<'_> {
     }
 
     fn binary(&mut self, node: Node, source: Source) -> Value {
-        let field = |name: &str| node.child_by_field_name(name);
+        let field = |name: &str| node.field(name);
         let (Some(left), Some(right)) = (field("left"), field("right")) else {
             return Value::Unknown;
         };
@@ -426,7 +427,7 @@ impl Host<'_> {
                 let after = joined(&spelled(&a, false), &spelled(&b, false));
                 let mut stream = left;
                 while stream.kind() == "binary_expression"
-                    && let Some(inner) = stream.child_by_field_name("left")
+                    && let Some(inner) = stream.field("left")
                 {
                     stream = inner;
                 }
@@ -459,7 +460,7 @@ impl Host<'_> {
     }
 
     fn assignment(&mut self, node: Node, source: Source) -> Value {
-        let field = |name: &str| node.child_by_field_name(name);
+        let field = |name: &str| node.field(name);
         let (Some(left), Some(right)) = (field("left"), field("right")) else {
             return Value::Unknown;
         };
@@ -524,10 +525,9 @@ impl Host<'_> {
         if names_fields(node) {
             let mut record = Record::default();
             for part in all {
-                let (Some(designator), Some(value)) = (
-                    part.child_by_field_name("designator"),
-                    part.child_by_field_name("value"),
-                ) else {
+                let (Some(designator), Some(value)) =
+                    (part.field("designator"), part.field("value"))
+                else {
                     continue;
                 };
                 let name = text(designator, source).trim_start_matches('.').to_owned();
@@ -576,9 +576,9 @@ impl Host<'_> {
 
     fn allocation(&mut self, node: Node, source: Source) -> Value {
         let class = node
-            .child_by_field_name("type")
+            .field("type")
             .map_or(String::new(), |ty| plain(text(ty, source)));
-        let list = node.child_by_field_name("arguments");
+        let list = node.field("arguments");
         let values: Vec<Value> = list
             .into_iter()
             .flat_map(parts)
@@ -588,7 +588,7 @@ impl Host<'_> {
             .lowering
             .host_type_named(&class)
             .unwrap_or(Type::Unknown(String::new()));
-        if node.child_by_field_name("declarator").is_some() {
+        if node.field("declarator").is_some() {
             // `new T[n]`.
             let value = match list.map(|list| list.kind()) {
                 Some("initializer_list") => Value::list(values),
@@ -617,7 +617,7 @@ impl Host<'_> {
     }
 
     fn place_inner(&mut self, node: Node, source: Source) -> Option<Place> {
-        let field = |name: &str| node.child_by_field_name(name);
+        let field = |name: &str| node.field(name);
         match node.kind() {
             "identifier" => self.place_named(text(node, source)),
             "parenthesized_expression" => {
@@ -751,15 +751,15 @@ impl Host<'_> {
 
     /// `raw_pointer_cast(v.data())`, `v.data()`, `static_cast<T>(…)`.
     fn type_of_call(&mut self, node: Node, source: Source) -> Option<Type> {
-        let function = node.child_by_field_name("function")?;
-        let arguments = node.child_by_field_name("arguments")?;
+        let function = node.field("function")?;
+        let arguments = node.field("arguments")?;
         match function.kind() {
             "field_expression" => {
-                let name = text(function.child_by_field_name("field")?, source);
+                let name = text(function.field("field")?, source);
                 if !matches!(name, "data" | "get" | "begin" | "Data") {
                     return None;
                 }
-                let object = function.child_by_field_name("argument")?;
+                let object = function.field("argument")?;
                 let ty = self.type_of(object, &Value::Unknown, source);
                 match ty {
                     Type::Array(element, _) | Type::Pointer(element, _) => {
@@ -804,12 +804,12 @@ pub(super) fn name_of_function(node: Node<'_>) -> (Node<'_>, Option<Node<'_>>) {
     let mut at = node;
     let mut arguments = None;
     for _ in 0..12 {
-        arguments = at.child_by_field_name("arguments").or(arguments);
+        arguments = at.field("arguments").or(arguments);
         let inner = match at.kind() {
             "template_function" | "template_method" | "qualified_identifier" | "template_type" => {
-                at.child_by_field_name("name")
+                at.field("name")
             }
-            "field_expression" => at.child_by_field_name("field"),
+            "field_expression" => at.field("field"),
             "dependent_name" | "parenthesized_expression" => parts(at).into_iter().next(),
             _ => None,
         };

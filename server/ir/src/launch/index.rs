@@ -1,6 +1,7 @@
 //! What a file defines: functions, classes, variables.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Node};
@@ -125,17 +126,16 @@ impl<'p> Index<'p> {
                     self.class(child, parsed, kernels, depth);
                 }
                 "type_definition" | "declaration" | "field_declaration" => {
-                    let ty = child.child_by_field_name("type");
+                    let ty = child.field("type");
                     if let Some(ty) = ty
-                        && ty.child_by_field_name("body").is_some()
+                        && ty.field("body").is_some()
                     {
                         self.class(ty, parsed, kernels, depth);
                     }
                     if child.kind() == "type_definition" {
                         // The usual C spelling names it behind the braces.
-                        if let (Some(ty), Some(name)) =
-                            (ty, child.child_by_field_name("declarator"))
-                            && let Some(body) = ty.child_by_field_name("body")
+                        if let (Some(ty), Some(name)) = (ty, child.field("declarator"))
+                            && let Some(body) = ty.field("body")
                             && ty.kind() != "enum_specifier"
                         {
                             self.classes.insert(text(name).to_owned(), Class { body });
@@ -173,11 +173,11 @@ impl<'p> Index<'p> {
         kernels: &FxHashMap<usize, &str>,
         depth: u32,
     ) {
-        let Some(body) = node.child_by_field_name("body") else {
+        let Some(body) = node.field("body") else {
             return;
         };
         let name = node
-            .child_by_field_name("name")
+            .field("name")
             .map_or(String::new(), |name| plain(&parsed.text[name.byte_range()]));
         if !name.is_empty() {
             self.classes.entry(name.clone()).or_insert(Class { body });
@@ -196,7 +196,7 @@ impl<'p> Index<'p> {
         let Some(declarator) = function_declarator(node) else {
             return;
         };
-        let Some(name) = declarator.child_by_field_name("declarator") else {
+        let Some(name) = declarator.field("declarator") else {
             return;
         };
         let full = without_templates(&parsed.text[name.byte_range()]);
@@ -224,7 +224,7 @@ impl<'p> Index<'p> {
         let mut calls: Vec<Vec<usize>> = Vec::with_capacity(self.functions.len());
         for (at, function) in self.functions.iter().enumerate() {
             let mut found: FxHashSet<usize> = FxHashSet::default();
-            if let Some(body) = function.node.child_by_field_name("body") {
+            if let Some(body) = function.node.field("body") {
                 for word in words(&parsed.text[body.byte_range()]) {
                     if let Some(named) = self.by_name.get(word) {
                         found.extend(named.iter().copied().filter(|&other| other != at));
@@ -270,7 +270,7 @@ impl<'p> Index<'p> {
 pub(super) fn declared_name(node: Node<'_>) -> Node<'_> {
     let mut at = node;
     for _ in 0..12 {
-        let inner = at.child_by_field_name("declarator").or_else(|| {
+        let inner = at.field("declarator").or_else(|| {
             matches!(
                 at.kind(),
                 "reference_declarator" | "parenthesized_declarator" | "variadic_declarator"

@@ -2,6 +2,7 @@
 //! that both sides share.
 
 use std::ops::Range;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -65,7 +66,7 @@ impl Host<'_> {
             around(launch, LOOPS).filter(|turns| turns.start_byte() > function.start_byte());
         let ahead = text.contains("MemPrefetchAsync") || text.contains("MemAdvise");
         let mut found = Vec::new();
-        let arguments = launch.child_by_field_name("arguments").map(named);
+        let arguments = launch.field("arguments").map(named);
         for (argument, node) in arguments.into_iter().flatten().enumerate() {
             let Some(name) = root(node, source) else {
                 continue;
@@ -147,9 +148,7 @@ fn named(node: Node) -> Vec<Node> {
 }
 
 fn arguments_of(call: Node) -> Vec<Node> {
-    call.child_by_field_name("arguments")
-        .map(named)
-        .unwrap_or_default()
+    call.field("arguments").map(named).unwrap_or_default()
 }
 
 fn text_at<'t>(node: Node, source: Source<'t>) -> &'t str {
@@ -162,12 +161,12 @@ fn root<'t>(node: Node, source: Source<'t>) -> Option<&'t str> {
     for _ in 0..8 {
         at = match at.kind() {
             "identifier" => return Some(text_at(at, source)),
-            "cast_expression" => at.child_by_field_name("value")?,
+            "cast_expression" => at.field("value")?,
             "pointer_expression" | "subscript_expression" | "field_expression" => {
-                at.child_by_field_name("argument")?
+                at.field("argument")?
             }
             "parenthesized_expression" => at.named_child(0)?,
-            "call_expression" => at.child_by_field_name("function")?,
+            "call_expression" => at.field("function")?,
             _ => return None,
         };
     }
@@ -183,7 +182,7 @@ fn kind(
     turns: Option<Node>,
     ahead: bool,
 ) -> Option<HostMemoryKind> {
-    let callee = text_at(call.child_by_field_name("function")?, source);
+    let callee = text_at(call.field("function")?, source);
     let callee = callee
         .strip_prefix("cuda")
         .or_else(|| callee.strip_prefix("hip"))?;
@@ -224,9 +223,7 @@ fn is_pageable(function: Node, name: &str, source: Source) -> bool {
     within(function, "assignment_expression", &mut declared);
     declared.into_iter().any(|node| {
         let holder = match node.kind() {
-            "assignment_expression" => node
-                .child_by_field_name("left")
-                .map(|left| text_at(left, source)),
+            "assignment_expression" => node.field("left").map(|left| text_at(left, source)),
             _ => declares(node, name, source).then_some(name),
         };
         let text = text_at(node, source);
@@ -253,9 +250,7 @@ fn declares(declaration: Node, name: &str, source: Source) -> bool {
                 if node.kind() == "identifier" {
                     return text_at(node, source) == name;
                 }
-                at = node
-                    .child_by_field_name("declarator")
-                    .or_else(|| node.named_child(0));
+                at = node.field("declarator").or_else(|| node.named_child(0));
             }
             false
         })

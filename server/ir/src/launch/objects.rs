@@ -1,6 +1,7 @@
 //! Objects of classes: how they come about, their methods, structures by position and by name.
 
 use std::rc::Rc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -23,11 +24,11 @@ impl<'p> Host<'p> {
         arguments: &[Argument],
         source: Source,
     ) -> Value {
-        let Some(object) = function.child_by_field_name("argument") else {
+        let Some(object) = function.field("argument") else {
             return Value::Unknown;
         };
         let arrow = function
-            .child_by_field_name("operator")
+            .field("operator")
             .is_some_and(|operator| text(operator, source) == "->");
         let place = if object.kind() == "this" {
             self.frames.last().and_then(|frame| frame.this.clone())

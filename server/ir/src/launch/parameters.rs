@@ -1,6 +1,7 @@
 //! Which function a call means, and what its parameters then hold.
 
 use std::rc::Rc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -36,12 +37,10 @@ impl Host<'_> {
                 let parameters = parameter_list(node).map(parts).unwrap_or_default();
                 for (parameter, ty) in parameters.into_iter().zip(&types) {
                     let Some(ty) = ty else { continue };
-                    let declared = match parameter.child_by_field_name("declarator") {
-                        Some(declarator) => self.declared_type(
-                            parameter.child_by_field_name("type"),
-                            declarator,
-                            callee,
-                        ),
+                    let declared = match parameter.field("declarator") {
+                        Some(declarator) => {
+                            self.declared_type(parameter.field("type"), declarator, callee)
+                        }
                         None => Type::Unknown(String::new()),
                     };
                     score += match (&declared, ty) {
@@ -88,7 +87,7 @@ impl Host<'_> {
     ) -> Vec<(Place, Place)> {
         let mut back = Vec::new();
         for (at, parameter) in parameters.iter().enumerate() {
-            let Some(declarator) = parameter.child_by_field_name("declarator") else {
+            let Some(declarator) = parameter.field("declarator") else {
                 continue;
             };
             let name = text(declared_name(declarator), callee)
@@ -113,9 +112,8 @@ impl Host<'_> {
             }
             let reference = declarator.kind() == "reference_declarator";
             let Some(argument) = arguments.get(at) else {
-                let ty =
-                    self.declared_type(parameter.child_by_field_name("type"), declarator, callee);
-                let value = match parameter.child_by_field_name("default_value") {
+                let ty = self.declared_type(parameter.field("type"), declarator, callee);
+                let value = match parameter.field("default_value") {
                     Some(default) => self.eval(default, callee),
                     None => Value::Unknown,
                 };
@@ -134,7 +132,7 @@ impl Host<'_> {
                 self.bind(&name, Meaning::Slot(place.slot));
                 continue;
             }
-            let ty = self.declared_type(parameter.child_by_field_name("type"), declarator, callee);
+            let ty = self.declared_type(parameter.field("type"), declarator, callee);
             let pointer = declarator.kind() == "pointer_declarator"
                 || declarator.kind() == "array_declarator";
             let mut value = argument.value.clone();
@@ -142,9 +140,7 @@ impl Host<'_> {
                 value = dims_where(is_dim3(*parameter, callee), value).converted(&ty);
                 if let (Value::Array(values), Some(class)) = (
                     &value,
-                    parameter
-                        .child_by_field_name("type")
-                        .map(|ty| plain(text(ty, callee))),
+                    parameter.field("type").map(|ty| plain(text(ty, callee))),
                 ) && self.index.classes.contains_key(&class)
                 {
                     value = self.by_position(&class, values.as_ref().clone(), callee);
@@ -168,10 +164,10 @@ impl Host<'_> {
     }
 
     pub(super) fn unbound_parameter(&mut self, parameter: Node, source: Source) {
-        let Some(declarator) = parameter.child_by_field_name("declarator") else {
+        let Some(declarator) = parameter.field("declarator") else {
             return;
         };
-        let ty = self.declared_type(parameter.child_by_field_name("type"), declarator, source);
+        let ty = self.declared_type(parameter.field("type"), declarator, source);
         let slot = self.slot(ty, Value::Unknown, false);
         // By type it is a pointer, not an array.
         self.slots[slot].decays = false;
@@ -180,7 +176,7 @@ impl Host<'_> {
 }
 
 pub(super) fn parameter_list(function: Node<'_>) -> Option<Node<'_>> {
-    function_declarator(function)?.child_by_field_name("parameters")
+    function_declarator(function)?.field("parameters")
 }
 
 pub(super) fn template_of(function: Node<'_>) -> Option<Node<'_>> {
@@ -220,7 +216,7 @@ pub(super) fn takes(function: Node, given: usize, source: Source) -> bool {
 
 fn is_dim3(parameter: Node, source: Source) -> bool {
     parameter
-        .child_by_field_name("type")
+        .field("type")
         .is_some_and(|ty| plain(text(ty, source)) == "dim3")
 }
 

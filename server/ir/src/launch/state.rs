@@ -1,6 +1,7 @@
 //! The state of a walk: variables, names, what was met.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Node};
@@ -432,14 +433,8 @@ impl<'p> Host<'p> {
         let slot = slot?;
         self.slots[slot].constant = constant;
         let initialised = variable.declarator.kind() == "init_declarator"
-            || variable
-                .declarator
-                .child_by_field_name("default_value")
-                .is_some()
-            || variable
-                .declaration
-                .child_by_field_name("default_value")
-                .is_some();
+            || variable.declarator.field("default_value").is_some()
+            || variable.declaration.field("default_value").is_some();
         let starts_so = self.from_main && initialised && !elsewhere && !several;
         if !fixed && !starts_so {
             self.slots[slot].value = Value::Unknown;

@@ -3,6 +3,7 @@
 //! What is not known of a text is a gap in it: what stands around the gap still counts.
 
 use std::rc::Rc;
+use warplens_syntax::Fields as _;
 
 use super::calls::Argument;
 use super::state::Host;
@@ -86,8 +87,8 @@ impl Host<'_> {
         let node = target
             .node
             .filter(|node| node.kind() == "binary_expression")?;
-        let left = node.child_by_field_name("left")?;
-        let right = node.child_by_field_name("right")?;
+        let left = node.field("left")?;
+        let right = node.field("right")?;
         let place = self.place(left, source)?;
         let place = match self.read(&place) {
             Value::Address(pointed) => pointed,

@@ -1,5 +1,6 @@
 //! Statements of host functions.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::Node;
 
 use super::HostName;
@@ -43,7 +44,7 @@ impl Host<'_> {
     }
 
     fn statement_inner(&mut self, node: Node, source: Source) -> bool {
-        let field = |name: &str| node.child_by_field_name(name);
+        let field = |name: &str| node.field(name);
         match node.kind() {
             "compound_statement" => self.block(node, source),
             "declaration" => {
@@ -126,7 +127,7 @@ impl Host<'_> {
                 let goes_on = field("body").is_none_or(|body| self.statement(body, source));
                 for clause in parts(node) {
                     if clause.kind() == "catch_clause"
-                        && let Some(body) = clause.child_by_field_name("body")
+                        && let Some(body) = clause.field("body")
                     {
                         self.aside(|host| {
                             host.statement(body, source);
@@ -252,7 +253,7 @@ impl Host<'_> {
 
     fn if_statement(&mut self, node: Node, source: Source) -> bool {
         self.scoped(|host| {
-            let field = |name: &str| node.child_by_field_name(name);
+            let field = |name: &str| node.field(name);
             let Some(condition) = field("condition") else {
                 return true;
             };
@@ -279,10 +280,10 @@ impl Host<'_> {
     /// The value of a condition: `(…)`, or `(int n = f(); n > 0)`.
     fn condition(&mut self, node: Node, source: Source) -> Option<bool> {
         if node.kind() == "condition_clause" {
-            if let Some(initializer) = node.child_by_field_name("initializer") {
+            if let Some(initializer) = node.field("initializer") {
                 self.statement(initializer, source);
             }
-            let value = node.child_by_field_name("value")?;
+            let value = node.field("value")?;
             if value.kind() == "declaration" {
                 self.statement(value, source);
                 return None;
@@ -359,7 +360,7 @@ impl Host<'_> {
         }
         match condition.kind() {
             "condition_clause" => {
-                if let Some(value) = condition.child_by_field_name("value") {
+                if let Some(value) = condition.field("value") {
                     self.suppose(value, outcome, false, source);
                 }
             }
@@ -370,9 +371,9 @@ impl Host<'_> {
             }
             "binary_expression" => {
                 let (Some(left), Some(right), Some(operator)) = (
-                    condition.child_by_field_name("left"),
-                    condition.child_by_field_name("right"),
-                    condition.child_by_field_name("operator"),
+                    condition.field("left"),
+                    condition.field("right"),
+                    condition.field("operator"),
                 ) else {
                     return;
                 };
@@ -505,7 +506,7 @@ impl Host<'_> {
     }
 
     fn range_loop(&mut self, node: Node, source: Source) -> bool {
-        let field = |name: &str| node.child_by_field_name(name);
+        let field = |name: &str| node.field(name);
         let touched = self.touched_mark();
         let range = field("right").map_or(Value::Unknown, |right| self.eval(right, source));
         if let Some(declarator) = field("declarator") {
@@ -535,13 +536,10 @@ impl Host<'_> {
     // ---- switch --------------------------------------------------------------------------------
 
     fn switch(&mut self, node: Node, source: Source) -> bool {
-        let (Some(condition), Some(body)) = (
-            node.child_by_field_name("condition"),
-            node.child_by_field_name("body"),
-        ) else {
+        let (Some(condition), Some(body)) = (node.field("condition"), node.field("body")) else {
             return true;
         };
-        let inner = condition.child_by_field_name("value").unwrap_or(condition);
+        let inner = condition.field("value").unwrap_or(condition);
         let value = self.eval(inner, source);
         let variable = match inner.kind() {
             "identifier" => self.place_named(text(inner, source)),
@@ -554,7 +552,7 @@ impl Host<'_> {
         let labels: Vec<Option<Value>> = cases
             .iter()
             .map(|case| {
-                let label = case.child_by_field_name("value")?;
+                let label = case.field("value")?;
                 Some(self.eval(label, source))
             })
             .collect();
@@ -636,7 +634,7 @@ impl Host<'_> {
     }
 
     fn case_body(&mut self, case: Node, source: Source) -> bool {
-        let label = case.child_by_field_name("value").map(|label| label.id());
+        let label = case.field("value").map(|label| label.id());
         let all: Vec<Node> = parts(case)
             .into_iter()
             .filter(|part| Some(part.id()) != label)
@@ -662,9 +660,9 @@ impl Host<'_> {
             // A reference is another name.
             if declarator.kind() == "init_declarator"
                 && declarator
-                    .child_by_field_name("declarator")
+                    .field("declarator")
                     .is_some_and(|inner| inner.kind() == "reference_declarator")
-                && let Some(value) = declarator.child_by_field_name("value")
+                && let Some(value) = declarator.field("value")
                 && let Some(place) = self.place(value, source)
                 && place.path.is_empty()
             {
@@ -705,16 +703,14 @@ impl Host<'_> {
             if node.kind() == "template_type" {
                 break;
             }
-            node = node.child_by_field_name("name")?;
+            node = node.field("name")?;
         }
-        let name = node.child_by_field_name("name")?;
+        let name = node.field("name")?;
         let name = text(name, source);
         if !(name.ends_with("vector") || matches!(name, "array" | "unique_ptr" | "shared_ptr")) {
             return None;
         }
-        let first = parts(node.child_by_field_name("arguments")?)
-            .into_iter()
-            .next()?;
+        let first = parts(node.field("arguments")?).into_iter().next()?;
         let ty = self.lowered(&[first], source, |lowering| {
             lowering.host_type(first, source)
         })?;
@@ -731,28 +727,28 @@ impl Host<'_> {
         declarator: Node,
         source: Source,
     ) -> Option<usize> {
-        let ty_node = node.child_by_field_name("type");
+        let ty_node = node.field("type");
         let ty_text = ty_node.map_or("", |ty| text(ty, source));
         let class = plain(ty_text);
         if declarator.kind() == "function_declarator" {
-            let inner = declarator.child_by_field_name("declarator")?;
+            let inner = declarator.field("declarator")?;
             if inner.kind() == "parenthesized_declarator" {
                 // A pointer to a function.
                 return Some(self.slot(Type::Unknown(String::new()), Value::Unknown, false));
             }
             // `dim3 block(TILE, TILE)` reads as a function of two types.
-            let list = declarator.child_by_field_name("parameters")?;
+            let list = declarator.field("parameters")?;
             let mut values = Vec::new();
             for parameter in parts(list) {
-                let name = parameter.child_by_field_name("type")?;
+                let name = parameter.field("type")?;
                 if name.kind() == "primitive_type" {
                     return None;
                 }
                 // `size[0]` reads as an array of them.
-                let value = match parameter.child_by_field_name("declarator") {
+                let value = match parameter.field("declarator") {
                     None => self.eval(name, source),
                     Some(array) if array.kind() == "abstract_array_declarator" => {
-                        let index = array.child_by_field_name("size")?;
+                        let index = array.field("size")?;
                         let index = self.eval(index, source).as_int()?;
                         let index = Step::Index(Some(usize::try_from(index).ok()?));
                         match self.eval(name, source) {
@@ -773,22 +769,19 @@ impl Host<'_> {
             self.slots[slot].value = value;
             return Some(slot);
         }
-        let plain_pointer = declarator
-            .child_by_field_name("declarator")
-            .unwrap_or(declarator)
-            .kind()
-            == "pointer_declarator";
+        let plain_pointer =
+            declarator.field("declarator").unwrap_or(declarator).kind() == "pointer_declarator";
         let array = {
             let inner = match declarator.kind() {
-                "init_declarator" => declarator.child_by_field_name("declarator"),
+                "init_declarator" => declarator.field("declarator"),
                 _ => Some(declarator),
             };
             inner.is_some_and(|inner| inner.kind() == "array_declarator")
         };
         let value_node = declarator
-            .child_by_field_name("value")
-            .or_else(|| declarator.child_by_field_name("default_value"))
-            .or_else(|| node.child_by_field_name("default_value"));
+            .field("value")
+            .or_else(|| declarator.field("default_value"))
+            .or_else(|| node.field("default_value"));
         let mut ty = self.declared_type(ty_node, declarator, source);
         let container = !array && matches!(ty, Type::Array(..));
         let auto = matches!(&ty, Type::Unknown(name) if name == "auto");
@@ -880,37 +873,25 @@ impl Host<'_> {
 /// `void (*name)()` and `void (*name)() = value`, which read as calls.
 fn pointer_to_function(node: Node<'_>) -> Option<(Node<'_>, Option<Node<'_>>)> {
     let (call, value) = match node.kind() {
-        "assignment_expression" => (
-            node.child_by_field_name("left")?,
-            node.child_by_field_name("right"),
-        ),
+        "assignment_expression" => (node.field("left")?, node.field("right")),
         _ => (node, None),
     };
-    let inner = call.child_by_field_name("function")?;
-    if inner.kind() != "call_expression"
-        || inner.child_by_field_name("function")?.kind() != "primitive_type"
-    {
+    let inner = call.field("function")?;
+    if inner.kind() != "call_expression" || inner.field("function")?.kind() != "primitive_type" {
         return None;
     }
-    let pointer = inner.child_by_field_name("arguments")?.named_child(0)?;
-    let name = pointer.child_by_field_name("argument")?;
+    let pointer = inner.field("arguments")?.named_child(0)?;
+    let name = pointer.field("argument")?;
     (pointer.kind() == "pointer_expression" && name.kind() == "identifier").then_some((name, value))
 }
 
 /// Calls of functions that end the program.
 fn never_returns(node: Node, source: Source) -> bool {
     node.kind() == "call_expression"
-        && node
-            .child_by_field_name("function")
-            .is_some_and(|function| {
-                matches!(
-                    plain(text(function, source)).as_str(),
-                    "exit"
-                        | "abort"
-                        | "_exit"
-                        | "quick_exit"
-                        | "terminate"
-                        | "__builtin_unreachable"
-                )
-            })
+        && node.field("function").is_some_and(|function| {
+            matches!(
+                plain(text(function, source)).as_str(),
+                "exit" | "abort" | "_exit" | "quick_exit" | "terminate" | "__builtin_unreachable"
+            )
+        })
 }

@@ -1,6 +1,7 @@
 //! Inline PTX: what its instructions do to memory, and what they cost by their names.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -14,17 +15,17 @@ use crate::{AddressSpace, Site, Type};
 impl Lowering<'_> {
     pub(super) fn inline_assembly(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let code = node
-            .child_by_field_name("assembly_code")
+            .field("assembly_code")
             .map_or("", |code| text_of(code, source));
         let code = unquoted(code);
         let mut operands: Vec<(Option<Expr>, bool)> = Vec::new();
         for (field, output) in [("output_operands", true), ("input_operands", false)] {
-            let Some(list) = node.child_by_field_name(field) else {
+            let Some(list) = node.field(field) else {
                 continue;
             };
             for operand in parts(list) {
                 let value = operand
-                    .child_by_field_name("value")
+                    .field("value")
                     .or_else(|| {
                         parts(operand)
                             .into_iter()

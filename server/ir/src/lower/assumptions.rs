@@ -4,6 +4,7 @@
 //! specialisation of a template that the kernel asks with the parameter, a function or a functor of the right
 //! shape. Otherwise a type is `float` and a number 32.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::Node;
 
 use super::templates::{Parameter, innermost};
@@ -31,13 +32,11 @@ impl Lowering<'_> {
         source: Source,
     ) -> Bound {
         let declared = template
-            .child_by_field_name("parameters")
+            .field("parameters")
             .into_iter()
             .flat_map(parts)
             .find(|param| {
-                let name = param
-                    .child_by_field_name("declarator")
-                    .map_or(*param, innermost);
+                let name = param.field("declarator").map_or(*param, innermost);
                 text_of(name, source).ends_with(parameter.name.as_str())
             });
         let found = if parameter.is_type {
@@ -64,10 +63,10 @@ impl Lowering<'_> {
 
     /// For a parameter that is a function: the first function that takes the same types.
     fn function_like(&mut self, declared: Node, source: Source) -> Option<(String, Bound)> {
-        let declarator = declared.child_by_field_name("declarator")?;
+        let declarator = declared.field("declarator")?;
         if declarator.kind() != "function_declarator" {
             // `using Load = void (*)(…)`: what it takes shows where it is called.
-            let ty = declared.child_by_field_name("type")?;
+            let ty = declared.field("type")?;
             let ty = self.unevaluated(|lowering| lowering.base_type(ty, source));
             return super::pointers::points_to_any(&ty).then(|| {
                 let said = "the first function that takes its arguments".to_owned();
@@ -140,7 +139,7 @@ impl Lowering<'_> {
     }
 
     fn parameter_types(&mut self, declarator: Node, source: Source) -> Option<Vec<Type>> {
-        let list = declarator.child_by_field_name("parameters")?;
+        let list = declarator.field("parameters")?;
         let params: Vec<Node> = parts(list)
             .into_iter()
             .filter(|param| param.kind().contains("parameter_declaration"))
@@ -160,16 +159,16 @@ impl Lowering<'_> {
         kernel: Node,
         source: Source,
     ) -> Option<(String, Bound)> {
-        let body = kernel.child_by_field_name("body")?;
-        let list = function_declarator(kernel)?.child_by_field_name("parameters")?;
+        let body = kernel.field("body")?;
+        let list = function_declarator(kernel)?.field("parameters")?;
         let objects: Vec<&str> = parts(list)
             .into_iter()
             .filter(|param| {
                 param
-                    .child_by_field_name("type")
+                    .field("type")
                     .is_some_and(|ty| text_of(ty, source) == parameter.name)
             })
-            .filter_map(|param| param.child_by_field_name("declarator"))
+            .filter_map(|param| param.field("declarator"))
             .filter(|declarator| declarator.kind() != "pointer_declarator")
             .map(|declarator| text_of(innermost(declarator), source))
             .collect();
@@ -192,7 +191,7 @@ impl Lowering<'_> {
                     .definition
                     .node(&["function_definition"])
                     .and_then(function_declarator)
-                    .and_then(|declarator| declarator.child_by_field_name("parameters"))
+                    .and_then(|declarator| declarator.field("parameters"))
                     .is_some_and(|list| parts(list).len() == count)
             });
             if fits {
@@ -215,10 +214,7 @@ impl Lowering<'_> {
         let mut open = vec![kernel];
         while let Some(node) = open.pop() {
             if node.kind() == "template_type"
-                && let (Some(name), Some(list)) = (
-                    node.child_by_field_name("name"),
-                    node.child_by_field_name("arguments"),
-                )
+                && let (Some(name), Some(list)) = (node.field("name"), node.field("arguments"))
                 && let Some(at) = parts(list)
                     .into_iter()
                     .position(|argument| text_of(argument, source) == parameter.name)
@@ -263,7 +259,7 @@ impl Lowering<'_> {
                 .node(&["template_declaration"])
                 .and_then(super::templates::templated)
                 .filter(|(_, name)| name.kind() == "template_type")
-                .and_then(|(_, name)| name.child_by_field_name("arguments"))
+                .and_then(|(_, name)| name.field("arguments"))
             else {
                 continue;
             };
@@ -363,10 +359,7 @@ fn called_with(body: Node, source: Source, is_callee: impl Fn(&str) -> bool) -> 
     let mut open = vec![body];
     while let Some(node) = open.pop() {
         if node.kind() == "call_expression"
-            && let (Some(function), Some(list)) = (
-                node.child_by_field_name("function"),
-                node.child_by_field_name("arguments"),
-            )
+            && let (Some(function), Some(list)) = (node.field("function"), node.field("arguments"))
             && is_callee(text_of(function, source))
         {
             return Some(parts(list).len());

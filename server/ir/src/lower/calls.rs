@@ -1,6 +1,7 @@
 //! Calls: a cast, a constructor, a device function, a function of the toolkit.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -22,10 +23,7 @@ struct Written {
 
 impl Lowering<'_> {
     pub(super) fn call(&mut self, node: Node, source: Source, site: Site) -> Expr {
-        let (Some(function), Some(list)) = (
-            node.child_by_field_name("function"),
-            node.child_by_field_name("arguments"),
-        ) else {
+        let (Some(function), Some(list)) = (node.field("function"), node.field("arguments")) else {
             return self.opaque(site, "syntax error", Vec::new());
         };
         if let Some(launch) = child_of_kind(node, "kernel_call_syntax") {
@@ -112,10 +110,8 @@ impl Lowering<'_> {
 
     /// `object.name(…)`, `pointer->name(…)`.
     fn member_call(&mut self, function: Node, list: Node, source: Source, site: Site) -> Expr {
-        let (Some(object), Some(field)) = (
-            function.child_by_field_name("argument"),
-            function.child_by_field_name("field"),
-        ) else {
+        let (Some(object), Some(field)) = (function.field("argument"), function.field("field"))
+        else {
             return self.opaque(site, "syntax error", Vec::new());
         };
         let mut explicit = Vec::new();
@@ -124,14 +120,14 @@ impl Lowering<'_> {
             name_node = parts(name_node).into_iter().next().unwrap_or(name_node);
         }
         if matches!(name_node.kind(), "template_method" | "template_function") {
-            if let Some(arguments) = name_node.child_by_field_name("arguments") {
+            if let Some(arguments) = name_node.field("arguments") {
                 explicit = self.template_arguments(arguments, source);
             }
-            name_node = name_node.child_by_field_name("name").unwrap_or(name_node);
+            name_node = name_node.field("name").unwrap_or(name_node);
         }
         let name = text_of(name_node, source).to_owned();
         let arrow = function
-            .child_by_field_name("operator")
+            .field("operator")
             .is_some_and(|operator| text_of(operator, source) == "->");
         let mut object = self.expr(object, source);
         if arrow {
@@ -149,7 +145,7 @@ impl Lowering<'_> {
             && explicit.is_empty()
             && matches!(object.kind, ExprKind::Deref(_) | ExprKind::Index(..))
             && function
-                .child_by_field_name("argument")
+                .field("argument")
                 .is_some_and(|argument| argument.kind() != "this");
         if anywhere && let Some(call) = self.virtual_call(&object, &name, &arguments, site) {
             return call;
@@ -176,7 +172,7 @@ impl Lowering<'_> {
             match at.kind() {
                 "qualified_identifier" | "dependent_name" => {
                     let inner = at
-                        .child_by_field_name("name")
+                        .field("name")
                         .or_else(|| parts(at).into_iter().next_back());
                     match inner {
                         Some(inner) => at = inner,
@@ -184,10 +180,10 @@ impl Lowering<'_> {
                     }
                 }
                 "template_function" | "template_type" => {
-                    if let Some(arguments) = at.child_by_field_name("arguments") {
+                    if let Some(arguments) = at.field("arguments") {
                         explicit = self.template_arguments(arguments, source);
                     }
-                    match at.child_by_field_name("name") {
+                    match at.field("name") {
                         Some(name) => at = name,
                         None => break,
                     }
@@ -205,7 +201,7 @@ impl Lowering<'_> {
     fn named_call(&mut self, function: Node, list: Node, source: Source, site: Site) -> Expr {
         let base = match function.kind() {
             "template_function" | "template_type" => function
-                .child_by_field_name("name")
+                .field("name")
                 .map_or("", |name| text_of(name, source)),
             _ => "",
         };
@@ -215,7 +211,7 @@ impl Lowering<'_> {
         ) || base == "dynamic_cast"
         {
             let ty = function
-                .child_by_field_name("arguments")
+                .field("arguments")
                 .and_then(|arguments| parts(arguments).into_iter().next())
                 .map_or(Type::Unknown(String::new()), |ty| {
                     self.base_type(ty, source)
@@ -755,7 +751,7 @@ fn in_scope(full: &str, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
         let mut at = definition.node(&["function_definition", "template_declaration"]);
         while let Some(node) = at {
             if node.kind() == "namespace_definition"
-                && let Some(name) = node.child_by_field_name("name")
+                && let Some(name) = node.field("name")
             {
                 let name = definition.text.text.get(name.byte_range()).unwrap_or("");
                 return namespace.is_some_and(|of| name.split("::").any(|part| part == of));

@@ -1,6 +1,7 @@
 //! Structures, classes and enumerations: their layout and their members.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -30,13 +31,13 @@ impl Lowering<'_> {
         source: Source,
         bound: Option<(&str, &Bindings)>,
     ) -> Option<Type> {
-        let body = node.child_by_field_name("body")?;
+        let body = node.field("body")?;
         if self.depth > super::DEEPEST_CALLS {
             return None;
         }
         self.depth += 1;
         let plain = node
-            .child_by_field_name("name")
+            .field("name")
             .map(|name| text_of(name, source).to_owned())
             .unwrap_or_default();
         let name = bound.map_or(plain.clone(), |(name, _)| name.to_owned());
@@ -134,7 +135,7 @@ impl Lowering<'_> {
                 // An anonymous structure or union gives its fields to the outer one.
                 "struct_specifier" | "union_specifier" | "class_specifier" => {
                     if let Some(ty) = self.structure(child, source, None)
-                        && child.child_by_field_name("name").is_none()
+                        && child.field("name").is_none()
                     {
                         fields.push((String::new(), ty, None));
                     }
@@ -153,7 +154,7 @@ impl Lowering<'_> {
     }
 
     fn field_declaration(&mut self, child: Node, source: Source, fields: &mut Fields) {
-        let Some(ty) = child.child_by_field_name("type") else {
+        let Some(ty) = child.field("type") else {
             return;
         };
         let base = self.base_type(ty, source);
@@ -165,7 +166,7 @@ impl Lowering<'_> {
             .collect();
         if declarators.is_empty()
             && matches!(ty.kind(), "struct_specifier" | "union_specifier")
-            && ty.child_by_field_name("name").is_none()
+            && ty.field("name").is_none()
         {
             fields.push((String::new(), base, None));
             return;
@@ -179,8 +180,8 @@ impl Lowering<'_> {
             let declared = self.declarator(declarator, base.clone(), space, source);
             if is_static {
                 let value = child
-                    .child_by_field_name("default_value")
-                    .or_else(|| declarator.child_by_field_name("value"));
+                    .field("default_value")
+                    .or_else(|| declarator.field("value"));
                 if let Some(value) = value.and_then(|value| self.constant_node(value, source)) {
                     self.bind_constant(&declared.name, value, declared.ty);
                 }
@@ -209,13 +210,13 @@ impl Lowering<'_> {
     }
 
     pub(super) fn enum_type(&mut self, node: Node, source: Source) -> Type {
-        node.child_by_field_name("base")
+        node.field("base")
             .map_or(Type::INT, |base| self.base_type(base, source))
     }
 
     pub(super) fn enumeration(&mut self, node: Node, source: Source) -> Vec<(String, Constant)> {
         let mut found = Vec::new();
-        let Some(body) = node.child_by_field_name("body") else {
+        let Some(body) = node.field("body") else {
             return found;
         };
         let mut next = 0i64;
@@ -223,10 +224,10 @@ impl Lowering<'_> {
             if child.kind() != "enumerator" {
                 continue;
             }
-            if let Some(value) = child.child_by_field_name("value") {
+            if let Some(value) = child.field("value") {
                 next = self.constant_node(value, source).unwrap_or(next);
             }
-            if let Some(name) = child.child_by_field_name("name") {
+            if let Some(name) = child.field("name") {
                 let name = text_of(name, source).to_owned();
                 self.bind_constant(&name, next, Type::INT);
                 found.push((name, Constant::Int(next, Type::INT)));
@@ -287,14 +288,14 @@ impl Lowering<'_> {
         let text = &definition.text;
         let candidates: Vec<Definition> = definition
             .node(CLASSES)
-            .and_then(|node| node.child_by_field_name("body"))
+            .and_then(|node| node.field("body"))
             .map(parts)
             .unwrap_or_default()
             .into_iter()
             .filter(|member| member.kind() == "template_declaration")
             .filter(|member| {
                 super::templates::templated(*member).is_some_and(|(_, of)| {
-                    let of = of.child_by_field_name("name").unwrap_or(of);
+                    let of = of.field("name").unwrap_or(of);
                     &text.text[of.byte_range()] == name
                 })
             })
@@ -358,20 +359,20 @@ impl Lowering<'_> {
                     .map(|(_, ty)| ty)
             }
             "struct_specifier" | "class_specifier" | "union_specifier" => member
-                .child_by_field_name("name")
+                .field("name")
                 .filter(|of| text_of(*of, source) == name)
                 .and_then(|_| lowering.structure(member, source, None)),
             "field_declaration" => member
-                .child_by_field_name("type")
+                .field("type")
                 .filter(|ty| {
-                    ty.child_by_field_name("body").is_some()
+                    ty.field("body").is_some()
                         && ty
-                            .child_by_field_name("name")
+                            .field("name")
                             .is_some_and(|of| text_of(of, source) == name)
                 })
                 .map(|ty| lowering.base_type(ty, source)),
             "enum_specifier" => member
-                .child_by_field_name("name")
+                .field("name")
                 .filter(|of| text_of(*of, source) == name)
                 .map(|_| lowering.enum_type(member, source)),
             _ => None,
@@ -428,9 +429,9 @@ impl Lowering<'_> {
             }
             match member.kind() {
                 "field_declaration" | "declaration" => {
-                    if let Some(ty) = member.child_by_field_name("type")
+                    if let Some(ty) = member.field("type")
                         && ty.kind() == "enum_specifier"
-                        && ty.child_by_field_name("body").is_some()
+                        && ty.field("body").is_some()
                     {
                         return lowering.enumerator(ty, name, source);
                     }
@@ -438,7 +439,7 @@ impl Lowering<'_> {
                     {
                         return None;
                     }
-                    let base = lowering.base_type(member.child_by_field_name("type")?, source);
+                    let base = lowering.base_type(member.field("type")?, source);
                     let mut cursor = member.walk();
                     let declarators: Vec<Node> = member
                         .children_by_field_name("declarator", &mut cursor)
@@ -454,8 +455,8 @@ impl Lowering<'_> {
                             continue;
                         }
                         let value = member
-                            .child_by_field_name("default_value")
-                            .or_else(|| declarator.child_by_field_name("value"))?;
+                            .field("default_value")
+                            .or_else(|| declarator.field("value"))?;
                         let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
                         return Some((constant(&read)?, declared.ty));
                     }
@@ -507,7 +508,7 @@ impl Lowering<'_> {
             return;
         };
         let text = &definition.text;
-        if let Some(body) = node.child_by_field_name("body") {
+        if let Some(body) = node.field("body") {
             for member in parts(body) {
                 let function = match member.kind() {
                     "function_definition" => Some(member),
@@ -518,7 +519,7 @@ impl Lowering<'_> {
                 let Some(declarator) = crate::outline::function_declarator(function) else {
                     continue;
                 };
-                let Some(of) = declarator.child_by_field_name("declarator") else {
+                let Some(of) = declarator.field("declarator") else {
                     continue;
                 };
                 let of: String = text.text[of.byte_range()].split_whitespace().collect();
@@ -555,9 +556,7 @@ impl Lowering<'_> {
         let mut open = vec![(Arc::clone(class), 0u32)];
         while let Some((class, depth)) = open.pop() {
             let definition = &class.definition;
-            let body = definition
-                .node(CLASSES)
-                .and_then(|node| node.child_by_field_name("body"));
+            let body = definition.node(CLASSES).and_then(|node| node.field("body"));
             for member in body.map(parts).unwrap_or_default() {
                 if member.kind() == "function_definition"
                     && super::child_of_kind(member, "operator_cast").is_some()
@@ -600,7 +599,7 @@ impl Lowering<'_> {
         }
         let definition = class.definition.clone();
         let node = definition.node(CLASSES)?;
-        let body = node.child_by_field_name("body")?;
+        let body = node.field("body")?;
         let source = Source {
             parsed: &definition.text,
             header: definition.header,
@@ -649,8 +648,8 @@ fn is_member_of(outside: &Definition, class: &Class) -> bool {
         return false;
     };
     let scope = crate::outline::function_declarator(function)
-        .and_then(|declarator| declarator.child_by_field_name("declarator"))
-        .and_then(|name| name.child_by_field_name("scope"))
+        .and_then(|declarator| declarator.field("declarator"))
+        .and_then(|name| name.field("scope"))
         .map(|scope| spelled(&outside.text.text[scope.byte_range()]));
     let Some(scope) = scope else { return true };
     if own.contains('<') {
@@ -660,7 +659,7 @@ fn is_member_of(outside: &Definition, class: &Class) -> bool {
     let general = function.parent().is_some_and(|around| {
         around.kind() == "template_declaration"
             && around
-                .child_by_field_name("parameters")
+                .field("parameters")
                 .is_some_and(|list| list.named_child_count() > 0)
     });
     general || !scope.contains('<')

@@ -3,6 +3,7 @@
 //! What a block does happens in another launch: its accesses are listed with the kernel that enqueues it, and
 //! how often they run and what they cost is not known there.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::Node;
 
 use super::pipes::asked;
@@ -74,7 +75,7 @@ impl Lowering<'_> {
         let definition = block.0.definition.clone();
         let count = definition
             .node(&["block_literal"])
-            .and_then(|literal| literal.child_by_field_name("parameters"))
+            .and_then(|literal| literal.field("parameters"))
             .map_or(0, |list| super::parts(list).len());
         // Each parameter is local memory of that launch.
         let local = Expr {
@@ -157,7 +158,7 @@ impl Lowering<'_> {
 /// The parameters of a block.
 pub(super) fn block_parameters<'t>(literal: Node<'t>, source: Source<'t>) -> Vec<Node<'t>> {
     literal
-        .child_by_field_name("parameters")
+        .field("parameters")
         .map(|list| super::inline::plain_parameters(list, source))
         .unwrap_or_default()
 }

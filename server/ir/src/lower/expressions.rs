@@ -1,6 +1,7 @@
 //! Expressions.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -42,7 +43,7 @@ impl Lowering<'_> {
 
     fn expression(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let make = |kind, ty| Expr { kind, ty, site };
-        let field = |name: &str| node.child_by_field_name(name);
+        let field = |name: &str| node.field(name);
         match node.kind() {
             "number_literal" | "user_defined_literal" => {
                 let (kind, ty) = literals::number(text_of(node, source), self.opencl());
@@ -245,7 +246,7 @@ impl Lowering<'_> {
             "fold_expression" => self.fold(node, source, site),
             "gnu_asm_expression" | "asm_statement" => self.inline_assembly(node, source, site),
             "comment" => make(ExprKind::List(Vec::new()), Type::Void),
-            "type_descriptor" => match node.child_by_field_name("type") {
+            "type_descriptor" => match node.field("type") {
                 // A template argument that is a number.
                 Some(inner) => self.expr(inner, source),
                 None => self.opaque(site, "expression not understood", Vec::new()),
@@ -272,7 +273,7 @@ impl Lowering<'_> {
     /// One of several values, or what a parameter pack expands to.
     fn element(&mut self, node: Node, source: Source, out: &mut Vec<Expr>) {
         if node.kind() == "parameter_pack_expansion"
-            && let Some(pattern) = node.child_by_field_name("pattern")
+            && let Some(pattern) = node.field("pattern")
             && let Some(all) =
                 self.expanded(pattern, source, |lowering| lowering.expr(pattern, source))
         {
@@ -287,7 +288,7 @@ impl Lowering<'_> {
         let mut all = Vec::new();
         for child in parts(node) {
             match child.kind() {
-                "initializer_pair" => match child.child_by_field_name("value") {
+                "initializer_pair" => match child.field("value") {
                     Some(value) => all.push(self.expr(value, source)),
                     None => {
                         let site = self.site(child, source);
@@ -306,8 +307,8 @@ impl Lowering<'_> {
         // The grammar nests to the right.
         while let Some(node) = at {
             if node.kind() == "comma_expression" {
-                nodes.extend(node.child_by_field_name("left"));
-                at = node.child_by_field_name("right");
+                nodes.extend(node.field("left"));
+                at = node.field("right");
             } else {
                 nodes.push(node);
                 at = None;
@@ -417,7 +418,7 @@ impl Lowering<'_> {
     fn captured(&self, lambda: Node, source: Source) -> Vec<super::Scope> {
         let mut scopes = self.current().scopes.clone();
         let captures = lambda
-            .child_by_field_name("captures")
+            .field("captures")
             .map_or("", |captures| text_of(captures, source));
         let mut around = lambda.parent();
         while let Some(node) = around
@@ -425,7 +426,7 @@ impl Lowering<'_> {
         {
             around = node.parent();
         }
-        let Some(body) = around.and_then(|around| around.child_by_field_name("body")) else {
+        let Some(body) = around.and_then(|around| around.field("body")) else {
             return scopes;
         };
         for (name, meaning) in scopes.iter_mut().flatten() {
@@ -499,10 +500,7 @@ impl Lowering<'_> {
 
     /// `a::b`.
     fn qualified(&mut self, node: Node, source: Source, site: Site) -> Expr {
-        let (Some(scope), Some(name)) = (
-            node.child_by_field_name("scope"),
-            node.child_by_field_name("name"),
-        ) else {
+        let (Some(scope), Some(name)) = (node.field("scope"), node.field("name")) else {
             let name = text_of(node, source)
                 .trim_start_matches(':')
                 .trim()
@@ -544,10 +542,7 @@ impl Lowering<'_> {
                 return super::split::list(&field.ty, Vec::new(), site);
             }
             if name.kind() == "qualified_identifier"
-                && let (Some(inner), Some(last)) = (
-                    name.child_by_field_name("scope"),
-                    name.child_by_field_name("name"),
-                )
+                && let (Some(inner), Some(last)) = (name.field("scope"), name.field("name"))
                 && let Some(Type::Struct(structure)) =
                     self.type_of_class(&ty, text_of(inner, source))
                 && let Some(class) = structure.class.clone()
@@ -573,14 +568,14 @@ impl Lowering<'_> {
 
     /// `is_same<A, B>` or `is_same_v<A, B>`.
     fn trait_by_node(&mut self, node: Node, source: Source, site: Site) -> Option<Expr> {
-        let name = text_of(node.child_by_field_name("name")?, source);
+        let name = text_of(node.field("name")?, source);
         let name = name.rsplit("::").next().unwrap_or(name);
         let name = name.strip_suffix("_v").unwrap_or(name);
         // A trait of the program's own comes first.
         if !self.unit.templates(name).is_empty() {
             return None;
         }
-        let arguments = self.template_arguments(node.child_by_field_name("arguments")?, source);
+        let arguments = self.template_arguments(node.field("arguments")?, source);
         let (value, ty) = self.type_trait(name, &arguments)?;
         Some(Expr {
             kind: ExprKind::Int(value),
@@ -594,7 +589,7 @@ impl Lowering<'_> {
         let mut class: Option<Type> = None;
         let mut at = qualified;
         while at.kind() == "qualified_identifier" {
-            if let Some(scope) = at.child_by_field_name("scope") {
+            if let Some(scope) = at.field("scope") {
                 let inner = match &class {
                     Some(outer) => {
                         let outer = outer.clone();
@@ -604,7 +599,7 @@ impl Lowering<'_> {
                 };
                 class = inner.or_else(|| self.scope_class(scope, source));
             }
-            at = at.child_by_field_name("name")?;
+            at = at.field("name")?;
         }
         class
     }
@@ -619,9 +614,7 @@ impl Lowering<'_> {
 
     /// `name<arguments>` that is not called: a variable template, a function as a value.
     fn template_value(&mut self, node: Node, source: Source, site: Site) -> Expr {
-        let name = node
-            .child_by_field_name("name")
-            .map_or("", |name| text_of(name, source));
+        let name = node.field("name").map_or("", |name| text_of(name, source));
         let text = text_of(node, source);
         if name.ends_with("_v")
             && let Some(found) = self.trait_by_node(node, source, site)
@@ -661,14 +654,14 @@ impl Lowering<'_> {
             fixed: None,
             copied: None,
         };
-        let arguments = match node.child_by_field_name("arguments") {
+        let arguments = match node.field("arguments") {
             Some(list) => self.template_arguments(list, source),
             None => Vec::new(),
         };
         let own = super::templates::parameters(template, inner);
         let bindings = self.bind_parameters(&own, &arguments, inner);
         let declaration = super::child_of_kind(template, "declaration")?;
-        let declarator = declaration.child_by_field_name("declarator")?;
+        let declarator = declaration.field("declarator")?;
         self.frames.push(super::Frame {
             scopes: vec![super::Scope::new()],
             bindings,
@@ -678,11 +671,11 @@ impl Lowering<'_> {
         });
         let (declared, value) = self.unevaluated(|lowering| {
             let base = declaration
-                .child_by_field_name("type")
+                .field("type")
                 .map_or(Type::INT, |ty| lowering.base_type(ty, inner));
             let declared = lowering.declarator(declarator, base, AddressSpace::Global, inner);
             let value = declarator
-                .child_by_field_name("value")
+                .field("value")
                 .map(|value| lowering.expr(value, inner));
             (declared, value)
         });
@@ -725,12 +718,10 @@ impl Lowering<'_> {
     // ---- operators -----------------------------------------------------------------------------
 
     fn unary(&mut self, node: Node, source: Source, site: Site) -> Expr {
-        let Some(argument) = node.child_by_field_name("argument") else {
+        let Some(argument) = node.field("argument") else {
             return self.opaque(site, "syntax error", Vec::new());
         };
-        let operator = node
-            .child_by_field_name("operator")
-            .map_or("", |op| text_of(op, source));
+        let operator = node.field("operator").map_or("", |op| text_of(op, source));
         let argument = self.expr(argument, source);
         if let Type::Struct(_) = argument.ty
             && let Some(call) =
@@ -761,19 +752,16 @@ impl Lowering<'_> {
     }
 
     fn binary(&mut self, node: Node, source: Source, site: Site) -> Expr {
-        if let Some(left) = node.child_by_field_name("left")
+        if let Some(left) = node.field("left")
             && let Some(again) = self.misread_template(node, left, source, site)
         {
             return again;
         }
-        let (Some(left), Some(right)) = (
-            node.child_by_field_name("left"),
-            node.child_by_field_name("right"),
-        ) else {
+        let (Some(left), Some(right)) = (node.field("left"), node.field("right")) else {
             return self.opaque(site, "syntax error", Vec::new());
         };
         let operator = node
-            .child_by_field_name("operator")
+            .field("operator")
             .map_or("", |op| text_of(op, source))
             .to_owned();
         let (left, right) = (self.expr(left, source), self.expr(right, source));
@@ -797,19 +785,16 @@ impl Lowering<'_> {
 
     fn assignment(&mut self, node: Node, source: Source, site: Site) -> Expr {
         // `a < b || c >= d` reads as an assignment to `a<b || c>`.
-        if let Some(left) = node.child_by_field_name("left")
+        if let Some(left) = node.field("left")
             && let Some(again) = self.misread_template(node, left, source, site)
         {
             return again;
         }
-        let (Some(left), Some(right)) = (
-            node.child_by_field_name("left"),
-            node.child_by_field_name("right"),
-        ) else {
+        let (Some(left), Some(right)) = (node.field("left"), node.field("right")) else {
             return self.opaque(site, "syntax error", Vec::new());
         };
         let operator = node
-            .child_by_field_name("operator")
+            .field("operator")
             .map_or("=", |op| text_of(op, source))
             .to_owned();
         let left = self.expr(left, source);
@@ -840,17 +825,14 @@ impl Lowering<'_> {
     }
 
     fn subscript(&mut self, node: Node, source: Source, site: Site) -> Expr {
-        let Some(base) = node.child_by_field_name("argument") else {
+        let Some(base) = node.field("argument") else {
             return self.opaque(site, "syntax error", Vec::new());
         };
         // `(T)(p)[i]` is a cast of `(p)[i]`.
         let cast = self.cast_in_front(base, source);
         let base = cast.as_ref().map_or(base, |(_, value)| *value);
         let mut result = self.expr(base, source);
-        let indices = match (
-            node.child_by_field_name("indices"),
-            node.child_by_field_name("index"),
-        ) {
+        let indices = match (node.field("indices"), node.field("index")) {
             (Some(list), _) => parts(list),
             (None, Some(index)) => vec![index],
             _ => return self.opaque(site, "syntax error", vec![result]),
@@ -885,7 +867,7 @@ impl Lowering<'_> {
             return None;
         }
         let function = node
-            .child_by_field_name("function")
+            .field("function")
             .filter(|function| function.kind() == "parenthesized_expression")?;
         let name = parts(function).into_iter().next()?;
         if !matches!(name.kind(), "identifier" | "qualified_identifier") {
@@ -896,17 +878,14 @@ impl Lowering<'_> {
             return None;
         }
         let ty = self.type_named(name)?;
-        match parts(node.child_by_field_name("arguments")?).as_slice() {
+        match parts(node.field("arguments")?).as_slice() {
             [only] => Some((ty, *only)),
             _ => None,
         }
     }
 
     fn field(&mut self, node: Node, source: Source, site: Site) -> Expr {
-        let (Some(base_node), Some(name)) = (
-            node.child_by_field_name("argument"),
-            node.child_by_field_name("field"),
-        ) else {
+        let (Some(base_node), Some(name)) = (node.field("argument"), node.field("field")) else {
             return self.opaque(site, "syntax error", Vec::new());
         };
         let name = match name.kind() {
@@ -944,7 +923,7 @@ impl Lowering<'_> {
             }
         }
         let arrow = node
-            .child_by_field_name("operator")
+            .field("operator")
             .is_some_and(|operator| text_of(operator, source) == "->");
         let mut base = self.expr(base_node, source);
         if arrow {

@@ -1,6 +1,7 @@
 //! `new` and `delete`: memory that a kernel takes from the device's heap, or is given for an object.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -15,7 +16,7 @@ impl Lowering<'_> {
     /// `new T`, `new T[n]`, `new (place) T(arguments)`: a pointer to memory of which only the type is known, or
     /// the place that it is given.
     pub(super) fn allocation(&mut self, node: Node, source: Source, site: Site) -> Expr {
-        let field = |name: &str| node.child_by_field_name(name);
+        let field = |name: &str| node.field(name);
         let Some(of) = field("type") else {
             return self.opaque(site, "syntax error", Vec::new());
         };
@@ -24,7 +25,7 @@ impl Lowering<'_> {
         if let Some(declarator) = field("declarator") {
             if declarator.kind() == "new_declarator" {
                 length = declarator
-                    .child_by_field_name("length")
+                    .field("length")
                     .map(|length| self.expr(length, source));
             } else {
                 of = self

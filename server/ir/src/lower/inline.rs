@@ -1,6 +1,7 @@
 //! Device functions in place of their calls.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -73,7 +74,7 @@ impl Lowering<'_> {
             fixed: None,
             copied: None,
         };
-        function.child_by_field_name("body")?;
+        function.field("body")?;
         let params = parameter_nodes(function, source)?;
         let least = params
             .iter()
@@ -196,11 +197,11 @@ impl Lowering<'_> {
 
     pub(super) fn parameter_type(&mut self, param: Node, source: Source) -> Type {
         let space = space_of(param, source).unwrap_or(self.default_space());
-        let Some(base) = param.child_by_field_name("type") else {
+        let Some(base) = param.field("type") else {
             return Type::Unknown(String::new());
         };
         let base = self.base_type(base, source);
-        match param.child_by_field_name("declarator") {
+        match param.field("declarator") {
             Some(declarator) => self.declarator(declarator, base, space, source).ty,
             None => base,
         }
@@ -272,9 +273,9 @@ impl Lowering<'_> {
         let Some(params) = parameter_nodes(function, source) else {
             return self.opaque(site, "recursive or unreadable device function", Vec::new());
         };
-        let body = function.child_by_field_name("body");
+        let body = function.field("body");
         let initializers = super::child_of_kind(function, "field_initializer_list");
-        let returned = function.child_by_field_name("type");
+        let returned = function.field("type");
         self.body_in_place(
             frame,
             &params,
@@ -336,9 +337,9 @@ impl Lowering<'_> {
             let value = self.body_in_place(
                 frame,
                 &[],
-                function.child_by_field_name("body"),
+                function.field("body"),
                 None,
-                cast.child_by_field_name("type"),
+                cast.field("type"),
                 function,
                 definition.source(call),
                 &[],
@@ -380,8 +381,8 @@ impl Lowering<'_> {
             super::enqueued::block_parameters(lambda, source)
         } else {
             lambda
-                .child_by_field_name("declarator")
-                .and_then(|declarator| declarator.child_by_field_name("parameters"))
+                .field("declarator")
+                .and_then(|declarator| declarator.field("parameters"))
                 .map(|list| plain_parameters(list, source))
                 .unwrap_or_default()
         };
@@ -394,7 +395,7 @@ impl Lowering<'_> {
             result: Result::None,
             function: callee.key(),
         };
-        let body = lambda.child_by_field_name("body");
+        let body = lambda.field("body");
         self.body_in_place(
             frame, &params, body, None, None, lambda, source, arguments, site,
         )
@@ -446,7 +447,7 @@ impl Lowering<'_> {
         let ty = match returned {
             Some(ty) => {
                 let base = self.base_type(ty, source);
-                match function.child_by_field_name("declarator") {
+                match function.field("declarator") {
                     Some(outer)
                         if outer.kind() == "pointer_declarator"
                             || outer.kind() == "operator_cast"
@@ -487,8 +488,8 @@ impl Lowering<'_> {
         structure_returns(&mut inner);
         drop_last_return(&mut inner);
         if recursive && self.looped.pop().is_some_and(|(_, again)| again) {
-            let declared = function_declarator(function)
-                .and_then(|declarator| declarator.child_by_field_name("declarator"));
+            let declared =
+                function_declarator(function).and_then(|declarator| declarator.field("declarator"));
             let name = declared.map_or("", |name| super::text_of(name, source));
             self.note_call(name, StaysCall::Recursive, arguments, site);
             inner = super::recursion::repeated(inner, site);
@@ -549,7 +550,7 @@ impl Lowering<'_> {
             let argument = match arguments.get(at) {
                 Some(argument) => Some(argument.clone()),
                 None => param
-                    .child_by_field_name("default_value")
+                    .field("default_value")
                     .map(|default| self.expr(default, source)),
             };
             self.bind_parameter_to(param, argument, by_name, source, out);
@@ -568,7 +569,7 @@ impl Lowering<'_> {
         let mut elements: Vec<Named> = Vec::new();
         let mut name = String::new();
         let mut rest = arguments.iter().cloned();
-        let types = param.child_by_field_name("type").unwrap_or(param);
+        let types = param.field("type").unwrap_or(param);
         let mut bind = |lowering: &mut Self, argument: Option<Expr>| {
             lowering.frame().scopes.push(Scope::new());
             lowering.bind_parameter_to(param, argument, by_name, source, out);
@@ -589,7 +590,7 @@ impl Lowering<'_> {
             }
         }
         if name.is_empty() {
-            let declarator = param.child_by_field_name("declarator");
+            let declarator = param.field("declarator");
             let text = declarator.map_or("", |declarator| text_of(declarator, source));
             text.trim_start_matches(['.', '&', '*', ' '])
                 .clone_into(&mut name);
@@ -606,11 +607,11 @@ impl Lowering<'_> {
         out: &mut Vec<Stmt>,
     ) {
         let space = space_of(param, source).unwrap_or(self.default_space());
-        let Some(base) = param.child_by_field_name("type") else {
+        let Some(base) = param.field("type") else {
             return;
         };
         let base = self.base_type(base, source);
-        let declared = match param.child_by_field_name("declarator") {
+        let declared = match param.field("declarator") {
             Some(declarator) => self.declarator(declarator, base, space, source),
             None => return,
         };
@@ -707,7 +708,7 @@ impl Lowering<'_> {
                 break;
             }
         }
-        let Some(body) = at.child_by_field_name("body") else {
+        let Some(body) = at.field("body") else {
             return true;
         };
         writes(body, name, source)
@@ -995,19 +996,19 @@ pub(super) fn is_pure(expression: &Expr) -> bool {
 
 /// The template arguments that a function's own name is written with.
 fn specialised(function: Node<'_>) -> Option<Node<'_>> {
-    let mut name = function_declarator(function)?.child_by_field_name("declarator")?;
+    let mut name = function_declarator(function)?.field("declarator")?;
     while name.kind() == "qualified_identifier" {
-        name = name.child_by_field_name("name")?;
+        name = name.field("name")?;
     }
     (name.kind() == "template_function")
-        .then(|| name.child_by_field_name("arguments"))
+        .then(|| name.field("arguments"))
         .flatten()
 }
 
 /// The parameters of a function; empty for `(void)`.
 pub(super) fn parameter_nodes<'t>(function: Node<'t>, source: Source<'t>) -> Option<Vec<Node<'t>>> {
     let declarator = function_declarator(function)?;
-    let list = declarator.child_by_field_name("parameters")?;
+    let list = declarator.field("parameters")?;
     Some(plain_parameters(list, source))
 }
 
@@ -1023,16 +1024,14 @@ pub(super) fn plain_parameters<'t>(list: Node<'t>, source: Source<'t>) -> Vec<No
 }
 
 pub(super) fn returns_reference(function: Node) -> bool {
-    let mut at = function.child_by_field_name("declarator");
+    let mut at = function.field("declarator");
     while let Some(node) = at {
         match node.kind() {
             "reference_declarator" => return true,
             "function_declarator" => return false,
             _ => {}
         }
-        at = node
-            .child_by_field_name("declarator")
-            .or_else(|| node.named_child(0));
+        at = node.field("declarator").or_else(|| node.named_child(0));
     }
     false
 }
@@ -1061,8 +1060,8 @@ fn words_in(text: &str) -> impl Iterator<Item = &str> {
 /// True where something gives that name another value: an assignment, an increment.
 pub(super) fn writes(node: Node, name: &str, source: Source) -> bool {
     let target = match node.kind() {
-        "assignment_expression" => node.child_by_field_name("left"),
-        "update_expression" => node.child_by_field_name("argument"),
+        "assignment_expression" => node.field("left"),
+        "update_expression" => node.field("argument"),
         _ => None,
     };
     if target.is_some_and(|target| text_of(target, source) == name) {

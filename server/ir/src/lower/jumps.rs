@@ -3,6 +3,7 @@
 //! A jump is first left in place as a mark. Where the label stands further down, what lies between is put
 //! under the condition that the jump was not taken; where it stands further up, what lies between is a loop.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::Node;
 
 use super::expressions::operation;
@@ -429,7 +430,7 @@ fn mark_breaks(list: &mut [Stmt], mark: &str) {
 /// The label in front of a statement.
 fn label_of<'t>(node: Node, source: Source<'t>) -> Option<&'t str> {
     (node.kind() == "labeled_statement")
-        .then(|| node.child_by_field_name("label"))?
+        .then(|| node.field("label"))?
         .map(|label| text_of(label, source))
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::{Expanded, Node};
 
@@ -100,8 +101,8 @@ impl Lowering<'_> {
                 bindings.push((parameter.name.clone(), bound.clone()));
             }
         }
-        if let Some(list) = function_declarator(node)
-            .and_then(|declarator| declarator.child_by_field_name("parameters"))
+        if let Some(list) =
+            function_declarator(node).and_then(|declarator| declarator.field("parameters"))
         {
             for (param, ty) in parts(list).into_iter().zip(&given.argument_types) {
                 if let Some(ty) = ty {
@@ -137,7 +138,7 @@ impl Lowering<'_> {
         given: &TemplateArguments,
     ) -> Vec<Bound> {
         let list = function_declarator(node)
-            .and_then(|declarator| declarator.child_by_field_name("parameters"))
+            .and_then(|declarator| declarator.field("parameters"))
             .map(parts)
             .unwrap_or_default();
         let position = list
@@ -181,8 +182,8 @@ impl Lowering<'_> {
             fixed: None,
             copied: None,
         };
-        let base = self.base_type(node.child_by_field_name("type")?, source);
-        let declarator = node.child_by_field_name("declarator")?;
+        let base = self.base_type(node.field("type")?, source);
+        let declarator = node.field("declarator")?;
         let ty = self
             .declarator(declarator, base, AddressSpace::Global, source)
             .ty;
@@ -206,8 +207,8 @@ impl Lowering<'_> {
         let fragment = Expanded::fragment(&format!("int w=({text});"), self.unit.language);
         let node = node_ending(&fragment, &(0..fragment.text.len()), &["declaration"])?;
         let value = node
-            .child_by_field_name("declarator")?
-            .child_by_field_name("value")
+            .field("declarator")?
+            .field("value")
             .filter(|value| !value.has_error())?;
         let source = Source {
             parsed: &fragment,
@@ -221,16 +222,16 @@ impl Lowering<'_> {
 
     fn kernel(mut self, node: Node, source: Source, name: &str, item: &Item) -> Option<Kernel> {
         let declarator = function_declarator(node)?;
-        let name_node = declarator.child_by_field_name("declarator")?;
+        let name_node = declarator.field("declarator")?;
         let name_site = self.site(name_node, source);
-        if let Some(params) = declarator.child_by_field_name("parameters") {
+        if let Some(params) = declarator.field("parameters") {
             self.kernel_parameters(params, source);
         }
         let params = self.vars.len() as u32;
         for id in 0..params {
             self.split_variable(crate::VarId(id));
         }
-        let body_node = node.child_by_field_name("body")?;
+        let body_node = node.field("body")?;
         for (name, value) in &source.parsed.assumed {
             let kind = AssumptionKind::Conditional { taken: true };
             self.assume(name, &format!("defined as {value}"), kind);
@@ -373,7 +374,7 @@ impl Lowering<'_> {
                 continue;
             }
             if param.kind() == "variadic_parameter_declaration"
-                && let Some(ty) = param.child_by_field_name("type")
+                && let Some(ty) = param.field("type")
             {
                 let mut name = String::new();
                 let mut elements = Vec::new();
@@ -396,11 +397,11 @@ impl Lowering<'_> {
 
     fn kernel_parameter(&mut self, param: Node, position: &mut u32, source: Source) {
         let space = space_of(param, source).unwrap_or(self.default_space());
-        let Some(base) = param.child_by_field_name("type") else {
+        let Some(base) = param.field("type") else {
             return;
         };
         let base = self.base_type(base, source);
-        let (name, ty, site) = match param.child_by_field_name("declarator") {
+        let (name, ty, site) = match param.field("declarator") {
             Some(declarator) => {
                 let declared = self.declarator(declarator, base, space, source);
                 (declared.name, declared.ty, self.site(declarator, source))

@@ -4,6 +4,7 @@
 //! Their headers are known, not read. What they do to memory is said here; what they compute is not followed.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -565,7 +566,7 @@ impl Lowering<'_> {
         if node.kind() != "call_expression" {
             return false;
         }
-        let Some(function) = node.child_by_field_name("function") else {
+        let Some(function) = node.field("function") else {
             return false;
         };
         let block = |ty: &Type| matches!(ty, Type::Library(name) if matches!(&**name, "thread_block" | "grid_group" | "cluster_group"));
@@ -576,20 +577,17 @@ impl Lowering<'_> {
             }
             "field_expression" => {
                 function
-                    .child_by_field_name("field")
+                    .field("field")
                     .is_some_and(|field| text_of(field, source) == "sync")
-                    && function
-                        .child_by_field_name("argument")
-                        .is_some_and(|object| {
-                            let object =
-                                self.unevaluated(|lowering| lowering.expr(object, source).ty);
-                            block(&object)
-                        })
+                    && function.field("argument").is_some_and(|object| {
+                        let object = self.unevaluated(|lowering| lowering.expr(object, source).ty);
+                        block(&object)
+                    })
             }
             "qualified_identifier" => {
                 text_of(function, source).rsplit("::").next() == Some("sync")
                     && node
-                        .child_by_field_name("arguments")
+                        .field("arguments")
                         .and_then(|arguments| parts(arguments).into_iter().next())
                         .is_some_and(|group| {
                             let group =

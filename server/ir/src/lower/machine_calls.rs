@@ -6,6 +6,7 @@ use crate::kernel::{Expr, ExprKind, MachineCall, StaysCall, Storage};
 use crate::outline::function_declarator;
 use crate::unit::Definition;
 use crate::{Site, VarId};
+use warplens_syntax::Fields as _;
 
 impl Lowering<'_> {
     /// Notes the call of a function that is `__noinline__`.
@@ -19,7 +20,7 @@ impl Lowering<'_> {
         let Some(function) = definition.node(&["function_definition"]) else {
             return;
         };
-        let Some(body) = function.child_by_field_name("body") else {
+        let Some(body) = function.field("body") else {
             return;
         };
         let head = function.start_byte()..body.start_byte();
@@ -45,7 +46,7 @@ impl Lowering<'_> {
                 .is_some_and(|head| head.contains("noinline"));
         if spelled || told.next().is_some() {
             let name = function_declarator(function)
-                .and_then(|declarator| declarator.child_by_field_name("declarator"))
+                .and_then(|declarator| declarator.field("declarator"))
                 .and_then(|name| text.text.get(name.byte_range()));
             self.note_call(name.unwrap_or(""), StaysCall::NoInline, arguments, site);
         }

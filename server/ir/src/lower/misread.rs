@@ -1,5 +1,6 @@
 //! What the grammar reads as casts and templates is read again where the names are variables here.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::Node;
 
 use super::{DEEPEST, Lowering, Named, Source, text_of};
@@ -41,15 +42,15 @@ impl Lowering<'_> {
         let mut template = left;
         while misread::is_operation(&template) {
             template = match template.kind() {
-                "binary_expression" => template.child_by_field_name("right")?,
-                "cast_expression" => template.child_by_field_name("value")?,
-                _ => template.child_by_field_name("argument")?,
+                "binary_expression" => template.field("right")?,
+                "cast_expression" => template.field("value")?,
+                _ => template.field("argument")?,
             };
         }
         if template.kind() != "template_function" {
             return None;
         }
-        let name = text_of(template.child_by_field_name("name")?, source);
+        let name = text_of(template.field("name")?, source);
         if !self.is_value(name) || self.depth > DEEPEST / 2 {
             return None;
         }

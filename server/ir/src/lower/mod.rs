@@ -42,8 +42,8 @@ mod traits;
 mod types;
 mod virtuals;
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -173,7 +173,7 @@ pub(crate) struct Lowering<'u> {
     /// By function, line, column, caller and the hash of the text.
     callee_index: FxHashMap<(u64, u32, u32, u32, u64), u32>,
     /// Local structures whose fields are variables of their own.
-    split: FxHashMap<VarId, Vec<(u64, VarId)>>,
+    split: BTreeMap<VarId, Vec<(u64, VarId)>>,
     /// Class templates instantiated so far.
     instances: FxHashMap<String, Type>,
     /// Types declared on the way, for the unit.
@@ -230,7 +230,7 @@ impl<'u> Lowering<'u> {
             before: Vec::new(),
             callees: Vec::new(),
             callee_index: FxHashMap::default(),
-            split: FxHashMap::default(),
+            split: BTreeMap::new(),
             instances: FxHashMap::default(),
             declared: Vec::new(),
             unevaluated: 0,
@@ -384,7 +384,7 @@ impl<'u> Lowering<'u> {
         self.unevaluated -= 1;
         self.before = before;
         self.vars.truncate(vars);
-        self.split.retain(|id, _| (id.0 as usize) < vars);
+        self.split.split_off(&VarId(vars as u32));
         result
     }
 

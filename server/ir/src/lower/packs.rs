@@ -1,5 +1,6 @@
 //! Parameter packs: `f(args...)`, `sizeof...(Ts)`, folds.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::Node;
 
 use super::constants::binary_op;
@@ -116,11 +117,11 @@ impl Lowering<'_> {
     /// `(pack op ...)` and its like.
     pub(super) fn fold(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let (left, right) = (
-            node.child_by_field_name("left").filter(Node::is_named),
-            node.child_by_field_name("right").filter(Node::is_named),
+            node.field("left").filter(Node::is_named),
+            node.field("right").filter(Node::is_named),
         );
         let operator = node
-            .child_by_field_name("operator")
+            .field("operator")
             .map_or("", |operator| text_of(operator, source))
             .to_owned();
         // One side is the pattern, the other one, where there is one, the first value.

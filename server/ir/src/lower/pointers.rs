@@ -4,6 +4,7 @@
 //! says that it is not known.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -120,7 +121,7 @@ pub(super) fn points_to_any(ty: &Type) -> bool {
 /// True for the declarator of a pointer to a function, or of an array of them, and not of a function.
 pub(super) fn points_to_function(declarator: Node) -> bool {
     declarator
-        .child_by_field_name("declarator")
+        .field("declarator")
         .is_some_and(|inner| inner.kind() == "parenthesized_declarator")
 }
 
@@ -142,11 +143,11 @@ impl Lowering<'_> {
         while !matches!(around.kind(), "function_definition" | "lambda_expression") {
             around = around.parent()?;
         }
-        let mut open = vec![around.child_by_field_name("body")?];
+        let mut open = vec![around.field("body")?];
         while let Some(node) = open.pop() {
             if node.kind() == "assignment_expression"
-                && let Some(left) = node.child_by_field_name("left")
-                && let Some(right) = node.child_by_field_name("right")
+                && let Some(left) = node.field("left")
+                && let Some(right) = node.field("right")
             {
                 let target = text_of(left, source);
                 if target == name

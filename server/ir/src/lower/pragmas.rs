@@ -3,6 +3,7 @@
 //! Between a loop's head and a body without braces a pragma cuts the body off: for the grammar the loop ends there,
 //! and its body follows as a statement of its own.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::Node;
 
 use super::{Lowering, Source, parts, text_of};
@@ -70,7 +71,7 @@ pub(super) fn following(body: Node<'_>) -> Vec<Node<'_>> {
 pub(super) fn lacks_body(statement: Node) -> bool {
     let mut last = statement;
     loop {
-        let field = |name: &str| last.child_by_field_name(name);
+        let field = |name: &str| last.field(name);
         let inner = match last.kind() {
             "for_statement" | "while_statement" | "for_range_loop" => field("body"),
             "if_statement" => field("alternative").or_else(|| field("consequence")),

@@ -3,6 +3,7 @@
 //! What a deeper call does, it does with other arguments: at the place of the call the parameters take values
 //! that are not known, and the body runs again.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::Node;
 
 use super::inline::Candidate;
@@ -14,12 +15,12 @@ use crate::{Site, Type};
 /// True where a function's body names the function with something behind it that may be a call.
 pub(super) fn calls_itself(function: Node, source: Source) -> bool {
     let name = function_declarator(function)
-        .and_then(|declarator| declarator.child_by_field_name("declarator"))
+        .and_then(|declarator| declarator.field("declarator"))
         .map(|name| text_of(name, source))
         .and_then(|name| name.split('<').next())
         .and_then(|name| name.rsplit("::").next())
         .map_or("", str::trim);
-    let Some(body) = function.child_by_field_name("body") else {
+    let Some(body) = function.field("body") else {
         return false;
     };
     if name.is_empty() || name.starts_with("operator") {
@@ -127,19 +128,18 @@ impl Lowering<'_> {
 
 /// The names of a function's parameters; empty ones for those without a name.
 fn parameter_names<'t>(function: Node<'t>, source: Source<'t>) -> Vec<&'t str> {
-    let list = function_declarator(function)
-        .and_then(|declarator| declarator.child_by_field_name("parameters"));
+    let list = function_declarator(function).and_then(|declarator| declarator.field("parameters"));
     let mut names = Vec::new();
     for param in list.into_iter().flat_map(parts) {
         if !param.kind().contains("parameter_declaration") {
             continue;
         }
-        let mut at = param.child_by_field_name("declarator");
+        let mut at = param.field("declarator");
         while let Some(node) = at
             && node.kind() != "identifier"
         {
             at = node
-                .child_by_field_name("declarator")
+                .field("declarator")
                 .or_else(|| parts(node).into_iter().next_back());
         }
         names.push(at.map_or("", |name| text_of(name, source)));

@@ -5,6 +5,7 @@
 //! pointers into arrays and structures of the calling thread alone, its body says the same whoever calls it: it is
 //! lowered with its parameters as variables, and a call only names it.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::Node;
 
 use super::inline::{Candidate, parameter_nodes, returns_reference};
@@ -159,12 +160,12 @@ impl Lowering<'_> {
             lowering.routine_of.insert(definition.hash, None);
             None
         };
-        let body = function.child_by_field_name("body")?;
-        let returned = function.child_by_field_name("type")?;
+        let body = function.field("body")?;
+        let returned = function.field("type")?;
         if returns_reference(function)
             || child_of_kind(function, "field_initializer_list").is_some()
             || function
-                .child_by_field_name("declarator")
+                .field("declarator")
                 .is_none_or(|declarator| declarator.kind() != "function_declarator")
         {
             return never(self);
@@ -247,8 +248,8 @@ impl Lowering<'_> {
             return None;
         }
         let space = space_of(param, source).unwrap_or(AddressSpace::Private);
-        let base = self.base_type(param.child_by_field_name("type")?, source);
-        let declarator = param.child_by_field_name("declarator")?;
+        let base = self.base_type(param.field("type")?, source);
+        let declarator = param.field("declarator")?;
         let declared = self.declarator(declarator, base, space, source);
         let ty = match declared.ty {
             Type::Array(element, _) => Type::Pointer(element, space),

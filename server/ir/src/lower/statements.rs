@@ -1,6 +1,7 @@
 //! Statements.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -272,14 +273,14 @@ impl Lowering<'_> {
             .children(&mut cursor)
             .any(|child| child.kind() == "constexpr");
         self.frame().scopes.push(super::Scope::new());
-        let condition = node.child_by_field_name("condition");
+        let condition = node.field("condition");
         let Some(condition) = self.condition(condition, source, out) else {
             self.frame().scopes.pop();
             self.lose_statement(node, source, "condition not understood", out);
             return;
         };
-        let consequence = node.child_by_field_name("consequence");
-        let alternative = node.child_by_field_name("alternative").and_then(|other| {
+        let consequence = node.field("consequence");
+        let alternative = node.field("alternative").and_then(|other| {
             if other.kind() == "else_clause" {
                 parts(other).into_iter().next()
             } else {
@@ -327,7 +328,7 @@ impl Lowering<'_> {
         if node.kind() != "condition_clause" {
             return Some(self.expr(node, source));
         }
-        if let Some(before) = node.child_by_field_name("initializer") {
+        if let Some(before) = node.field("initializer") {
             let before = if before.kind() == "init_statement" {
                 parts(before).into_iter().next().unwrap_or(before)
             } else {
@@ -336,12 +337,12 @@ impl Lowering<'_> {
             self.statement(before, source, init);
         }
         let value = node
-            .child_by_field_name("value")
+            .field("value")
             .or_else(|| parts(node).into_iter().next_back())?;
         if value.kind() == "declaration" {
             // `if (T x = value)`: the variable is the condition.
             self.declaration(value, source, init);
-            let declarator = value.child_by_field_name("declarator")?;
+            let declarator = value.field("declarator")?;
             let declared = self.declarator(declarator, Type::INT, AddressSpace::Global, source);
             let site = self.site(value, source);
             return Some(self.name(&declared.name, site));
@@ -375,7 +376,7 @@ impl Lowering<'_> {
         let (mut condition, mut step) = (None, None);
         let mut broken = false;
         if node.kind() == "for_statement" {
-            if let Some(initializer) = node.child_by_field_name("initializer") {
+            if let Some(initializer) = node.field("initializer") {
                 if initializer.kind() == "declaration" {
                     self.declaration(initializer, source, &mut init);
                 } else {
@@ -387,20 +388,18 @@ impl Lowering<'_> {
                     });
                 }
             }
-            if let Some(test) = node.child_by_field_name("condition") {
+            if let Some(test) = node.field("condition") {
                 broken |= is_broken(test, source);
                 condition = Some(self.expr(test, source));
             }
-            step = node
-                .child_by_field_name("update")
-                .map(|update| self.expr(update, source));
+            step = node.field("update").map(|update| self.expr(update, source));
         } else {
-            let test = node.child_by_field_name("condition");
+            let test = node.field("condition");
             condition = self.condition(test, source, &mut init);
             broken |= condition.is_none();
         }
         let body = node
-            .child_by_field_name("body")
+            .field("body")
             .map(|body| self.block(body, source))
             .unwrap_or_default();
         self.frame().scopes.pop();
@@ -430,10 +429,10 @@ impl Lowering<'_> {
     fn range_loop(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
         let site = self.site(node, source);
         let (Some(ty), Some(declarator), Some(range), Some(body)) = (
-            node.child_by_field_name("type"),
-            node.child_by_field_name("declarator"),
-            node.child_by_field_name("right"),
-            node.child_by_field_name("body"),
+            node.field("type"),
+            node.field("declarator"),
+            node.field("right"),
+            node.field("body"),
         ) else {
             self.lose_statement(node, source, "range-based for", out);
             return;
@@ -525,7 +524,7 @@ impl Lowering<'_> {
         if is_broken(node, source) {
             self.lose_statement(node, source, "syntax error", out);
         }
-        let Some(type_node) = node.child_by_field_name("type") else {
+        let Some(type_node) = node.field("type") else {
             return;
         };
         let base = self.base_type(type_node, source);
@@ -553,12 +552,12 @@ impl Lowering<'_> {
                     && !super::pointers::points_to_function(*declarator)
             });
             let inner = prototype
-                .and_then(|prototype| prototype.child_by_field_name("declarator"))
+                .and_then(|prototype| prototype.field("declarator"))
                 .unwrap_or(declarator);
             let declared = self.declarator(inner, base.clone(), to, source);
             let mut ty = declared.ty;
             let name_node = match declarator.kind() {
-                "init_declarator" => declarator.child_by_field_name("declarator"),
+                "init_declarator" => declarator.field("declarator"),
                 _ => Some(inner),
             };
             let site = self.site(name_node.unwrap_or(declarator), source);
@@ -576,7 +575,7 @@ impl Lowering<'_> {
             } else {
                 Storage::Local
             };
-            let value = declarator.child_by_field_name("value");
+            let value = declarator.field("value");
             let mut arguments: Option<Vec<Expr>> = None;
             let mut init = None;
             match value {
@@ -597,11 +596,11 @@ impl Lowering<'_> {
                 Some(value) => init = Some(self.expr(value, source)),
                 None => {
                     if let Some(list) =
-                        prototype.and_then(|prototype| prototype.child_by_field_name("parameters"))
+                        prototype.and_then(|prototype| prototype.field("parameters"))
                     {
                         let nodes: Vec<Node> = parts(list)
                             .into_iter()
-                            .filter_map(|part| part.child_by_field_name("type"))
+                            .filter_map(|part| part.field("type"))
                             .collect();
                         arguments = Some(
                             nodes
@@ -797,7 +796,7 @@ impl Lowering<'_> {
         );
         let alias =
             crate::unit::node_ending(&fragment, &(0..fragment.text.len()), &["alias_declaration"]);
-        let Some(ty) = alias.and_then(|alias| alias.child_by_field_name("type")) else {
+        let Some(ty) = alias.and_then(|alias| alias.field("type")) else {
             return false;
         };
         let inner = Source {
@@ -815,14 +814,14 @@ impl Lowering<'_> {
         let mut at = Some(node);
         while let Some(node) = at {
             match node.kind() {
-                "comma_expression" => at = node.child_by_field_name("right"),
+                "comma_expression" => at = node.field("right"),
                 "assignment_expression" => {
-                    value = node.child_by_field_name("right");
+                    value = node.field("right");
                     break;
                 }
-                "binary_expression" => at = node.child_by_field_name("right"),
+                "binary_expression" => at = node.field("right"),
                 "call_expression" => {
-                    value = node.child_by_field_name("arguments");
+                    value = node.field("arguments");
                     break;
                 }
                 _ => break,
@@ -866,7 +865,7 @@ impl Lowering<'_> {
         } else {
             child_of_kind(node, "structured_binding_declarator")
         };
-        let value = node.child_by_field_name("value");
+        let value = node.field("value");
         let (Some(names), Some(value)) = (names, value) else {
             self.lose_statement(node, source, "structured binding", out);
             return;

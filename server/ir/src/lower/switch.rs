@@ -1,5 +1,6 @@
 //! `switch` as branches: one after the other for cases that fall into each other, else one or the other.
 
+use warplens_syntax::Fields as _;
 use warplens_syntax::Node;
 
 use super::expressions::operation;
@@ -26,8 +27,8 @@ impl Lowering<'_> {
     pub(super) fn switch(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
         let site = self.site(node, source);
         self.frame().scopes.push(super::Scope::new());
-        let value = self.condition(node.child_by_field_name("condition"), source, out);
-        let (Some(value), Some(body)) = (value, node.child_by_field_name("body")) else {
+        let value = self.condition(node.field("condition"), source, out);
+        let (Some(value), Some(body)) = (value, node.field("body")) else {
             self.frame().scopes.pop();
             self.lose_statement(node, source, "switch not understood", out);
             return;
@@ -59,7 +60,7 @@ impl Lowering<'_> {
             if node.kind() != "case_statement" {
                 continue;
             }
-            let label = node.child_by_field_name("value");
+            let label = node.field("value");
             match label {
                 Some(label) => case.labels.push(self.expr(label, source)),
                 None => case.default = true,

@@ -1,6 +1,7 @@
 //! Template parameters: what binds them, and what they bind.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -19,7 +20,7 @@ pub(super) struct Parameter<'t> {
 }
 
 pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Parameter<'t>> {
-    let Some(list) = template.child_by_field_name("parameters") else {
+    let Some(list) = template.field("parameters") else {
         return Vec::new();
     };
     parts(list)
@@ -28,8 +29,8 @@ pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Para
             let kind = param.kind();
             let is_type = kind.contains("type_parameter") || kind.contains("template_template");
             let name = param
-                .child_by_field_name("name")
-                .or_else(|| param.child_by_field_name("declarator").map(innermost))
+                .field("name")
+                .or_else(|| param.field("declarator").map(innermost))
                 .or_else(|| {
                     parts(param)
                         .into_iter()
@@ -41,8 +42,8 @@ pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Para
                 is_type,
                 pack: kind.contains("variadic") || name.starts_with("..."),
                 default: param
-                    .child_by_field_name("default_value")
-                    .or_else(|| param.child_by_field_name("default_type")),
+                    .field("default_value")
+                    .or_else(|| param.field("default_type")),
             }
         })
         .collect()
@@ -52,7 +53,7 @@ pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Para
 pub(super) fn innermost(declarator: Node<'_>) -> Node<'_> {
     let mut at = declarator;
     while at.kind() != "identifier" {
-        let inner = at.child_by_field_name("declarator").or_else(|| {
+        let inner = at.field("declarator").or_else(|| {
             parts(at)
                 .into_iter()
                 .find(|part| part.kind() != "type_qualifier")
@@ -71,7 +72,7 @@ impl Lowering<'_> {
         let mut found = Vec::new();
         for argument in parts(list) {
             if argument.kind() == "parameter_pack_expansion"
-                && let Some(pattern) = argument.child_by_field_name("pattern")
+                && let Some(pattern) = argument.field("pattern")
                 && let Some(all) = self.expanded(pattern, source, |lowering| {
                     lowering.template_argument(pattern, source)
                 })
@@ -97,7 +98,7 @@ impl Lowering<'_> {
     pub(super) fn template_argument(&mut self, argument: Node, source: Source) -> Option<Bound> {
         if argument.kind() == "parameter_pack_expansion" {
             let pattern = argument
-                .child_by_field_name("pattern")
+                .field("pattern")
                 .or_else(|| argument.named_child(0))?;
             return self.template_argument(pattern, source);
         }
@@ -115,9 +116,9 @@ impl Lowering<'_> {
             }
             let ty = self.base_type(argument, source);
             if let Type::Unknown(_) = ty {
-                let inner = argument.child_by_field_name("type")?;
+                let inner = argument.field("type")?;
                 // `f()` reads as the type of a function.
-                let value = match argument.child_by_field_name("declarator") {
+                let value = match argument.field("declarator") {
                     Some(call) if call.kind() == "abstract_function_declarator" => {
                         self.constant_text(text)
                     }
@@ -166,10 +167,7 @@ impl Lowering<'_> {
     /// `name<arguments>` as a type.
     pub(super) fn template_type(&mut self, node: Node, source: Source) -> Type {
         let unknown = || Type::Unknown(text_of(node, source).to_owned());
-        let (Some(name), Some(list)) = (
-            node.child_by_field_name("name"),
-            node.child_by_field_name("arguments"),
-        ) else {
+        let (Some(name), Some(list)) = (node.field("name"), node.field("arguments")) else {
             return unknown();
         };
         let mut name = text_of(name, source)
@@ -310,8 +308,7 @@ impl Lowering<'_> {
         };
         let parameters = parameters(template, source);
         let (inner, name) = templated(template)?;
-        let bare =
-            inner.kind() != "alias_declaration" && inner.child_by_field_name("body").is_none();
+        let bare = inner.kind() != "alias_declaration" && inner.field("body").is_none();
         if name.kind() != "template_type" {
             let bindings = self.bind_parameters(&parameters, arguments, source);
             return Some((usize::from(!bare), bindings));
@@ -320,7 +317,7 @@ impl Lowering<'_> {
             return None;
         }
         // A specialisation: its arguments are patterns.
-        let patterns = parts(name.child_by_field_name("arguments")?);
+        let patterns = parts(name.field("arguments")?);
         let rest = patterns
             .last()
             .is_some_and(|last| last.kind() == "parameter_pack_expansion");
@@ -398,9 +395,7 @@ impl Lowering<'_> {
         });
         self.unevaluated += 1;
         let found = if inner.kind() == "alias_declaration" {
-            inner
-                .child_by_field_name("type")
-                .map(|ty| self.base_type(ty, source))
+            inner.field("type").map(|ty| self.base_type(ty, source))
         } else {
             self.structure(inner, source, Some((name, bindings)))
         };
@@ -466,7 +461,7 @@ impl Lowering<'_> {
         bindings: &mut Bindings,
     ) -> bool {
         let mut ty = argument.clone();
-        let mut declarator = declared.child_by_field_name("declarator");
+        let mut declarator = declared.field("declarator");
         while let Some(node) = declarator {
             match node.kind() {
                 "pointer_declarator" | "abstract_pointer_declarator" => match ty.element() {
@@ -474,9 +469,7 @@ impl Lowering<'_> {
                     None => return false,
                 },
                 "array_declarator" | "abstract_array_declarator" => {
-                    if let (Type::Array(_, Some(extent)), Some(size)) =
-                        (&ty, node.child_by_field_name("size"))
-                    {
+                    if let (Type::Array(_, Some(extent)), Some(size)) = (&ty, node.field("size")) {
                         let name = text_of(size, source);
                         if parameters.iter().any(|parameter| parameter.name == name) {
                             bind(bindings, name, Bound::Value(*extent as i64));
@@ -489,7 +482,7 @@ impl Lowering<'_> {
                 }
                 _ => {}
             }
-            declarator = node.child_by_field_name("declarator").or_else(|| {
+            declarator = node.field("declarator").or_else(|| {
                 matches!(
                     node.kind(),
                     "reference_declarator"
@@ -501,7 +494,7 @@ impl Lowering<'_> {
                 .flatten()
             });
         }
-        let Some(base) = declared.child_by_field_name("type") else {
+        let Some(base) = declared.field("type") else {
             return false;
         };
         self.deduce_base(base, &ty, parameters, source, bindings)
@@ -516,7 +509,7 @@ impl Lowering<'_> {
         bindings: &mut Bindings,
     ) -> bool {
         match base.kind() {
-            "qualified_identifier" => match base.child_by_field_name("name") {
+            "qualified_identifier" => match base.field("name") {
                 // `typename T::type` says nothing of T.
                 Some(name) if name.kind() == "template_type" => {
                     self.deduce_base(name, ty, parameters, source, bindings)
@@ -524,14 +517,10 @@ impl Lowering<'_> {
                 _ => false,
             },
             "template_type" => {
-                let (Some(list), Type::Struct(structure)) =
-                    (base.child_by_field_name("arguments"), ty)
-                else {
+                let (Some(list), Type::Struct(structure)) = (base.field("arguments"), ty) else {
                     return false;
                 };
-                let name = base
-                    .child_by_field_name("name")
-                    .map_or("", |name| text_of(name, source));
+                let name = base.field("name").map_or("", |name| text_of(name, source));
                 let mut given = match &structure.class {
                     Some(class) if self.names_class(name, class) => class
                         .bindings
@@ -599,10 +588,8 @@ impl Lowering<'_> {
         if text_of(name, source) != "type" || scope.kind() != "template_type" {
             return None;
         }
-        let of = scope
-            .child_by_field_name("name")
-            .map_or("", |of| text_of(of, source));
-        let arguments = self.template_arguments(scope.child_by_field_name("arguments")?, source);
+        let of = scope.field("name").map_or("", |of| text_of(of, source));
+        let arguments = self.template_arguments(scope.field("arguments")?, source);
         library::trait_type(of, &arguments)
     }
 }
@@ -620,10 +607,10 @@ pub(super) fn templated(template: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
         )
     })?;
     let inner = match inner.kind() {
-        "declaration" => inner.child_by_field_name("type")?,
+        "declaration" => inner.field("type")?,
         _ => inner,
     };
-    Some((inner, inner.child_by_field_name("name")?))
+    Some((inner, inner.field("name")?))
 }
 
 pub(super) fn spell_instance(name: &str, arguments: &[Bound]) -> String {

@@ -1,6 +1,7 @@
 //! Types as declarations write them.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use warplens_syntax::Node;
 
@@ -65,18 +66,18 @@ impl Lowering<'_> {
         match node.kind() {
             "pipe_specifier" => Type::Library("pipe".into()),
             "struct_specifier" | "class_specifier" | "union_specifier" => {
-                if node.child_by_field_name("body").is_some()
+                if node.field("body").is_some()
                     && let Some(ty) = self.structure(node, source, None)
                 {
                     return ty;
                 }
-                match node.child_by_field_name("name") {
+                match node.field("name") {
                     Some(name) => self.base_type(name, source),
                     None => Type::Unknown(String::new()),
                 }
             }
             "enum_specifier" => {
-                if node.child_by_field_name("body").is_some() {
+                if node.field("body").is_some() {
                     for (name, constant) in self.enumeration(node, source) {
                         if let Constant::Int(value, ty) = constant {
                             self.bind_constant(&name, value, ty);
@@ -86,12 +87,12 @@ impl Lowering<'_> {
                 self.enum_type(node, source)
             }
             "type_descriptor" => {
-                let base = match node.child_by_field_name("type") {
+                let base = match node.field("type") {
                     Some(ty) => self.base_type(ty, source),
                     None => Type::Unknown(String::new()),
                 };
                 let space = space_of(node, source).unwrap_or(self.default_space());
-                match node.child_by_field_name("declarator") {
+                match node.field("declarator") {
                     Some(declarator) => self.declarator(declarator, base, space, source).ty,
                     None => base,
                 }
@@ -119,8 +120,8 @@ impl Lowering<'_> {
     }
 
     fn qualified_type(&mut self, node: Node, source: Source) -> Type {
-        let name = node.child_by_field_name("name");
-        let scope = node.child_by_field_name("scope");
+        let name = node.field("name");
+        let scope = node.field("scope");
         if let (Some(name), Some(scope)) = (name, scope) {
             let is_class = scope.kind() == "template_type" || {
                 let text = text_of(scope, source);
@@ -184,13 +185,13 @@ impl Lowering<'_> {
             "pointer_declarator" | "abstract_pointer_declarator" | "pointer_type_declarator" => {
                 let ty = Type::Pointer(Arc::new(base), space);
                 let next = space_of(node, source).unwrap_or(self.default_space());
-                match node.child_by_field_name("declarator") {
+                match node.field("declarator") {
                     Some(inner) => self.declarator(inner, ty, next, source),
                     None => plain(ty),
                 }
             }
             "array_declarator" | "abstract_array_declarator" | "array_type_declarator" => {
-                let size = node.child_by_field_name("size");
+                let size = node.field("size");
                 let extent = size
                     .and_then(|size| {
                         let size = self.expr(size, source);
@@ -200,7 +201,7 @@ impl Lowering<'_> {
                 let site = size.map(|size| self.site(size, source));
                 let ty = Type::Array(Arc::new(base), extent);
                 // The inner declarator is the outer dimension: a[2][3] is (a[2])[3].
-                let mut declared = match node.child_by_field_name("declarator") {
+                let mut declared = match node.field("declarator") {
                     Some(inner) => self.declarator(inner, ty, space, source),
                     None => plain(ty),
                 };
@@ -230,13 +231,13 @@ impl Lowering<'_> {
                     None => plain(base),
                 }
             }
-            "init_declarator" | "bitfield_clause" => match node.child_by_field_name("declarator") {
+            "init_declarator" | "bitfield_clause" => match node.field("declarator") {
                 Some(inner) => self.declarator(inner, base, space, source),
                 None => plain(base),
             },
             "function_declarator" | "abstract_function_declarator" | "block_pointer_declarator" => {
                 let ty = Type::Unknown("function".to_owned());
-                match node.child_by_field_name("declarator") {
+                match node.field("declarator") {
                     Some(inner) => {
                         let function = super::pointers::function_type();
                         let found = self.declarator(inner, function.clone(), space, source);
@@ -256,14 +257,12 @@ impl Lowering<'_> {
 
     /// `typedef … name;` and `using name = …;`.
     pub(super) fn typedefs(&mut self, node: Node, source: Source) -> Vec<(String, Type)> {
-        let Some(ty) = node.child_by_field_name("type") else {
+        let Some(ty) = node.field("type") else {
             return Vec::new();
         };
         let base = self.base_type(ty, source);
         if node.kind() == "alias_declaration" {
-            let name = node
-                .child_by_field_name("name")
-                .map_or("", |name| text_of(name, source));
+            let name = node.field("name").map_or("", |name| text_of(name, source));
             return vec![(name.to_owned(), base)];
         }
         let space = space_of(node, source).unwrap_or(self.default_space());
@@ -310,7 +309,7 @@ impl Lowering<'_> {
             if node.kind() == "enum_specifier" {
                 found.constants = lowering.enumeration(node, source);
                 let ty = lowering.enum_type(node, source);
-                if let Some(name) = node.child_by_field_name("name") {
+                if let Some(name) = node.field("name") {
                     let name = text_of(name, source).to_owned();
                     found.types.push((name, ty));
                 }
@@ -327,7 +326,7 @@ impl Lowering<'_> {
     pub(crate) fn typedefs_at_file_scope(mut self, node: Node) -> Found {
         let mut found = Found::default();
         self.at_file_scope(|lowering, source| {
-            if let Some(ty) = node.child_by_field_name("type")
+            if let Some(ty) = node.field("type")
                 && ty.kind() == "enum_specifier"
             {
                 found.constants = lowering.enumeration(ty, source);
@@ -345,7 +344,7 @@ impl Lowering<'_> {
     pub(crate) fn file_variables(mut self, node: Node) -> Found {
         let mut found = Found::default();
         self.at_file_scope(|lowering, source| {
-            let Some(type_node) = node.child_by_field_name("type") else {
+            let Some(type_node) = node.field("type") else {
                 return;
             };
             if type_node.kind() == "enum_specifier" {
@@ -383,8 +382,8 @@ impl Lowering<'_> {
                     // `constexpr int n(a * b);` reads as the declaration of a function.
                     if constant_data
                         && base.is_int()
-                        && let Some(list) = declarator.child_by_field_name("parameters")
-                        && let Some(name) = declarator.child_by_field_name("declarator")
+                        && let Some(list) = declarator.field("parameters")
+                        && let Some(name) = declarator.field("declarator")
                         && let Some(value) = lowering.constant_text_in(text_of(list, source))
                     {
                         let name = text_of(name, source).to_owned();
@@ -398,7 +397,7 @@ impl Lowering<'_> {
                 let declared =
                     lowering.declarator(declarator, base.clone(), AddressSpace::Global, source);
                 let (name, mut ty) = (declared.name, declared.ty);
-                let value = declarator.child_by_field_name("value");
+                let value = declarator.field("value");
                 if let (Type::Array(element, None), Some(value)) = (&ty, value)
                     && value.kind() == "initializer_list"
                 {
@@ -496,7 +495,7 @@ pub(super) fn pointer_space(declarator: Node, source: Source) -> Option<AddressS
             });
         }
         node = at
-            .child_by_field_name("declarator")
+            .field("declarator")
             .filter(|inner| matches!(inner.kind(), "pointer_declarator" | "init_declarator"));
     }
     found

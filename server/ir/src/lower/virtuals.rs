@@ -1,6 +1,7 @@
 //! Member functions that a class leaves to those derived from it, and functions that only arguments find.
 
 use std::sync::Arc;
+use warplens_syntax::Fields as _;
 
 use super::inline::Candidate;
 use super::split::{address_of, deref};
@@ -143,7 +144,7 @@ impl Lowering<'_> {
             let definition = &class.definition;
             let Some(body) = definition
                 .node(super::classes::CLASSES)
-                .and_then(|node| node.child_by_field_name("body"))
+                .and_then(|node| node.field("body"))
             else {
                 continue;
             };
@@ -159,7 +160,7 @@ impl Lowering<'_> {
                     continue;
                 };
                 let named = crate::outline::function_declarator(function)
-                    .and_then(|declarator| declarator.child_by_field_name("declarator"))
+                    .and_then(|declarator| declarator.field("declarator"))
                     .is_some_and(|of| {
                         let of = &definition.text.text[of.byte_range()];
                         of.split_whitespace().collect::<String>() == name
@@ -206,7 +207,7 @@ fn members(class: &Class) -> Vec<&str> {
     let Some(body) = class
         .definition
         .node(super::classes::CLASSES)
-        .and_then(|node| node.child_by_field_name("body"))
+        .and_then(|node| node.field("body"))
     else {
         return Vec::new();
     };

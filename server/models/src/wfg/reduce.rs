@@ -1,5 +1,7 @@
 //! Reduction of a weighted graph to one arc (Figures 2 to 4 of the paper).
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::graph::{Branching, Graph, Kind, Step};
 
 /// What the reduction of a weighted graph to one arc leaves.
@@ -28,14 +30,28 @@ struct Flight {
 }
 
 impl Flight {
-    /// True for one load that was issued once, whatever ways it was followed on.
-    fn is(&self, other: &Flight) -> bool {
-        self.access == other.access && self.issued == other.issued
+    /// What one load that was issued once is known by, whatever ways it was followed on.
+    fn issue(&self) -> Issue {
+        (self.access, self.issued)
     }
+}
+
+/// A load's access, and how many loads the walk had issued with it.
+type Issue = (usize, usize);
+
+fn first_of_each(flights: &[Flight]) -> FxHashMap<Issue, &Flight> {
+    let mut first = FxHashMap::default();
+    for flight in flights {
+        first.entry(flight.issue()).or_insert(flight);
+    }
+    first
 }
 
 /// Loops nested deeper than this are walked in their steady state only, which bounds the reduction's cost.
 const DEEPEST_FIRST_ITERATION: usize = 3;
+
+/// Nodes walked at most, loops of large graphs being walked in their steady state at a smaller depth already.
+const MOST_WALKED: usize = 1 << 12;
 
 /// Iterations walked apart: the first, which waits for what was loaded before the loop; one in which loads
 /// carried over from it settle; and one that stands for all that follow.
@@ -64,6 +80,9 @@ impl Graph {
             visits: vec![0.0; self.nodes.len()],
             added: vec![0.0; self.nodes.len()],
             exposed: vec![0.0; self.nodes.len()],
+            deepest: (0..DEEPEST_FIRST_ITERATION)
+                .take_while(|deep| self.nodes.len() * WALKS.pow(*deep as u32 + 1) <= MOST_WALKED)
+                .count(),
             previous: None,
             issued: 0,
         };
@@ -96,6 +115,8 @@ struct Walk<'g> {
     visits: Vec<f64>,
     added: Vec<f64>,
     exposed: Vec<f64>,
+    /// How deep loops nest whose first iterations are walked apart.
+    deepest: usize,
     previous: Option<usize>,
     issued: usize,
 }
@@ -209,7 +230,7 @@ impl Walk<'_> {
     ) -> f64 {
         // Loads from before the loop: whoever waits for one has done so in the first iteration.
         let mut outside = Vec::new();
-        let shallow = depth < DEEPEST_FIRST_ITERATION;
+        let shallow = depth < self.deepest;
         if !shallow {
             outside.append(flights);
         }
@@ -260,18 +281,22 @@ fn merge(
     before: &[Flight],
     (on_weight, off_weight): (f64, f64),
 ) {
-    let is_earlier = |flight: &Flight| before.iter().any(|old| old.is(flight));
+    let earlier: FxHashSet<Issue> = before.iter().map(Flight::issue).collect();
     let split = (on_weight + off_weight - 1.0).max(0.0);
     let mut all: Vec<Flight> = Vec::with_capacity(on.len() + off.len());
+    // The ways of each load, in the order in which they came.
+    let mut ways: FxHashMap<Issue, Vec<usize>> = FxHashMap::default();
     let mut add = |flight: &Flight, weight: f64, elapsed: f64| {
         let outstanding = flight.outstanding * weight.clamp(0.0, 1.0);
         if outstanding <= 0.0 {
             return;
         }
-        let same = |known: &&mut Flight| known.is(flight) && (known.elapsed - elapsed).abs() < 1e-9;
-        if let Some(known) = all.iter_mut().find(same) {
-            known.outstanding += outstanding;
+        let ways = ways.entry(flight.issue()).or_default();
+        let same = |way: &&usize| (all[**way].elapsed - elapsed).abs() < 1e-9;
+        if let Some(&known) = ways.iter().find(same) {
+            all[known].outstanding += outstanding;
         } else {
+            ways.push(all.len());
             all.push(Flight {
                 elapsed,
                 outstanding,
@@ -284,24 +309,32 @@ fn merge(
         (off, off_weight, on_weight),
     ] {
         for flight in flights {
-            let weight = if is_earlier(flight) { 1.0 - other } else { own };
+            let is_earlier = earlier.contains(&flight.issue());
+            let weight = if is_earlier { 1.0 - other } else { own };
             add(flight, weight, flight.elapsed);
         }
     }
     if split > 0.0 {
+        let (on, off) = (first_of_each(on), first_of_each(off));
         for old in before {
-            let here = on.iter().find(|flight| flight.is(old));
-            let there = off.iter().find(|flight| flight.is(old));
-            if let (Some(here), Some(there)) = (here, there) {
+            let issue = old.issue();
+            if let (Some(here), Some(there)) = (on.get(&issue), off.get(&issue)) {
                 add(here, split, here.elapsed + there.elapsed - old.elapsed);
             }
         }
     }
     *on = all;
     // Ways through many branches: those of one load stand for their mean.
+    let mut first: FxHashMap<usize, usize> = FxHashMap::default();
+    if on.len() > MOST_IN_FLIGHT {
+        for (at, flight) in on.iter().enumerate() {
+            first.entry(flight.access).or_insert(at);
+        }
+    }
     while on.len() > MOST_IN_FLIGHT {
         let Some(last) = on.pop() else { break };
-        match on.iter_mut().find(|flight| flight.access == last.access) {
+        let first = first.get(&last.access).filter(|first| **first < on.len());
+        match first.map(|first| &mut on[*first]) {
             Some(known) => {
                 let both = known.outstanding + last.outstanding;
                 known.elapsed =
