@@ -1079,6 +1079,30 @@ fn leaves(statements: &[Stmt]) -> (bool, bool) {
     found
 }
 
+/// True for a loop that nothing ends once it runs: what it tests stays, and no statement leaves it. `moved` is what an
+/// iteration assigns.
+pub(crate) fn never_ends(condition: Option<&Expr>, body: &[Stmt], moved: &[VarId]) -> bool {
+    fn stays(expression: &Expr, moved: &[VarId]) -> bool {
+        match &expression.kind {
+            ExprKind::Int(_) | ExprKind::Builtin(_) => true,
+            ExprKind::Var(id) => !moved.contains(id),
+            ExprKind::Unary(_, operand) | ExprKind::Cast(_, operand) => stays(operand, moved),
+            ExprKind::Binary(_, left, right) => stays(left, moved) && stays(right, moved),
+            _ => false,
+        }
+    }
+    fn returns(statements: &[Stmt]) -> bool {
+        statements.iter().any(|statement| match &statement.kind {
+            StmtKind::Return(_) => true,
+            StmtKind::If(_, then, otherwise) => returns(then) || returns(otherwise),
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => returns(inner),
+            StmtKind::Loop { body, .. } => returns(body),
+            _ => false,
+        })
+    }
+    condition.is_none_or(|condition| stays(condition, moved)) && !leaves(body).0 && !returns(body)
+}
+
 /// Variables that statements assign.
 pub(crate) fn assigned_in(statements: &[Stmt], out: &mut Vec<VarId>) {
     for statement in statements {

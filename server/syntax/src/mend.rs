@@ -157,6 +157,8 @@ fn line_to_blame(
             lines.push(start..start + trimmed.len());
         }
     }
+    // What is half-typed seldom has its semicolon: those that end with one are tried last.
+    lines.sort_by_key(|line| alone[line.clone()].ends_with(';'));
     let place = |range: Range<usize>| range.start + function.start..range.end + function.start;
     let helps = |range: &Range<usize>| {
         let tried = without(alone, range.clone());

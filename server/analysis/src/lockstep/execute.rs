@@ -155,6 +155,9 @@ impl Machine<'_> {
             if running & !self.unsure == 0 && running & !round == 0 {
                 break;
             }
+            if iterations == 0 && crate::loops::never_ends(condition, body, &moved) {
+                return None;
+            }
             round |= running & forgotten;
             self.step()?;
             iterations += 1;
