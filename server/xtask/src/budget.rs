@@ -38,7 +38,7 @@ const HEAD: &str = "\
 # How many instructions the server may execute. `cargo xtask budget` counts them under valgrind and fails where there are
 # more than stated here and the margin; `cargo xtask budget --write` writes this file, after a change that is worth it.
 #
-# Two runs of one program differ by less than 0.1 %: seeds of hash tables, the order in which threads wake. Other
+# Two runs of one program differ by less than 1 %: seeds of hash tables, the order in which threads wake. Other
 # machines have other processors, for which the C library and memchr choose other loops, and other C libraries: the
 # margin is for these.
 ";
