@@ -39,7 +39,7 @@ pub struct Piece {
 /// when the host runs (`+`, `<<`, an array of lines) is not.
 pub fn embedded_programs(host: &str) -> Vec<Embedded> {
     // Most host files end here.
-    if !host.contains("kernel") {
+    if !says_kernel(host.as_bytes()) {
         return Vec::new();
     }
     let mut scanner = Scanner {
@@ -54,6 +54,20 @@ pub fn embedded_programs(host: &str) -> Vec<Embedded> {
     };
     scanner.run();
     scanner.found
+}
+
+/// True where the word `kernel` or `__kernel` stands somewhere, be it behind an escape: `"\\nkernel void"`.
+fn says_kernel(text: &[u8]) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    memchr::memmem::find_iter(text, "kernel").any(|at| {
+        let ends = text.get(at + 6).is_none_or(|next| !is_word(*next));
+        let begins = match text[..at] {
+            [.., b'\\', _] | [.., b'_', b'_'] => true,
+            [.., before] => !is_word(before),
+            [] => true,
+        };
+        ends && begins
+    })
 }
 
 /// One part of a group. Ranges are the content, without quotes and parentheses.
@@ -819,6 +833,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_file_that_never_says_kernel_is_not_scanned() {
+        for said in [
+            "kernel",
+            "\"__kernel void\"",
+            "\"a\\nkernel void\"",
+            "(kernel\n",
+        ] {
+            assert!(says_kernel(said.as_bytes()), "{said}");
+        }
+        for other in ["", "kernels", "my_kernel(", "kernel_3", "Kernel"] {
+            assert!(!says_kernel(other.as_bytes()), "{other}");
+        }
+    }
 
     /// What a compiler would say of a case's strings.
     #[derive(PartialEq)]
