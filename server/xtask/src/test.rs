@@ -16,7 +16,7 @@ use crate::repository;
 /// The editors and compilers come from the package registries into .test-tools/ the first time.
 #[derive(Debug, Args)]
 pub struct Test {
-    /// Every group but fuzz, packages, python and budget, which are asked for by name
+    /// Every group but fuzz and python, which build the engine once more and are asked for by name
     #[arg(long)]
     all: bool,
     /// Only these groups (repeatable)
@@ -79,7 +79,7 @@ impl Group {
         Group::Generated,
         Group::Licences,
     ];
-    const SLOW: [Group; 9] = [
+    const SLOW: [Group; 11] = [
         Group::Compilers,
         Group::Oclgrind,
         Group::Neovim,
@@ -87,6 +87,8 @@ impl Group {
         Group::Vscode,
         Group::Integrations,
         Group::Report,
+        Group::Packages,
+        Group::Budget,
         Group::Book,
         Group::Advisories,
     ];
