@@ -5,20 +5,18 @@
 //! there for the parser has the line taken away that is to blame, and one whose brackets stay open is closed before the next
 //! one; what is put there is as long as what was there.
 
-use crate::Fields as _;
 use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
-use crate::{Language, parser};
+use crate::{Fields as _, Language, parser};
 
 /// What stands for a line that was taken away: no statement that anybody understands.
 const LOST: &str = "@;";
 /// Functions that are mended: somebody types in one of them.
 const MOST: usize = 4;
-/// Lines that are tried, and bytes that are parsed for it: of a longer function all lines are to blame.
-const LINES: usize = 400;
-const BYTES: usize = 1 << 16;
+/// Bytes that are parsed to find the line to blame: somebody waits. Beyond them all lines of the function are.
+const BYTES: usize = 1 << 15;
 
 /// Words at the beginning of a line, not indented, that begin something at the top level.
 const BEGINS: [&str; 9] = [
@@ -77,6 +75,7 @@ pub(crate) fn mended(text: &str, tree: &Tree, language: Language) -> Option<(Str
     };
     let mut found = bodies(&now);
     let mut tried = 0;
+    let mut bytes = BYTES;
     for (at, function) in functions.iter().enumerate() {
         if found.contains(&function.body) {
             continue;
@@ -85,7 +84,9 @@ pub(crate) fn mended(text: &str, tree: &Tree, language: Language) -> Option<(Str
         if tried > MOST {
             break;
         }
-        if let Some(lost) = line_to_blame(&text, function, functions.get(at + 1), language) {
+        if let Some(lost) =
+            line_to_blame(&text, function, functions.get(at + 1), language, &mut bytes)
+        {
             let mended = without(&text, lost);
             now = parser::parse(&mended, language, Some((&text, &now)));
             text = mended;
@@ -131,6 +132,7 @@ fn line_to_blame(
     function: &Function,
     next: Option<&Function>,
     language: Language,
+    bytes: &mut usize,
 ) -> Option<Range<usize>> {
     let end = next.map_or(function.body.end, |next| next.body.end);
     let alone = &text[function.start..end];
@@ -142,12 +144,15 @@ fn line_to_blame(
         .map(|function| inner(&function.body))
         .collect();
     let inside = body.start + 1..body.end - 1;
+    // Closed right behind its brace: there is nothing in it.
+    if inside.len() < LOST.len() {
+        return None;
+    }
     let broken = parser::parse(alone, language, None);
     let holds = |tree: &Tree| bodies(tree) == wanted;
-    let tried = if alone.len() > BYTES { 0 } else { LINES };
     let mut lines = Vec::new();
     let mut at = inside.start;
-    for line in alone[inside.clone()].split_inclusive('\n').take(tried) {
+    for line in alone[inside.clone()].split_inclusive('\n') {
         let range = at..at + line.len();
         at = range.end;
         let trimmed = line.trim();
@@ -164,10 +169,16 @@ fn line_to_blame(
         let tried = without(alone, range.clone());
         holds(&parser::parse(&tried, language, Some((alone, &broken))))
     };
-    if let Some(line) = lines.into_iter().find(helps) {
-        return Some(place(line));
+    for line in lines {
+        let Some(left) = bytes.checked_sub(alone.len()) else {
+            break;
+        };
+        *bytes = left;
+        if helps(&line) {
+            return Some(place(line));
+        }
     }
-    (inside.len() >= LOST.len() && helps(&inside)).then(|| place(inside))
+    helps(&inside).then(|| place(inside))
 }
 
 /// The text with [`LOST`] and spaces in place of a part of it.
@@ -188,6 +199,10 @@ fn without(text: &str, lost: Range<usize>) -> String {
 struct Scan<'a> {
     bytes: &'a [u8],
     open: Vec<Open>,
+    /// Where the braces stand among what is open.
+    braces: Vec<usize>,
+    /// Where the outermost block does.
+    outermost: Option<usize>,
     /// The last byte that is neither white space nor part of a comment.
     last: u8,
     /// The white space right before the byte looked at.
@@ -208,6 +223,8 @@ impl Scan<'_> {
         let mut scan = Scan {
             bytes: text.as_bytes(),
             open: Vec::new(),
+            braces: Vec::new(),
+            outermost: None,
             last: 0,
             space: 0..0,
             free: 0..0,
@@ -310,12 +327,18 @@ impl Scan<'_> {
     }
 
     fn push(&mut self, open: Open, at: &mut usize) {
+        if open == Open::Block && self.outermost.is_none() {
+            self.outermost = Some(self.open.len());
+        }
+        if !matches!(open, Open::Group(_)) {
+            self.braces.push(self.open.len());
+        }
         self.open.push(open);
         *at += 1;
     }
 
     fn inside(&self) -> bool {
-        self.open.contains(&Open::Block)
+        self.outermost.is_some()
     }
 
     /// What a brace opens.
@@ -343,12 +366,12 @@ impl Scan<'_> {
 
     /// At a closing brace, which ends at `end`: with what it opened with, all groups in that are closed.
     fn close(&mut self, end: usize) {
-        let is_brace = |open: &Open| !matches!(open, Open::Group(_));
-        let Some(closed) = self.open.iter().rposition(is_brace) else {
+        let Some(closed) = self.braces.pop() else {
             return;
         };
         let kind = self.open[closed];
         self.open.truncate(closed);
+        self.outermost = self.outermost.filter(|outermost| *outermost < closed);
         if !self.inside() {
             if kind == Open::Block {
                 self.functions.push(Function {
@@ -364,7 +387,7 @@ impl Scan<'_> {
 
     /// At a word that begins a line: if it begins something at the top level, functions end before it.
     fn line_begins(&mut self, word: Range<usize>) {
-        let Some(outermost) = self.open.iter().position(|open| *open == Open::Block) else {
+        let Some(outermost) = self.outermost else {
             return;
         };
         let begins = BEGINS
@@ -377,6 +400,10 @@ impl Scan<'_> {
                     what.push(b';');
                 }
                 what.push(open.closing());
+            }
+            self.outermost = None;
+            while self.braces.last().is_some_and(|brace| *brace >= outermost) {
+                self.braces.pop();
             }
             let end = self.free.end;
             self.functions.push(Function {
@@ -497,10 +524,37 @@ mod tests {
     }
 
     #[test]
+    fn brackets_without_end_take_no_longer_than_others() {
+        for piece in ["{", "(", "(}", "{;", "f(){", "f(){\n"] {
+            let text = piece.repeat(300_000);
+            let started = std::time::Instant::now();
+            Scan::of(&text);
+            assert!(started.elapsed().as_secs() < 2, "{piece}");
+        }
+        let text = format!("{}{}", "(".repeat(300_000), "}".repeat(300_000));
+        let started = std::time::Instant::now();
+        Scan::of(&text);
+        assert!(started.elapsed().as_secs() < 2);
+    }
+
+    #[test]
     fn junk_is_survived() {
         for text in [
-            "", "}", "{", "f() {\"", "f() {'", "/*", "//", "f(){x/*", "f(){x}", "é(){é}", "\\",
-            "f(){\"\\", "f(){",
+            "",
+            "}",
+            "{",
+            "f() {\"",
+            "f() {'",
+            "/*",
+            "//",
+            "f(){x/*",
+            "f(){x}",
+            "é(){é}",
+            "\\",
+            "f(){\"\\",
+            "f(){",
+            "void f() {//",
+            "void f() {//x\nx =",
         ] {
             for before in ["", "void f() {\n", "int x = {(\n"] {
                 let text = format!("{before}{text}\n{NEXT}");

@@ -8,9 +8,7 @@ use anyhow::{Context, bail};
 use rayon::prelude::*;
 use warplens_analysis::facts::{KernelFacts, Node, Space};
 use warplens_engine::settings::Settings;
-use warplens_engine::{
-    Configured, Engine, Executed, KernelAnalysis, LaunchValues, Overrides, Project,
-};
+use warplens_engine::{Configured, Engine, Executed, KernelAnalysis, Overrides, Project};
 use warplens_hardware::{Profile, Profiles, Vendor};
 use warplens_models::auto::{Mechanism, cycles_without};
 use warplens_models::{Estimate, Input, ModelId};
@@ -340,22 +338,13 @@ pub fn warps_per_block(row: &Row, profile: &Profile) -> Option<u32> {
 }
 
 fn overrides(row: &Row, profile: &Profile) -> Overrides {
-    let configuration = &row.configuration;
     let warps_per_sm = row
         .blocks_per_sm
         .zip(warps_per_block(row, profile))
         .map(|(blocks, warps)| blocks.saturating_mul(warps));
     Overrides {
-        argument: LaunchValues {
-            grid: configuration.grid.map(|grid| grid.0),
-            block: configuration.block.map(|block| block.0),
-            dynamic_shared_bytes: configuration.dynamic_shared_bytes,
-            args: configuration.args.clone(),
-            ..LaunchValues::default()
-        },
-        template_args: configuration.template.clone(),
         warps_per_sm,
-        ..Overrides::default()
+        ..Overrides::of_configuration(&row.configuration)
     }
 }
 
