@@ -389,7 +389,7 @@ impl Engine {
         if document.language() != Language::OpenCl {
             return None;
         }
-        let kernels = kernel_names(&document.rope().to_string());
+        let kernels = kernel_names(document.source());
         let words: Vec<&str> = kernels.iter().map(String::as_str).collect();
         if words.is_empty() {
             return None;
@@ -780,7 +780,7 @@ impl Engine {
         let first = self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
         // OpenCL that lacks what its host puts in front: the neighbours may have it. A file that includes others
         // says itself what it needs.
-        let alone = || !includes_others(&document.rope().to_string());
+        let alone = || !includes_others(document.source());
         let lacks = |file: &FileAnalysis| (losses(file), left_to_the_build(file));
         if document.language() == Language::OpenCl && lacks(&first) > (0, 0) && alone() {
             let second =

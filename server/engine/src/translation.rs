@@ -592,7 +592,7 @@ impl Project {
             .iter()
             .position(|header| *header.path == *key || *header.path == *path)?;
         // What the editor shows must be what was read.
-        if *all[at].source != *document.rope().to_string() {
+        if all[at].source != *document.source() {
             return None;
         }
         let own = Arc::clone(&all[at]);

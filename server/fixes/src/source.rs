@@ -97,7 +97,7 @@ pub(crate) fn in_a_macro(parsed: &Parsed, name: &str) -> bool {
 
 /// Where the first such macro is defined.
 pub(crate) fn macro_naming(parsed: &Parsed, name: &str) -> Option<usize> {
-    let mut rest = parsed.text.as_str();
+    let mut rest = &*parsed.text;
     while let Some(at) = rest.find("define") {
         let before = rest[..at].trim_end_matches([' ', '\t']);
         let defined = parsed.text.len() - rest.len() + at;

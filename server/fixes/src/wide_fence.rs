@@ -76,7 +76,7 @@ fn fix(
 
 /// True where the file launches the kernel, allocates device memory, and shows no memory that anyone else may look at.
 fn own_memory(parsed: &Parsed, kernel: &Kernel<'_>) -> bool {
-    let text = parsed.text.as_str();
+    let text = &*parsed.text;
     let launched = text.match_indices("<<<").any(|(at, _)| {
         let before = text[..at].trim_end();
         before.ends_with(kernel.facts.name.as_str())

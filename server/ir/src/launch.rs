@@ -28,6 +28,9 @@ pub use builds::{Build, builds, may_build};
 pub use memory::{HostMemory, HostMemoryKind};
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use std::sync::Arc;
 
 use warplens_syntax::Expanded;
@@ -159,9 +162,13 @@ impl LaunchSite {
 
 /// True where a text may launch a kernel or instantiate one, by its words.
 pub fn may_launch(text: &str) -> bool {
-    // Asked of the whole file at each keystroke.
-    let has = |word: &str| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some();
-    index::WORDS.iter().any(|word| has(word)) || (has("template") && has("__global__"))
+    // Asked of the whole file, and of each kernel, at each keystroke.
+    static WORDS: LazyLock<Vec<Finder>> =
+        LazyLock::new(|| index::WORDS.iter().map(Finder::new).collect());
+    static INSTANTIATES: LazyLock<[Finder; 2]> =
+        LazyLock::new(|| ["template", "__global__"].map(Finder::new));
+    let has = |word: &Finder| word.find(text.as_bytes()).is_some();
+    WORDS.iter().any(has) || INSTANTIATES.iter().all(has)
 }
 
 /// Every launch in a file, in the order of the source; different launches by one statement follow each other.

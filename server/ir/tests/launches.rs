@@ -690,7 +690,12 @@ fn any_text_ends() {
         "void f(int a) {{ {} k<<<1, 2>>>(); }}",
         "if (a) k<<<1, 4>>>(); else ".repeat(2000)
     );
-    for text in [&deep, &chain, &nested, &loops, &fan, &elses] {
+    // Read more than once, each time with a shared array of its own.
+    let shared = "__device__ int size(int n) { __shared__ int t[4]; t[n] = n; return 32; }
+        constexpr int A = size(1) + 1, B = size(2) + 1; template <int N> struct S {};
+        void f() { k<<<A, B>>>(size(1), size(2)); k<<<size(3), size(4)>>>(); k<size(5)><<<1, sizeof(S<size(6)>)>>>(); }";
+    let shared = shared.to_owned();
+    for text in [&deep, &chain, &nested, &loops, &fan, &elses, &shared] {
         let started = std::time::Instant::now();
         sites(text);
         let spent = started.elapsed();

@@ -27,7 +27,7 @@ pub fn diagnostics(analysed: &Analysed, peer: &Peer) -> Vec<Diagnostic> {
     if findings.is_empty() {
         return Vec::new();
     }
-    let lines = Lines::new(analysed.document.rope(), peer.encoding);
+    let lines = Lines::new(Arc::clone(analysed.document.source()), peer.encoding);
     let one = |finding| diagnostic(analysed, finding, peer, &lines);
     findings.iter().map(one).collect()
 }

@@ -12,6 +12,8 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tower_lsp_server::ls_types::PublishDiagnosticsParams;
 
+/// What a diagnostic takes as JSON, about.
+const BYTES_EACH: usize = 512;
 /// Bytes gathered before they are handed to the pipe.
 const BATCH: usize = 64 * 1024;
 
@@ -88,9 +90,11 @@ impl Outgoing {
             method: "textDocument/publishDiagnostics",
             params,
         };
-        let Ok(bytes) = serde_json::to_vec(&message) else {
+        // Of thousands of findings: the buffer does not grow step by step.
+        let mut bytes = Vec::with_capacity(BYTES_EACH * (1 + params.diagnostics.len()));
+        if serde_json::to_writer(&mut bytes, &message).is_err() {
             return;
-        };
+        }
         let uri = params.uri.as_str();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.insert(uri.to_owned(), bytes).is_none() {

@@ -5,6 +5,7 @@
 //! can make a conversion fail.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use ropey::{Rope, RopeSlice};
 use tower_lsp_server::ls_types::{self as lsp, Position, PositionEncodingKind};
@@ -108,7 +109,7 @@ impl Encoding {
 
 /// The lines of a text, found once: for the places of a whole document's findings, which are thousands.
 pub struct Lines {
-    text: String,
+    text: Arc<str>,
     /// Where each line begins.
     starts: Vec<usize>,
     encoding: Encoding,
@@ -116,8 +117,7 @@ pub struct Lines {
 
 impl Lines {
     /// Of this text, for positions in this encoding.
-    pub fn new(rope: &Rope, encoding: Encoding) -> Lines {
-        let text = rope.to_string();
+    pub fn new(text: Arc<str>, encoding: Encoding) -> Lines {
         let bytes = text.as_bytes();
         let breaks = memchr::memchr2_iter(b'\n', b'\r', bytes);
         // Of CR LF only the second ends the line.
@@ -252,7 +252,7 @@ mod tests {
         fn lines_found_once_say_the_same(text in "[a\\n\\ré🚀 ]{0,40}") {
             let rope = Rope::from_str(&text);
             for encoding in ALL {
-                let lines = Lines::new(&rope, encoding);
+                let lines = Lines::new(rope.to_string().into(), encoding);
                 for byte in 0..=text.len() + 2 {
                     let place = byte..byte;
                     prop_assert_eq!(lines.to_range(&place), encoding.to_range(&rope, &place));

@@ -396,13 +396,13 @@ impl Session {
         if !is_header(&task.path) {
             return;
         }
-        let text = document.rope().to_string();
+        let text = document.source();
         let before = self.sources.read(&task.path);
-        let changed = before.is_none_or(|before| *before.text != *text);
+        let changed = before.is_none_or(|before| *before.text != **text);
         // With the state in hand: a header that was closed meanwhile must not come back.
         let mut state = self.state();
         if state.open.contains_key(task.uri.as_str()) {
-            self.sources.set(&task.path, text);
+            self.sources.set(&task.path, text.to_string());
             if changed {
                 self.analyse_dependents(&mut state, &task.path);
             }

@@ -20,6 +20,7 @@ pub struct Document {
     language: Language,
     /// Tells one text from every other.
     revision: u64,
+    source: OnceLock<Arc<str>>,
     raw: OnceLock<Arc<Parsed>>,
     expanded: Mutex<Option<Expansion>>,
 }
@@ -36,7 +37,7 @@ struct Expansion {
 #[derive(Debug)]
 pub struct Parsed {
     /// The text as the user wrote it; words that the grammar does not know are blank for the tree.
-    pub text: String,
+    pub text: Arc<str>,
     /// Its tree.
     pub tree: Tree,
 }
@@ -55,6 +56,7 @@ impl Clone for Document {
             rope: self.rope.clone(),
             language: self.language,
             revision: self.revision,
+            source: self.source.clone(),
             raw: self.raw.clone(),
             expanded: Mutex::new(expanded.clone()),
         }
@@ -73,6 +75,7 @@ impl Document {
             rope: Rope::from_str(text),
             language,
             revision: new_revision(),
+            source: OnceLock::new(),
             raw: OnceLock::new(),
             expanded: Mutex::new(None),
         }
@@ -89,12 +92,22 @@ impl Document {
         self.rope.remove(start..end);
         self.rope.insert(start, new_text);
         self.revision = new_revision();
+        self.source = OnceLock::new();
         self.raw = OnceLock::new();
     }
 
     /// The text.
     pub fn rope(&self) -> &Rope {
         &self.rope
+    }
+
+    /// The text in one piece, made the first time it is asked for.
+    pub fn source(&self) -> &Arc<str> {
+        self.source.get_or_init(|| {
+            let mut source = String::with_capacity(self.len());
+            self.rope.chunks().for_each(|chunk| source.push_str(chunk));
+            source.into()
+        })
     }
 
     /// Length in bytes.
@@ -115,8 +128,8 @@ impl Document {
     /// The buffer's own text and tree, parsed the first time they are asked for.
     pub fn parsed(&self) -> &Arc<Parsed> {
         self.raw.get_or_init(|| {
-            let text = self.rope.to_string();
-            let mut blanked = text.clone();
+            let text = Arc::clone(self.source());
+            let mut blanked = text.to_string();
             blanking::blank(&mut blanked, self.language);
             let tree = parser::parse(&blanked, Language::Cuda, None);
             Arc::new(Parsed { text, tree })
@@ -142,7 +155,7 @@ impl Document {
         {
             return Arc::clone(&last.text);
         }
-        let source: Arc<str> = self.rope.to_string().into();
+        let source = Arc::clone(self.source());
         let text = Arc::new(make(source, last.as_ref().map(|last| &*last.text)));
         *self.expanded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Expansion {
             revision: self.revision,

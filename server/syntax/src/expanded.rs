@@ -9,8 +9,9 @@ use tree_sitter::Tree;
 
 use rustc_hash::FxHasher;
 
+use crate::mend::{Earlier, Known, Mended};
 use crate::preprocess::{Preprocessed, Problem, SourceMap, Undecided, Word};
-use crate::{Language, blanking, mend, parser};
+use crate::{Language, blanking, mend};
 
 /// One preprocessed text with its tree: a buffer or a header.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct Expanded {
     pub map: SourceMap,
     /// The tree of the text.
     pub tree: Tree,
+    /// What is known of its functions, for the next text.
+    pub(crate) known: Known,
     /// Words that the grammar does not know, blanked in the text, in order.
     pub words: Vec<Word>,
     /// The headers it includes, in order.
@@ -73,18 +76,15 @@ impl Expanded {
         previous: Option<&Expanded>,
     ) -> Expanded {
         blanking::blank_lambda_spaces(&mut done.text, language);
-        let old = previous
-            .filter(|previous| previous.language == language)
-            .map(|previous| (previous.text.as_str(), &previous.tree));
-        let mut tree = parser::parse(&done.text, language, old);
-        if tree.root_node().has_error()
-            && let Some((text, mended)) = mend::mended(&done.text, &tree, language)
-        {
-            done.text = text;
-            tree = mended;
-        }
+        let old = previous.filter(|previous| previous.language == language);
+        let earlier = old.map(|old| Earlier {
+            text: &old.text,
+            tree: &old.tree,
+            known: &old.known,
+        });
+        let Mended { text, tree, known } = mend::parse(done.text, language, earlier);
         let mut hasher = FxHasher::default();
-        (&path, language, &source, &done.text).hash(&mut hasher);
+        (&path, language, &source, &text).hash(&mut hasher);
         for word in &done.words {
             (word.name, &word.argument).hash(&mut hasher);
         }
@@ -96,9 +96,10 @@ impl Expanded {
             path,
             language,
             source,
-            text: done.text,
+            text,
             map: done.map,
             tree,
+            known,
             words: done.words,
             includes,
             embedded: Vec::new(),

@@ -4,96 +4,315 @@
 //! all functions behind it are gone. Where each function ends can be told from its brackets. A function that does not end
 //! there for the parser has the line taken away that is to blame, and one whose brackets stay open is closed before the next
 //! one; what is put there is as long as what was there.
+//!
+//! What is done about a function hangs on its own text and how the next one begins: it is kept, and while somebody types the
+//! broken text as a whole need not be parsed.
 
+mod brackets;
+
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use tree_sitter::{Node, Tree};
 
 use crate::{Fields as _, Language, parser};
+use brackets::{Function, functions};
 
 /// What stands for a line that was taken away: no statement that anybody understands.
 const LOST: &str = "@;";
-/// Functions that are mended: somebody types in one of them.
+/// Bytes of the next function that are enough to tell whether it is kept apart.
+const ENOUGH: usize = 256;
+/// Functions that are mended, and functions that are looked at between one text and the next: somebody types in one of them.
 const MOST: usize = 4;
 /// Bytes that are parsed to find the line to blame: somebody waits. Beyond them all lines of the function are.
 const BYTES: usize = 1 << 15;
+/// Namespaces and broken code nest this deep at most.
+const DEEPEST: u32 = 64;
 
-/// Words at the beginning of a line, not indented, that begin something at the top level.
-const BEGINS: [&str; 9] = [
-    "__global__",
-    "__kernel",
-    "kernel",
-    "__device__",
-    "__host__",
-    "template",
-    "extern",
-    "static",
-    "namespace",
-];
-
-/// A bracket that is open.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
-    /// `(` or `[`, and what closes it.
-    Group(u8),
-    /// `{` of a function or in one.
-    Block,
-    /// `{` of values.
-    Values,
-    /// `{` of a namespace, of `extern "C"`, of a type.
-    Scope,
+/// A text with each of its functions kept to itself, and its tree.
+#[derive(Debug)]
+pub(crate) struct Mended {
+    pub(crate) text: String,
+    pub(crate) tree: Tree,
+    pub(crate) known: Known,
 }
 
-impl Open {
-    fn closing(self) -> u8 {
-        match self {
-            Open::Group(closing) => closing,
-            _ => b'}',
-        }
-    }
+/// An earlier text as it was mended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Earlier<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) tree: &'a Tree,
+    pub(crate) known: &'a Known,
 }
 
-/// A function by its brackets.
-struct Function {
-    /// Behind what stands before it.
-    start: usize,
-    /// From the opening to behind the closing brace.
-    body: Range<usize>,
+/// What is known of the functions of a text before anything was done about them.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// The parser finds nothing wrong with any; `text` is what it was given.
+    Sound,
+    /// Verdicts by what each hangs on: see [`keys`].
+    Judged {
+        verdicts: FxHashMap<u64, Verdict>,
+        last: Option<Looked>,
+    },
 }
 
-/// The text with each function kept to itself, and its tree; `None` where no function is found that was not.
-pub(crate) fn mended(text: &str, tree: &Tree, language: Language) -> Option<(String, Tree)> {
-    let (mut text, functions, mut now) = {
-        let scan = Scan::of(text);
-        match scan.closed(text) {
-            Some(closed) => {
-                let now = parser::parse(&closed, language, Some((text, tree)));
-                (closed, scan.functions, now)
-            }
-            None => (text.to_owned(), scan.functions, tree.clone()),
-        }
+/// The function looked at last, alone: most likely somebody types in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Looked {
+    text: String,
+    tree: Tree,
+}
+
+/// What is wrong with a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing.
+    Sound,
+    /// Something, but it takes nothing else with it.
+    Kept,
+    /// Its brackets are put where they are missing, and these bytes from its start are taken away.
+    Mended(Option<Range<usize>>),
+    /// Nothing helps.
+    Hopeless,
+    /// Nobody looked: others before it are broken.
+    Unasked,
+}
+
+/// Parses a text.
+pub(crate) fn parse(text: String, language: Language, earlier: Option<Earlier>) -> Mended {
+    let Some(earlier) = earlier else {
+        return afresh(text, language, None);
     };
-    let mut found = bodies(&now);
-    let mut tried = 0;
-    let mut bytes = BYTES;
-    for (at, function) in functions.iter().enumerate() {
-        if found.contains(&function.body) {
-            continue;
-        }
-        tried += 1;
-        if tried > MOST {
-            break;
-        }
-        if let Some(lost) =
-            line_to_blame(&text, function, functions.get(at + 1), language, &mut bytes)
-        {
-            let mended = without(&text, lost);
-            now = parser::parse(&mended, language, Some((&text, &now)));
-            text = mended;
-            found = bodies(&now);
+    let (judged, last) = earlier.known.of(earlier.text);
+    let before = Some((earlier.text, earlier.tree));
+    let functions = functions(&text);
+    let verdicts: Vec<Option<Verdict>> = (0..functions.len())
+        .map(|at| {
+            let (own, both) = keys(&text, &functions[at..]);
+            judged.get(&own).or_else(|| judged.get(&both())).cloned()
+        })
+        .collect();
+    // Much is new: the parser is asked about all of it at once.
+    if verdicts.iter().filter(|verdict| verdict.is_none()).count() > MOST {
+        return afresh(text, language, before);
+    }
+    judge(text, &functions, verdicts, last, language, before, None)
+}
+
+/// Without anything known about the functions.
+fn afresh(text: String, language: Language, old: Option<(&str, &Tree)>) -> Mended {
+    let tree = parser::parse(&text, language, old);
+    if !tree.root_node().has_error() {
+        let known = Known::Sound;
+        return Mended { text, tree, known };
+    }
+    let functions = functions(&text);
+    let mut wrong = Vec::new();
+    errors(tree.root_node(), 0, &mut wrong);
+    let ends: FxHashSet<Range<usize>> = bodies(&tree).into_iter().collect();
+    let sound = |function: &Function| {
+        let whole = function.start..function.body.end;
+        let next = wrong.partition_point(|at| at.end < whole.start);
+        ends.contains(&function.body) && wrong.get(next).is_none_or(|at| whole.end < at.start)
+    };
+    let verdicts = functions
+        .iter()
+        .map(|one| sound(one).then_some(Verdict::Sound))
+        .collect();
+    judge(text, &functions, verdicts, None, language, old, Some(tree))
+}
+
+/// Finds the verdicts that are open, does what they say and parses the text, unless it is what `tree` is the tree of.
+fn judge(
+    mut text: String,
+    functions: &[Function],
+    verdicts: Vec<Option<Verdict>>,
+    mut last: Option<Looked>,
+    language: Language,
+    old: Option<(&str, &Tree)>,
+    tree: Option<Tree>,
+) -> Mended {
+    let mut known = FxHashMap::default();
+    let mut broken = 0;
+    let mut mended: Vec<(usize, Option<Range<usize>>)> = Vec::new();
+    for (at, verdict) in verdicts.into_iter().enumerate() {
+        let asked = verdict.filter(|verdict| *verdict != Verdict::Unasked);
+        let verdict = match asked {
+            None if broken == MOST => Verdict::Unasked,
+            None => verdict_of(&text, &functions[at..], language, &mut last),
+            Some(verdict) => verdict,
+        };
+        let (own, both) = keys(&text, &functions[at..]);
+        let key = if verdict == Verdict::Sound {
+            own
+        } else {
+            both()
+        };
+        known.insert(key, verdict.clone());
+        match verdict {
+            Verdict::Mended(lost) if broken < MOST => {
+                broken += 1;
+                mended.push((at, lost));
+            }
+            Verdict::Hopeless if broken < MOST => broken += 1,
+            _ => {}
         }
     }
-    (found.len() > bodies(tree).len()).then_some((text, now))
+    let tree = tree.filter(|_| mended.is_empty());
+    for (at, lost) in mended {
+        let function = &functions[at];
+        if let Some(missing) = &function.missing {
+            text = closed(&text, missing);
+        }
+        if let Some(lost) = lost {
+            text = without(
+                &text,
+                lost.start + function.start..lost.end + function.start,
+            );
+        }
+    }
+    let tree = tree.unwrap_or_else(|| parser::parse(&text, language, old));
+    let known = Known::Judged {
+        verdicts: known,
+        last,
+    };
+    Mended { text, tree, known }
+}
+
+impl Known {
+    /// By key; what is known of a sound text is found in it.
+    fn of(&self, text: &str) -> (Cow<'_, FxHashMap<u64, Verdict>>, Option<Looked>) {
+        match self {
+            Known::Judged { verdicts, last } => (Cow::Borrowed(verdicts), last.clone()),
+            Known::Sound => {
+                let functions = functions(text);
+                let keys = (0..functions.len()).map(|at| keys(text, &functions[at..]).0);
+                let verdicts = keys.map(|key| (key, Verdict::Sound)).collect();
+                (Cow::Owned(verdicts), None)
+            }
+        }
+    }
+}
+
+/// What the first of these functions hangs on: its own text where it is sound, else how the next one begins, too.
+fn keys(text: &str, functions: &[Function]) -> (u64, impl Fn() -> u64) {
+    let key = |range: Range<usize>, next: usize| {
+        let mut hasher = FxHasher::default();
+        (&text[range], next).hash(&mut hasher);
+        hasher.finish()
+    };
+    let own = functions[0].start..functions[0].body.end;
+    let both = match functions.get(1) {
+        Some(next) => own.start..beginning(text, next),
+        None => own.clone(),
+    };
+    let next = both.end - own.end;
+    (key(own, 0), move || key(both.clone(), next))
+}
+
+/// Looks at the first of these functions.
+fn verdict_of(
+    text: &str,
+    functions: &[Function],
+    language: Language,
+    last: &mut Option<Looked>,
+) -> Verdict {
+    let function = &functions[0];
+    let own = &text[function.start..function.body.end];
+    let before = last.as_ref().map(|last| (last.text.as_str(), &last.tree));
+    let tree = parser::parse(own, language, before);
+    let sound = !tree.root_node().has_error();
+    *last = Some(Looked {
+        text: own.to_owned(),
+        tree,
+    });
+    if sound {
+        return Verdict::Sound;
+    }
+    let inner = |range: &Range<usize>| range.start - function.start..range.end - function.start;
+    let body = inner(&function.body);
+    let mut wanted = vec![body.clone()];
+    let mut alone = own.to_owned();
+    if let Some(next) = functions.get(1) {
+        let end = beginning(text, next);
+        alone.push_str(&text[function.body.end..end]);
+        if end < next.body.end {
+            alone.push('}');
+        }
+        if next.missing.is_none() {
+            wanted.push(next.body.start - function.start..alone.len());
+        }
+    }
+    if let Some((place, what)) = &function.missing {
+        alone = closed(&alone, &(inner(place), what.clone()));
+    }
+    let holds = |tree: &Tree| bodies(tree).starts_with(&wanted);
+    let tree = parser::parse(&alone, language, None);
+    if holds(&tree) {
+        return match function.missing {
+            Some(_) => Verdict::Mended(None),
+            None => Verdict::Kept,
+        };
+    }
+    match line_to_blame(&alone, &body, &tree, language, holds) {
+        Some(lost) => Verdict::Mended(Some(lost)),
+        None => Verdict::Hopeless,
+    }
+}
+
+/// Behind the first statements of a function; behind all of it where these are not told easily.
+fn beginning(text: &str, function: &Function) -> usize {
+    let mut depth = 0_usize;
+    let bytes = text.as_bytes();
+    for at in function.body.clone() {
+        match bytes[at] {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' | b'\'' => break,
+            b'/' if matches!(bytes.get(at + 1), Some(b'/' | b'*')) => break,
+            b';' if depth == 1 && at - function.body.start >= ENOUGH => return at + 1,
+            _ => {}
+        }
+    }
+    function.body.end
+}
+
+/// The line without which a text that begins with a function `holds` what it should; else all that the function does.
+fn line_to_blame(
+    text: &str,
+    body: &Range<usize>,
+    tree: &Tree,
+    language: Language,
+    holds: impl Fn(&Tree) -> bool,
+) -> Option<Range<usize>> {
+    let inside = body.start + 1..body.end - 1;
+    // Closed right behind its brace: there is nothing in it.
+    if inside.len() < LOST.len() {
+        return None;
+    }
+    let mut lines = Vec::new();
+    let mut at = inside.start;
+    for line in text[inside.clone()].split_inclusive('\n') {
+        let range = at..at + line.len();
+        at = range.end;
+        let trimmed = line.trim();
+        // One with a brace is part of how the function is built.
+        if trimmed.len() >= LOST.len() && !trimmed.contains(['{', '}']) {
+            let start = range.start + (line.len() - line.trim_start().len());
+            lines.push(start..start + trimmed.len());
+        }
+    }
+    // What is half-typed seldom has its semicolon: those that end with one are tried last.
+    lines.sort_by_key(|line| text[line.clone()].ends_with(';'));
+    let helps = |range: &Range<usize>| {
+        let tried = without(text, range.clone());
+        holds(&parser::parse(&tried, language, Some((text, tree))))
+    };
+    let most = BYTES / text.len().max(1);
+    lines.into_iter().take(most).chain([inside]).find(helps)
 }
 
 /// The bodies of functions at the top level, namespaces and broken code looked through.
@@ -123,62 +342,27 @@ fn bodies(tree: &Tree) -> Vec<Range<usize>> {
     found
 }
 
-/// Namespaces and broken code nest this deep at most.
-const DEEPEST: u32 = 64;
+/// Where a tree has errors, in order; what is missing may stand behind the comments that follow, so that its parent counts.
+fn errors(node: Node, depth: u32, found: &mut Vec<Range<usize>>) {
+    let mut cursor = node.walk();
+    let missing = node.children(&mut cursor).any(|child| child.is_missing());
+    if node.is_error() || missing || depth == DEEPEST {
+        found.push(node.byte_range());
+        return;
+    }
+    for child in node.children(&mut cursor).filter(Node::has_error) {
+        errors(child, depth + 1, found);
+    }
+}
 
-/// The line without which the function ends where its brackets do, before the one behind it; else all that it holds.
-fn line_to_blame(
-    text: &str,
-    function: &Function,
-    next: Option<&Function>,
-    language: Language,
-    bytes: &mut usize,
-) -> Option<Range<usize>> {
-    let end = next.map_or(function.body.end, |next| next.body.end);
-    let alone = &text[function.start..end];
-    let inner = |body: &Range<usize>| body.start - function.start..body.end - function.start;
-    let body = inner(&function.body);
-    let wanted: Vec<Range<usize>> = [Some(function), next]
-        .into_iter()
-        .flatten()
-        .map(|function| inner(&function.body))
-        .collect();
-    let inside = body.start + 1..body.end - 1;
-    // Closed right behind its brace: there is nothing in it.
-    if inside.len() < LOST.len() {
-        return None;
-    }
-    let broken = parser::parse(alone, language, None);
-    let holds = |tree: &Tree| bodies(tree) == wanted;
-    let mut lines = Vec::new();
-    let mut at = inside.start;
-    for line in alone[inside.clone()].split_inclusive('\n') {
-        let range = at..at + line.len();
-        at = range.end;
-        let trimmed = line.trim();
-        // One with a brace is part of how the function is built.
-        if trimmed.len() >= LOST.len() && !trimmed.contains(['{', '}']) {
-            let start = range.start + (line.len() - line.trim_start().len());
-            lines.push(start..start + trimmed.len());
-        }
-    }
-    // What is half-typed seldom has its semicolon: those that end with one are tried last.
-    lines.sort_by_key(|line| alone[line.clone()].ends_with(';'));
-    let place = |range: Range<usize>| range.start + function.start..range.end + function.start;
-    let helps = |range: &Range<usize>| {
-        let tried = without(alone, range.clone());
-        holds(&parser::parse(&tried, language, Some((alone, &broken))))
-    };
-    for line in lines {
-        let Some(left) = bytes.checked_sub(alone.len()) else {
-            break;
-        };
-        *bytes = left;
-        if helps(&line) {
-            return Some(place(line));
-        }
-    }
-    helps(&inside).then(|| place(inside))
+/// The text with brackets put at the end of the white space where they are missing.
+fn closed(text: &str, (place, what): &(Range<usize>, Vec<u8>)) -> String {
+    // Braces first, if there is not place for all.
+    let what = &what[what.len().saturating_sub(place.len())..];
+    let mut out = text.to_owned();
+    let put = String::from_utf8_lossy(what);
+    out.replace_range(place.end - what.len()..place.end, &put);
+    out
 }
 
 /// The text with [`LOST`] and spaces in place of a part of it.
@@ -196,266 +380,14 @@ fn without(text: &str, lost: Range<usize>) -> String {
     out
 }
 
-struct Scan<'a> {
-    bytes: &'a [u8],
-    open: Vec<Open>,
-    /// Where the braces stand among what is open.
-    braces: Vec<usize>,
-    /// Where the outermost block does.
-    outermost: Option<usize>,
-    /// The last byte that is neither white space nor part of a comment.
-    last: u8,
-    /// The white space right before the byte looked at.
-    space: Range<usize>,
-    /// The longest white space since the last byte that is none: where something can be put.
-    free: Range<usize>,
-    /// Behind the last thing at the top level.
-    start: usize,
-    /// Where the outermost block that is open begins.
-    block: usize,
-    functions: Vec<Function>,
-    /// What is put at the end of which white space.
-    missing: Vec<(Range<usize>, Vec<u8>)>,
-}
-
-impl Scan<'_> {
-    fn of(text: &str) -> Scan<'_> {
-        let mut scan = Scan {
-            bytes: text.as_bytes(),
-            open: Vec::new(),
-            braces: Vec::new(),
-            outermost: None,
-            last: 0,
-            space: 0..0,
-            free: 0..0,
-            start: 0,
-            block: 0,
-            functions: Vec::new(),
-            missing: Vec::new(),
-        };
-        scan.run();
-        scan
-    }
-
-    /// The text with its functions closed; `None` where all are.
-    fn closed(&self, text: &str) -> Option<String> {
-        if self.missing.is_empty() {
-            return None;
-        }
-        let mut bytes = text.as_bytes().to_vec();
-        for (place, what) in &self.missing {
-            // Braces first, if there is not place for all.
-            let what = &what[what.len().saturating_sub(place.len())..];
-            bytes[place.end - what.len()..place.end].copy_from_slice(what);
-        }
-        String::from_utf8(bytes).ok()
-    }
-
-    fn run(&mut self) {
-        let mut at = 0;
-        let mut line = 0;
-        while let Some(&byte) = self.bytes.get(at) {
-            let begin = at;
-            match byte {
-                byte if byte.is_ascii_whitespace() => {
-                    at += 1;
-                    if byte == b'\n' {
-                        line = at;
-                    }
-                    self.space.end = at;
-                    if self.space.len() >= self.free.len() {
-                        self.free = self.space.clone();
-                    }
-                    continue;
-                }
-                b'/' if self.bytes[at..].starts_with(b"//") => {
-                    at = self.find(at, b"\n");
-                    // The line break that ends the comment stays.
-                    at = (at + 1).min(self.bytes.len());
-                    line = at;
-                    self.space = at..at;
-                    continue;
-                }
-                b'/' if self.bytes[at..].starts_with(b"/*") => {
-                    at = self.find(at + 2, b"*/") + 2;
-                    at = at.min(self.bytes.len());
-                    self.space = at..at;
-                    continue;
-                }
-                b'"' => at = self.string(at),
-                b'\'' if !self.last.is_ascii_digit() => at = self.string(at),
-                b'(' => self.push(Open::Group(b')'), &mut at),
-                b'[' => self.push(Open::Group(b']'), &mut at),
-                b'{' => {
-                    let kind = self.brace(begin);
-                    if kind == Open::Block && !self.inside() {
-                        self.block = at;
-                    }
-                    self.push(kind, &mut at);
-                    if kind == Open::Scope {
-                        self.start = at;
-                    }
-                }
-                b';' => {
-                    at += 1;
-                    if !self.inside() {
-                        self.start = at;
-                    }
-                }
-                b')' | b']' => {
-                    if self.open.last().is_some_and(|open| open.closing() == byte) {
-                        self.open.pop();
-                    }
-                    at += 1;
-                }
-                b'}' => {
-                    at += 1;
-                    self.close(at);
-                }
-                byte if is_word(byte) => {
-                    at = self.word_end(at);
-                    if begin == line {
-                        self.line_begins(begin..at);
-                    }
-                }
-                _ => at += 1,
-            }
-            self.last = self.bytes[at.min(self.bytes.len()) - 1];
-            self.space = at..at;
-            self.free = at..at;
-        }
-    }
-
-    fn push(&mut self, open: Open, at: &mut usize) {
-        if open == Open::Block && self.outermost.is_none() {
-            self.outermost = Some(self.open.len());
-        }
-        if !matches!(open, Open::Group(_)) {
-            self.braces.push(self.open.len());
-        }
-        self.open.push(open);
-        *at += 1;
-    }
-
-    fn inside(&self) -> bool {
-        self.outermost.is_some()
-    }
-
-    /// What a brace opens.
-    fn brace(&self, at: usize) -> Open {
-        let inside = self.inside();
-        let before = self.bytes[..at].trim_ascii_end();
-        let word = before.iter().rev().take_while(|byte| is_word(**byte));
-        let word = &before[before.len() - word.count()..];
-        match self.last {
-            b')' => Open::Block,
-            // `const`, `noexcept` and blanked words stand behind a function's parentheses, too.
-            _ if matches!(
-                word,
-                b"else" | b"do" | b"try" | b"const" | b"noexcept" | b"mutable"
-            ) =>
-            {
-                Open::Block
-            }
-            b'{' | b'}' | b';' | b':' if inside => Open::Block,
-            _ if inside => Open::Values,
-            b'=' | b',' | b'(' => Open::Values,
-            _ => Open::Scope,
-        }
-    }
-
-    /// At a closing brace, which ends at `end`: with what it opened with, all groups in that are closed.
-    fn close(&mut self, end: usize) {
-        let Some(closed) = self.braces.pop() else {
-            return;
-        };
-        let kind = self.open[closed];
-        self.open.truncate(closed);
-        self.outermost = self.outermost.filter(|outermost| *outermost < closed);
-        if !self.inside() {
-            if kind == Open::Block {
-                self.functions.push(Function {
-                    start: self.start,
-                    body: self.block..end,
-                });
-            }
-            if kind != Open::Values {
-                self.start = end;
-            }
-        }
-    }
-
-    /// At a word that begins a line: if it begins something at the top level, functions end before it.
-    fn line_begins(&mut self, word: Range<usize>) {
-        let Some(outermost) = self.outermost else {
-            return;
-        };
-        let begins = BEGINS
-            .iter()
-            .any(|begin| begin.as_bytes() == &self.bytes[word.clone()]);
-        if begins {
-            let mut what: Vec<u8> = Vec::new();
-            for open in self.open.drain(outermost..).rev() {
-                if open == Open::Block && what.last().is_none_or(|last| *last != b'}') {
-                    what.push(b';');
-                }
-                what.push(open.closing());
-            }
-            self.outermost = None;
-            while self.braces.last().is_some_and(|brace| *brace >= outermost) {
-                self.braces.pop();
-            }
-            let end = self.free.end;
-            self.functions.push(Function {
-                start: self.start,
-                body: self.block..end,
-            });
-            self.start = end;
-            self.missing.push((self.free.clone(), what));
-        }
-    }
-
-    /// The end of a string or character literal; that of its line where it is not closed.
-    fn string(&self, start: usize) -> usize {
-        let quote = self.bytes[start];
-        let mut at = start + 1;
-        while let Some(&byte) = self.bytes.get(at) {
-            match byte {
-                b'\\' => at += 2,
-                b'\n' => return at,
-                byte if byte == quote => return at + 1,
-                _ => at += 1,
-            }
-        }
-        self.bytes.len()
-    }
-
-    fn find(&self, from: usize, what: &[u8]) -> usize {
-        let from = from.min(self.bytes.len());
-        memchr::memmem::find(&self.bytes[from..], what).map_or(self.bytes.len(), |at| from + at)
-    }
-
-    fn word_end(&self, start: usize) -> usize {
-        let length = self.bytes[start..]
-            .iter()
-            .take_while(|byte| is_word(**byte));
-        start + length.count()
-    }
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const NEXT: &str = "// The next.\n__global__ void k(float *a) {\n  a[0] = 1;\n}\n";
 
-    fn mended_text(text: &str) -> Option<String> {
-        let tree = parser::parse(text, Language::Cuda, None);
-        mended(text, &tree, Language::Cuda).map(|(text, _)| text)
+    fn mended(text: &str) -> Mended {
+        parse(text.to_owned(), Language::Cuda, None)
     }
 
     /// The function, and one behind it, are found; `expected` is what became of it.
@@ -464,9 +396,9 @@ mod tests {
         let text = format!("{function}{NEXT}");
         let tree = parser::parse(&text, Language::Cuda, None);
         assert!(bodies(&tree).len() < 2, "the parser keeps it apart itself");
-        let (mended, tree) = mended(&text, &tree, Language::Cuda).expect("mended");
-        assert_eq!(bodies(&tree).len(), 2, "{mended}");
-        assert_eq!(mended, format!("{expected}{NEXT}"));
+        let mended = mended(&text);
+        assert_eq!(bodies(&mended.tree).len(), 2, "{}", mended.text);
+        assert_eq!(mended.text, format!("{expected}{NEXT}"));
     }
 
     #[test]
@@ -489,52 +421,53 @@ mod tests {
         );
     }
 
-    #[test]
-    fn functions_are_told_by_their_brackets() {
-        let bodies = |text: &str| -> Vec<String> {
-            let scan = Scan::of(text);
-            assert!(scan.missing.is_empty(), "{text}");
-            scan.functions
-                .iter()
-                .map(|one| text[one.start..one.body.end].trim().to_owned())
-                .collect()
-        };
-        assert_eq!(
-            bodies(
-                "struct S { int a; };\nint t[2] = {\n {1}, {3}\n};\nvoid f() { g({1, 2}); int a[] = {1}; }\n"
-            ),
-            ["void f() { g({1, 2}); int a[] = {1}; }"]
-        );
-        assert_eq!(
-            bodies(
-                "extern \"C\" {\n__global__ void k() { do { x(); } while (1); char c = '}'; /* { */ // {\n}\n}\n"
-            ),
-            ["__global__ void k() { do { x(); } while (1); char c = '}'; /* { */ // {\n}"]
-        );
-        assert_eq!(
-            bodies(
-                "enum E {\n A,\n B\n};\nnamespace {\nstatic int f() const { auto l = [=] { return 1'000; }; }\n}\n"
-            ),
-            ["static int f() const { auto l = [=] { return 1'000; }; }"]
-        );
-        assert_eq!(
-            bodies("void f() {\n  g(a, \n}\nint b;\n"),
-            ["void f() {\n  g(a, \n}"]
-        );
+    /// Each text along the way is made of what it is made of when it is opened.
+    #[track_caller]
+    fn type_all(texts: impl IntoIterator<Item = String>) {
+        let mut last: Option<Mended> = None;
+        for text in texts {
+            let earlier = last.as_ref().map(|last| Earlier {
+                text: &last.text,
+                tree: &last.tree,
+                known: &last.known,
+            });
+            let typed = parse(text.clone(), Language::Cuda, earlier);
+            let opened = mended(&text);
+            assert_eq!(typed.text, opened.text, "typed and opened:\n{text}");
+            assert_eq!(bodies(&typed.tree), bodies(&opened.tree), "{text}");
+            last = Some(typed);
+        }
     }
 
     #[test]
-    fn brackets_without_end_take_no_longer_than_others() {
-        for piece in ["{", "(", "(}", "{;", "f(){", "f(){\n"] {
-            let text = piece.repeat(300_000);
-            let started = std::time::Instant::now();
-            Scan::of(&text);
-            assert!(started.elapsed().as_secs() < 2, "{piece}");
+    fn what_is_typed_is_mended_as_if_it_were_opened() {
+        let before = "void e() {\n  g();\n}\nvoid f(int *p, int x) {\n";
+        for typed in [
+            "  for (int i = 0; i < 4; ++i) {\n    p[i] = x *\n      (i + 1);\n  }\n  p[0] = 1;\n",
+            "  int y = x;\n  if (y) { p[1] = \"}\"[0]; } // )\n  p[x + y - 1] = 'a' ? y : x;\n",
+            "  auto l = [=](int z) { return z * x; };\n  while (x < 3) x += l(1);\n",
+        ] {
+            for behind in ["}\n", ""] {
+                let texts = (0..=typed.len())
+                    .map(|end| format!("{before}{}\n{behind}{NEXT}", &typed[..end]));
+                type_all(texts.clone());
+                type_all(texts.rev());
+            }
         }
-        let text = format!("{}{}", "(".repeat(300_000), "}".repeat(300_000));
-        let started = std::time::Instant::now();
-        Scan::of(&text);
-        assert!(started.elapsed().as_secs() < 2);
+    }
+
+    #[test]
+    fn many_broken_functions_are_mended_as_they_come() {
+        let broken = |count: usize, sound: usize| {
+            let mut text = String::new();
+            for k in 0..count {
+                let end = if k < sound { "1;" } else { "" };
+                text += &format!("void f{k}(int *p) {{\n  p[{k}] = {end}\n}}\n");
+            }
+            text + NEXT
+        };
+        type_all((0..12).map(|sound| broken(12, sound)));
+        type_all((0..12).rev().map(|sound| broken(12, sound)));
     }
 
     #[test]
@@ -558,9 +491,7 @@ mod tests {
         ] {
             for before in ["", "void f() {\n", "int x = {(\n"] {
                 let text = format!("{before}{text}\n{NEXT}");
-                if let Some(mended) = mended_text(&text) {
-                    assert_eq!(mended.len(), text.len());
-                }
+                assert_eq!(mended(&text).text.len(), text.len());
             }
         }
     }

@@ -385,6 +385,8 @@ impl<'u> Lowering<'u> {
         self.before = before;
         self.vars.truncate(vars);
         self.split.split_off(&VarId(vars as u32));
+        self.shared_in_functions
+            .retain(|_, var| (var.0 as usize) < vars);
         result
     }
 

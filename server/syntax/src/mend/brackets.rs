@@ -1,0 +1,395 @@
+//! Functions told by their brackets, whatever a parser makes of what is in them.
+
+use std::ops::Range;
+
+/// Words at the beginning of a line, not indented, that begin something at the top level.
+const BEGINS: [&str; 9] = [
+    "__global__",
+    "__kernel",
+    "kernel",
+    "__device__",
+    "__host__",
+    "template",
+    "extern",
+    "static",
+    "namespace",
+];
+
+/// A bracket that is open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// `(` or `[`, and what closes it.
+    Group(u8),
+    /// `{` of a function or in one.
+    Block,
+    /// `{` of values.
+    Values,
+    /// `{` of a namespace, of `extern "C"`, of a type.
+    Scope,
+}
+
+impl Open {
+    fn closing(self) -> u8 {
+        match self {
+            Open::Group(closing) => closing,
+            _ => b'}',
+        }
+    }
+}
+
+/// A function by its brackets.
+#[derive(Debug)]
+pub(super) struct Function {
+    /// Behind what stands before it.
+    pub(super) start: usize,
+    /// From the opening to behind the closing brace.
+    pub(super) body: Range<usize>,
+    /// What its brackets lack, and at the end of which white space it is to be put.
+    pub(super) missing: Option<(Range<usize>, Vec<u8>)>,
+}
+
+/// The functions of a text, in their order. One whose brackets stay open ends before what begins something at the top level.
+pub(super) fn functions(text: &str) -> Vec<Function> {
+    let mut scan = Scan {
+        bytes: text.as_bytes(),
+        open: Vec::new(),
+        braces: Vec::new(),
+        outermost: None,
+        comment: Comment::default(),
+        start: 0,
+        block: 0,
+        functions: Vec::new(),
+    };
+    scan.run();
+    scan.functions
+}
+
+/// Bytes that say something about where functions end. The text is gone through at each keystroke.
+const TELLING: [bool; 256] = {
+    let mut telling = [false; 256];
+    let bytes = b"(){}[];\"'/\n";
+    let mut at = 0;
+    while at < bytes.len() {
+        telling[bytes[at] as usize] = true;
+        at += 1;
+    }
+    telling
+};
+
+struct Scan<'a> {
+    bytes: &'a [u8],
+    open: Vec<Open>,
+    /// Where the braces stand among what is open.
+    braces: Vec<usize>,
+    /// Where the outermost block does.
+    outermost: Option<usize>,
+    comment: Comment,
+    /// Behind the last thing at the top level.
+    start: usize,
+    /// Where the outermost block that is open begins.
+    block: usize,
+    functions: Vec<Function>,
+}
+
+/// The last comment.
+#[derive(Default)]
+struct Comment {
+    end: usize,
+    /// What is told of the place where it begins.
+    before: Before,
+}
+
+/// What stands before a place.
+#[derive(Default, Clone)]
+struct Before {
+    /// The last byte that is neither white space nor part of a comment.
+    last: u8,
+    /// The longest white space since then: where something can be put.
+    free: Range<usize>,
+}
+
+impl Scan<'_> {
+    fn run(&mut self) {
+        let mut at = 0;
+        while let Some(next) = self.next(at) {
+            at = next;
+            match self.bytes[at] {
+                b'\n' => {
+                    at += 1;
+                    if self.inside() {
+                        self.line_begins(at);
+                    }
+                }
+                b'/' => match self.bytes.get(at + 1) {
+                    // The line break that ends the comment belongs to it.
+                    Some(b'/') => at = self.skip_comment(at, b"\n"),
+                    Some(b'*') => at = self.skip_comment(at, b"*/"),
+                    _ => at += 1,
+                },
+                b'"' if self.word_before(at).ends_with(b"R") => at = self.raw_string(at),
+                b'"' => at = self.string(at),
+                // In a number it parts digits.
+                b'\'' if self.word_before(at).first().is_some_and(u8::is_ascii_digit) => at += 1,
+                b'\'' => at = self.string(at),
+                b'(' => self.push(Open::Group(b')'), &mut at),
+                b'[' => self.push(Open::Group(b']'), &mut at),
+                b'{' => {
+                    let kind = self.brace(at);
+                    if kind == Open::Block && !self.inside() {
+                        self.block = at;
+                    }
+                    self.push(kind, &mut at);
+                    if kind == Open::Scope {
+                        self.start = at;
+                    }
+                }
+                b';' => {
+                    at += 1;
+                    if !self.inside() {
+                        self.start = at;
+                    }
+                }
+                b'}' => {
+                    at += 1;
+                    self.close(at);
+                }
+                closing => {
+                    if self
+                        .open
+                        .last()
+                        .is_some_and(|open| open.closing() == closing)
+                    {
+                        self.open.pop();
+                    }
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    fn next(&self, at: usize) -> Option<usize> {
+        let rest = self.bytes.get(at..)?;
+        let next = rest.iter().position(|byte| TELLING[usize::from(*byte)])?;
+        Some(at + next)
+    }
+
+    fn before(&self, at: usize) -> Before {
+        let spaces = self.bytes[self.comment.end..at].iter().rev();
+        let spaces = spaces.take_while(|byte| byte.is_ascii_whitespace()).count();
+        let space = at - spaces..at;
+        if space.start > self.comment.end {
+            return Before {
+                last: self.bytes[space.start - 1],
+                free: space,
+            };
+        }
+        let mut before = self.comment.before.clone();
+        if space.len() >= before.free.len() {
+            before.free = space;
+        }
+        before
+    }
+
+    /// Behind a comment.
+    fn skip_comment(&mut self, start: usize, mark: &[u8]) -> usize {
+        let end = (self.find(start + 2, mark) + mark.len()).min(self.bytes.len());
+        let before = self.before(start);
+        self.comment = Comment { end, before };
+        // The line break that a comment takes with it begins a line as others do.
+        if mark == b"\n" && self.inside() {
+            self.line_begins(end);
+        }
+        end
+    }
+
+    fn push(&mut self, open: Open, at: &mut usize) {
+        if open == Open::Block && self.outermost.is_none() {
+            self.outermost = Some(self.open.len());
+        }
+        if !matches!(open, Open::Group(_)) {
+            self.braces.push(self.open.len());
+        }
+        self.open.push(open);
+        *at += 1;
+    }
+
+    fn inside(&self) -> bool {
+        self.outermost.is_some()
+    }
+
+    /// What a brace opens.
+    fn brace(&self, at: usize) -> Open {
+        let inside = self.inside();
+        let before = self.bytes[..at].trim_ascii_end();
+        let word = self.word_before(before.len());
+        match self.before(at).last {
+            b')' => Open::Block,
+            // `const`, `noexcept` and blanked words stand behind a function's parentheses, too.
+            _ if matches!(
+                word,
+                b"else" | b"do" | b"try" | b"const" | b"noexcept" | b"mutable"
+            ) =>
+            {
+                Open::Block
+            }
+            b'{' | b'}' | b';' | b':' if inside => Open::Block,
+            _ if inside => Open::Values,
+            b'=' | b',' | b'(' => Open::Values,
+            _ => Open::Scope,
+        }
+    }
+
+    /// At a closing brace, which ends at `end`: with what it opened with, all groups in that are closed.
+    fn close(&mut self, end: usize) {
+        let Some(closed) = self.braces.pop() else {
+            return;
+        };
+        let kind = self.open[closed];
+        self.open.truncate(closed);
+        self.outermost = self.outermost.filter(|outermost| *outermost < closed);
+        if !self.inside() {
+            if kind == Open::Block {
+                self.functions.push(Function {
+                    start: self.start,
+                    body: self.block..end,
+                    missing: None,
+                });
+            }
+            if kind != Open::Values {
+                self.start = end;
+            }
+        }
+    }
+
+    /// At the beginning of a line: if something at the top level begins there, functions end before it.
+    fn line_begins(&mut self, at: usize) {
+        let Some(outermost) = self.outermost else {
+            return;
+        };
+        let length = self.bytes[at..].iter().take_while(|byte| is_word(**byte));
+        let word = &self.bytes[at..at + length.count()];
+        if BEGINS.iter().any(|begin| begin.as_bytes() == word) {
+            let mut what: Vec<u8> = Vec::new();
+            for open in self.open.drain(outermost..).rev() {
+                if open == Open::Block && what.last().is_none_or(|last| *last != b'}') {
+                    what.push(b';');
+                }
+                what.push(open.closing());
+            }
+            self.outermost = None;
+            while self.braces.last().is_some_and(|brace| *brace >= outermost) {
+                self.braces.pop();
+            }
+            let free = self.before(at).free;
+            let end = free.end;
+            self.functions.push(Function {
+                start: self.start,
+                body: self.block..end,
+                missing: Some((free, what)),
+            });
+            self.start = end;
+        }
+    }
+
+    /// The end of a string or character literal; that of its line where it is not closed.
+    fn string(&self, start: usize) -> usize {
+        let quote = self.bytes[start];
+        let mut at = start + 1;
+        while let Some(&byte) = self.bytes.get(at) {
+            match byte {
+                b'\\' => at += 2,
+                b'\n' => return at,
+                byte if byte == quote => return at + 1,
+                _ => at += 1,
+            }
+        }
+        self.bytes.len()
+    }
+
+    /// The end of a raw string literal.
+    fn raw_string(&self, quote: usize) -> usize {
+        let name = &self.bytes[quote + 1..];
+        let length = name
+            .iter()
+            .take_while(|byte| **byte != b'(' && **byte != b'\n')
+            .count();
+        let end = [b")", &name[..length], b"\""].concat();
+        (self.find(quote, &end) + end.len()).min(self.bytes.len())
+    }
+
+    fn find(&self, from: usize, what: &[u8]) -> usize {
+        let from = from.min(self.bytes.len());
+        memchr::memmem::find(&self.bytes[from..], what).map_or(self.bytes.len(), |at| from + at)
+    }
+
+    /// The word that ends at a place.
+    fn word_before(&self, at: usize) -> &[u8] {
+        let length = self.bytes[..at].iter().rev();
+        let length = length.take_while(|byte| is_word(**byte)).count();
+        &self.bytes[at - length..at]
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_told_by_their_brackets() {
+        let bodies = |text: &str| -> Vec<String> {
+            let functions = functions(text);
+            assert!(functions.iter().all(|one| one.missing.is_none()), "{text}");
+            functions
+                .iter()
+                .map(|one| text[one.start..one.body.end].trim().to_owned())
+                .collect()
+        };
+        assert_eq!(
+            bodies(
+                "struct S { int a; };\nint t[2] = {\n {1}, {3}\n};\nvoid f() { g({1, 2}); int a[] = {1}; }\n"
+            ),
+            ["void f() { g({1, 2}); int a[] = {1}; }"]
+        );
+        assert_eq!(
+            bodies(
+                "extern \"C\" {\n__global__ void k() { do { x(); } while (1); char c = '}'; /* { */ // {\n}\n}\n"
+            ),
+            ["__global__ void k() { do { x(); } while (1); char c = '}'; /* { */ // {\n}"]
+        );
+        assert_eq!(
+            bodies(
+                "enum E {\n A,\n B\n};\nnamespace {\nstatic int f() const { auto l = [=] { return 1'000; }; }\n}\n"
+            ),
+            ["static int f() const { auto l = [=] { return 1'000; }; }"]
+        );
+        assert_eq!(
+            bodies("void f() {\n  g(R\"X(\n__kernel { )\" )X\");\n}\nvoid g() {}\n"),
+            [
+                "void f() {\n  g(R\"X(\n__kernel { )\" )X\");\n}",
+                "void g() {}"
+            ]
+        );
+        assert_eq!(
+            bodies("void f() {\n  g(a, \n}\nint b;\n"),
+            ["void f() {\n  g(a, \n}"]
+        );
+    }
+
+    #[test]
+    fn brackets_without_end_take_no_longer_than_others() {
+        for piece in ["{", "(", "(}", "{;", "f(){", "f(){\n"] {
+            let text = piece.repeat(300_000);
+            let started = std::time::Instant::now();
+            functions(&text);
+            assert!(started.elapsed().as_secs() < 2, "{piece}");
+        }
+        let text = format!("{}{}", "(".repeat(300_000), "}".repeat(300_000));
+        let started = std::time::Instant::now();
+        functions(&text);
+        assert!(started.elapsed().as_secs() < 2);
+    }
+}
