@@ -11,6 +11,8 @@ const KEYS = [
   "includePaths",
   "kernelMacros",
   "sharedBankBytes",
+  "clock",
+  "powerLimit",
   "assume",
   "kernels",
   "rules",

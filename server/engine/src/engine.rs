@@ -24,6 +24,7 @@ use warplens_project::{Command, SourceFile};
 use warplens_rules::{Place, Recompiled, Removal};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
+use crate::clock;
 use crate::compiled;
 use crate::compilers::{CompilerWord, Words};
 use crate::counting::Counting;
@@ -294,7 +295,7 @@ impl Engine {
                 .or_else(|| self.profiles.iter().next())
                 .expect("profiles are built in")
         };
-        let (profile, problems) = match &settings.gpu {
+        let (profile, mut problems) = match &settings.gpu {
             None => (default(), Vec::new()),
             Some(id) => match self.profiles.get(id) {
                 Some(profile) => (profile, Vec::new()),
@@ -307,6 +308,13 @@ impl Engine {
         let other_mode = (settings.shared_bank_bytes == Some(BankBytes::Eight))
             .then(|| profile.with_eight_byte_banks());
         let profile = other_mode.flatten().map_or(profile, Arc::new);
+        let profile = match clock::clocked(&profile, settings) {
+            Ok(other) => other.map_or(profile, Arc::new),
+            Err(problem) => {
+                problems.push(problem);
+                profile
+            }
+        };
         (profile, problems)
     }
 
@@ -1117,6 +1125,7 @@ impl Engine {
             given,
             &profile.id,
             &profile.bank_rule,
+            &profile.sm_clock_mhz.to_bits(),
             &OverrideKey(overrides),
             &settings.model,
             &options,

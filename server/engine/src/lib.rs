@@ -47,6 +47,7 @@ struct Documentation;
 pub mod affected;
 mod assembled;
 mod beside;
+mod clock;
 mod compiled;
 mod compilers;
 mod counting;

@@ -11,6 +11,7 @@ use warplens_compile::Class;
 use warplens_models::{Breakdown, Estimate, ModelId};
 use warplens_syntax::Document;
 
+use crate::clock;
 use crate::settings::{Settings, unknown_gpu};
 use crate::{
     Cancel, Engine, Executed, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Spoken,
@@ -344,6 +345,7 @@ fn result(
                 value: assumption.value.clone(),
                 source: assumption.source.clone(),
             })
+            .chain(clock::assumed(&analysis.profile))
             .collect(),
         constraints: facts.constraints.clone(),
         resources: wire::Resources {

@@ -27,6 +27,10 @@ pub struct Settings {
     /// Bytes of a bank of shared memory, 4 or 8, on GPUs with two modes (compute capability 3.x): what the program
     /// asks `cudaDeviceSetSharedMemConfig` for.
     pub shared_bank_bytes: Option<BankBytes>,
+    /// SM clock in MHz, where it is not the profile's: locked, or seen under load.
+    pub clock: Option<Amount<50, 10_000>>,
+    /// Power in W that the GPU's board is limited to. Its clock falls with the cube root, which is assumed.
+    pub power_limit: Option<Amount<1, 100_000>>,
     /// Values of integer parameters by name, for every kernel.
     pub assume: BTreeMap<String, i64>,
     /// Launches by kernel name.
@@ -51,6 +55,8 @@ impl Default for Settings {
             include_paths: Vec::new(),
             kernel_macros: Vec::new(),
             shared_bank_bytes: None,
+            clock: None,
+            power_limit: None,
             assume: BTreeMap::new(),
             kernels: BTreeMap::new(),
             rules: BTreeMap::new(),
@@ -90,6 +96,46 @@ impl From<BankBytes> for u8 {
             BankBytes::Four => 4,
             BankBytes::Eight => 8,
         }
+    }
+}
+
+/// A number within bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "f64", into = "f64")]
+#[schemars(with = "f64", extend("minimum" = LEAST, "maximum" = MOST))]
+pub struct Amount<const LEAST: u32, const MOST: u32>(f64);
+
+impl<const LEAST: u32, const MOST: u32> Amount<LEAST, MOST> {
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl<const LEAST: u32, const MOST: u32> TryFrom<f64> for Amount<LEAST, MOST> {
+    type Error = String;
+
+    fn try_from(number: f64) -> Result<Self, Self::Error> {
+        if (f64::from(LEAST)..=f64::from(MOST)).contains(&number) {
+            Ok(Self(number))
+        } else {
+            Err(format!("{number} is not between {LEAST} and {MOST}"))
+        }
+    }
+}
+
+impl<const LEAST: u32, const MOST: u32> From<Amount<LEAST, MOST>> for f64 {
+    fn from(amount: Amount<LEAST, MOST>) -> f64 {
+        amount.0
+    }
+}
+
+impl<const LEAST: u32, const MOST: u32> std::str::FromStr for Amount<LEAST, MOST> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+        Self::try_from(number)
     }
 }
 

@@ -4,6 +4,7 @@
 //! Everything here is pure. Profiles are the only place where GPUs differ: no code asks for a
 //! GPU's name or capability, it asks the profile for the rule or the figure.
 
+mod clock;
 mod error;
 mod global;
 mod launch;
@@ -17,6 +18,7 @@ mod rules;
 mod serial;
 mod shared;
 
+pub use clock::CUBE_ROOT;
 pub use error::ProfileError;
 pub use global::global_unit_bytes_for;
 pub use global::{

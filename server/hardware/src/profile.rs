@@ -161,6 +161,8 @@ macro_rules! profile {
             /// What one unit of a property costs (table `[linear_weights]`), in picoseconds of the whole device;
             /// empty where nobody fitted the linear model to this GPU.
             pub linear_weights: BTreeMap<Property, Figure>,
+            /// The limit on its power (W) that its clock follows, where a user gave one; no key of a file.
+            pub limited_to_w: Option<f64>,
             pub(crate) figures: BTreeMap<String, Figure>,
             pub(crate) rules: BTreeMap<String, Rule>,
         }
@@ -201,6 +203,7 @@ macro_rules! profile {
                     $($name: <$kind as Field>::take(value(stringify!($name)))
                         .ok_or_else(|| missing(stringify!($name)))?,)+
                     linear_weights,
+                    limited_to_w: None,
                     figures,
                     rules,
                 })
@@ -309,6 +312,8 @@ profile! {
     sms: u32 = "SMs", 1.0..=4096.0;
     /// SM clock under load; the shader clock on 1.x.
     sm_clock_mhz: f64 = "MHz", 50.0..=10_000.0;
+    /// What the board may draw (TDP, TBP, TGP).
+    board_power_w: Option<f64> = "W", 1.0..=100_000.0;
     /// Warp schedulers of an SM.
     schedulers_per_sm: u32 = "schedulers", 1.0..=64.0;
     /// Warp instructions one scheduler issues in a clock cycle (0.25 where an instruction occupies

@@ -57,6 +57,8 @@ const OUR_KEYS: &[&str] = &[
     "includePaths",
     "kernelMacros",
     "sharedBankBytes",
+    "clock",
+    "powerLimit",
     "assume",
     "kernels",
     "rules",

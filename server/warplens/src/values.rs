@@ -1,6 +1,6 @@
 //! Values as they are written on the command line.
 
-use warplens_engine::settings::Settings;
+use warplens_engine::settings::{Amount, Settings};
 
 /// `X[,Y[,Z]]`: one to three whole numbers above zero; `x` may stand for the comma.
 pub fn extents(text: &str) -> Result<[u64; 3], String> {
@@ -100,6 +100,27 @@ impl Preprocessing {
         settings
             .include_paths
             .splice(0..0, self.include.iter().cloned());
+    }
+}
+
+/// What the GPU runs at.
+#[derive(Debug, clap::Args)]
+pub struct Clock {
+    /// SM clock of the GPU, where it is not its profile's
+    #[arg(long, value_name = "MHZ")]
+    clock: Option<Amount<50, 10_000>>,
+    /// Power that the GPU's board is limited to; its clock falls with the cube root (assumed)
+    #[arg(long, value_name = "W", conflicts_with = "clock")]
+    power_limit: Option<Amount<1, 100_000>>,
+}
+
+impl Clock {
+    /// What the command line gives wins over what `settings` had.
+    pub fn apply(&self, settings: &mut Settings) {
+        if self.clock.is_some() || self.power_limit.is_some() {
+            settings.clock = self.clock;
+            settings.power_limit = self.power_limit;
+        }
     }
 }
 

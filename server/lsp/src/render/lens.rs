@@ -108,11 +108,14 @@ fn gpu_name(name: &str) -> &str {
 
 /// What nobody said: the launch first, then arguments and guesses, each once.
 fn assumed(kernel: &PlacedKernel) -> Option<String> {
-    let facts = &kernel.analysis.facts;
-    name_some(&facts.launch, &facts.assumptions)
+    let (facts, profile) = (&kernel.analysis.facts, &kernel.analysis.profile);
+    let clock = profile
+        .limited_to_w
+        .map(|_| format!("SM clock {:.0} MHz", profile.sm_clock_mhz));
+    name_some(&facts.launch, clock, &facts.assumptions)
 }
 
-fn name_some(launch: &Launch, assumptions: &[Assumption]) -> Option<String> {
+fn name_some(launch: &Launch, clock: Option<String>, assumptions: &[Assumption]) -> Option<String> {
     let mut named = Vec::new();
     if launch.block_source.is_assumption() {
         named.push(format!("block {}", extents(launch.block)));
@@ -120,6 +123,7 @@ fn name_some(launch: &Launch, assumptions: &[Assumption]) -> Option<String> {
     if launch.grid_source.is_assumption() {
         named.push(format!("grid {}", extents(launch.grid)));
     }
+    named.extend(clock);
     let mut seen = BTreeSet::new();
     for assumption in assumptions {
         let symbol = assumption.symbol.as_str();
@@ -175,12 +179,12 @@ mod tests {
             grid_source: Source::LaunchSite,
         };
         assert_eq!(
-            name_some(&known, &[assumption("alignment", "256-byte")]),
+            name_some(&known, None, &[assumption("alignment", "256-byte")]),
             None
         );
         // A parameter may well be called like that.
         assert_eq!(
-            name_some(&known, &[assumption("block_count", "1024")]).as_deref(),
+            name_some(&known, None, &[assumption("block_count", "1024")]).as_deref(),
             Some("assumes block_count 1024")
         );
         let assumed = Launch {
@@ -195,11 +199,11 @@ mod tests {
             assumption("trips(`while (p)`)", "16"),
         ];
         assert_eq!(
-            name_some(&assumed, &many).as_deref(),
+            name_some(&assumed, None, &many).as_deref(),
             Some("assumes block 16×16, grid 64, n 1024 and 2 more")
         );
         assert_eq!(
-            name_some(&known, &many[3..]).as_deref(),
+            name_some(&known, None, &many[3..]).as_deref(),
             Some("assumes trips 16")
         );
     }

@@ -16,7 +16,7 @@ use warplens_report::{estimate as page, graph};
 
 use crate::assembly::{self, Assembly};
 use crate::output::{self, Colour};
-use crate::values::{self, Preprocessing};
+use crate::values::{self, Clock, Preprocessing};
 use crate::{compiler, config, input, profiles, suggest};
 
 /// The full prediction of the kernels in a file
@@ -56,6 +56,8 @@ pub struct Estimate {
     /// Run at most this many warps at a time on each SM (scaling curves)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     warps_per_sm: Option<u32>,
+    #[command(flatten)]
+    clock: Clock,
     #[command(flatten)]
     preprocessing: Preprocessing,
     /// Bind a template parameter (repeatable)
@@ -166,6 +168,7 @@ impl Estimate {
         let mut config = config::of(&self.file, &profiles);
         config.diagnostics.splice(0..0, left_out);
         self.preprocessing.apply(&mut config.settings);
+        self.clock.apply(&mut config.settings);
         if let [model] = models.as_slice() {
             config.settings.model = Some(model.name().to_owned());
         }

@@ -11,7 +11,7 @@ use warplens_models::ModelId;
 use warplens_report::{html, markdown};
 
 use crate::output;
-use crate::values::Preprocessing;
+use crate::values::{Clock, Preprocessing};
 use crate::{config, input, profiles};
 
 /// Everything about a file's kernels as one page that needs nothing but itself
@@ -31,6 +31,8 @@ pub struct Report {
     /// Target GPU, a profile id (repeatable; `all`) [default: warplens.toml's, else a100-sxm4-40gb]
     #[arg(long, value_name = "ID")]
     gpu: Vec<String>,
+    #[command(flatten)]
+    clock: Clock,
     #[command(flatten)]
     preprocessing: Preprocessing,
 }
@@ -57,6 +59,7 @@ impl Report {
         }
         let mut config = config::of(&self.file, &profiles);
         self.preprocessing.apply(&mut config.settings);
+        self.clock.apply(&mut config.settings);
         let source = input::read(&self.file).map_err(|why| anyhow!(why.line(&self.file)))?;
         let engine =
             Engine::with_project(profiles, input::project(std::slice::from_ref(&self.file)));

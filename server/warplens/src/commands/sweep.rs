@@ -17,7 +17,7 @@ use warplens_report::sweep::{Best, Pareto};
 use warplens_tuning::{Cache, Configuration, Space, lines};
 
 use crate::output::{self, Colour};
-use crate::values::Preprocessing;
+use crate::values::{Clock, Preprocessing};
 use crate::{config, input, profiles};
 
 /// Configurations that are predicted side by side before their lines are written.
@@ -52,6 +52,8 @@ pub struct Sweep {
     /// Which model predicts
     #[arg(long, value_enum, default_value_t = Model::Auto)]
     model: Model,
+    #[command(flatten)]
+    clock: Clock,
     #[command(flatten)]
     preprocessing: Preprocessing,
     /// The fastest K as a table instead of lines
@@ -116,6 +118,7 @@ impl Sweep {
         };
         let mut config = config::of(&file, &profiles);
         self.preprocessing.apply(&mut config.settings);
+        self.clock.apply(&mut config.settings);
         if let Some(gpu) = &self.gpu {
             config.settings.gpu = Some(gpu.clone());
         }
