@@ -75,6 +75,8 @@ pub(super) struct Expansion {
     nesting: u32,
     /// A use is being replaced: what its tokens refer to must stay.
     busy: bool,
+    /// While a use is written: how much of the output stays whatever comes of it.
+    kept: Option<usize>,
     steps: usize,
     /// Where the use's name begins, and where its own arguments end.
     start: usize,
@@ -110,6 +112,7 @@ impl Expansion {
             spare: Vec::new(),
             nesting: 0,
             busy: false,
+            kept: None,
             steps: 0,
             start: 0,
             first_end: 0,
@@ -118,6 +121,10 @@ impl Expansion {
             condition: false,
             protect: Protect::Nothing,
         }
+    }
+
+    pub(super) fn kept(&self) -> Option<usize> {
+        self.kept
     }
 
     fn pop(&mut self) {
@@ -251,8 +258,10 @@ impl Pass<'_> {
         expansion.protect = Protect::Nothing;
         file.at = name.end;
         self.expansion.busy = true;
+        self.expansion.kept = Some(rollback.0);
         let result = self.write_use(file, &name);
         self.expansion.busy = false;
+        self.expansion.kept = None;
         self.work += self.expansion.steps + (file.at - name.end);
         let checkpoint = self.expansion.checkpoint.take();
         let abort = match result {

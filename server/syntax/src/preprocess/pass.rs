@@ -912,8 +912,15 @@ impl Pass<'_> {
 
     /// Whether what is written next stands inside braces that count.
     fn inside_braces(&mut self) -> bool {
-        self.braces.read(&self.out);
-        self.braces.counted > 0
+        let Some(kept) = self.expansion.kept() else {
+            self.braces.read(&self.out);
+            return self.braces.counted > 0;
+        };
+        // What a use has written so far may be taken back.
+        self.braces.read(&self.out[..kept]);
+        let mut braces = self.braces.clone();
+        braces.read(&self.out);
+        braces.counted > 0
     }
 }
 
@@ -1061,7 +1068,7 @@ pub(super) fn pragma_head(line: &str) -> Option<usize> {
 }
 
 /// Which braces are open in what was written: read only as far as somebody asks.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Braces {
     at: usize,
     /// Of each open brace, whether it counts: those of namespaces and linkage blocks do not.

@@ -1084,6 +1084,20 @@ mod includes {
     use super::*;
 
     #[test]
+    fn braces_of_a_use_that_is_taken_back_do_not_count() {
+        let (_, log) = run_logged(
+            "#define F(a) a\n#define OPEN {{ \u{fffd}\u{fffd}\u{fffd} F\nOPEN (\n#include \"a.h\"\nx \u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\u{fffd}\n#include \"b.h\"\n",
+            &[],
+            &[("a.h", "#define A 5\n"), ("b.h", "#define A 5\n")],
+        );
+        let last: Vec<&str> = log.iter().rev().take(2).map(|line| &line[..25]).collect();
+        assert_eq!(
+            last,
+            ["b.h system=false inside=f", "a.h system=false inside=f"]
+        );
+    }
+
+    #[test]
     fn headers_change_the_macros_only() {
         let (made, log) = run_logged(
             "#include \"a.h\"\n# include <b.h> // c\n#define C <c/d.h>\n#include C\n#include_next <b.h>\n#include\n#include x\nA\n",
