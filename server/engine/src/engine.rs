@@ -167,6 +167,11 @@ impl<K: Hash + Eq + Copy, V> Kept<K, V> {
         }
     }
 
+    fn clear(&self) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.0 = FxHashMap::default();
+    }
+
     fn get_or(&self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
         self.get(key).unwrap_or_else(|| self.put(key, make()))
     }
@@ -273,6 +278,17 @@ impl Engine {
             analyses: Kept::new(analyses),
             words: Words::default(),
         }
+    }
+
+    /// Lets go of everything that was computed: nobody looks at a file any more.
+    pub fn forget(&self) {
+        self.units.clear();
+        self.outlines.clear();
+        self.sites.clear();
+        self.builds.clear();
+        self.kernels.clear();
+        self.compiled.clear();
+        self.analyses.clear();
     }
 
     /// The project.

@@ -3,15 +3,21 @@
 //! Two kinds of work: what the user waits for while typing (a document's analysis) goes first, and
 //! questions (a hover over an older text, a code action's proof) never hold all the threads, so that a
 //! keystroke always finds one.
+//!
+//! A thread that had nothing to do for a while ends, and another is started when there is work again: with it goes the memory that
+//! the allocator kept for it, most of what a large file needed.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use warplens_engine::Cancel;
 
 /// Never more threads than this: the user's machine has other work.
 const MOST_THREADS: usize = 4;
+/// How long a thread without work stays.
+const IDLE: Duration = Duration::from_secs(4);
 
 /// How soon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +35,16 @@ struct Queue {
     typing: VecDeque<Job>,
     questions: VecDeque<Job>,
     answering: usize,
+    /// Threads there are, and those of them that wait for work.
+    threads: usize,
+    waiting: usize,
     closed: bool,
 }
 
 struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
-    most_questions: usize,
+    most_threads: usize,
 }
 
 /// The threads; they end when the pool is dropped, after what they are doing.
@@ -50,27 +59,16 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// As many threads as there are cores, two at least and four at most.
+    /// At most as many threads as there are cores, two at least and four at most.
     pub fn new() -> Pool {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        let threads = cores.clamp(2, MOST_THREADS);
-        let shared = Arc::new(Shared {
-            queue: Mutex::default(),
-            wake: Condvar::new(),
-            most_questions: threads - 1,
-        });
-        for number in 0..threads {
-            let shared = shared.clone();
-            let started = std::thread::Builder::new()
-                .name(format!("analysis-{number}"))
-                // Deep recursion over deeply nested source must not end the process.
-                .stack_size(16 * 1024 * 1024)
-                .spawn(move || shared.work());
-            if let Err(error) = started {
-                tracing::error!("a worker thread could not be started: {error}");
-            }
+        Pool {
+            shared: Arc::new(Shared {
+                queue: Mutex::default(),
+                wake: Condvar::new(),
+                most_threads: cores.clamp(2, MOST_THREADS),
+            }),
         }
-        Pool { shared }
     }
 
     /// Runs `job` on some thread. A job that panics is logged and lost.
@@ -80,8 +78,28 @@ impl Pool {
             Priority::Typing => queue.typing.push_back(Box::new(job)),
             Priority::Question => queue.questions.push_back(Box::new(job)),
         }
+        let busy = queue.waiting < queue.typing.len() + queue.questions.len();
+        let start = busy && queue.threads < self.shared.most_threads;
+        queue.threads += usize::from(start);
+        let number = queue.threads;
         drop(queue);
         self.shared.wake.notify_one();
+        if start {
+            self.start(number);
+        }
+    }
+
+    fn start(&self, number: usize) {
+        let shared = self.shared.clone();
+        let started = std::thread::Builder::new()
+            .name(format!("analysis-{number}"))
+            // Deep recursion over deeply nested source must not end the process.
+            .stack_size(16 * 1024 * 1024)
+            .spawn(move || shared.work());
+        if let Err(error) = started {
+            self.shared.lock().threads -= 1;
+            tracing::error!("a worker thread could not be started: {error}");
+        }
     }
 
     /// Runs `job` as a question and waits for its answer; `None` when it panicked. When the waiting is
@@ -138,23 +156,32 @@ impl Shared {
 
     fn next(&self) -> Option<(Priority, Job)> {
         let mut queue = self.lock();
+        let mut idle = false;
         loop {
             if queue.closed {
+                queue.threads -= 1;
                 return None;
             }
             if let Some(job) = queue.typing.pop_front() {
                 return Some((Priority::Typing, job));
             }
-            if queue.answering < self.most_questions
+            if queue.answering + 1 < self.most_threads
                 && let Some(job) = queue.questions.pop_front()
             {
                 queue.answering += 1;
                 return Some((Priority::Question, job));
             }
-            queue = self
-                .wake
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            // What it may not answer now a thread that answers will, when it is done.
+            if idle {
+                queue.threads -= 1;
+                return None;
+            }
+            queue.waiting += 1;
+            let waited = self.wake.wait_timeout(queue, IDLE);
+            let outcome;
+            (queue, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
+            queue.waiting -= 1;
+            idle = outcome.timed_out();
         }
     }
 }
@@ -186,6 +213,26 @@ mod tests {
         );
         *gate.0.lock().expect("the gate") = true;
         gate.1.notify_all();
+    }
+
+    #[test]
+    fn threads_without_work_end_and_others_take_their_place() {
+        let pool = Pool::new();
+        let run = || {
+            let (done, wait) = mpsc::channel();
+            pool.submit(Priority::Typing, move || {
+                done.send(()).expect("the test waits");
+            });
+            assert!(wait.recv_timeout(Duration::from_secs(10)).is_ok());
+        };
+        run();
+        assert!(pool.shared.lock().threads > 0);
+        let given_up = std::time::Instant::now() + 10 * IDLE;
+        while pool.shared.lock().threads > 0 && std::time::Instant::now() < given_up {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(pool.shared.lock().threads, 0);
+        run();
     }
 
     #[test]

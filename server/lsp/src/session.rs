@@ -261,6 +261,9 @@ impl Session {
             self.outgoing
                 .publish(&PublishDiagnosticsParams::new(open.uri, Vec::new(), None));
         }
+        if state.open.is_empty() {
+            self.engine().forget();
+        }
         if is_header(&open.path) {
             // What is on disk counts again, as it is now.
             self.sources.close(&open.path);

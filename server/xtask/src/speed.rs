@@ -1,5 +1,7 @@
 //! `cargo xtask speed`: what somebody waits for who types, against the targets, the floor and clangd, in one run.
 
+mod lenses;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -108,6 +110,8 @@ impl Speed {
             }
             page.push_str(&section(lines, target, &measured));
         }
+        println!("the kernels of tests/kernels");
+        page.push_str(&lenses::section(&server)?);
         if self.growth > 0 {
             page.push_str(&growth(&server, self.growth)?);
         }
@@ -228,12 +232,19 @@ fn growth(server: &Path, keystrokes: usize) -> anyhow::Result<String> {
         }
     }
     let last = client.memory().unwrap_or(0.0);
+    client.notify(
+        "textDocument/didClose",
+        &json!({"textDocument": {"uri": uri}}),
+    )?;
+    std::thread::sleep(IDLE);
+    let closed = client.memory().unwrap_or(0.0);
     client.end()?;
     Ok(format!(
         "\n## Memory over a long session\n\n{keystrokes} keystrokes in a file of {} lines, each of which changes what a kernel \
-         does: {warm:.1} MiB after the first {first}, {last:.1} MiB after the last ({:+.1} %; target: under 5 %).\n",
+         does: {warm:.1} MiB after the first {first}, {last:.1} MiB after the last ({:+.1} %; target: under 5 %), {closed:.1} MiB {} seconds after the file was closed.\n",
         LENGTHS[0],
-        (last / warm.max(1.0) - 1.0) * 100.0
+        (last / warm.max(1.0) - 1.0) * 100.0,
+        IDLE.as_secs()
     ))
 }
 

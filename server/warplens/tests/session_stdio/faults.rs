@@ -62,9 +62,15 @@ fn a_full_disk_costs_the_log_and_the_record_and_nothing_else() {
 /// Memory that the process has, in KiB.
 #[cfg(target_os = "linux")]
 fn resident(server: &Server) -> u64 {
+    kib(server, "VmRSS:")
+}
+
+/// A figure of the process, in KiB.
+#[cfg(target_os = "linux")]
+fn kib(server: &Server, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id()));
     let status = status.expect("a process");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let line = status.lines().find(|line| line.starts_with(name));
     let words = line.and_then(|line| line.split_whitespace().nth(1));
     words.and_then(|kib| kib.parse().ok()).expect("a figure")
 }
@@ -134,6 +140,34 @@ fn the_memory_of_a_thousand_closed_files_serves_the_next_thousand() {
     assert!(opened < 400 << 10, "{figures}");
     assert!(closed <= opened + opened / 10, "{figures}");
     assert!(again < opened + opened / 4, "{figures}");
+    server.ask(2, "shutdown", &Value::Null);
+    server.notify("exit", &Value::Null);
+    assert_eq!(server.end().0, Some(0));
+}
+
+/// Once nobody has a file open, what was computed for all of them is the system's again.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_files_needed_goes_back_to_the_system_when_all_are_closed() {
+    let mut server = Server::start(&[]);
+    server.initialize();
+    let own = |server: &Server| kib(server, "RssAnon:");
+    let empty = own(&server);
+    open_and_close(&mut server, 0..500);
+    let closed = own(&server);
+    // Threads end that had nothing to do for a while; the next thing to do finds what they left.
+    let mut last = closed;
+    for round in 0..10 {
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        open_and_close(&mut server, round..round + 1);
+        last = own(&server);
+        if last < empty + (closed - empty) / 3 {
+            break;
+        }
+    }
+    let figures = format!("{empty} KiB empty, {closed} with 500 files just closed, {last} later");
+    eprintln!("{figures}");
+    assert!(last < empty + (closed - empty) / 3, "{figures}");
     server.ask(2, "shutdown", &Value::Null);
     server.notify("exit", &Value::Null);
     assert_eq!(server.end().0, Some(0));
