@@ -100,23 +100,19 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   });
 }
 
+const editor = { codeServer: given["code-server"], chromiumPath: given.chromium, vsix: given.vsix };
+const settings = {
+  "workbench.startupEditor": "none",
+  "workbench.colorTheme": "Default Dark Modern",
+  "telemetry.telemetryLevel": "off",
+  "extensions.autoUpdate": false,
+  "extensions.ignoreRecommendations": true,
+  "editor.minimap.enabled": false,
+  "git.enabled": false,
+};
+
 try {
-  bench = await Workbench.open({
-    codeServer: given["code-server"],
-    chromiumPath: given.chromium,
-    vsix: given.vsix,
-    folder,
-    workspace,
-    settings: {
-      "workbench.startupEditor": "none",
-      "workbench.colorTheme": "Default Dark Modern",
-      "telemetry.telemetryLevel": "off",
-      "extensions.autoUpdate": false,
-      "extensions.ignoreRecommendations": true,
-      "editor.minimap.enabled": false,
-      "git.enabled": false,
-    },
-  });
+  bench = await Workbench.open({ ...editor, folder, workspace, settings });
 } catch (error) {
   failed += 1;
   console.log(`FAILED  VS Code opens the folder\n        ${error.message}`);
@@ -514,6 +510,34 @@ await check("without a server it says so, and a path in the settings mends it", 
   await bench.text(STATUS, /a100-sxm4-40gb/);
   await bench.command("warplens: Open the Logs");
   await bench.text(".part.panel .view-lines", /not used: bundled: .*no such file[^]*using: setting: .*\/tools\/warplens/);
+});
+
+// code-server's window is a browser and its extensions run beside the files: what is tried here is remote development.
+await check("in a folder nobody trusts the figures are there, and nothing of the folder runs", async (shot) => {
+  await bench.close();
+  const strange = path.join(folder, "strange");
+  fs.mkdirSync(path.join(strange, ".vscode"), { recursive: true });
+  fs.copyFileSync(path.join(kernels, "vector_add.cu"), path.join(strange, "vector_add.cu"));
+  fs.copyFileSync(path.join(kernels, "harness.cuh"), path.join(strange, "harness.cuh"));
+  const ran = path.join(folder, "it-ran");
+  const program = path.join(strange, "program.sh");
+  fs.writeFileSync(program, `#!/bin/sh\ntouch ${ran}\n`, { mode: 0o755 });
+  const programs = { "warplens.server.path": program, "warplens.compiler": program, "warplens.gpu": "t4" };
+  fs.writeFileSync(path.join(strange, ".vscode", "settings.json"), JSON.stringify(programs));
+  bench = await Workbench.open({
+    ...editor,
+    folder: path.join(folder, "second"),
+    workspace: strange,
+    settings: { ...settings, "security.workspace.trust.enabled": true, "security.workspace.trust.startupPrompt": "never" },
+    trusted: false,
+  });
+  await bench.openFile("vector_add.cu");
+  await bench.text(STATUS, /Restricted Mode/);
+  // A setting that runs nothing counts.
+  await bench.text(LENS, /T4/);
+  await bench.page.keyboard.press("Control+S");
+  await shot();
+  if (fs.existsSync(ran)) throw new Error("the folder's program ran");
 });
 
 await finish();

@@ -21,9 +21,9 @@ const PATIENCE_MS = 45_000;
 export class Workbench {
   /**
    * Installs the extension into `folder`, serves `workspace` and opens it.
-   * `settings` are the user's, as in settings.json.
+   * `settings` are the user's, as in settings.json. A folder that is not `trusted` opens in restricted mode.
    */
-  static async open({ codeServer, chromiumPath, vsix, folder, workspace, settings }) {
+  static async open({ codeServer, chromiumPath, vsix, folder, workspace, settings, trusted = true }) {
     const data = path.join(folder, "data");
     const extensions = path.join(folder, "extensions");
     fs.mkdirSync(path.join(data, "User"), { recursive: true });
@@ -48,7 +48,7 @@ export class Workbench {
         "none",
         "--disable-telemetry",
         "--disable-update-check",
-        "--disable-workspace-trust",
+        ...(trusted ? ["--disable-workspace-trust"] : []),
         "--disable-getting-started-override",
         ...where,
       ],

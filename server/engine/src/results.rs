@@ -337,16 +337,7 @@ fn result(
                 .cloned()
                 .unwrap_or_default(),
         },
-        assumptions: facts
-            .assumptions
-            .iter()
-            .map(|assumption| wire::Assumption {
-                symbol: assumption.symbol.clone(),
-                value: assumption.value.clone(),
-                source: assumption.source.clone(),
-            })
-            .chain(clock::assumed(&analysis.profile))
-            .collect(),
+        assumptions: assumptions(analysis).collect(),
         constraints: facts.constraints.clone(),
         resources: wire::Resources {
             registers_per_thread: facts.registers_per_thread,
@@ -608,4 +599,15 @@ fn compiler(said: &Spoken) -> wire::Compiler {
             .map(|(class, count)| (class.name().to_owned(), *count))
             .collect(),
     }
+}
+
+/// What nobody said that the figures hang on.
+pub(crate) fn assumptions(analysis: &crate::KernelAnalysis) -> impl Iterator<Item = wire::Assumption> {
+    let of_facts = analysis.facts.assumptions.iter();
+    let of_facts = of_facts.map(|assumption| wire::Assumption {
+        symbol: assumption.symbol.clone(),
+        value: assumption.value.clone(),
+        source: assumption.source.clone(),
+    });
+    of_facts.chain(clock::assumed(&analysis.profile))
 }

@@ -8,8 +8,9 @@ use warplens_models::{Bottleneck, ModelId};
 use warplens_syntax::Document;
 use warplens_tuning::Configuration;
 
+use crate::results::assumptions;
 use crate::settings::Settings;
-use crate::wire::SweepLine;
+use crate::wire::{Assumption, SweepLine};
 use crate::{Cancel, Engine, KernelAnalysis, LaunchValues, Overrides};
 
 /// What is predicted of one configuration.
@@ -29,6 +30,8 @@ pub struct Prediction {
     pub shared_bytes: u64,
     /// Why it cannot be launched, or why nothing is predicted.
     pub why_invalid: Option<String>,
+    /// What nobody said, apart from how pointers are aligned.
+    pub assumptions: Vec<Assumption>,
 }
 
 /// One kernel under one configuration, analysed.
@@ -100,6 +103,9 @@ impl Engine {
             registers_per_thread: facts.registers_per_thread,
             shared_bytes: facts.static_shared_bytes + facts.launch.dynamic_shared_bytes,
             why_invalid,
+            assumptions: assumptions(&analysis)
+                .filter(|assumption| !assumption.symbol.starts_with("alignment"))
+                .collect(),
         };
         if prediction.why_invalid.is_some() {
             return Ok(prediction);
@@ -189,6 +195,7 @@ impl TunedKernel {
                 shared_bytes: Some(found.shared_bytes),
                 valid: found.why_invalid.is_none(),
                 why_invalid: found.why_invalid,
+                assumptions: found.assumptions,
             },
             Err(why) => SweepLine::invalid(id, why),
         }

@@ -184,7 +184,7 @@ pub struct Launch {
 }
 
 /// An assumed number.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Assumption {
     /// What.
     pub symbol: String,
@@ -471,6 +471,9 @@ pub struct SweepLine {
     pub valid: bool,
     /// Why not.
     pub why_invalid: Option<String>,
+    /// What neither the configuration nor the source says; absent where they say all. Pointers are taken to be aligned besides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<Assumption>,
 }
 
 impl SweepLine {
@@ -486,6 +489,7 @@ impl SweepLine {
             shared_bytes: None,
             valid: false,
             why_invalid: Some(why),
+            assumptions: Vec::new(),
         }
     }
 }

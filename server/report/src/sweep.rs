@@ -145,6 +145,7 @@ mod tests {
             shared_bytes: Some(shared),
             valid: true,
             why_invalid: None,
+            assumptions: Vec::new(),
             ..SweepLine::invalid(id.into(), String::new())
         }
     }

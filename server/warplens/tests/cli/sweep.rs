@@ -159,6 +159,14 @@ fn lines_of_configurations_have_a_line_each_and_wrong_ones_say_why() {
             &json!(5)
         ]
     );
+    // What a configuration leaves open is assumed, and said.
+    let assumed = |line: &Value| -> Vec<String> {
+        let all = line["assumptions"].as_array().into_iter().flatten();
+        all.map(|one| format!("{} {}", one["symbol"], one["value"]))
+            .collect()
+    };
+    assert_eq!(assumed(&lines[0]), Vec::<String>::new());
+    assert_eq!(assumed(&lines[1]), [r#""n" "1024""#]);
     for (line, part) in lines[1..]
         .iter()
         .zip(["threads", "shared", "line 4", "grid"])
