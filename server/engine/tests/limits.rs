@@ -3,10 +3,11 @@
 //! Measured on these kernels: `nvcc -arch=sm_80` of release 13, `ptxas -v`.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use warplens_engine::settings::Settings;
-use warplens_engine::{Engine, Overrides, Project, wire};
+use warplens_engine::{Cancel, Engine, Overrides, Project, wire};
 use warplens_hardware::Profiles;
 use warplens_project::DiskFiles;
 use warplens_syntax::{Document, Language};
@@ -101,6 +102,26 @@ fn a_kernel_s_own_bound_counts_before_the_compile_command_s() {
     ] {
         let found = registers(attribute, count, "-maxrregcount=32");
         assert_eq!(found, measured, "{attribute}, {count} sums");
+    }
+}
+
+/// A size that a macro gives may be anything while it is typed: a block without threads bounds nothing, and ends nothing.
+#[test]
+fn a_required_block_without_threads_is_survived() {
+    for size in ["0, 8, 1", "0, 0, 0", "32, 8, 0"] {
+        let text = format!(
+            "__kernel __attribute__((reqd_work_group_size({size}))) void k(__global float *a) {{ a[get_global_id(0)] = 1; }}
+             __kernel void other(__global float *a) {{ a[get_global_id(0)] = 1; }}"
+        );
+        let document = Document::new(&text, Language::OpenCl);
+        let found = Engine::new(Profiles::builtin()).analyze(
+            &document,
+            Path::new("k.cl"),
+            &Settings::default(),
+            &Overrides::default(),
+            &Cancel::default(),
+        );
+        assert_eq!(found.expect("a result").kernels.len(), 2, "{size}");
     }
 }
 

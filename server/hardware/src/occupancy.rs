@@ -241,8 +241,11 @@ fn impossible(p: &Profile, demand: Demand, limits: &Limits) -> Option<(Limiter, 
 }
 
 /// The most registers that a thread can have where an SM must hold so many blocks; `None` where none are few
-/// enough.
+/// enough, and of a block without threads.
 pub fn registers_for_blocks(p: &Profile, threads_per_block: u64, blocks: u32) -> Option<u32> {
+    if threads_per_block == 0 {
+        return None;
+    }
     let demand = Demand {
         threads: threads_per_block,
         registers: 0,
