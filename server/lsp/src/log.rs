@@ -7,28 +7,34 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
 
 /// Lines that wait for the writer at most.
 const WAITING: usize = 4096;
 
-/// Starts logging. `WARPLENS_LOG` has the filter (`warn` by default, `debug` for a file).
+/// Starts logging. `WARPLENS_LOG` has the filter, `level` or `target=level,…` (`warn` by default, `debug` for a file).
 pub fn start(file: Option<&Path>) -> io::Result<()> {
     let (sink, default): (Box<dyn Write + Send>, _) = match file {
         Some(path) => (Box::new(File::create(path)?), "warplens_lsp=debug,warn"),
         None => (Box::new(io::stderr()), "warn"),
     };
-    let filter =
-        EnvFilter::try_from_env("WARPLENS_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let filter = filter(std::env::var("WARPLENS_LOG").ok().as_deref(), default);
+    let lines = tracing_subscriber::fmt::layer()
         .with_ansi(false)
-        .with_writer(Lines::to(sink)?)
-        .finish();
+        .with_writer(Lines::to(sink)?);
+    let subscriber = tracing_subscriber::registry().with(filter).with(lines);
     // A second call (tests, an embedding program) keeps the first one's log.
     drop(tracing::subscriber::set_global_default(subscriber));
     Ok(())
+}
+
+/// What was said, or the default where nothing was said or what cannot be read. Targets and levels only: a filter by the fields
+/// of spans, which nobody has asked for, brings an engine for regular expressions with it.
+fn filter(said: Option<&str>, default: &str) -> Targets {
+    said.and_then(|said| said.parse().ok())
+        .unwrap_or_else(|| default.parse().unwrap_or_default())
 }
 
 /// Hands lines to a thread that writes them.
@@ -68,5 +74,24 @@ impl MakeWriter<'_> for Lines {
 
     fn make_writer(&self) -> Lines {
         self.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracing::Level;
+
+    #[test]
+    fn a_filter_has_targets_and_levels_and_nonsense_is_the_default() {
+        let debug = filter(Some("warplens_lsp=debug,warn"), "error");
+        assert!(debug.would_enable("warplens_lsp::pool", &Level::DEBUG));
+        assert!(!debug.would_enable("tokio", &Level::INFO));
+        assert!(debug.would_enable("tokio", &Level::WARN));
+        for said in [None, Some("warplens_lsp=loudly")] {
+            let quiet = filter(said, "warn");
+            assert!(quiet.would_enable("warplens_lsp", &Level::WARN));
+            assert!(!quiet.would_enable("warplens_lsp", &Level::INFO));
+        }
     }
 }
