@@ -14,13 +14,17 @@ fn main() {
     let source = grammar.join("src");
     let parser = source.join("parser.c");
     println!("cargo:rerun-if-changed={}", parser.display());
-    cc::Build::new()
+    let mut build = cc::Build::new();
+    // Other compilers read it as `-u tf-8`.
+    if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|environment| environment == "msvc") {
+        build.flag("-utf-8");
+    }
+    build
         .std("c11")
         .include(&source)
         .file(&parser)
         .flag_if_supported("-Wno-unused-parameter")
         .flag_if_supported("-Wno-unused-but-set-variable")
         .flag_if_supported("-Wno-trigraphs")
-        .flag_if_supported("-utf-8")
         .compile("warplens-grammar-opencl");
 }
