@@ -138,7 +138,8 @@ impl Reproduce {
             }
             let program = program(&folder, &folder.join("target"), &target)?;
             let sum = checksum(&program)?;
-            println!("{sum}  {name}");
+            let size = std::fs::metadata(&program)?.len() as f64 / f64::from(1 << 20);
+            println!("{sum}  {name} ({size:.1} MiB)");
             sums.push(sum);
         }
         if sums[0] == sums[1] {
