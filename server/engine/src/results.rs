@@ -602,7 +602,9 @@ fn compiler(said: &Spoken) -> wire::Compiler {
 }
 
 /// What nobody said that the figures hang on.
-pub(crate) fn assumptions(analysis: &crate::KernelAnalysis) -> impl Iterator<Item = wire::Assumption> {
+pub(crate) fn assumptions(
+    analysis: &crate::KernelAnalysis,
+) -> impl Iterator<Item = wire::Assumption> {
     let of_facts = analysis.facts.assumptions.iter();
     let of_facts = of_facts.map(|assumption| wire::Assumption {
         symbol: assumption.symbol.clone(),
