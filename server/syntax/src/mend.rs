@@ -52,7 +52,7 @@ pub(crate) struct Earlier<'a> {
 pub(crate) enum Known {
     /// The parser finds nothing wrong with any; `text` is what it was given.
     Sound,
-    /// Verdicts by what each hangs on: see [`keys`].
+    /// Verdicts by what each hangs on: see [`own_key`] and [`both_key`].
     Judged {
         verdicts: FxHashMap<u64, Verdict>,
         last: Option<Looked>,
@@ -89,14 +89,17 @@ pub(crate) fn parse(text: String, language: Language, earlier: Option<Earlier>) 
     let (judged, last) = earlier.known.of(earlier.text);
     let before = Some((earlier.text, earlier.tree));
     let functions = functions(&text);
-    let verdicts: Vec<Option<Verdict>> = (0..functions.len())
+    let verdicts: Vec<(u64, Option<Verdict>)> = (0..functions.len())
         .map(|at| {
-            let (own, both) = keys(&text, &functions[at..]);
-            judged.get(&own).or_else(|| judged.get(&both())).cloned()
+            let own = own_key(&text, &functions[at]);
+            let both = || both_key(&text, &functions[at..]);
+            let verdict = judged.get(&own).or_else(|| judged.get(&both()));
+            (own, verdict.cloned())
         })
         .collect();
     // Much is new: the parser is asked about all of it at once.
-    if verdicts.iter().filter(|verdict| verdict.is_none()).count() > MOST {
+    let new = verdicts.iter().filter(|(_, verdict)| verdict.is_none());
+    if new.count() > MOST {
         return afresh(text, language, before);
     }
     judge(text, &functions, verdicts, last, language, before, None)
@@ -120,16 +123,16 @@ fn afresh(text: String, language: Language, old: Option<(&str, &Tree)>) -> Mende
     };
     let verdicts = functions
         .iter()
-        .map(|one| sound(one).then_some(Verdict::Sound))
+        .map(|one| (own_key(&text, one), sound(one).then_some(Verdict::Sound)))
         .collect();
     judge(text, &functions, verdicts, None, language, old, Some(tree))
 }
 
-/// Finds the verdicts that are open, does what they say and parses the text, unless it is what `tree` is the tree of.
+/// Finds the verdicts that are open (each behind its function's own key), does what they say and parses the text, unless it is what `tree` is the tree of.
 fn judge(
     mut text: String,
     functions: &[Function],
-    verdicts: Vec<Option<Verdict>>,
+    verdicts: Vec<(u64, Option<Verdict>)>,
     mut last: Option<Looked>,
     language: Language,
     old: Option<(&str, &Tree)>,
@@ -138,18 +141,16 @@ fn judge(
     let mut known = FxHashMap::default();
     let mut broken = 0;
     let mut mended: Vec<(usize, Option<Range<usize>>)> = Vec::new();
-    for (at, verdict) in verdicts.into_iter().enumerate() {
+    for (at, (own, verdict)) in verdicts.into_iter().enumerate() {
         let asked = verdict.filter(|verdict| *verdict != Verdict::Unasked);
         let verdict = match asked {
             None if broken == MOST => Verdict::Unasked,
             None => verdict_of(&text, &functions[at..], language, &mut last),
             Some(verdict) => verdict,
         };
-        let (own, both) = keys(&text, &functions[at..]);
-        let key = if verdict == Verdict::Sound {
-            own
-        } else {
-            both()
+        let key = match verdict {
+            Verdict::Sound => own,
+            _ => both_key(&text, &functions[at..]),
         };
         known.insert(key, verdict.clone());
         match verdict {
@@ -189,7 +190,7 @@ impl Known {
             Known::Judged { verdicts, last } => (Cow::Borrowed(verdicts), last.clone()),
             Known::Sound => {
                 let functions = functions(text);
-                let keys = (0..functions.len()).map(|at| keys(text, &functions[at..]).0);
+                let keys = functions.iter().map(|one| own_key(text, one));
                 let verdicts = keys.map(|key| (key, Verdict::Sound)).collect();
                 (Cow::Owned(verdicts), None)
             }
@@ -197,20 +198,24 @@ impl Known {
     }
 }
 
-/// What the first of these functions hangs on: its own text where it is sound, else how the next one begins, too.
-fn keys(text: &str, functions: &[Function]) -> (u64, impl Fn() -> u64) {
-    let key = |range: Range<usize>, next: usize| {
-        let mut hasher = FxHasher::default();
-        (&text[range], next).hash(&mut hasher);
-        hasher.finish()
-    };
-    let own = functions[0].start..functions[0].body.end;
-    let both = match functions.get(1) {
-        Some(next) => own.start..beginning(text, next),
-        None => own.clone(),
-    };
-    let next = both.end - own.end;
-    (key(own, 0), move || key(both.clone(), next))
+/// What a sound function's verdict is kept under: its text.
+fn own_key(text: &str, function: &Function) -> u64 {
+    key(&text[function.start..function.body.end], 0)
+}
+
+/// What the verdict of the first of these functions is kept under where it is broken: its text, and how the next one begins.
+fn both_key(text: &str, functions: &[Function]) -> u64 {
+    let own = &functions[0];
+    let end = functions
+        .get(1)
+        .map_or(own.body.end, |next| beginning(text, next));
+    key(&text[own.start..end], 1 + end - own.body.end)
+}
+
+fn key(text: &str, next: usize) -> u64 {
+    let mut hasher = FxHasher::default();
+    (text, next).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Looks at the first of these functions.
