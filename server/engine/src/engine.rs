@@ -324,13 +324,9 @@ impl Engine {
         let other_mode = (settings.shared_bank_bytes == Some(BankBytes::Eight))
             .then(|| profile.with_eight_byte_banks());
         let profile = other_mode.flatten().map_or(profile, Arc::new);
-        let profile = match clock::clocked(&profile, settings) {
-            Ok(other) => other.map_or(profile, Arc::new),
-            Err(problem) => {
-                problems.push(problem);
-                profile
-            }
-        };
+        let (other_clock, problem) = clock::clocked(&profile, settings);
+        problems.extend(problem);
+        let profile = other_clock.map_or(profile, Arc::new);
         (profile, problems)
     }
 
@@ -1142,6 +1138,7 @@ impl Engine {
             &profile.id,
             &profile.bank_rule,
             &profile.sm_clock_mhz.to_bits(),
+            &profile.limited_to_w.map(f64::to_bits),
             &OverrideKey(overrides),
             &settings.model,
             &options,
