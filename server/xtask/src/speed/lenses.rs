@@ -37,7 +37,7 @@ pub fn section(server: &Path) -> anyhow::Result<String> {
             times.extend(took);
         }
     }
-    let of = |percent| percentile(&times, percent).map(milliseconds).unwrap_or(0.0);
+    let of = |percent| percentile(&times, percent).map_or(0.0, milliseconds);
     Ok(format!(
         "\n## The time above a kernel\n\n{kernels} kernels of `tests/kernels`, each changed {CHANGES} times by a statement nobody has \
          seen before: from the change until the lens above it gives the time that `auto` predicts now. `auto` answers once; there is no \
