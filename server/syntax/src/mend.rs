@@ -464,11 +464,11 @@ mod tests {
     #[test]
     fn many_broken_functions_are_mended_as_they_come() {
         let broken = |count: usize, sound: usize| {
-            let mut text = String::new();
-            for k in 0..count {
+            let functions = (0..count).map(|k| {
                 let end = if k < sound { "1;" } else { "" };
-                text += &format!("void f{k}(int *p) {{\n  p[{k}] = {end}\n}}\n");
-            }
+                format!("void f{k}(int *p) {{\n  p[{k}] = {end}\n}}\n")
+            });
+            let text: String = functions.collect();
             text + NEXT
         };
         type_all((0..12).map(|sound| broken(12, sound)));
