@@ -39,6 +39,8 @@ use crate::{Options, Slow};
 /// How long a question about the newest text waits for its analysis before it is answered from the last
 /// one. Editors keep and move what they show until an answer comes, so an exact answer a moment later is
 /// better than an approximate one now; this bound is for kernels that take seconds.
+/// How long everything is closed before what was computed goes.
+const CLOSED: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a question to the client may stay unanswered.
@@ -262,7 +264,7 @@ impl Session {
                 .publish(&PublishDiagnosticsParams::new(open.uri, Vec::new(), None));
         }
         if state.open.is_empty() {
-            self.engine().forget();
+            self.forget_later();
         }
         if is_header(&open.path) {
             // What is on disk counts again, as it is now.
@@ -275,6 +277,21 @@ impl Session {
             // What is on disk counts again.
             self.analyse_all(&mut state);
         }
+    }
+
+    /// Lets go of what was computed if no document is opened for a while: one that is closed is often opened again at once.
+    fn forget_later(self: &Arc<Self>) {
+        let session = Arc::downgrade(self);
+        let wait = move || {
+            std::thread::sleep(CLOSED);
+            if let Some(session) = session.upgrade()
+                && session.state().open.is_empty()
+            {
+                session.engine().forget();
+            }
+        };
+        // Without a thread everything stays as it is.
+        drop(std::thread::Builder::new().spawn(wait));
     }
 
     /// Everything is analysed anew: settings or files changed.
