@@ -39,9 +39,9 @@ use crate::{Options, Slow};
 /// How long a question about the newest text waits for its analysis before it is answered from the last
 /// one. Editors keep and move what they show until an answer comes, so an exact answer a moment later is
 /// better than an approximate one now; this bound is for kernels that take seconds.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How long everything is closed before what was computed goes.
 const CLOSED: Duration = Duration::from_secs(3);
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a question to the client may stay unanswered.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
