@@ -319,8 +319,7 @@ await check("the report has every picture, in the editor's colours, and nothing 
     }
   }
   await bench.look(1600, 1000, "vs-dark");
-  await bench.page.keyboard.press("Control+2");
-  await bench.command("View: Close Editor");
+  await bench.closeTab(/Report: /);
 });
 
 await check("the lanes of the access at the cursor, which the page follows", async (shot) => {
@@ -334,8 +333,7 @@ await check("the lanes of the access at the cursor, which the page follows", asy
   await bench.cursorAt(source, naive, "out[");
   await bench.inPage(/32 lanes touch 32 pieces of 32 B where 4 would hold/, inspect);
   await shot("lanes-of-a-column");
-  await bench.page.keyboard.press("Control+2");
-  await bench.command("View: Close Editor");
+  await bench.closeTab(/Lanes at the Cursor/);
   await bench.openFile("transpose.cu");
 });
 
@@ -441,8 +439,7 @@ await check("pictures for the README and the walkthrough", async () => {
   await bench.inPage(/one of them for 32 different words/, () => true);
   await quiet();
   await picture("lanes");
-  await bench.page.keyboard.press("Control+2");
-  await bench.command("View: Close Editor");
+  await bench.closeTab(/Lanes at the Cursor/);
   await bench.focusEditor();
   await bench.command("warplens: Show the Report of This File");
   await bench.text(".tabs-container .tab", /Report: /);

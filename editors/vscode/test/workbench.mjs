@@ -167,6 +167,7 @@ export class Workbench {
       await this.page.keyboard.press("F1");
       try {
         await input.fill(`>${title}`, { timeout: 10_000 });
+        await this.settled();
         return await row.click({ timeout: 10_000 });
       } catch (error) {
         if (last === 0) throw error;
@@ -174,6 +175,31 @@ export class Workbench {
         await this.focusEditor();
       }
     }
+  }
+
+  /** Waits until a list that narrows while one types stands still: a click would hit the row that comes next. */
+  async settled() {
+    const rows = () => this.page.locator(".quick-input-list .monaco-list-row").allTextContents();
+    let before = await rows();
+    await until("a list that stands still", async () => {
+      await this.page.waitForTimeout(100);
+      const now = await rows();
+      const still = now.length > 0 && now.join("\n") === before.join("\n");
+      before = now;
+      return still;
+    });
+  }
+
+  /** Closes the tab whose title matches, and waits until it is gone. */
+  async closeTab(title) {
+    const tab = this.page.locator(".tabs-container .tab", { hasText: title });
+    await until(`no tab ${title}`, async () => {
+      if ((await tab.count()) === 0) return true;
+      await tab.first().hover({ timeout: 5_000 });
+      await tab.first().locator(".codicon-close").click({ timeout: 5_000 });
+      await tab.waitFor({ state: "hidden", timeout: 5_000 });
+      return true;
+    });
   }
 
   /** Waits for a box or list that the extension shows, and answers its text. */
