@@ -30,10 +30,13 @@ pub(crate) struct Beside {
     documents: Mutex<FxHashMap<PathBuf, (u64, Document)>>,
 }
 
-/// What one file was linked with.
+/// What was found because a file lacked something.
 #[derive(Default)]
 struct Links {
     files: Vec<PathBuf>,
+    /// The file that includes it.
+    includer: Option<PathBuf>,
+    /// The names that were looked for, and that an includer was.
     asked: FxHashSet<String>,
 }
 
@@ -80,7 +83,8 @@ impl Beside {
         {
             return None;
         }
-        self.levels(path, roots, files)
+        let found = self
+            .levels(path, roots, files)
             .into_iter()
             .find_map(|level| {
                 level
@@ -97,18 +101,35 @@ impl Beside {
                         })
                     })
                     .map(|file| file.path.clone())
-            })
+            });
+        lock(&self.linked)
+            .entry(path.to_owned())
+            .or_default()
+            .includer
+            .clone_from(&found);
+        found
     }
 
-    /// Looks for files that define these names; true where one is linked with `path` that was not before. A
-    /// name that the nearest folder defines more than once links nothing, but for a constant that is the same everywhere.
+    /// True where something was found for a file.
+    pub(crate) fn knows(&self, path: &Path) -> bool {
+        let linked = lock(&self.linked);
+        let links = linked.get(path);
+        links.is_some_and(|links| links.includer.is_some() || !links.files.is_empty())
+    }
+
+    /// Lets go of what was found for a file: the file that includes it.
+    pub(crate) fn forget_file(&self, path: &Path) -> Option<PathBuf> {
+        lock(&self.linked).remove(path)?.includer
+    }
+
+    /// Looks for files that define these names, and links them with `path`. A name that the nearest folder defines more than once links nothing, but for a constant that is the same everywhere.
     pub(crate) fn link(
         &self,
         path: &Path,
         names: &FxHashSet<String>,
         roots: &[PathBuf],
         files: &dyn Files,
-    ) -> bool {
+    ) {
         let new: Vec<String> = {
             let mut linked = lock(&self.linked);
             let links = linked.entry(path.to_owned()).or_default();
@@ -119,10 +140,9 @@ impl Beside {
                 .collect()
         };
         if new.is_empty() {
-            return false;
+            return;
         }
         let levels = self.levels(path, roots, files);
-        let mut changed = false;
         for name in new {
             let mut found = levels.iter().map(|level| defining(level, path, &name));
             let Some(Defined::In(only)) = found.find(|found| !matches!(found, Defined::Nowhere))
@@ -133,10 +153,8 @@ impl Beside {
             let links = linked.entry(path.to_owned()).or_default();
             if !links.files.contains(&only.path) && links.files.len() < MOST_LINKED {
                 links.files.push(only.path.clone());
-                changed = true;
             }
         }
-        changed
     }
 
     /// The files that a file is linked with.

@@ -37,7 +37,7 @@ use crate::parallel;
 use crate::said;
 use crate::settings::{BankBytes, Settings};
 use crate::suppress;
-use crate::translation::{Project, flatten, is_header};
+use crate::translation::{Project, flatten, is_header, may_hold_kernels};
 use crate::{
     Cancel, FileAnalysis, KernelAnalysis, Overrides, PlacedFinding, PlacedKernel, Severity,
     Variants,
@@ -55,6 +55,8 @@ const MOST_UNITS: usize = 128;
 const MOST_BRANCHES: usize = 4;
 /// Analyses of one file that are computed before other threads are asked to help: an edit needs one or two.
 const FEW: usize = 4;
+/// Times that other files are looked for in which there may be what one lacks.
+const MOST_LOOKS: usize = 3;
 /// Launches of one kernel that are told apart.
 const MOST_VARIANTS: usize = 8;
 
@@ -202,15 +204,40 @@ pub(crate) struct Program {
     pub(crate) items: Vec<Item>,
     pub(crate) unit: Arc<Unit>,
     pub(crate) unit_key: u64,
+    /// A hash of the texts before it.
+    headers_key: u64,
     /// Only kernels in these bytes of the source count: the rest is another program's.
     pub(crate) only: Option<Range<usize>>,
     /// What the host program's build defines for it.
     pub(crate) options: Option<Arc<BuildOptions>>,
+    /// The files that it is linked with.
+    pub(crate) linked: Vec<PathBuf>,
     /// Where its functions begin, see [`Program::functions`].
     functions: OnceLock<Arc<FxHashMap<u64, u32>>>,
 }
 
 impl Program {
+    /// A hash of what its launches hang on: what runs on the device matters to them by its name, unless it launches itself.
+    fn launching(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        (self.headers_key, self.text.missing.is_empty()).hash(&mut hasher);
+        for item in &self.items {
+            let text = &self.text.text[item.range.clone()];
+            match &item.kind {
+                ItemKind::Kernel(name) if !may_launch(text) => name.hash(&mut hasher),
+                ItemKind::Function(name) if is_only_device(text) && !may_launch(text) => {
+                    name.hash(&mut hasher);
+                }
+                // The source as well: ranges are kept in it.
+                _ => {
+                    let source = &self.text.source[item.source.clone()];
+                    (text, source, item.reading).hash(&mut hasher);
+                }
+            }
+        }
+        hasher.finish()
+    }
+
     /// Where each of its functions begins now, by the hash of what it says.
     fn functions(&self) -> Arc<FxHashMap<u64, u32>> {
         let lines = || Arc::new(function_lines(self));
@@ -344,6 +371,7 @@ impl Engine {
             .translate(document, path, settings, profile, neighbours);
         let mut main = self.program(&translation.text, &translation.headers);
         main.options = options.cloned();
+        main.linked = translation.linked;
         let sites = self.launches_in(&main);
         let (embedded, built) = self.embedded(&main, document, path, settings, profile);
         let mut programs = vec![main];
@@ -482,7 +510,7 @@ impl Engine {
         let mut hasher = FxHasher::default();
         (key, language).hash(&mut hasher);
         for item in &declarations {
-            spelled(item).hash(&mut hasher);
+            (spelled(item), item.reading).hash(&mut hasher);
         }
         let unit_key = hasher.finish();
         let unit = self
@@ -493,8 +521,10 @@ impl Engine {
             items,
             unit,
             unit_key,
+            headers_key: key,
             only: None,
             options: None,
+            linked: Vec::new(),
             functions: OnceLock::new(),
         }
     }
@@ -509,20 +539,8 @@ impl Engine {
         if !may_launch(&program.text.text) {
             return Vec::new();
         }
-        // A kernel matters to launches by its name, unless it launches itself.
-        let mut hasher = FxHasher::default();
-        (program.unit_key, program.text.missing.is_empty()).hash(&mut hasher);
-        for item in &program.items {
-            let text = &program.text.text[item.range.clone()];
-            match &item.kind {
-                ItemKind::Kernel(name) if !may_launch(text) => name.hash(&mut hasher),
-                // The source as well: ranges are kept in it.
-                _ => (text, &program.text.source[item.source.clone()]).hash(&mut hasher),
-            }
-        }
-        let key = hasher.finish();
         // Kept relative to the item that holds them, so that they survive edits elsewhere.
-        let found = self.sites.get_or(key, || {
+        let found = self.sites.get_or(program.launching(), || {
             launch_sites(&program.text, &program.items, &program.unit)
                 .into_iter()
                 .map(|mut site| {
@@ -650,7 +668,7 @@ impl Engine {
         }
         let callers = self.project.hosts_near(path, &launchers, Kinds::Callers);
         let mut hasher = FxHasher::default();
-        (main.text.hash, main.unit_key).hash(&mut hasher);
+        main.launching().hash(&mut hasher);
         for caller in &callers {
             (&*caller.path, caller.hash).hash(&mut hasher);
         }
@@ -796,34 +814,45 @@ impl Engine {
         cancel: &Cancel,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Option<FileAnalysis> {
-        let included = self.project.is_included(path);
-        let first = self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
+        let mut beside = self.project.found_beside(path);
+        let mut file =
+            self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
         // OpenCL that lacks what its host puts in front: the neighbours may have it. A file that includes others
         // says itself what it needs.
         let alone = || !includes_others(document.source());
         let lacks = |file: &FileAnalysis| (losses(file), left_to_the_build(file));
-        if document.language() == Language::OpenCl && lacks(&first) > (0, 0) && alone() {
-            let second =
-                self.analyze_as(document, path, settings, overrides, cancel, wanted, true)?;
-            if places(&second) >= places(&first) && lacks(&second) < lacks(&first) {
-                return Some(second);
+        if document.language() == Language::OpenCl {
+            if lacks(&file) > (0, 0) && alone() {
+                let second =
+                    self.analyze_as(document, path, settings, overrides, cancel, wanted, true)?;
+                if places(&second) >= places(&file) && lacks(&second) < lacks(&file) {
+                    return Some(second);
+                }
             }
+            return Some(file);
         }
-        // What is not defined here may be in another file of the program; so may the file that includes this one.
-        let undefined: FxHashSet<String> = first
-            .kernels
-            .iter()
-            .flat_map(|kernel| kernel.analysis.undefined.iter().cloned())
-            .collect();
-        let incomplete = losses(&first) > 0 || !undefined.is_empty();
-        if document.language() != Language::OpenCl && incomplete {
+        // What is not defined here may be in another file of the program, which may lack something in turn; so may the file
+        // that includes this one.
+        for _ in 0..MOST_LOOKS {
+            let undefined: FxHashSet<String> = file
+                .kernels
+                .iter()
+                .flat_map(|kernel| kernel.analysis.undefined.iter().cloned())
+                .collect();
+            let unseen = file.found == 0 && may_hold_kernels(document.source());
+            if losses(&file) == 0 && undefined.is_empty() && !unseen {
+                break;
+            }
+            self.project.look_beside(path, &undefined);
             // A host program that was read for its launches may be the one that includes it.
-            let found = self.project.look_beside(path, &undefined);
-            if found || included != self.project.is_included(path) {
-                return self.analyze_as(document, path, settings, overrides, cancel, wanted, false);
+            let found = self.project.found_beside(path);
+            if found == beside {
+                break;
             }
+            beside = found;
+            file = self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
         }
-        Some(first)
+        Some(file)
     }
 
     #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
@@ -1047,7 +1076,8 @@ impl Engine {
         let translation = self
             .project
             .translate(&copy, path, &settings, profile, false);
-        let program = self.program(&translation.text, &translation.headers);
+        let mut program = self.program(&translation.text, &translation.headers);
+        program.linked = translation.linked;
         let item = program
             .items
             .iter()
@@ -1084,7 +1114,15 @@ impl Engine {
             .options
             .as_ref()
             .map(|options| options.fingerprint());
-        let key = hash(&[&program.unit_key, &text, &source, &template_key, &options]);
+        let key = hash(&[
+            &program.unit_key,
+            &text,
+            &item.reading,
+            &source,
+            &template_key,
+            &options,
+            &program.linked,
+        ]);
         if let Some(lowered) = self.kernels.get(key) {
             return Ok(Some(lowered));
         }
@@ -1093,8 +1131,7 @@ impl Engine {
         }));
         match made {
             Ok(Some(mut kernel)) => {
-                let linked = self.project.linked(&program.text.path);
-                for file in &linked {
+                for file in &program.linked {
                     let read = |callee: &CalleeLine| callee.path.as_deref() == Some(file.as_path());
                     if kernel.places.callees().iter().any(read) {
                         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -1493,6 +1530,13 @@ fn lost(name: &str) -> String {
 fn is_device(text: &str) -> bool {
     let head = &text[..text.find('{').unwrap_or(text.len())];
     head.contains("__device__") || head.contains("constexpr")
+}
+
+/// A function that the host cannot call.
+fn is_only_device(text: &str) -> bool {
+    let head = &text[..text.find('{').unwrap_or(text.len())];
+    let host = head.contains("__host__") || head.contains("constexpr");
+    head.contains("__device__") && !host
 }
 
 /// Branches in these bytes of the source that nothing decided and that are left out: what takes each.

@@ -159,6 +159,8 @@ pub(crate) struct Translation {
     /// Texts before it, in the order they are read, none twice: headers, and for a header the file that
     /// includes it.
     pub(crate) headers: Vec<Arc<Expanded>>,
+    /// Those of them that it does not include but is linked with.
+    pub(crate) linked: Vec<PathBuf>,
 }
 
 impl Default for Project {
@@ -359,22 +361,44 @@ impl Project {
         }
         let text = self.expand(document, path, settings, profile, neighbours);
         let own = flatten(&text.includes);
+        self.keep_includer(path, &own);
         let mut headers = self.linked_texts(path, document.language(), settings, profile);
+        let mut linked = Vec::new();
         if !headers.is_empty() {
             let read: FxHashSet<&Path> = own.iter().map(|header| &*header.path).collect();
             headers.retain(|linked| !read.contains(&*linked.path));
+            linked = self.linked(path);
+            linked.retain(|linked| !read.contains(&**linked));
         }
         // All readings of one header count: behind its guard the second has nothing left.
         headers.extend(own);
-        Translation { text, headers }
+        Translation {
+            text,
+            headers,
+            linked,
+        }
+    }
+
+    fn keep_includer(&self, path: &Path, headers: &[Arc<Expanded>]) {
+        if headers.is_empty() {
+            return;
+        }
+        let path = absolute(path);
+        let mut includers = self
+            .includers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for header in headers {
+            includers.insert(header.path.to_path_buf(), path.clone());
+        }
     }
 
     /// Looks around a file of which something was not found: for a file that includes it, for files that define
-    /// these names. True where there is something new to read it with.
-    pub(crate) fn look_beside(&self, path: &Path, names: &FxHashSet<String>) -> bool {
+    /// these names.
+    pub(crate) fn look_beside(&self, path: &Path, names: &FxHashSet<String>) {
         let path = absolute(path);
         if path.as_os_str().is_empty() {
-            return false;
+            return;
         }
         let roots = self
             .roots
@@ -382,19 +406,43 @@ impl Project {
             .unwrap_or_else(PoisonError::into_inner)
             .0
             .clone();
-        let linked = !names.is_empty() && self.beside.link(&path, names, &roots, &*self.files);
-        if self.is_included(&path) {
-            return linked;
+        if !names.is_empty() {
+            self.beside.link(&path, names, &roots, &*self.files);
         }
-        let Some(includer) = self.beside.includer(&path, &roots, &*self.files) else {
-            return linked;
-        };
-        let mut includers = self
-            .includers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        includers.insert(path, includer);
-        true
+        if self.is_included(&path) {
+            return;
+        }
+        if let Some(includer) = self.beside.includer(&path, &roots, &*self.files) {
+            let mut includers = self
+                .includers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            includers.insert(path, includer);
+        }
+    }
+
+    /// What was found around a file: whether one is known that includes it, and those that it is linked with.
+    pub(crate) fn found_beside(&self, path: &Path) -> (bool, Vec<PathBuf>) {
+        (self.is_included(path), self.linked(path))
+    }
+
+    /// True where files were found because this one lacks something, or lacked it once.
+    pub fn looked_beside(&self, path: &Path) -> bool {
+        self.beside.knows(&absolute(path))
+    }
+
+    /// Lets go of these files: what the text lacks now is looked for again.
+    pub fn forget_beside(&self, path: &Path) {
+        let path = absolute(path);
+        if let Some(includer) = self.beside.forget_file(&path) {
+            let mut includers = self
+                .includers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if includers.get(&path) == Some(&includer) {
+                includers.remove(&path);
+            }
+        }
     }
 
     /// The files that a file is linked with.
@@ -602,7 +650,11 @@ impl Project {
             .filter(|of| !Arc::ptr_eq(of, &own))
             .collect();
         headers.push(text);
-        Some(Translation { text: own, headers })
+        Some(Translation {
+            text: own,
+            headers,
+            linked: Vec::new(),
+        })
     }
 
     fn expand(
@@ -707,15 +759,6 @@ impl Project {
             }
             let includes = std::mem::take(&mut reader.includes);
             let alternatives = kernels_left_out(&source, &done.undecided);
-            {
-                let mut includers = self
-                    .includers
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                for header in flatten(&includes) {
-                    includers.insert(header.path.to_path_buf(), absolute(path));
-                }
-            }
             let mut text = Expanded::new(
                 absolute(path).into(),
                 language,

@@ -1,6 +1,9 @@
 //! The top level of a file: kernels, functions, and what they depend on.
 
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
+
+use rustc_hash::FxHasher;
 use warplens_syntax::Fields as _;
 
 use warplens_syntax::{Expanded, Node};
@@ -18,6 +21,8 @@ pub struct Item {
     pub line: u32,
     /// 0-based byte column of the first byte in the source.
     pub column: u32,
+    /// How the parser reads it where it finds it broken, which hangs on what was parsed before; 0 where it is sound.
+    pub reading: u64,
 }
 
 /// Kinds of items.
@@ -60,7 +65,7 @@ fn walk(node: Node, header: Option<Node>, parsed: &Expanded, out: &mut Vec<Item>
                 } else {
                     ItemKind::Function(name)
                 };
-                out.push(item(kind, start..child.end_byte(), parsed));
+                out.push(item(kind, from, start, parsed));
             }
             "template_declaration" => {
                 walk(child, Some(header.unwrap_or(child)), parsed, out, depth + 1);
@@ -78,22 +83,43 @@ fn walk(node: Node, header: Option<Node>, parsed: &Expanded, out: &mut Vec<Item>
             | "expression_statement"
             | "template_instantiation" => {
                 let from = header.unwrap_or(child);
-                let range = first_byte(from, parsed)..from.end_byte();
-                out.push(item(ItemKind::Declaration, range, parsed));
+                let start = first_byte(from, parsed);
+                out.push(item(ItemKind::Declaration, from, start, parsed));
             }
             _ => {}
         }
     }
 }
 
-fn item(kind: ItemKind, range: Range<usize>, parsed: &Expanded) -> Item {
+fn item(kind: ItemKind, node: Node, start: usize, parsed: &Expanded) -> Item {
+    let range = start..node.end_byte();
     let place = parsed.place(range.clone());
+    let mut reading = FxHasher::default();
+    if node.has_error() {
+        node.descendant_count().hash(&mut reading);
+        errors(node, start, 0, &mut reading);
+    }
     Item {
         kind,
         range,
         source: place.range,
         line: place.line,
         column: place.column,
+        reading: reading.finish(),
+    }
+}
+
+/// Where the parser finds something wrong, from `start` on.
+fn errors(node: Node, start: usize, depth: u32, hasher: &mut FxHasher) {
+    if node.is_error() || node.is_missing() || depth == DEEPEST {
+        let range = node.byte_range();
+        (node.kind_id(), range.start.wrapping_sub(start), range.len()).hash(hasher);
+    }
+    if depth < DEEPEST {
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor).filter(Node::has_error) {
+            errors(child, start, depth + 1, hasher);
+        }
     }
 }
 

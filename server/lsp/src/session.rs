@@ -42,6 +42,8 @@ use crate::{Options, Slow};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long everything is closed before what was computed goes.
 const CLOSED: Duration = Duration::from_secs(3);
+/// How long nothing is typed before broken text is read anew.
+const PAUSE: Duration = Duration::from_millis(300);
 
 /// How long a question to the client may stay unanswered.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
@@ -103,6 +105,10 @@ struct Task {
     revision: u64,
     content: Content,
     cancel: Cancel,
+    /// No analysis of the document came before.
+    first: bool,
+    /// The text was analysed before and is read again.
+    anew: bool,
 }
 
 /// A document as it stood when a question about it came.
@@ -388,6 +394,7 @@ impl Session {
             match result {
                 Ok(Some(Some(analysed))) => {
                     if let Some(analysed) = self.finish(&task, Some(analysed)) {
+                        self.read_anew_later(&task, &analysed.document);
                         self.refine(&task, analysed);
                     }
                 }
@@ -559,11 +566,58 @@ impl Session {
         });
     }
 
+    /// A parser that goes on from an earlier tree may read what is broken in another way than one that begins anew, and what
+    /// an earlier text lacked may have been found in other files. In a pause the text is read anew, so that what is shown hangs
+    /// on the text alone. No answer waits for that; the next edit stops it.
+    fn read_anew_later(self: &Arc<Self>, task: &Task, document: &Document) {
+        let project = self.engine().project();
+        if task.first || !(document.is_broken() || project.looked_beside(&task.path)) {
+            return;
+        }
+        let task = Task {
+            uri: task.uri.clone(),
+            path: task.path.clone(),
+            content: Content::Source(document.anew()),
+            cancel: task.cancel.clone(),
+            anew: true,
+            ..*task
+        };
+        let session = Arc::downgrade(self);
+        self.runtime.spawn(async move {
+            tokio::time::sleep(PAUSE).await;
+            let Some(there) = session.upgrade().filter(|_| !task.cancel.is_cancelled()) else {
+                return;
+            };
+            there.pool.submit(Priority::Question, move || {
+                let Some(session) = session.upgrade() else {
+                    return;
+                };
+                session.engine().project().forget_beside(&task.path);
+                if let Some(analysed) = session.analyse(&task)
+                    && let Some(analysed) = session.finish(&task, Some(analysed))
+                {
+                    session.refine(&task, analysed);
+                }
+            });
+        });
+    }
+
+    /// True where what is shown of a document already is what an analysis says.
+    fn shows(&self, analysed: &Analysed) -> bool {
+        let state = self.state();
+        let open = state.open.get(analysed.uri.as_str());
+        let last = open.and_then(|open| open.last.clone());
+        drop(state);
+        last.is_some_and(|last| shown::fingerprint(&last) == shown::fingerprint(analysed))
+    }
+
     /// Keeps and publishes what was found, unless the document has moved on meanwhile; what was published.
     fn finish(self: &Arc<Self>, task: &Task, analysed: Option<Analysed>) -> Option<Arc<Analysed>> {
         let analysed = analysed.map(Arc::new);
+        let told = task.anew && analysed.as_deref().is_some_and(|found| self.shows(found));
         // Made before the lock is taken: it is the dearest part.
-        let published = self.peer().pushes().then(|| PublishDiagnosticsParams {
+        let publishes = self.peer().pushes() && !told;
+        let published = publishes.then(|| PublishDiagnosticsParams {
             uri: task.uri.clone(),
             version: Some(task.version),
             diagnostics: match (&analysed, &task.content) {
@@ -578,9 +632,12 @@ impl Session {
         });
         let mut state = self.state();
         let open = state.open.get_mut(task.uri.as_str())?;
+        if task.anew && open.revision != task.revision {
+            return None;
+        }
         let mut before = None;
         if let Some(analysed) = &analysed {
-            if std::mem::take(&mut open.unasked) {
+            if std::mem::take(&mut open.unasked) || task.anew {
                 before.clone_from(&open.last);
             }
             open.last = Some(analysed.clone());
@@ -588,7 +645,8 @@ impl Session {
                 .retain(|moved| moved.revision > analysed.revision);
         }
         // Overtaken; or done already, by a worker of the same document before it was closed and opened again.
-        if open.revision != task.revision || *open.done.borrow() >= task.revision {
+        let done = !task.anew && *open.done.borrow() >= task.revision;
+        if open.revision != task.revision || done {
             return None;
         }
         if let Some(analysed) = &analysed {
@@ -966,6 +1024,8 @@ impl Task {
             revision: open.revision,
             content: open.content.clone(),
             cancel: open.cancel.clone(),
+            first: open.last.is_none(),
+            anew: false,
         }
     }
 }

@@ -165,6 +165,20 @@ impl Document {
         text
     }
 
+    /// True where the parser found something wrong in the last expansion: how it read that hangs on the trees before.
+    pub fn is_broken(&self) -> bool {
+        let last = self.last_expanded();
+        last.is_some_and(|last| last.tree.root_node().has_error())
+    }
+
+    /// The same text with nothing parsed.
+    pub fn anew(&self) -> Document {
+        Document {
+            expanded: Mutex::default(),
+            ..self.clone()
+        }
+    }
+
     /// The last expansion, whatever it was made from.
     pub fn last_expanded(&self) -> Option<Arc<Expanded>> {
         let last = self.expanded.lock().unwrap_or_else(PoisonError::into_inner);
