@@ -1,6 +1,6 @@
 //! From a document to its analysis, recomputing only what changed.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -1438,7 +1438,7 @@ impl Engine {
             });
             after.map_or(1.0, |after| before / after.max(1.0))
         };
-        let gain = |removal: Removal| {
+        let removed = |removal: Removal| {
             let Some(before) = before() else {
                 return 1.0;
             };
@@ -1464,6 +1464,16 @@ impl Engine {
                 Removal::Launch { grid, block } => return relaunched(before, grid, block),
             };
             after.map_or(1.0, |after| warplens_models::speedup(before, after))
+        };
+        // Findings ask for the same again: what all accesses of a kind would save together bounds each of them.
+        let gains: RefCell<FxHashMap<Removal, f64>> = RefCell::default();
+        let gain = |removal: Removal| {
+            let known = gains.borrow().get(&removal).copied();
+            known.unwrap_or_else(|| {
+                let gain = removed(removal);
+                gains.borrow_mut().insert(removal, gain);
+                gain
+            })
         };
         let context = warplens_rules::Context {
             facts: input.facts,

@@ -226,7 +226,7 @@ pub(crate) fn plural(count: f64, word: &str) -> String {
 /// Candidates of one kernel whose gains are always worked out one by one: a model walks the whole kernel for each.
 const MOST_APART: usize = 16;
 /// Accesses walked for the gains of all candidates; beyond, what all save together is shared out.
-const MOST_WALKED: usize = 200_000;
+const MOST_WALKED: usize = 16_000;
 
 /// How the gains of a kernel's candidates are found.
 enum Gains {

@@ -72,7 +72,13 @@ impl Host<'_> {
                 continue;
             };
             for &call in &calls {
-                let Some(kind) = kind(call, name, source, function, turns, ahead) else {
+                // A launch in a loop is met often, and what is around it stays.
+                let pageable = &mut |host: &str| {
+                    let key = (function.id(), host.to_owned());
+                    let known = self.pageable.entry(key);
+                    *known.or_insert_with(|| is_pageable(function, host, source))
+                };
+                let Some(kind) = kind(call, name, source, pageable, turns, ahead) else {
                     continue;
                 };
                 let size = match kind {
@@ -178,7 +184,7 @@ fn kind(
     call: Node,
     name: &str,
     source: Source,
-    function: Node,
+    pageable: &mut dyn FnMut(&str) -> bool,
     turns: Option<Node>,
     ahead: bool,
 ) -> Option<HostMemoryKind> {
@@ -204,7 +210,7 @@ fn kind(
             } else {
                 None
             }?;
-            is_pageable(function, host, source).then_some(HostMemoryKind::Pageable)
+            pageable(host).then_some(HostMemoryKind::Pageable)
         }
         _ => None,
     }

@@ -111,6 +111,8 @@ pub(super) struct Host<'p> {
     /// Which parameters of functions declared elsewhere are references.
     pub(super) references: FxHashMap<String, Option<Vec<bool>>>,
     pub(super) headers: Option<Vec<Arc<Expanded>>>,
+    /// By a function's node and a variable in it: whether its memory may be paged out.
+    pub(super) pageable: FxHashMap<(usize, String), bool>,
 }
 
 impl<'p> Host<'p> {
@@ -146,6 +148,7 @@ impl<'p> Host<'p> {
             from_main: false,
             references: FxHashMap::default(),
             handles: None,
+            pageable: FxHashMap::default(),
             headers: None,
         }
     }

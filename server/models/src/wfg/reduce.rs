@@ -1,6 +1,8 @@
 //! Reduction of a weighted graph to one arc (Figures 2 to 4 of the paper).
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
 
 use super::graph::{Branching, Graph, Kind, Step};
 
@@ -85,6 +87,7 @@ impl Graph {
                 .count(),
             previous: None,
             issued: 0,
+            ways: Ways::default(),
         };
         let entry_to_exit = walk.sequence(&self.steps, 1.0, 0, &mut Vec::new());
         let transitions = (0..self.nodes.len())
@@ -119,6 +122,8 @@ struct Walk<'g> {
     deepest: usize,
     previous: Option<usize>,
     issued: usize,
+    /// Reused from branch to branch.
+    ways: Ways,
 }
 
 impl Walk<'_> {
@@ -156,7 +161,7 @@ impl Walk<'_> {
                     }
                     let before = flights.clone();
                     let mut off_flights = flights.clone();
-                    let fork = self.previous;
+                    let (fork, began) = (self.previous, self.issued);
                     let with = self.sequence(then, times * on, depth, flights);
                     let join = self.previous;
                     self.previous = fork;
@@ -165,7 +170,15 @@ impl Walk<'_> {
                         self.previous = join;
                     }
                     let both = on * with + off * without;
-                    merge(flights, &off_flights, &before, (on, off));
+                    let weights = (on, off);
+                    merge(
+                        flights,
+                        &off_flights,
+                        &before,
+                        began,
+                        weights,
+                        &mut self.ways,
+                    );
                     both
                 }
             };
@@ -270,7 +283,37 @@ fn advance(flights: &mut [Flight], time: f64) {
     }
 }
 
-/// After a branch: the loads still in flight, each once for every way through the branch.
+/// The ways of each load that a branch leaves in flight, in the order in which they came.
+#[derive(Default)]
+struct Ways {
+    all: Vec<Flight>,
+    /// By load and time behind it, in millionths of a cycle.
+    known: FxHashMap<(Issue, i64), usize>,
+}
+
+impl Ways {
+    fn add(&mut self, flight: &Flight, weight: f64, elapsed: f64) {
+        let outstanding = flight.outstanding * weight.clamp(0.0, 1.0);
+        if outstanding <= 0.0 {
+            return;
+        }
+        let key = (flight.issue(), (elapsed * 1e6).round() as i64);
+        match self.known.entry(key) {
+            Entry::Occupied(known) => self.all[*known.get()].outstanding += outstanding,
+            Entry::Vacant(place) => {
+                place.insert(self.all.len());
+                self.all.push(Flight {
+                    elapsed,
+                    outstanding,
+                    ..*flight
+                });
+            }
+        }
+    }
+}
+
+/// After a branch: the loads still in flight, each once for every way through the branch. `began` is how many loads the walk
+/// had issued before it.
 ///
 /// Figure 3 duplicates the nodes before and after a branch whose data-dependence arcs cross it, so that each path has
 /// its own. Here a load is in flight once for each path with that path's weight and that path's time behind it. Warps
@@ -279,51 +322,36 @@ fn merge(
     on: &mut Vec<Flight>,
     off: &[Flight],
     before: &[Flight],
+    began: usize,
     (on_weight, off_weight): (f64, f64),
+    ways: &mut Ways,
 ) {
-    let earlier: FxHashSet<Issue> = before.iter().map(Flight::issue).collect();
-    let split = (on_weight + off_weight - 1.0).max(0.0);
-    let mut all: Vec<Flight> = Vec::with_capacity(on.len() + off.len());
-    // The ways of each load, in the order in which they came.
-    let mut ways: FxHashMap<Issue, Vec<usize>> = FxHashMap::default();
-    let mut add = |flight: &Flight, weight: f64, elapsed: f64| {
-        let outstanding = flight.outstanding * weight.clamp(0.0, 1.0);
-        if outstanding <= 0.0 {
-            return;
-        }
-        let ways = ways.entry(flight.issue()).or_default();
-        let same = |way: &&usize| (all[**way].elapsed - elapsed).abs() < 1e-9;
-        if let Some(&known) = ways.iter().find(same) {
-            all[known].outstanding += outstanding;
-        } else {
-            ways.push(all.len());
-            all.push(Flight {
-                elapsed,
-                outstanding,
-                ..*flight
-            });
-        }
-    };
+    ways.all.clear();
+    ways.known.clear();
     for (flights, own, other) in [
         (on.as_slice(), on_weight, off_weight),
         (off, off_weight, on_weight),
     ] {
         for flight in flights {
-            let is_earlier = earlier.contains(&flight.issue());
-            let weight = if is_earlier { 1.0 - other } else { own };
-            add(flight, weight, flight.elapsed);
+            let earlier = flight.issued <= began;
+            ways.add(
+                flight,
+                if earlier { 1.0 - other } else { own },
+                flight.elapsed,
+            );
         }
     }
-    if split > 0.0 {
+    let split = (on_weight + off_weight - 1.0).max(0.0);
+    if split > 0.0 && !before.is_empty() {
         let (on, off) = (first_of_each(on), first_of_each(off));
         for old in before {
             let issue = old.issue();
             if let (Some(here), Some(there)) = (on.get(&issue), off.get(&issue)) {
-                add(here, split, here.elapsed + there.elapsed - old.elapsed);
+                ways.add(here, split, here.elapsed + there.elapsed - old.elapsed);
             }
         }
     }
-    *on = all;
+    std::mem::swap(on, &mut ways.all);
     // Ways through many branches: those of one load stand for their mean.
     let mut first: FxHashMap<usize, usize> = FxHashMap::default();
     if on.len() > MOST_IN_FLIGHT {
