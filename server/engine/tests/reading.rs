@@ -781,6 +781,21 @@ fn a_function_of_another_file_of_the_program_is_read() {
 }
 
 #[test]
+fn a_file_that_is_included_after_all_is_not_said_to_be_linked() {
+    let folder = Folder::new(&[("k.cu", CALLER), ("weight.cuh", WEIGHT)]);
+    let linked = |file: &FileAnalysis| {
+        let assumed = &file.kernels[0].analysis.facts.assumptions;
+        assumed.iter().any(|a| a.symbol == "weight.cuh")
+    };
+    assert!(linked(&folder.analyse("k.cu")));
+    let includes = format!("#include \"weight.cuh\"\n{CALLER}");
+    fs::write(folder.root.path().join("k.cu"), includes).expect("written");
+    let file = folder.analyse("k.cu");
+    assert_eq!(costs(&file).len(), 2);
+    assert!(!linked(&file));
+}
+
+#[test]
 fn a_function_that_several_files_define_is_not_guessed() {
     let folder = Folder::new(&[("k.cu", CALLER), ("a.cu", WEIGHT), ("b.cu", WEIGHT)]);
     let file = folder.analyse("k.cu");

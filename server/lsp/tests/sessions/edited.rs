@@ -176,3 +176,32 @@ async fn whatever_was_broken_and_mended_shows_what_opening_the_text_shows() {
     }
     assert!(compared > 100, "{compared}");
 }
+
+/// A file that was linked for a function which the text no longer calls: its types go with it, as soon as nobody types.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_text_lacked_once_is_forgotten_in_a_pause() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = "typedef double real;\n__device__ real scaled(real x) { return x / 2; }\n";
+    std::fs::write(folder.path().join("scaled.cu"), other).expect("written");
+    let calls = "__global__ void k(real *out) {\n  out[threadIdx.x] = scaled(threadIdx.x);\n}\n";
+    let without = calls.replace("scaled(threadIdx.x)", "threadIdx.x");
+    let uri = format!("file://{}", folder.path().join("k.cu").display());
+    let mut fresh = started().await;
+    fresh.open(&uri, "cuda-cpp", &without).await;
+    let expected = shown(&mut fresh, &uri).await;
+    fresh.finish().await;
+    let mut edited = started().await;
+    edited.open(&uri, "cuda-cpp", calls).await;
+    let linked = shown(&mut edited, &uri).await;
+    assert!(
+        linked[2].to_string().contains("scaled.cu linked"),
+        "{linked:?}"
+    );
+    edited.edit(&uri, 2, [1, 21, 1, 40], "threadIdx.x").await;
+    let since = std::time::Instant::now();
+    while shown(&mut edited, &uri).await != expected {
+        assert!(since.elapsed().as_secs() < 20, "what is shown stays");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    edited.finish().await;
+}
