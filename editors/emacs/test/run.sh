@@ -5,7 +5,8 @@
 #
 # WARPLENS_BIN: the program under test; by default target/release/warplens, else target/debug. EMACS: the editor, by
 # default the one on the PATH; it needs eglot (part of Emacs 29, Debian's elpa-eglot before). Prints "N passed, N failed";
-# exit status 0 when nothing failed. Never runs longer than about three minutes.
+# exit status 0 when nothing failed. Never runs longer than about three minutes. What a person sees is drawn as
+# tests/artifacts/emacs/hover.svg, where there is a tmux; IMAGES=1 takes it as the book's picture.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../../.." && pwd)
@@ -25,7 +26,8 @@ emacs=${EMACS:-$(command -v emacs || true)}
 [ -n "$emacs" ] || fail "there is no emacs (apt-get install emacs-nox elpa-eglot)"
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+socket=warplens-emacs-$$
+trap 'tmux -L "$socket" kill-server 2>/dev/null; rm -rf "$work"' EXIT
 passed=0
 failed=0
 
@@ -62,5 +64,32 @@ if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
   failed=1
 fi
 [ "$failed" -eq 0 ] || tail -n 20 "$work/err"
+
+# A picture of the editor, for the book: what the echo area says of the access at point.
+artifacts=$root/tests/artifacts/emacs
+mkdir -p "$artifacts"
+if command -v tmux >/dev/null; then
+  export HOME=$work/home PATH=$work/bin:$PATH WARPLENS_PROJECT=$work/project LC_ALL=C.UTF-8 TERM=xterm-256color
+  tmux -L "$socket" -f /dev/null new-session -d -x 140 -y 28 "'$emacs' -nw --load '$here/init.el' --load '$here/picture.el'"
+  for _ in $(seq 60); do
+    # A movement, for Emacs describes what is at point after a command.
+    tmux -L "$socket" send-keys C-f C-b
+    sleep 1
+    tmux -L "$socket" capture-pane -p >"$artifacts/hover.txt" 2>/dev/null
+    grep -q '32 of 1 passes' "$artifacts/hover.txt" && break
+  done
+  tmux -L "$socket" capture-pane -e -p | python3 "$here/picture.py" "$artifacts/hover.svg"
+  if grep -q '32 of 1 passes' "$artifacts/hover.txt" && grep -q '32 of 1 passes' "$artifacts/hover.svg"; then
+    if [ -n "${IMAGES:-}" ]; then cp "$artifacts/hover.svg" "$root/docs/editors/images/emacs-hover.svg"; fi
+    echo "ok      the picture of the book"
+    passed=$((passed + 1))
+  else
+    echo "FAILED  the picture of the book"
+    cat "$artifacts/hover.txt"
+    failed=$((failed + 1))
+  fi
+else
+  echo "skipped the picture of the book: there is no tmux" >&2
+fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
