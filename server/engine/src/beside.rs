@@ -122,7 +122,8 @@ impl Beside {
         lock(&self.linked).remove(path)?.includer
     }
 
-    /// Looks for files that define these names, and links them with `path`. A name that the nearest folder defines more than once links nothing, but for a constant that is the same everywhere.
+    /// Looks for files that define these names, and links them with `path`. A name that the nearest folder defines more than
+    /// once links nothing, but for a constant that is the same everywhere.
     pub(crate) fn link(
         &self,
         path: &Path,
