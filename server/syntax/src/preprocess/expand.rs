@@ -411,8 +411,10 @@ impl Pass<'_> {
         }
         if token.kind == Kind::Word {
             // What stands between this word and the token before it, if that was copied.
-            self.out
-                .push_str(&file.text[from..from.max(token.start as usize * usize::from(in_file))]);
+            if in_file {
+                let end = from.max(token.start as usize);
+                self.out.push_str(&file.text[from..end]);
+            }
             self.write_word(file, token);
         } else if in_file {
             self.out.push_str(&file.text[from..token.end as usize]);

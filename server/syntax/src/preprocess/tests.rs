@@ -1023,6 +1023,26 @@ mod words_that_the_grammar_lacks {
     }
 
     #[test]
+    fn out_of_a_macro_they_come_beside_characters_of_several_bytes() {
+        // Where the word stands in the macro says nothing about the file.
+        for before in ["// ", "//"] {
+            let line = format!("{before}{}\n", "é".repeat(40));
+            let made = run_with(
+                &format!("{line}#define OWN x __global\nf(OWN float *a);\n"),
+                &[("GIVEN", "y __kernel __global")],
+                &[],
+            );
+            assert!(made.text.contains("f(x"), "{}", made.text);
+            let made = run_with(
+                &format!("{line}GIVEN float *a;\n"),
+                &[("GIVEN", "y __kernel __global")],
+                &[],
+            );
+            assert_eq!(made.words.len(), 2);
+        }
+    }
+
+    #[test]
     fn their_arguments_are_expanded_without_moving_anything() {
         let source = "#define B 128\n#define F(x) (x*2)\nvoid __launch_bounds__(B, F(1)) k() {}";
         let (text, words) = blanked(source);
