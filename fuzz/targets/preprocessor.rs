@@ -7,7 +7,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use warplens_fuzz::Case;
 use warplens_syntax::preprocess::{
-    IncludeLine, Included, Includes, Macros, Options, Preprocessed, WordTable, preprocess,
+    Earlier, IncludeLine, Included, Includes, Macros, Options, Preprocessed, WordTable, preprocess,
 };
 use warplens_syntax::words;
 
@@ -41,13 +41,14 @@ impl Includes for Itself<'_> {
     }
 }
 
-fn run(text: &str, table: &WordTable) -> Preprocessed {
+fn run(text: &str, table: &WordTable, traced: bool, earlier: Option<Earlier>) -> Preprocessed {
     let options = Options {
         macros: Macros::default(),
         known_absent: &|name| name.starts_with("_WIN"),
         words: table,
         file: "k.cu",
-        traced: true,
+        traced,
+        earlier,
     };
     let made = preprocess(text, options, &mut Itself { text, entered: 0 });
     assert!(made.text.len() <= (17 << 20) + 9 * text.len());
@@ -58,7 +59,22 @@ fuzz_target!(|bytes: &[u8]| {
     let case = Case::read(bytes);
     let text = &case.text;
     let table = words(case.language);
-    let made = run(text, table);
+    let made = run(text, table, true, None);
+    // A line was typed in the middle: what is not read again would have come to the same.
+    let middle = (0..=text.len() / 2)
+        .rev()
+        .find(|at| text.is_char_boundary(*at));
+    let (before, behind) = text.split_at(middle.unwrap_or(0));
+    let old = [
+        before,
+        behind.split_once('\n').map_or("", |(_, behind)| behind),
+    ]
+    .concat();
+    let quiet = &run(&old, table, false, None).quiet;
+    let earlier = Earlier { text: &old, quiet };
+    let after = run(text, table, false, Some(earlier));
+    assert_eq!(after.text, made.text);
+    assert_eq!(after.macros.fingerprint(), made.macros.fingerprint());
     for output in (0..=made.text.len()).step_by(1 + made.text.len() / 4096) {
         assert!(made.map.to_source(output) <= text.len());
         let range = made

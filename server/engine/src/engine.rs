@@ -15,9 +15,9 @@ use warplens_analysis::{Contents, Request, analyze};
 use warplens_compile::{Compiled, Options, compile};
 use warplens_hardware::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_ir::{
-    Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, Storage,
-    TemplateArguments, Unit, Var, builds, launch_sites, launch_sites_through, lower, may_build,
-    may_launch, outline,
+    Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, LaunchWords,
+    Storage, TemplateArguments, Unit, Var, builds, launch_sites, launch_sites_through, lower,
+    may_build, outline,
 };
 use warplens_models::{Factor, Input, ModelId};
 use warplens_project::{Command, SourceFile};
@@ -214,6 +214,7 @@ pub(crate) struct Program {
     pub(crate) linked: Vec<PathBuf>,
     /// Where its functions begin, see [`Program::functions`].
     functions: OnceLock<Arc<FxHashMap<u64, u32>>>,
+    launch_words: OnceLock<LaunchWords>,
 }
 
 impl Program {
@@ -221,11 +222,14 @@ impl Program {
     fn launching(&self) -> u64 {
         let mut hasher = FxHasher::default();
         (self.headers_key, self.text.missing.is_empty()).hash(&mut hasher);
+        let launches = self.launch_words();
         for item in &self.items {
             let text = &self.text.text[item.range.clone()];
             match &item.kind {
-                ItemKind::Kernel(name) if !may_launch(text) => name.hash(&mut hasher),
-                ItemKind::Function(name) if is_only_device(text) && !may_launch(text) => {
+                ItemKind::Kernel(name) if !launches.within(&item.range) => name.hash(&mut hasher),
+                ItemKind::Function(name)
+                    if is_only_device(text) && !launches.within(&item.range) =>
+                {
                     name.hash(&mut hasher);
                 }
                 // The source as well: ranges are kept in it.
@@ -236,6 +240,11 @@ impl Program {
             }
         }
         hasher.finish()
+    }
+
+    fn launch_words(&self) -> &LaunchWords {
+        let words = || LaunchWords::of(&self.text.text);
+        self.launch_words.get_or_init(words)
     }
 
     /// Where each of its functions begins now, by the hash of what it says.
@@ -526,6 +535,7 @@ impl Engine {
             options: None,
             linked: Vec::new(),
             functions: OnceLock::new(),
+            launch_words: OnceLock::new(),
         }
     }
 
@@ -536,7 +546,8 @@ impl Engine {
 
     /// The launches in a text; ranges in its source.
     fn launches_in(&self, program: &Program) -> Vec<LaunchSite> {
-        if !may_launch(&program.text.text) {
+        let text = &program.text.text;
+        if !program.launch_words().within(&(0..text.len())) {
             return Vec::new();
         }
         // Kept relative to the item that holds them, so that they survive edits elsewhere.

@@ -744,7 +744,10 @@ impl Project {
                 .flatten();
             let read = unwrapped.as_deref().unwrap_or(&source);
             let start = reader.before(forced, &beside, macros.clone());
-            let mut done = reader.run(read, start);
+            let earlier =
+                previous.filter(|previous| unwrapped.is_none() && previous.language == language);
+            let earlier = earlier.map(Expanded::as_earlier);
+            let mut done = reader.preprocess(read, start, false, earlier);
             // `#if A … #elif B …` with neither: the build defines one of them. The first is as good as any.
             let assumed = first_of_several(&source, &done.undecided, &|spelled, system| {
                 reader.finds(spelled, system)
@@ -755,7 +758,11 @@ impl Project {
                 }
                 reader.start_again();
                 let start = reader.before(forced, &beside, macros.clone());
-                done = reader.run(read, start);
+                done = reader.preprocess(read, start, false, earlier);
+            }
+            if unwrapped.is_some() {
+                // Not of the text that the next one is compared with.
+                done.quiet.clear();
             }
             let includes = std::mem::take(&mut reader.includes);
             let alternatives = kernels_left_out(&source, &done.undecided);
@@ -873,7 +880,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn run(&mut self, source: &str, macros: Macros) -> preprocess::Preprocessed {
-        self.preprocess(source, macros, false)
+        self.preprocess(source, macros, false, None)
     }
 
     fn preprocess(
@@ -881,6 +888,7 @@ impl Reader<'_> {
         source: &str,
         macros: Macros,
         traced: bool,
+        earlier: Option<preprocess::Earlier>,
     ) -> preprocess::Preprocessed {
         let language = self.language;
         let file = self.stack.last().map(|path| path.display().to_string());
@@ -890,6 +898,7 @@ impl Reader<'_> {
             words: words(language),
             file: file.as_deref().unwrap_or(""),
             traced,
+            earlier,
         };
         preprocess::preprocess(source, options, self)
     }
@@ -937,7 +946,7 @@ impl Reader<'_> {
             .then(|| unwrapped(&file.text))
             .flatten();
         let read = unwrapped.as_deref().unwrap_or(&file.text);
-        let mut done = inner.preprocess(read, start.clone(), true);
+        let mut done = inner.preprocess(read, start.clone(), true, None);
         let assumed = first_of_several(read, &done.undecided, &|spelled, system| {
             inner.finds(spelled, system)
         });
@@ -950,7 +959,7 @@ impl Reader<'_> {
             inner.start_again();
             inner.bytes = self.bytes + file.text.len();
             inner.reads.push((path.to_path_buf(), file.hash));
-            let again = inner.preprocess(read, start, true);
+            let again = inner.preprocess(read, start, true, None);
             first = Some(std::mem::replace(&mut done, again).trace);
         }
         let mut trace = std::mem::take(&mut done.trace);

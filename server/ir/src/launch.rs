@@ -160,21 +160,50 @@ impl LaunchSite {
     }
 }
 
-/// True where a text may launch a kernel or instantiate one, by its words.
-pub fn may_launch(text: &str) -> bool {
-    // Asked of the whole file, and of each kernel, at each keystroke.
-    static WORDS: LazyLock<Vec<Finder>> =
-        LazyLock::new(|| index::WORDS.iter().map(Finder::new).collect());
-    static INSTANTIATES: LazyLock<[Finder; 2]> =
-        LazyLock::new(|| ["template", "__global__"].map(Finder::new));
-    let has = |word: &Finder| word.find(text.as_bytes()).is_some();
-    WORDS.iter().any(has) || INSTANTIATES.iter().all(has)
+/// The words of a text without which nothing in it launches a kernel or instantiates one.
+#[derive(Debug)]
+pub struct LaunchWords {
+    /// Where each that is enough by itself stands, in order.
+    enough: Vec<Range<usize>>,
+    /// Where each that needs the other stands.
+    together: [Vec<Range<usize>>; 2],
+}
+
+impl LaunchWords {
+    /// Those of a text. It is gone through once, however many pieces of it are asked about.
+    pub fn of(text: &str) -> LaunchWords {
+        static WORDS: LazyLock<Vec<Finder>> =
+            LazyLock::new(|| index::WORDS.iter().map(Finder::new).collect());
+        static INSTANTIATES: LazyLock<[Finder; 2]> =
+            LazyLock::new(|| ["template", "__global__"].map(Finder::new));
+        let places = |word: &Finder| -> Vec<Range<usize>> {
+            let length = word.needle().len();
+            let found = word.find_iter(text.as_bytes());
+            found.map(|at| at..at + length).collect()
+        };
+        let mut enough: Vec<Range<usize>> = WORDS.iter().flat_map(places).collect();
+        enough.sort_unstable_by_key(|word| word.start);
+        LaunchWords {
+            enough,
+            together: [places(&INSTANTIATES[0]), places(&INSTANTIATES[1])],
+        }
+    }
+
+    /// Whether this piece of the text may launch a kernel or instantiate one.
+    pub fn within(&self, piece: &Range<usize>) -> bool {
+        let has = |words: &Vec<Range<usize>>| {
+            let next = words.partition_point(|word| word.start < piece.start);
+            words.get(next).is_some_and(|word| word.end <= piece.end)
+        };
+        has(&self.enough) || self.together.iter().all(has)
+    }
 }
 
 /// Every launch in a file, in the order of the source; different launches by one statement follow each other.
 /// `items` is the outline of `parsed`, `unit` what it and its headers declare.
 pub fn launch_sites(parsed: &Arc<Expanded>, items: &[Item], unit: &Unit) -> Vec<LaunchSite> {
-    if !may_launch(&parsed.text) {
+    let whole = 0..parsed.text.len();
+    if !LaunchWords::of(&parsed.text).within(&whole) {
         return Vec::new();
     }
     let mut host = state::Host::new(parsed, items, unit, index::WORDS);

@@ -30,6 +30,7 @@ fn expanded(text: &str) -> Arc<Expanded> {
         words: words(Language::Cuda),
         file: "test.cu",
         traced: false,
+        earlier: None,
     };
     let done = preprocess(text, options, &mut NoHeaders);
     Arc::new(Expanded::new(

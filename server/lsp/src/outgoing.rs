@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tower_lsp_server::ls_types::PublishDiagnosticsParams;
+use tower_lsp_server::ls_types::{Diagnostic, PublishDiagnosticsParams, Uri};
 
 /// What a diagnostic takes as JSON, about.
 const BYTES_EACH: usize = 512;
@@ -26,11 +27,15 @@ enum Item {
 
 type Slots = Arc<Mutex<HashMap<String, Vec<u8>>>>;
 
+/// The diagnostics published last by document, each with its JSON: after a keystroke almost all of thousands are the same.
+type Published = Arc<Mutex<HashMap<String, Vec<(Diagnostic, Box<RawValue>)>>>>;
+
 /// Where messages to the client go; cheap to clone, usable from any thread.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
     queue: UnboundedSender<Item>,
     waiting: Slots,
+    published: Published,
 }
 
 /// The other end, for the one task that writes.
@@ -57,6 +62,15 @@ struct Notification<'a, P> {
     params: P,
 }
 
+/// [`PublishDiagnosticsParams`] with each diagnostic as JSON.
+#[derive(Serialize)]
+struct Params<'a> {
+    uri: &'a Uri,
+    diagnostics: Vec<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<i32>,
+}
+
 /// A new queue.
 pub fn channel() -> (Outgoing, Written) {
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -65,6 +79,7 @@ pub fn channel() -> (Outgoing, Written) {
         Outgoing {
             queue: sender,
             waiting: waiting.clone(),
+            published: Published::default(),
         },
         Written {
             queue: receiver,
@@ -84,18 +99,34 @@ impl Outgoing {
     }
 
     /// Publishes diagnostics, in place of older ones of the same document that have not left yet.
-    pub fn publish(&self, params: &PublishDiagnosticsParams) {
+    pub fn publish(&self, params: PublishDiagnosticsParams) {
+        let uri = params.uri.as_str();
+        // Held until they wait: of two, the later one is published.
+        let mut published = self
+            .published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let last = published.remove(uri).unwrap_or_default();
+        let Ok(diagnostics) = as_json(params.diagnostics, last) else {
+            return;
+        };
         let message = Notification {
             jsonrpc: "2.0",
             method: "textDocument/publishDiagnostics",
-            params,
+            params: Params {
+                uri: &params.uri,
+                diagnostics: diagnostics.iter().map(|(_, json)| &**json).collect(),
+                version: params.version,
+            },
         };
         // Of thousands of findings: the buffer does not grow step by step.
-        let mut bytes = Vec::with_capacity(BYTES_EACH * (1 + params.diagnostics.len()));
+        let mut bytes = Vec::with_capacity(BYTES_EACH * (1 + diagnostics.len()));
         if serde_json::to_writer(&mut bytes, &message).is_err() {
             return;
         }
-        let uri = params.uri.as_str();
+        if !diagnostics.is_empty() {
+            published.insert(uri.to_owned(), diagnostics);
+        }
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.insert(uri.to_owned(), bytes).is_none() {
             drop(self.queue.send(Item::Diagnostics(uri.to_owned())));
@@ -106,6 +137,35 @@ impl Outgoing {
     pub fn close(&self) {
         drop(self.queue.send(Item::Close));
     }
+}
+
+/// Diagnostics with their JSON, made only for those that are not among the `last` ones at the beginning or at the end.
+fn as_json(
+    diagnostics: Vec<Diagnostic>,
+    last: Vec<(Diagnostic, Box<RawValue>)>,
+) -> serde_json::Result<Vec<(Diagnostic, Box<RawValue>)>> {
+    let same = |(one, (other, _)): &(&Diagnostic, &(Diagnostic, _))| *one == other;
+    let before = diagnostics.iter().zip(&last).take_while(same).count();
+    let rest = diagnostics[before..].iter().rev();
+    let behind = rest.zip(last[before..].iter().rev());
+    let behind = behind.take_while(same).count();
+    let (new_end, old_end) = (diagnostics.len() - behind, last.len() - behind);
+    let mut last = last.into_iter().map(|(_, json)| json);
+    let mut all = Vec::with_capacity(diagnostics.len());
+    for (at, diagnostic) in diagnostics.into_iter().enumerate() {
+        if at == new_end {
+            // What is not the same is passed over.
+            let changed = old_end - before;
+            last.by_ref().take(changed).for_each(drop);
+        }
+        let known = (at < before || at >= new_end).then(|| last.next());
+        let json = match known.flatten() {
+            Some(json) => json,
+            None => serde_json::value::to_raw_value(&diagnostic)?,
+        };
+        all.push((diagnostic, json));
+    }
+    Ok(all)
 }
 
 impl Written {
@@ -185,9 +245,9 @@ mod tests {
     async fn of_diagnostics_that_wait_only_the_newest_leave() {
         let (outgoing, written) = channel();
         for version in 1..=1000 {
-            outgoing.publish(&diagnostics("file:///a.cu", version));
+            outgoing.publish(diagnostics("file:///a.cu", version));
         }
-        outgoing.publish(&diagnostics("file:///b.cu", 7));
+        outgoing.publish(diagnostics("file:///b.cu", 7));
         outgoing.send(&"last");
         outgoing.close();
         let bodies = bodies(written).await;
@@ -205,6 +265,39 @@ mod tests {
         assert_eq!(bodies[2], "\"last\"");
     }
 
+    #[test]
+    fn diagnostics_are_written_as_they_are_whatever_was_known() {
+        let one = |at: &u32| {
+            let at = tower_lsp_server::ls_types::Position::new(*at, 0);
+            let range = tower_lsp_server::ls_types::Range::new(at, at);
+            Diagnostic::new_simple(range, "a \"finding\"".to_owned())
+        };
+        let lists: [&[u32]; 8] = [
+            &[],
+            &[1],
+            &[1, 2, 3],
+            &[1, 9, 3],
+            &[1, 3],
+            &[1, 1, 1],
+            &[1, 1],
+            &[0, 1, 1, 4],
+        ];
+        for (before, after) in lists
+            .iter()
+            .flat_map(|one| lists.iter().map(move |other| (one, other)))
+        {
+            let known = as_json(before.iter().map(one).collect(), Vec::new());
+            let made = as_json(after.iter().map(one).collect(), known.expect("JSON"));
+            let expected: Vec<Diagnostic> = after.iter().map(one).collect();
+            let made = made.expect("JSON");
+            assert!(made.iter().map(|(one, _)| one).eq(&expected));
+            for (diagnostic, json) in made {
+                let whole = serde_json::to_string(&diagnostic).expect("JSON");
+                assert_eq!(json.get(), whole, "{before:?} {after:?}");
+            }
+        }
+    }
+
     #[tokio::test]
     async fn diagnostics_that_left_make_room_for_the_next() {
         let (outgoing, written) = channel();
@@ -212,7 +305,7 @@ mod tests {
         let writer = tokio::spawn(written.write_to(near));
         let mut seen = String::new();
         for version in [1, 2] {
-            outgoing.publish(&diagnostics("file:///a.cu", version));
+            outgoing.publish(diagnostics("file:///a.cu", version));
             while !seen.contains(&format!("\"version\":{version}")) {
                 let mut chunk = vec![0; 4096];
                 let read = tokio::io::AsyncReadExt::read(&mut far, &mut chunk)

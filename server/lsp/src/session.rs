@@ -267,7 +267,7 @@ impl Session {
         self.compiler.forget(uri.as_str());
         if self.peer().pushes() {
             self.outgoing
-                .publish(&PublishDiagnosticsParams::new(open.uri, Vec::new(), None));
+                .publish(PublishDiagnosticsParams::new(open.uri, Vec::new(), None));
         }
         if state.open.is_empty() {
             self.forget_later();
@@ -654,7 +654,7 @@ impl Session {
         }
         open.done.send_replace(task.revision);
         if let Some(published) = published {
-            self.outgoing.publish(&published);
+            self.outgoing.publish(published);
         }
         if let Some(analysed) = &analysed {
             // A kernel whose analysis failed inside: the others were analysed, and this one is told about.
@@ -763,7 +763,7 @@ impl Session {
             && let Some(uri) = Uri::from_file_path(path)
         {
             self.outgoing
-                .publish(&PublishDiagnosticsParams::new(uri, diagnostics, None));
+                .publish(PublishDiagnosticsParams::new(uri, diagnostics, None));
         }
     }
 

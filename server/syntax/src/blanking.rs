@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use memchr::memmem;
+
 use crate::Language;
 use crate::preprocess::WordTable;
 
@@ -39,10 +41,10 @@ pub(crate) fn blank_lambda_spaces(text: &mut String, language: Language) {
     if language == Language::OpenCl {
         return;
     }
+    let bytes = text.as_bytes();
     let mut found: Vec<Range<usize>> = ["__host__", "__device__"]
         .iter()
-        .flat_map(|word| text.match_indices(word))
-        .map(|(at, word)| at..at + word.len())
+        .flat_map(|word| memmem::find_iter(bytes, word).map(|at| at..at + word.len()))
         .collect();
     found.sort_unstable_by_key(|range| range.start);
     // Behind a bracket, or behind another of them that is.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
+
 /// One `// warplens: …` comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directive {
@@ -37,16 +39,15 @@ pub fn directives(text: &str) -> Vec<Directive> {
     let mut found = Vec::new();
     let mut line = 0u32;
     let mut counted = 0;
-    let mut from = 0;
-    while let Some(at) = text[from..].find(MARK).map(|offset| from + offset) {
-        from = at + MARK.len();
+    // The whole text is searched at each keystroke.
+    for at in memmem::find_iter(text.as_bytes(), MARK) {
         let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         let before = &text[line_start..at];
         let opener = before.trim_end();
         if !(opener.ends_with("//") || opener.ends_with("/*")) {
             continue;
         }
-        line += text[counted..at].matches('\n').count() as u32;
+        line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..at]).count() as u32;
         counted = at;
         let end = text[at..]
             .find('\n')

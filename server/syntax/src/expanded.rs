@@ -11,7 +11,7 @@ use rustc_hash::FxHasher;
 
 use crate::mend::{Earlier, Known, Mended};
 use crate::preprocess::{Preprocessed, Problem, SourceMap, Undecided, Word};
-use crate::{Language, blanking, mend};
+use crate::{Language, blanking, mend, preprocess};
 
 /// One preprocessed text with its tree: a buffer or a header.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct Expanded {
     pub map: SourceMap,
     /// The tree of the text.
     pub tree: Tree,
+    /// Lines of the source that need not be preprocessed again.
+    quiet: Vec<preprocess::Stretch>,
     /// What is known of its functions, for the next text.
     pub(crate) known: Known,
     /// Words that the grammar does not know, blanked in the text, in order.
@@ -99,6 +101,7 @@ impl Expanded {
             text,
             map: done.map,
             tree,
+            quiet: done.quiet,
             known,
             words: done.words,
             includes,
@@ -111,6 +114,14 @@ impl Expanded {
             problems: done.problems,
             hash: hasher.finish(),
             lines,
+        }
+    }
+
+    /// What the preprocessor needs of it to read the next version of its source.
+    pub fn as_earlier(&self) -> preprocess::Earlier<'_> {
+        preprocess::Earlier {
+            text: &self.source,
+            quiet: &self.quiet,
         }
     }
 

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use tree_sitter::{Node, Tree};
 
 use crate::{Fields as _, Language, parser};
-use brackets::{Function, functions};
+use brackets::{Bodies, Function, functions};
 
 /// What stands for a line that was taken away: no statement that anybody understands.
 const LOST: &str = "@;";
@@ -55,11 +55,13 @@ pub(crate) enum Known {
     /// Verdicts by what each hangs on: see [`own_key`] and [`both_key`].
     Judged {
         verdicts: FxHashMap<u64, Verdict>,
+        /// The bodies of those that are as they were written.
+        bodies: Vec<Range<usize>>,
         last: Option<Looked>,
     },
 }
 
-/// The function looked at last, alone: most likely somebody types in it.
+/// The first function that was looked at, with how the next one begins: most likely somebody types in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Looked {
     text: String,
@@ -86,9 +88,9 @@ pub(crate) fn parse(text: String, language: Language, earlier: Option<Earlier>) 
     let Some(earlier) = earlier else {
         return afresh(text, language, None);
     };
-    let (judged, last) = earlier.known.of(earlier.text);
+    let (judged, bodies, last) = earlier.known.of(earlier.text);
     let before = Some((earlier.text, earlier.tree));
-    let functions = functions(&text);
+    let functions = functions(&text, Some(&bodies));
     let verdicts: Vec<(u64, Option<Verdict>)> = (0..functions.len())
         .map(|at| {
             let own = own_key(&text, &functions[at]);
@@ -112,14 +114,12 @@ fn afresh(text: String, language: Language, old: Option<(&str, &Tree)>) -> Mende
         let known = Known::Sound;
         return Mended { text, tree, known };
     }
-    let functions = functions(&text);
+    let functions = functions(&text, None);
     let mut wrong = Vec::new();
     errors(tree.root_node(), 0, &mut wrong);
     let ends: FxHashSet<Range<usize>> = bodies(&tree).into_iter().collect();
     let sound = |function: &Function| {
-        let whole = function.start..function.body.end;
-        let next = wrong.partition_point(|at| at.end < whole.start);
-        ends.contains(&function.body) && wrong.get(next).is_none_or(|at| whole.end < at.start)
+        ends.contains(&function.body) && is_clear(&wrong, function.start..function.body.end)
     };
     let verdicts = functions
         .iter()
@@ -130,71 +130,124 @@ fn afresh(text: String, language: Language, old: Option<(&str, &Tree)>) -> Mende
 
 /// Finds the verdicts that are open (each behind its function's own key), does what they say and parses the text, unless it is what `tree` is the tree of.
 fn judge(
-    mut text: String,
+    text: String,
     functions: &[Function],
-    verdicts: Vec<(u64, Option<Verdict>)>,
-    mut last: Option<Looked>,
+    mut verdicts: Vec<(u64, Option<Verdict>)>,
+    last: Option<Looked>,
     language: Language,
     old: Option<(&str, &Tree)>,
     tree: Option<Tree>,
 ) -> Mended {
-    let mut known = FxHashMap::default();
+    let mut before = last.as_ref();
+    let mut looked = None;
     let mut broken = 0;
-    let mut mended: Vec<(usize, Option<Range<usize>>)> = Vec::new();
-    for (at, (own, verdict)) in verdicts.into_iter().enumerate() {
-        let asked = verdict.filter(|verdict| *verdict != Verdict::Unasked);
-        let verdict = match asked {
-            None if broken == MOST => Verdict::Unasked,
-            None => verdict_of(&text, &functions[at..], language, &mut last),
-            Some(verdict) => verdict,
-        };
-        let key = match verdict {
-            Verdict::Sound => own,
-            _ => both_key(&text, &functions[at..]),
-        };
-        known.insert(key, verdict.clone());
-        match verdict {
-            Verdict::Mended(lost) if broken < MOST => {
-                broken += 1;
-                mended.push((at, lost));
-            }
-            Verdict::Hopeless if broken < MOST => broken += 1,
-            _ => {}
+    for (at, (_, verdict)) in verdicts.iter_mut().enumerate() {
+        if matches!(verdict, None | Some(Verdict::Unasked)) {
+            *verdict = Some(if broken == MOST {
+                Verdict::Unasked
+            } else {
+                let (verdict, one) = verdict_of(&text, &functions[at..], language, before.take());
+                looked.get_or_insert(one);
+                verdict
+            });
         }
+        let wrong = matches!(verdict, Some(Verdict::Mended(_) | Verdict::Hopeless));
+        broken = MOST.min(broken + usize::from(wrong));
     }
-    let tree = tree.filter(|_| mended.is_empty());
-    for (at, lost) in mended {
-        let function = &functions[at];
-        if let Some(missing) = &function.missing {
-            text = closed(&text, missing);
-        }
-        if let Some(lost) = lost {
-            text = without(
-                &text,
-                lost.start + function.start..lost.end + function.start,
-            );
-        }
-    }
-    let tree = tree.unwrap_or_else(|| parser::parse(&text, language, old));
-    let known = Known::Judged {
-        verdicts: known,
-        last,
+    let mended = obeyed(&text, functions, &verdicts);
+    let known = known(&text, functions, verdicts, looked.or(last));
+    let (text, tree) = match mended {
+        Some(mended) => (mended, None),
+        None => (text, tree),
     };
+    let tree = tree.unwrap_or_else(|| parser::parse(&text, language, old));
     Mended { text, tree, known }
 }
 
+/// The text after what the verdicts say is done about its first broken functions, if anything is.
+fn obeyed(
+    text: &str,
+    functions: &[Function],
+    verdicts: &[(u64, Option<Verdict>)],
+) -> Option<String> {
+    let mut mended: Option<String> = None;
+    let mut broken = 0;
+    for (function, (_, verdict)) in functions.iter().zip(verdicts) {
+        match verdict {
+            Some(Verdict::Mended(lost)) => {
+                let mut now = mended.unwrap_or_else(|| text.to_owned());
+                if let Some(missing) = &function.missing {
+                    now = closed(&now, missing);
+                }
+                if let Some(lost) = lost {
+                    let lost = lost.start + function.start..lost.end + function.start;
+                    now = without(&now, lost);
+                }
+                mended = Some(now);
+            }
+            Some(Verdict::Hopeless) => {}
+            _ => continue,
+        }
+        broken += 1;
+        if broken == MOST {
+            break;
+        }
+    }
+    mended
+}
+
+/// Verdicts under what each hangs on.
+fn known(
+    text: &str,
+    functions: &[Function],
+    verdicts: Vec<(u64, Option<Verdict>)>,
+    last: Option<Looked>,
+) -> Known {
+    let mut known = FxHashMap::default();
+    let mut bodies = Vec::with_capacity(functions.len());
+    for (at, (own, verdict)) in verdicts.into_iter().enumerate() {
+        let Some(verdict) = verdict else { continue };
+        if functions[at].missing.is_none() && !matches!(verdict, Verdict::Mended(_)) {
+            bodies.push(functions[at].body.clone());
+        }
+        let key = match verdict {
+            Verdict::Sound => own,
+            _ => both_key(text, &functions[at..]),
+        };
+        known.insert(key, verdict);
+    }
+    Known::Judged {
+        verdicts: known,
+        bodies,
+        last,
+    }
+}
+
 impl Known {
-    /// By key; what is known of a sound text is found in it.
-    fn of(&self, text: &str) -> (Cow<'_, FxHashMap<u64, Verdict>>, Option<Looked>) {
-        match self {
-            Known::Judged { verdicts, last } => (Cow::Borrowed(verdicts), last.clone()),
+    /// Verdicts by key, and what else is known of the text; of a sound one it is found in it.
+    fn of<'a>(
+        &'a self,
+        text: &'a str,
+    ) -> (Cow<'a, FxHashMap<u64, Verdict>>, Bodies<'a>, Option<Looked>) {
+        let (verdicts, ranges, last) = match self {
+            Known::Judged {
+                verdicts,
+                bodies,
+                last,
+            } => (
+                Cow::Borrowed(verdicts),
+                Cow::Borrowed(bodies.as_slice()),
+                last.clone(),
+            ),
             Known::Sound => {
-                let functions = functions(text);
+                let functions = functions(text, None);
                 let keys = functions.iter().map(|one| own_key(text, one));
                 let verdicts = keys.map(|key| (key, Verdict::Sound)).collect();
-                (Cow::Owned(verdicts), None)
+                let bodies = functions.into_iter().map(|one| one.body).collect();
+                (Cow::Owned(verdicts), Cow::Owned(bodies), None)
             }
-        }
+        };
+        (verdicts, Bodies { text, ranges }, last)
     }
 }
 
@@ -218,29 +271,18 @@ fn key(text: &str, next: usize) -> u64 {
     hasher.finish()
 }
 
-/// Looks at the first of these functions.
+/// Looks at the first of these functions. `last` is an earlier text of it.
 fn verdict_of(
     text: &str,
     functions: &[Function],
     language: Language,
-    last: &mut Option<Looked>,
-) -> Verdict {
+    last: Option<&Looked>,
+) -> (Verdict, Looked) {
     let function = &functions[0];
-    let own = &text[function.start..function.body.end];
-    let before = last.as_ref().map(|last| (last.text.as_str(), &last.tree));
-    let tree = parser::parse(own, language, before);
-    let sound = !tree.root_node().has_error();
-    *last = Some(Looked {
-        text: own.to_owned(),
-        tree,
-    });
-    if sound {
-        return Verdict::Sound;
-    }
     let inner = |range: &Range<usize>| range.start - function.start..range.end - function.start;
     let body = inner(&function.body);
     let mut wanted = vec![body.clone()];
-    let mut alone = own.to_owned();
+    let mut alone = text[function.start..function.body.end].to_owned();
     if let Some(next) = functions.get(1) {
         let end = beginning(text, next);
         alone.push_str(&text[function.body.end..end]);
@@ -255,17 +297,32 @@ fn verdict_of(
         alone = closed(&alone, &(inner(place), what.clone()));
     }
     let holds = |tree: &Tree| bodies(tree).starts_with(&wanted);
-    let tree = parser::parse(&alone, language, None);
-    if holds(&tree) {
-        return match function.missing {
+    let before = last.map(|last| (last.text.as_str(), &last.tree));
+    let mut tree = parser::parse(&alone, language, before);
+    // Broken code is not always read from an earlier tree as it is read afresh.
+    if before.is_some() && !holds(&tree) {
+        tree = parser::parse(&alone, language, None);
+    }
+    let verdict = if holds(&tree) {
+        match function.missing {
             Some(_) => Verdict::Mended(None),
+            None if is_sound(&tree, 0..body.end) => Verdict::Sound,
             None => Verdict::Kept,
-        };
-    }
-    match line_to_blame(&alone, &body, &tree, language, holds) {
-        Some(lost) => Verdict::Mended(Some(lost)),
-        None => Verdict::Hopeless,
-    }
+        }
+    } else if function.missing.is_none()
+        && !parser::parse(&alone[..body.end], language, None)
+            .root_node()
+            .has_error()
+    {
+        // The next one is to blame.
+        Verdict::Sound
+    } else {
+        match line_to_blame(&alone, &body, &tree, language, holds) {
+            Some(lost) => Verdict::Mended(Some(lost)),
+            None => Verdict::Hopeless,
+        }
+    };
+    (verdict, Looked { text: alone, tree })
 }
 
 /// Behind the first statements of a function; behind all of it where these are not told easily.
@@ -345,6 +402,19 @@ fn bodies(tree: &Tree) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     within(tree.root_node(), 0, &mut found);
     found
+}
+
+/// Whether the parser finds nothing wrong in these bytes, nor right beside them.
+fn is_sound(tree: &Tree, range: Range<usize>) -> bool {
+    let mut wrong = Vec::new();
+    errors(tree.root_node(), 0, &mut wrong);
+    is_clear(&wrong, range)
+}
+
+/// Whether none of these places, which are in order, is in these bytes or right beside them.
+fn is_clear(wrong: &[Range<usize>], range: Range<usize>) -> bool {
+    let next = wrong.partition_point(|at| at.end < range.start);
+    wrong.get(next).is_none_or(|at| range.end < at.start)
 }
 
 /// Where a tree has errors, in order; what is missing may stand behind the comments that follow, so that its parent counts.

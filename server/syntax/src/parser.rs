@@ -42,11 +42,10 @@ pub(crate) fn parse(text: &str, language: Language, old: Option<(&str, &Tree)>) 
 /// Preprocessing may change text far from what the user typed, so the edit is found on what the grammar sees.
 fn difference(old: &str, new: &str) -> Option<InputEdit> {
     let (a, b) = (old.as_bytes(), new.as_bytes());
-    let prefix = common_prefix(a, b);
+    let (prefix, suffix) = common_ends(a, b);
     if prefix == a.len() && prefix == b.len() {
         return None;
     }
-    let suffix = common_suffix(&a[prefix..], &b[prefix..]);
     let (old_end, new_end) = (a.len() - suffix, b.len() - suffix);
     let start_position = advance(Point::new(0, 0), &a[..prefix]);
     Some(InputEdit {
@@ -57,6 +56,12 @@ fn difference(old: &str, new: &str) -> Option<InputEdit> {
         old_end_position: advance(start_position, &a[prefix..old_end]),
         new_end_position: advance(start_position, &b[prefix..new_end]),
     })
+}
+
+/// How many bytes are the same at the beginning, and at the end of what is left.
+pub(crate) fn common_ends(a: &[u8], b: &[u8]) -> (usize, usize) {
+    let prefix = common_prefix(a, b);
+    (prefix, common_suffix(&a[prefix..], &b[prefix..]))
 }
 
 /// Bytes compared at a time: files are long, and almost all of them is the same.

@@ -29,6 +29,7 @@ pub fn read(source: &str, name: &str) -> Kernel {
         words: words(Language::Cuda),
         file: "kernel.cu",
         traced: false,
+        earlier: None,
     };
     let done = preprocess(source, options, &mut NoHeaders);
     let parsed = Arc::new(Expanded::new(

@@ -1,6 +1,9 @@
 //! Functions told by their brackets, whatever a parser makes of what is in them.
 
+use std::borrow::Cow;
 use std::ops::Range;
+
+use crate::parser;
 
 /// Words at the beginning of a line, not indented, that begin something at the top level.
 const BEGINS: [&str; 9] = [
@@ -48,10 +51,25 @@ pub(super) struct Function {
     pub(super) missing: Option<(Range<usize>, Vec<u8>)>,
 }
 
+/// The bodies of the functions that end by themselves in an earlier text.
+#[derive(Debug)]
+pub(super) struct Bodies<'a> {
+    pub(super) text: &'a str,
+    /// In order.
+    pub(super) ranges: Cow<'a, [Range<usize>]>,
+}
+
 /// The functions of a text, in their order. One whose brackets stay open ends before what begins something at the top level.
-pub(super) fn functions(text: &str) -> Vec<Function> {
+/// Bodies that are what they were in an earlier text are not gone through.
+pub(super) fn functions(text: &str, earlier: Option<&Bodies>) -> Vec<Function> {
+    let (prefix, suffix) = earlier.map_or((0, 0), |earlier| {
+        parser::common_ends(earlier.text.as_bytes(), text.as_bytes())
+    });
     let mut scan = Scan {
         bytes: text.as_bytes(),
+        earlier,
+        prefix,
+        suffix,
         open: Vec::new(),
         braces: Vec::new(),
         outermost: None,
@@ -78,6 +96,10 @@ const TELLING: [bool; 256] = {
 
 struct Scan<'a> {
     bytes: &'a [u8],
+    earlier: Option<&'a Bodies<'a>>,
+    /// So many bytes at the beginning and at the end are those of the earlier text.
+    prefix: usize,
+    suffix: usize,
     open: Vec<Open>,
     /// Where the braces stand among what is open.
     braces: Vec<usize>,
@@ -136,6 +158,11 @@ impl Scan<'_> {
                 b'{' => {
                     let kind = self.brace(at);
                     if kind == Open::Block && !self.inside() {
+                        if let Some(end) = self.known_end(at) {
+                            self.function_ends(at..end);
+                            at = end;
+                            continue;
+                        }
                         self.block = at;
                     }
                     self.push(kind, &mut at);
@@ -165,6 +192,24 @@ impl Scan<'_> {
                 }
             }
         }
+    }
+
+    /// Where the body that begins here ended in the earlier text, if it is the same.
+    fn known_end(&self, at: usize) -> Option<usize> {
+        let earlier = self.earlier?;
+        let body = |start: usize| {
+            let found = earlier
+                .ranges
+                .binary_search_by_key(&start, |body| body.start);
+            found.ok().map(|found| &earlier.ranges[found])
+        };
+        let behind = self.bytes.len() - at;
+        if behind <= self.suffix {
+            let body = body(earlier.text.len() - behind)?;
+            return Some(at + body.len());
+        }
+        let body = body(at)?;
+        (body.end <= self.prefix).then_some(body.end)
     }
 
     fn next(&self, at: usize) -> Option<usize> {
@@ -249,16 +294,21 @@ impl Scan<'_> {
         self.outermost = self.outermost.filter(|outermost| *outermost < closed);
         if !self.inside() {
             if kind == Open::Block {
-                self.functions.push(Function {
-                    start: self.start,
-                    body: self.block..end,
-                    missing: None,
-                });
-            }
-            if kind != Open::Values {
+                self.function_ends(self.block..end);
+            } else if kind != Open::Values {
                 self.start = end;
             }
         }
+    }
+
+    fn function_ends(&mut self, body: Range<usize>) {
+        let end = body.end;
+        self.functions.push(Function {
+            start: self.start,
+            body,
+            missing: None,
+        });
+        self.start = end;
     }
 
     /// At the beginning of a line: if something at the top level begins there, functions end before it.
@@ -341,7 +391,7 @@ mod tests {
     #[test]
     fn functions_are_told_by_their_brackets() {
         let bodies = |text: &str| -> Vec<String> {
-            let functions = functions(text);
+            let functions = functions(text, None);
             assert!(functions.iter().all(|one| one.missing.is_none()), "{text}");
             functions
                 .iter()
@@ -384,12 +434,61 @@ mod tests {
         for piece in ["{", "(", "(}", "{;", "f(){", "f(){\n"] {
             let text = piece.repeat(300_000);
             let started = std::time::Instant::now();
-            functions(&text);
+            functions(&text, None);
             assert!(started.elapsed().as_secs() < 2, "{piece}");
         }
         let text = format!("{}{}", "(".repeat(300_000), "}".repeat(300_000));
         let started = std::time::Instant::now();
-        functions(&text);
+        functions(&text, None);
         assert!(started.elapsed().as_secs() < 2);
+    }
+
+    #[test]
+    fn bodies_that_are_known_change_nothing() {
+        const PIECES: [&str; 16] = [
+            "void f(int a) {",
+            "\n}\n",
+            "}",
+            "{",
+            "(",
+            ")",
+            ";",
+            " // {\n",
+            "/* } */",
+            "\"}\"",
+            "'{'",
+            "\n__global__ void k() {\n  x();\n}\n",
+            "namespace n {\n",
+            "R\"(}\n)\"",
+            " x = 1;",
+            "\nstatic int g() const { return 1'000; }\n",
+        ];
+        let mut state = 1_u32;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as usize % below
+        };
+        for _ in 0..300 {
+            let mut text: String = (0..30).map(|_| PIECES[random(PIECES.len())]).collect();
+            for _ in 0..10 {
+                let whole = functions(&text, None);
+                let sound = whole.into_iter().filter(|one| one.missing.is_none());
+                let earlier = text.clone();
+                let earlier = Bodies {
+                    text: &earlier,
+                    ranges: sound.map(|one| one.body).collect(),
+                };
+                let start = random(text.len());
+                let end = text.len().min(start + random(4));
+                text.replace_range(start..end, PIECES[random(PIECES.len())]);
+                let all = |functions: Vec<Function>| format!("{functions:?}");
+                assert_eq!(
+                    all(functions(&text, Some(&earlier))),
+                    all(functions(&text, None)),
+                    "{:?} then {text:?}",
+                    earlier.text
+                );
+            }
+        }
     }
 }

@@ -34,6 +34,8 @@ pub(super) enum Kind {
 pub(super) enum Start {
     /// Nothing that the pass over the text must look at.
     Plain,
+    /// The end of a line.
+    Line,
     Letter,
     Digit,
     Quote,
@@ -48,6 +50,7 @@ const fn start_of(byte: u8) -> Start {
         b'"' | b'\'' => Start::Quote,
         b'/' => Start::Slash,
         b'#' => Start::Hash,
+        b'\n' => Start::Line,
         _ => Start::Plain,
     }
 }
@@ -113,7 +116,7 @@ pub(super) fn token(bytes: &[u8], at: usize) -> (Kind, usize) {
         Start::Quote => (Kind::Character, quoted_end(bytes, at)),
         Start::Hash if second == b'#' => (Kind::Paste, at + 2),
         Start::Hash => (Kind::Hash, at + 1),
-        Start::Slash | Start::Plain => match first {
+        Start::Slash | Start::Plain | Start::Line => match first {
             b'(' => (Kind::OpenParenthesis, at + 1),
             b')' => (Kind::CloseParenthesis, at + 1),
             b'{' => (Kind::OpenBrace, at + 1),

@@ -16,22 +16,41 @@ pub struct Macros {
     filter: Arc<Filter>,
 }
 
-/// Answers "no" or "perhaps" by a name's hash.
+/// Answers "no" or "perhaps": by a name's looks, which is quick, and by its hash.
 #[derive(Clone, Debug)]
-pub(super) struct Filter([u64; 128]);
+pub(super) struct Filter {
+    hashes: [u64; 128],
+    /// By first letter, which lengths there are.
+    looks: [u32; 128],
+}
 
 impl Filter {
-    pub(super) const EMPTY: Self = Self([0; 128]);
+    pub(super) const EMPTY: Self = Self {
+        hashes: [0; 128],
+        looks: [0; 128],
+    };
 
-    pub(super) fn add(&mut self, hash: u64) {
+    pub(super) fn add(&mut self, name: &str, hash: u64) {
         let bit = hash & 8191;
-        self.0[(bit >> 6) as usize] |= 1 << (bit & 63);
+        self.hashes[(bit >> 6) as usize] |= 1 << (bit & 63);
+        if let Some(first) = name.bytes().next() {
+            self.looks[usize::from(first & 127)] |= length_bit(name.len());
+        }
+    }
+
+    /// Whether a name that begins with this byte and is as long may be in it.
+    pub(super) fn may_look(&self, first: u8, length: usize) -> bool {
+        self.looks[usize::from(first & 127)] & length_bit(length) != 0
     }
 
     pub(super) fn may_have(&self, hash: u64) -> bool {
         let bit = hash & 8191;
-        self.0[(bit >> 6) as usize] & (1 << (bit & 63)) != 0
+        self.hashes[(bit >> 6) as usize] & (1 << (bit & 63)) != 0
     }
+}
+
+fn length_bit(length: usize) -> u32 {
+    1 << length.min(31)
 }
 
 pub(super) fn hash_name(name: &[u8]) -> u64 {
@@ -84,8 +103,8 @@ impl Macros {
         self.lookup(hash_name(name.as_bytes()), name)
     }
 
-    pub(super) fn may_have(&self, hash: u64) -> bool {
-        self.filter.may_have(hash)
+    pub(super) fn filter(&self) -> &Filter {
+        &self.filter
     }
 
     pub(super) fn lookup(&self, hash: u64, name: &str) -> Option<&Arc<Macro>> {
@@ -144,7 +163,7 @@ impl Macros {
     }
 
     fn insert_shared(&mut self, definition: Arc<Macro>) {
-        Arc::make_mut(&mut self.filter).add(definition.hash);
+        Arc::make_mut(&mut self.filter).add(&definition.name, definition.hash);
         self.fingerprint = self.fingerprint.wrapping_add(definition.content);
         let old = match &mut self.root {
             Some(root) => Arc::make_mut(root).insert(0, definition),

@@ -12,6 +12,7 @@ mod macros;
 mod pass;
 #[cfg(test)]
 mod properties;
+mod quiet;
 mod source_map;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 pub use macros::{Macros, Trace};
+pub use quiet::{Earlier, Stretch};
 pub use source_map::{Piece, SourceMap};
 
 /// Words that the grammar lacks: by spelling, the short name and whether a parenthesised argument belongs to it.
@@ -42,6 +44,8 @@ pub struct Options<'a> {
     pub file: &'a str,
     /// Whether to note which macros the text hangs on and which it changes.
     pub traced: bool,
+    /// An earlier version of the text: what is as it was is not read again. Makes no difference to the result.
+    pub earlier: Option<Earlier<'a>>,
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -179,6 +183,8 @@ pub struct Preprocessed {
     pub include_sites: Vec<IncludeSite>,
     /// What the text had to do with the macros in force, where that was asked for.
     pub trace: Trace,
+    /// Its quiet lines, for the next version of it; none where it was traced.
+    pub quiet: Vec<Stretch>,
 }
 
 /// Preprocesses one buffer. Time and memory are bounded: a macro that expands to more than 256 KiB at one use, or

@@ -12,6 +12,7 @@ use super::condition::{self, Name, Question};
 use super::expand::{Expansion, MAX_REACH, SPECIAL};
 use super::lexer::{self, STARTS, Start};
 use super::macros::{Filter, Macro, Macros, Trace, hash_name};
+use super::quiet::Quiet;
 use super::source_map::Builder;
 use super::{
     Branch, IncludeLine, IncludeSite, Included, Includes, Options, Preprocessed, Problem,
@@ -45,7 +46,7 @@ pub(super) fn run(source: &str, options: Options<'_>, includes: &mut dyn Include
     }
     let mut extra = Filter::EMPTY;
     for word in options.words.keys().chain(&SPECIAL) {
-        extra.add(hash_name(word.as_bytes()));
+        extra.add(word, hash_name(word.as_bytes()));
     }
     let mut pass = Pass {
         out: String::with_capacity(source.len() + 64),
@@ -72,6 +73,8 @@ pub(super) fn run(source: &str, options: Options<'_>, includes: &mut dyn Include
         braces: Braces::default(),
     };
     let mut file = File::new(source, options.file, None);
+    // A trace wants every name.
+    file.quiet = (!options.traced).then(|| Quiet::new(source, options.earlier));
     pass.text(&mut file);
     Preprocessed {
         map: pass.map.finish(pass.out.len(), source.len()),
@@ -82,6 +85,7 @@ pub(super) fn run(source: &str, options: Options<'_>, includes: &mut dyn Include
         macros: pass.macros,
         include_sites: pass.sites,
         trace: pass.trace.map(RefCell::into_inner).unwrap_or_default(),
+        quiet: file.quiet.map(Quiet::found).unwrap_or_default(),
     }
 }
 
@@ -103,6 +107,8 @@ pub(super) struct File<'t> {
     resumed: u32,
     /// An offset and its line, counted from 1.
     line: (usize, usize),
+    /// The lines that need not be read; of the buffer only.
+    quiet: Option<Quiet<'t>>,
 }
 
 impl<'t> File<'t> {
@@ -125,6 +131,7 @@ impl<'t> File<'t> {
                 .then_some(BYTE_ORDER_MARK.len()),
             resumed: 0,
             line: (0, 1),
+            quiet: None,
         }
     }
 
@@ -136,6 +143,12 @@ impl<'t> File<'t> {
         self.line.1 += lexer::newlines(&self.text.as_bytes()[self.line.0..at]);
         self.line.0 = at;
         self.line.1
+    }
+
+    fn disturbed(&mut self) {
+        if let Some(quiet) = &mut self.quiet {
+            quiet.disturbed();
+        }
     }
 
     /// A range of this text as one of the buffer.
@@ -296,13 +309,18 @@ impl Pass<'_> {
         while at < limit {
             match STARTS[usize::from(bytes[at])] {
                 Start::Plain => at += 1,
+                Start::Line => {
+                    at += 1;
+                    if let Some(quiet) = &mut file.quiet {
+                        at = quiet.line(at, limit, self.macros.fingerprint());
+                    }
+                }
                 Start::Letter => {
                     let start = at;
                     at = lexer::identifier_end(bytes, at);
-                    let hash = hash_name(&bytes[start..at]);
-                    self.noted(hash);
-                    if self.macros.may_have(hash) || self.extra.may_have(hash) {
+                    if let Some(hash) = self.may_mean(&bytes[start..at]) {
                         at = self.name(file, start..at, hash);
+                        file.disturbed();
                     }
                 }
                 Start::Digit => at = lexer::number_end(bytes, at),
@@ -320,6 +338,7 @@ impl Pass<'_> {
                 Start::Hash => {
                     if file.begins_line(at) {
                         at = self.obey(file, at);
+                        file.disturbed();
                     } else {
                         at += 1;
                     }
@@ -327,6 +346,21 @@ impl Pass<'_> {
             }
         }
         file.at = at;
+    }
+
+    /// The hash of a name that may mean something.
+    fn may_mean(&self, name: &[u8]) -> Option<u64> {
+        let known = self.macros.filter();
+        // Almost every name of a text ends here.
+        if self.trace.is_none()
+            && !known.may_look(name[0], name.len())
+            && !self.extra.may_look(name[0], name.len())
+        {
+            return None;
+        }
+        let hash = hash_name(name);
+        self.noted(hash);
+        (known.may_have(hash) || self.extra.may_have(hash)).then_some(hash)
     }
 
     /// A name is looked up.
@@ -420,9 +454,7 @@ impl Pass<'_> {
         while at < bytes.len() {
             if lexer::is_letter(bytes[at]) {
                 let end = lexer::identifier_end(bytes, at);
-                let hash = hash_name(&bytes[at..end]);
-                self.noted(hash);
-                if self.macros.may_have(hash) || self.extra.may_have(hash) {
+                if self.may_mean(&bytes[at..end]).is_some() {
                     return true;
                 }
                 at = end;
@@ -1071,55 +1103,71 @@ pub(super) fn pragma_head(line: &str) -> Option<usize> {
 #[derive(Debug, Default, Clone)]
 struct Braces {
     at: usize,
+    /// Behind the last statement or brace.
+    since: usize,
     /// Of each open brace, whether it counts: those of namespaces and linkage blocks do not.
     open: Vec<bool>,
     counted: usize,
-    /// The words since the last statement make the next brace one that does not count.
-    scope: Scope,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    #[default]
-    Other,
-    Namespace,
-    Extern,
-    Linkage,
 }
 
 impl Braces {
     fn read(&mut self, text: &str) {
         let bytes = text.as_bytes();
         let mut at = self.at;
-        loop {
-            at = lexer::skip_blank(bytes, at);
-            if at >= bytes.len() {
-                break;
-            }
-            let (kind, end) = lexer::token(bytes, at);
-            let word = &text[at..end];
-            match kind {
-                lexer::Kind::OpenBrace => {
-                    let counts = !matches!(self.scope, Scope::Namespace | Scope::Linkage);
-                    self.open.push(counts);
-                    self.counted += usize::from(counts);
-                    self.scope = Scope::Other;
-                }
-                lexer::Kind::CloseBrace => {
-                    if self.open.pop() == Some(true) {
-                        self.counted -= 1;
+        while at < bytes.len() {
+            match lexer::STARTS[usize::from(bytes[at])] {
+                Start::Plain => {
+                    match bytes[at] {
+                        b'{' => {
+                            let counts = !opens_scope(&text[self.since..at]);
+                            self.open.push(counts);
+                            self.counted += usize::from(counts);
+                            self.since = at + 1;
+                        }
+                        b'}' => {
+                            if self.open.pop() == Some(true) {
+                                self.counted -= 1;
+                            }
+                            self.since = at + 1;
+                        }
+                        b';' | b'=' => self.since = at + 1,
+                        _ => {}
                     }
-                    self.scope = Scope::Other;
+                    at += 1;
                 }
-                lexer::Kind::Identifier if word == "namespace" => self.scope = Scope::Namespace,
-                lexer::Kind::Identifier if word == "extern" => self.scope = Scope::Extern,
-                lexer::Kind::String if self.scope == Scope::Extern => self.scope = Scope::Linkage,
-                lexer::Kind::Other if matches!(word, ";" | "=") => self.scope = Scope::Other,
-                _ if self.scope == Scope::Namespace => {}
-                _ => self.scope = Scope::Other,
+                Start::Line => at += 1,
+                Start::Slash => at = lexer::comment_end(bytes, at).unwrap_or(at + 1),
+                _ => at = lexer::token(bytes, at).1,
             }
-            at = end;
         }
         self.at = bytes.len();
     }
+}
+
+/// Whether what stands before a brace, behind the last statement, makes it that of a namespace or a linkage block.
+fn opens_scope(head: &str) -> bool {
+    #[derive(PartialEq)]
+    enum Head {
+        Other,
+        Namespace,
+        Extern,
+        Linkage,
+    }
+    let bytes = head.as_bytes();
+    let mut seen = Head::Other;
+    let mut at = lexer::skip_blank(bytes, 0);
+    while at < bytes.len() {
+        let (kind, end) = lexer::token(bytes, at);
+        let word = &head[at..end];
+        seen = match kind {
+            lexer::Kind::Identifier if word == "namespace" => Head::Namespace,
+            lexer::Kind::Identifier if word == "extern" => Head::Extern,
+            lexer::Kind::String if seen == Head::Extern => Head::Linkage,
+            // Its name, and what it lies in.
+            _ if seen == Head::Namespace => Head::Namespace,
+            _ => Head::Other,
+        };
+        at = lexer::skip_blank(bytes, end);
+    }
+    matches!(seen, Head::Namespace | Head::Linkage)
 }

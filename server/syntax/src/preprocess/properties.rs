@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::Preprocessed;
-use super::tests::{check, run, run_bare, tokens};
+use super::tests::{check, run, run_after, run_bare, tokens};
+use super::{Earlier, Preprocessed};
 
 /// Turns a list of numbers into choices; after its end every choice is the first.
 struct Choices<'a>(std::slice::Iter<'a, u16>);
@@ -321,6 +321,36 @@ proptest! {
             text.insert_str(at, SHARDS[shard]);
         }
         run(&text);
+    }
+
+    #[test]
+    fn an_earlier_text_makes_no_difference(
+        numbers in vec(any::<u16>(), 0..300),
+        edits in vec((any::<u16>(), 0..40_u16, 0..SHARDS.len()), 1..8),
+    ) {
+        let mut text = program(&numbers).replace("; ", ";\nint quiet(x y);\n/* z */ \"s\" 1'0;\n");
+        let all = |made: &Preprocessed| {
+            let macros = made.macros.fingerprint();
+            let Preprocessed { text, map, words, undecided, problems, .. } = made;
+            format!("{:?}", (text, map, words, undecided, problems, macros, &made.include_sites))
+        };
+        let mut made = run_after(&text, None);
+        for (at, length, shard) in edits {
+            let earlier = text.clone();
+            let boundary = |mut at: usize| {
+                while !earlier.is_char_boundary(at) {
+                    at -= 1;
+                }
+                at
+            };
+            let start = boundary(usize::from(at) % (text.len() + 1));
+            let end = boundary(text.len().min(start + usize::from(length)));
+            text.replace_range(start..end, SHARDS[shard]);
+            let quiet = &made.quiet;
+            let after = run_after(&text, Some(Earlier { text: &earlier, quiet }));
+            prop_assert_eq!(all(&after), all(&run_after(&text, None)), "{}\nthen\n{}", earlier, text);
+            made = after;
+        }
     }
 
     #[test]

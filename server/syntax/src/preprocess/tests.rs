@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::lexer;
 use super::{
-    IncludeLine, Included, Includes, Macros, Options, Piece, Preprocessed, SourceMap, WordTable,
-    preprocess,
+    Earlier, IncludeLine, Included, Includes, Macros, Options, Piece, Preprocessed, SourceMap,
+    WordTable, preprocess,
 };
 
 /// Files by path. What ends in `.inc` is put in place, everything else is a header.
@@ -66,6 +66,7 @@ fn options(macros: Macros, words: &WordTable) -> Options<'_> {
         words,
         file: "main.cu",
         traced: true,
+        earlier: None,
     }
 }
 
@@ -81,6 +82,17 @@ pub(super) fn run_bare(source: &str) -> Preprocessed {
         options(Macros::default(), &words),
         &mut Files::default(),
     )
+}
+
+/// As a buffer is read, with an earlier version of it.
+pub(super) fn run_after(source: &str, earlier: Option<Earlier>) -> Preprocessed {
+    let words = words();
+    let options = Options {
+        traced: false,
+        earlier,
+        ..options(Macros::default(), &words)
+    };
+    preprocess(source, options, &mut Files::default())
 }
 
 fn run_with(
