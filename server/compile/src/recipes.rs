@@ -5,6 +5,8 @@
 
 use std::sync::OnceLock;
 
+use rustc_hash::FxHashMap;
+
 use crate::graph::Ty;
 use crate::target::MEASURED;
 use crate::{Class, Target};
@@ -13,17 +15,24 @@ use crate::{Class, Target};
 pub(crate) type Counts = Vec<(Class, u32)>;
 
 /// What a function becomes.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Recipe {
-    name: String,
-    ty: String,
-    fast: bool,
     /// At each call.
     pub in_place: Counts,
     /// Once in a kernel that has it: the slow path that calls share, constants.
     pub once: Counts,
     /// Registers that it needs besides its operands.
     pub registers: u32,
+}
+
+/// A line of a file, and its recipe once somebody asked: a kernel has few of the hundreds.
+#[derive(Debug, Clone)]
+struct Line {
+    name: &'static str,
+    ty: &'static str,
+    fast: bool,
+    recipe: OnceLock<Recipe>,
+    fields: [&'static str; 3],
 }
 
 /// What each architecture has a file of: its recipes, and those under `-use_fast_math`.
@@ -45,88 +54,92 @@ const FILES: &[(&str, &str, &str)] =
 
 /// The recipe of that number on an architecture.
 pub(crate) fn recipe(target: Target, number: u16) -> &'static Recipe {
-    &tables()[target.index()][usize::from(number)]
+    let line = &lines(target.index())[usize::from(number)];
+    line.recipe.get_or_init(|| line.read())
 }
 
 /// The recipes of the architecture that has all: what has a number has it on every other one.
-fn table() -> &'static [Recipe] {
-    &tables()[Target::default().index()]
+fn table() -> &'static [Line] {
+    lines(Target::default().index())
 }
 
-/// All recipes by architecture; the first of each stands for what is not among them.
-fn tables() -> &'static [Vec<Recipe>] {
-    static TABLES: OnceLock<Vec<Vec<Recipe>>> = OnceLock::new();
-    TABLES.get_or_init(|| {
-        let mut whole = vec![Recipe {
-            in_place: vec![
-                (Class::Ffma, 8),
-                (Class::Fmul, 2),
-                (Class::Mufu, 1),
-                (Class::Other, 4),
-            ],
-            registers: 4,
-            ..Recipe::default()
+/// All recipes of an architecture; the first stands for what is not among them.
+fn lines(architecture: usize) -> &'static [Line] {
+    static LINES: [OnceLock<Vec<Line>>; MEASURED.len()] =
+        [const { OnceLock::new() }; MEASURED.len()];
+    LINES[architecture].get_or_init(|| {
+        let mut all = vec![Line {
+            name: "",
+            ty: "",
+            fast: false,
+            recipe: OnceLock::new(),
+            fields: ["ffma:8,fmul:2,mufu:1,other:4", "-", "4"],
         }];
-        whole.extend(of_architecture(WHOLE));
-        MEASURED
-            .iter()
-            .map(|code| {
-                let mut all = whole.clone();
-                for other in of_architecture(code.name) {
-                    let same = |recipe: &&mut Recipe| recipe.key() == other.key();
-                    if let Some(recipe) = all.iter_mut().find(same) {
-                        *recipe = other;
-                    }
+        all.extend(of_architecture(WHOLE));
+        let name = MEASURED[architecture].name;
+        if name != WHOLE {
+            let mut own: FxHashMap<_, _> = of_architecture(name)
+                .map(|line| (line.key(), line))
+                .collect();
+            for line in &mut all {
+                if let Some(other) = own.remove(&line.key()) {
+                    *line = other;
                 }
-                all
-            })
-            .collect()
+            }
+        }
+        all
     })
 }
 
-fn of_architecture(name: &str) -> Vec<Recipe> {
-    let mut all = Vec::new();
-    if let Some((_, plain, fast)) = FILES.iter().find(|(of, ..)| *of == name) {
-        read(plain, false, &mut all);
-        read(fast, true, &mut all);
-    }
-    all
+fn of_architecture(name: &str) -> impl Iterator<Item = Line> {
+    let files = FILES.iter().find(|(of, ..)| *of == name);
+    let files = files.map(|(_, plain, fast)| [(*plain, false), (*fast, true)]);
+    files.into_iter().flatten().flat_map(|(text, fast)| {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.map(move |line| Line::new(line, fast))
+    })
 }
 
-impl Recipe {
-    fn key(&self) -> (&str, &str, bool) {
-        (&self.name, &self.ty, self.fast)
-    }
-}
-
-fn read(text: &str, fast: bool, out: &mut Vec<Recipe>) {
-    let counts = |field: &str| -> Counts {
-        field
-            .split(',')
-            .filter_map(|part| {
-                let (name, count) = part.split_once(':')?;
-                Some((Class::named(name)?, count.parse().ok()?))
-            })
-            .collect()
-    };
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
+impl Line {
+    fn new(line: &'static str, fast: bool) -> Line {
         let mut fields = line.split('\t');
         let mut next = || fields.next().unwrap_or_default();
-        out.push(Recipe {
-            name: next().to_owned(),
-            ty: next().to_owned(),
+        Line {
+            name: next(),
+            ty: next(),
             fast,
-            in_place: counts(next()),
-            once: counts(next()),
-            registers: next().parse().unwrap_or(0),
-        });
+            recipe: OnceLock::new(),
+            fields: [next(), next(), next()],
+        }
+    }
+
+    fn key(&self) -> (&'static str, &'static str, bool) {
+        (self.name, self.ty, self.fast)
+    }
+
+    fn read(&self) -> Recipe {
+        let counts = |field: &str| -> Counts {
+            field
+                .split(',')
+                .filter_map(|part| {
+                    let (name, count) = part.split_once(':')?;
+                    Some((Class::named(name)?, count.parse().ok()?))
+                })
+                .collect()
+        };
+        let [in_place, once, registers] = self.fields;
+        Recipe {
+            in_place: counts(in_place),
+            once: counts(once),
+            registers: registers.parse().unwrap_or(0),
+        }
     }
 }
 
 /// The function of a recipe, and whether it is the fast one.
 pub(crate) fn named(number: u16) -> (&'static str, bool) {
-    let recipe = &table()[number as usize];
-    (&recipe.name, recipe.fast)
+    let line = &table()[number as usize];
+    (line.name, line.fast)
 }
 
 /// A function's recipe: its plain name, its type, and the name as written.
@@ -276,12 +289,13 @@ mod tests {
     fn every_architecture_has_its_files_and_no_function_that_the_whole_one_lacks() {
         let names: Vec<&str> = FILES.iter().map(|(name, ..)| *name).collect();
         assert_eq!(names, MEASURED.map(|code| code.name));
-        for (code, all) in MEASURED.iter().zip(tables()) {
+        for (at, code) in MEASURED.iter().enumerate() {
+            let all = lines(at);
             assert_eq!(all.len(), table().len());
             for other in of_architecture(code.name) {
-                let found = all.iter().find(|recipe| recipe.key() == other.key());
+                let found = all.iter().find(|line| line.key() == other.key());
                 let found = found.unwrap_or_else(|| panic!("{} {}", code.name, other.name));
-                assert_eq!(found.in_place, other.in_place, "{}", code.name);
+                assert_eq!(found.fields, other.fields, "{}", code.name);
             }
         }
     }
