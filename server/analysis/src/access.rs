@@ -10,7 +10,7 @@ use warplens_symbolic::{Arena, Domain, Guard, Id, Interval, Node, Query, Symbol,
 use crate::cases::{Cases, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
 use crate::facts::{
-    Access, Alias, Certainty, LinearAddress, Op, OtherCase, Pattern, Site, Space, Stride,
+    Access, Alias, Certainty, Expected, LinearAddress, Op, OtherCase, Pattern, Site, Space, Stride,
     StructField,
 };
 use crate::linear::Variables;
@@ -77,6 +77,9 @@ pub(crate) struct Measure<'a> {
     /// Why unknown values are unknown.
     pub(crate) reasons: &'a FxHashMap<Symbol, String>,
 }
+
+/// Alignments that are looked at, at most, where nobody knows it.
+const ALIGNMENTS: i64 = 8;
 
 /// Cases looked at for the other case of an access, at most.
 const OTHER_BUDGET: u32 = 1024;
@@ -222,6 +225,7 @@ impl Measure<'_> {
             transaction_bytes: unit,
             bytes_moved_per_request: None,
             lines_per_request: None,
+            expected: None,
             passes_per_request: None,
             ideal_passes_per_request: None,
             bank_conflict_degree: None,
@@ -274,6 +278,7 @@ impl Measure<'_> {
                 None if data => "the index hangs on data in memory".to_owned(),
                 None => "part of the index was not understood".to_owned(),
             });
+            access.expected = self.expected(draft, context, i64::from(unit));
             return access;
         }
         if let Some(doubt) = &draft.doubt
@@ -392,6 +397,63 @@ impl Measure<'_> {
             sums.add(case.weight, cost, lines, || shape(addresses, case.active));
         });
         (sums, complete)
+    }
+
+    /// What a request takes where the unknown part of its address is a summand that all lanes of a warp share. Only how it
+    /// lies within a transaction's `unit` of bytes matters: of its multiples one is as likely as another.
+    fn expected(&mut self, draft: &AccessDraft, context: &Context, unit: i64) -> Option<Expected> {
+        if unit == 0 {
+            return None;
+        }
+        let (constant, terms) = self.unwrapped(draft.address);
+        let mut known = self.arena.constant(constant);
+        let mut step = unit;
+        for (term, factor) in terms {
+            if self.arena.opaque(term).is_none() {
+                let scaled = self.arena.scale(term, factor);
+                known = self.arena.add(known, scaled);
+            } else if self.arena.varies_by_lane(term) {
+                return None;
+            } else {
+                step = 1 << factor.trailing_zeros().min(step.trailing_zeros());
+            }
+        }
+        let step = step.max(unit / ALIGNMENTS);
+        let mut mean = Expected::default();
+        let share = step as f64 / unit as f64;
+        for shift in (0..unit).step_by(step as usize) {
+            let shift = self.arena.constant(shift);
+            let address = self.arena.add(known, shift);
+            let (sums, complete) = self.sum(draft, address, context, OTHER_BUDGET);
+            if !complete || sums.requests == 0.0 {
+                return None;
+            }
+            let share = share / sums.requests;
+            mean.transactions += share * sums.transactions;
+            mean.ideal += share * sums.ideal;
+            mean.bytes_moved += share * sums.bytes;
+            for (mean, lines) in mean.lines.iter_mut().zip(sums.lines) {
+                *mean += share * lines;
+            }
+        }
+        Some(mean)
+    }
+
+    /// An address as a sum as long as nothing in it wraps around: an unsigned summand makes it one that might.
+    fn unwrapped(&self, address: Id) -> (i64, Vec<(Id, i64)>) {
+        let (mut constant, mut open) = self.arena.terms(address);
+        let mut terms = Vec::new();
+        while let Some((term, factor)) = open.pop() {
+            let Node::Wrap(_, _, inner) = self.arena.node(term) else {
+                terms.push((term, factor));
+                continue;
+            };
+            let (more, inner) = self.arena.terms(*inner);
+            constant = constant.wrapping_add(more.wrapping_mul(factor));
+            let scaled = |(term, own): (Id, i64)| (term, own.wrapping_mul(factor));
+            open.extend(inner.into_iter().map(scaled));
+        }
+        (constant, terms)
     }
 
     /// The constraints under which the figures hold, whatever else was assumed; `None`: they hang on it.

@@ -62,6 +62,19 @@ pub enum Pattern {
     Unknown,
 }
 
+/// Figures of a request as those of [`Access`], as an average over the alignments that are possible.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Expected {
+    /// Distinct transaction units touched.
+    pub transactions: f64,
+    /// ceil(distinct bytes / unit).
+    pub ideal: f64,
+    /// Bytes the memory system moves.
+    pub bytes_moved: f64,
+    /// Lines of 128 bytes that L1 looks up.
+    pub lines: [f64; 3],
+}
+
 /// The distance between lanes that are neighbours along one thread coordinate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stride {
@@ -153,6 +166,8 @@ pub struct Access {
     /// Global, texture: lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes a lane; of the
     /// alignments that leave the transactions as they are, that of one.
     pub lines_per_request: Option<[f64; 3]>,
+    /// Where lanes go from a place that nobody knows but all of a warp share: what a request takes then. For the models; no fact.
+    pub expected: Option<Expected>,
     /// Shared: times the bank array is cycled; constant: distinct words; atomics: most lanes on one address.
     pub passes_per_request: Option<f64>,
     /// The same without conflicts.

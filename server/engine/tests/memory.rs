@@ -1,9 +1,10 @@
 //! Where accesses go and what that costs, besides global and shared memory in a row: settings of the banks, constant
 //! memory, atomics, a thread's own arrays.
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use warplens_analysis::facts::{Access, KernelFacts, Op, Space};
+use warplens_analysis::facts::{Access, KernelFacts, Op, Pattern, Space};
 use warplens_engine::settings::Settings;
 use warplens_engine::{Cancel, Engine, Overrides};
 use warplens_hardware::Profiles;
@@ -35,6 +36,38 @@ fn facts(body: &str, settings: &str) -> KernelFacts {
 fn first(facts: &KernelFacts, text: &str) -> Access {
     let access = facts.accesses.iter().find(|access| access.text == text);
     access.unwrap_or_else(|| panic!("no {text}")).clone()
+}
+
+#[test]
+fn lanes_that_share_an_unknown_start_take_what_they_take_on_average() {
+    let expected = |body: &str, index: &str| {
+        let access = first(&facts(body, "gpu = 'rtx-a4000'"), index);
+        // No fact is made of it.
+        assert_eq!(access.pattern, Pattern::DataDependent, "{body}");
+        assert_eq!(access.transactions_per_request, None, "{body}");
+        access.expected.map(|request| request.transactions)
+    };
+    // Over the eight places of a word in a sector.
+    let mean = |word: &dyn Fn(i32) -> i32| {
+        let sectors = |start: i32| {
+            let all: HashSet<i32> = (0..32).map(|lane| (start + word(lane)) / 8).collect();
+            all.len() as f64
+        };
+        Some((0..8).map(sectors).sum::<f64>() / 8.0)
+    };
+    let row = "a[bins[blockIdx.x] + threadIdx.x]";
+    assert_eq!(expected(&format!("{row} = 0;"), row), mean(&|lane| lane));
+    let even = "a[bins[3] + 2 * t]";
+    assert_eq!(
+        expected(&format!("{even} = 0;"), even),
+        mean(&|lane| 2 * lane)
+    );
+    let whole = "a[8 * bins[3] + t]";
+    assert_eq!(expected(&format!("{whole} = 0;"), whole), Some(4.0));
+    let gather = "a[bins[t] + t]";
+    assert_eq!(expected(&format!("{gather} = 0;"), gather), None);
+    let factor = "a[bins[3] * t]";
+    assert_eq!(expected(&format!("{factor} = 0;"), factor), None);
 }
 
 #[test]

@@ -324,16 +324,19 @@ fn request(input: &Input, index: usize) -> Request {
         }
         Space::Global | Space::Local | Space::Texture => {
             let unit = f64::from(access.transaction_bytes.max(1));
+            let expected = access.expected.as_ref();
             let best = finite(access.ideal_transactions_per_request)
+                .or(expected.map(|request| request.ideal))
                 .unwrap_or_else(|| (asked_bytes / unit).ceil().max(1.0));
-            let transactions = finite(access.transactions_per_request);
+            let known = finite(access.transactions_per_request);
+            let transactions = known.or(expected.map(|request| request.transactions));
             // A thread's own array is interleaved by lane, so its accesses coalesce unless facts say otherwise.
             let worst = if access.space == Space::Local {
                 best
             } else {
                 lanes.max(best)
             };
-            request.known = transactions.is_some() || access.space == Space::Local;
+            request.known = known.is_some() || access.space == Space::Local;
             request.ideal_transactions = best;
             request.ideal_bytes = best * unit;
             let now = transactions.unwrap_or(worst).max(best);
@@ -344,6 +347,7 @@ fn request(input: &Input, index: usize) -> Request {
                 f64::from(profile.uncoalesced_transaction_bytes).min(unit)
             };
             let moved = finite(access.bytes_moved_per_request)
+                .or(expected.map(|request| request.bytes_moved))
                 .filter(|_| transactions.is_some())
                 .unwrap_or(now * worst_unit);
             request.moved_bytes = if ideal { moved.min(best * unit) } else { moved };
@@ -363,7 +367,8 @@ fn lines(access: &Access, ideal: bool, request: &Request) -> f64 {
     if ideal {
         return packed;
     }
-    if let Some(lines) = access.lines_per_request {
+    let expected = access.expected.map(|request| request.lines);
+    if let Some(lines) = access.lines_per_request.or(expected) {
         // The wider the words, the fewer lanes go together.
         let width = f64::from(access.bytes_per_lane) * access.merged.max(1.0);
         let between = |low: usize, part: f64| lines[low] + part * (lines[low + 1] - lines[low]);

@@ -234,6 +234,7 @@ fn indexed(line: u32, array: &str, index: &str, op: Op, sectors: f64, depth: u32
         transaction_bytes: 32,
         bytes_moved_per_request: Some(sectors * 32.0),
         lines_per_request: None,
+        expected: None,
         loop_depth: depth,
         ..common::access(line)
     }

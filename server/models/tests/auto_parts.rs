@@ -134,6 +134,7 @@ fn at(linear: LinearAddress, array: &str, op: Op, sectors: f64) -> Access {
         transaction_bytes: 32,
         bytes_moved_per_request: Some(sectors * 32.0),
         lines_per_request: None,
+        expected: None,
         loop_depth: linear.loops.len() as u32,
         linear: Some(linear),
         ..common::access(2)

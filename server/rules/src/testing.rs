@@ -210,6 +210,7 @@ pub(crate) fn access(line: u32) -> Access {
         transaction_bytes: 32,
         bytes_moved_per_request: Some(128.0),
         lines_per_request: None,
+        expected: None,
         passes_per_request: None,
         ideal_passes_per_request: None,
         bank_conflict_degree: None,
@@ -248,6 +249,7 @@ pub(crate) fn strided(line: u32, elements: i64) -> Access {
         transactions_per_request: Some(sectors),
         bytes_moved_per_request: Some(32.0 * sectors),
         lines_per_request: None,
+        expected: None,
         ..access(line)
     }
 }
@@ -294,6 +296,7 @@ pub(crate) fn bank_conflict(line: u32) -> Access {
         transaction_bytes: 0,
         bytes_moved_per_request: None,
         lines_per_request: None,
+        expected: None,
         passes_per_request: Some(32.0),
         ideal_passes_per_request: Some(1.0),
         bank_conflict_degree: Some(32.0),

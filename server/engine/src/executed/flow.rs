@@ -230,6 +230,7 @@ impl Running<'_> {
             transaction_bytes: SECTOR,
             bytes_moved_per_request: None,
             lines_per_request: None,
+            expected: None,
             passes_per_request: None,
             ideal_passes_per_request: None,
             bank_conflict_degree: None,

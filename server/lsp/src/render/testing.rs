@@ -25,6 +25,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         transaction_bytes: if shared { 0 } else { 32 },
         bytes_moved_per_request: None,
         lines_per_request: None,
+        expected: None,
         passes_per_request: shared.then_some(figure),
         ideal_passes_per_request: shared.then_some(ideal),
         bank_conflict_degree: shared.then_some(figure / ideal),

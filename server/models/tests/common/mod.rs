@@ -136,6 +136,7 @@ impl Kernel {
             transaction_bytes: unit,
             bytes_moved_per_request: Some(sectors * f64::from(unit)),
             lines_per_request: None,
+            expected: None,
             ..access(line)
         });
         self.facts.accesses.len() - 1
@@ -179,6 +180,7 @@ pub fn access(line: u32) -> Access {
         transaction_bytes: 0,
         bytes_moved_per_request: None,
         lines_per_request: None,
+        expected: None,
         passes_per_request: None,
         ideal_passes_per_request: None,
         bank_conflict_degree: None,
