@@ -66,7 +66,7 @@ assert bill["bomFormat"] == "CycloneDX" and bill["specVersion"] == "1.5"
 parts = bill["components"]
 names = {part["name"] for part in parts}
 assert bill["metadata"]["component"]["name"] == "warplens"
-assert {"tree-sitter-cuda", "warplens-engine", "clap"} <= names, sorted(names)
+assert {"tree-sitter-cuda", "warplens-db", "clap"} <= names, sorted(names)
 assert not {"proptest", "warplens-oracle", "xtask", "cc"} & names, sorted(names)
 refs = {part["bom-ref"] for part in parts} | {bill["metadata"]["component"]["bom-ref"]}
 assert {edge["ref"] for edge in bill["dependencies"]} == refs

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use warplens_engine::settings::Settings;
-use warplens_engine::{Cancel, Engine, Overrides};
-use warplens_hardware::Profiles;
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, Overrides};
+use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(Profiles::builtin()));

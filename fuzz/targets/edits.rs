@@ -1,5 +1,5 @@
 //! A session: edits with questions between them, and all of them undone. At the end everything shown must be what a
-//! session that opens the text shows. What is shown of a text that stays broken may hang on how it came about: where the
+//! session that opens the text shows. What is shown of a text that stays broken may depend on how it came about: where the
 //! grammar takes up again behind an error, the tree before it has a say.
 
 #![no_main]

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use warplens_engine::settings::Settings;
-use warplens_engine::{Cancel, Engine, Overrides};
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, Overrides};
 use warplens_fuzz::Case;
-use warplens_hardware::Profiles;
+use warplens_machine::Profiles;
 use warplens_syntax::Document;
 
 /// One engine for all inputs, as one serves all edits: what it keeps of one must not show in another.

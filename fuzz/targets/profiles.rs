@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use warplens_engine::settings::Settings;
-use warplens_engine::{Cancel, Engine, Overrides};
-use warplens_hardware::Profiles;
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, Overrides};
+use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
 const KERNEL: &str = "__global__ void k(float *a, const float *b) {\n\

@@ -1,6 +1,6 @@
 //! What measuring changed: a profile beside another, figure by figure.
 
-use warplens_hardware::Profile;
+use warplens_machine::Profile;
 
 /// One figure that differs.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,8 @@
-//! The profile that comes of a fit: TOML that `warplens_hardware` loads.
+//! The profile that comes of a fit: TOML that `warplens_machine` loads.
 
 use std::fmt::Write;
 
-use warplens_hardware::{Profile, ProfileError, Profiles};
+use warplens_machine::{Profile, ProfileError, Profiles};
 
 use crate::fit::Fitted;
 use crate::measurements::{Device, Measurements};

@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 use warplens_calibrate::fit::linear;
 use warplens_calibrate::{Device, Interface, Measurements, Sample, fit, profile, write_sources};
-use warplens_hardware::{Profiles, Property};
+use warplens_machine::{Profiles, Property};
 
 /// A folder with the compiled program.
 fn compiled() -> tempfile::TempDir {

@@ -5,7 +5,7 @@ mod machine;
 use machine::{Machine, counts, nearest, opencl_counts};
 use proptest::prelude::*;
 use warplens_calibrate::{Fitted, compare, fit, profile};
-use warplens_hardware::{Profiles, Property};
+use warplens_machine::{Profiles, Property};
 
 fn fitted(machine: &Machine, seed: u64, noise: f64) -> Fitted {
     fit(&machine.measured(seed, noise), &nearest(), counts())

@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 use warplens_syntax::Fields as _;
 
-use warplens_analysis::facts::{Access, Space};
+use warplens_facts::facts::{Access, Space};
 use warplens_syntax::{Document, Language, Node, Parsed};
 
 use crate::aos_host::{self, Host};

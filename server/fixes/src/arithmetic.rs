@@ -3,7 +3,7 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_rules::Finding;
+use warplens_advice::Finding;
 use warplens_syntax::{Node, Parsed};
 
 use crate::proof;
@@ -101,7 +101,7 @@ impl Action<'_> {
 /// Where a finding stands, in the kernel's own text.
 fn places(kernel: &Kernel<'_>, finding: &Finding) -> Vec<Range<usize>> {
     let first = match finding.place {
-        warplens_rules::Place::Site(site) => Some(site),
+        warplens_advice::Place::Site(site) => Some(site),
         _ => None,
     };
     let related = finding.related.iter().map(|(site, _)| *site);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_rules::Finding;
+use warplens_advice::Finding;
 use warplens_syntax::Node;
 
 use crate::proof::{executions, of_findings, prove};

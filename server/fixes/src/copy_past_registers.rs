@@ -3,9 +3,9 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_analysis::facts::{Op, Space};
+use warplens_advice::Finding;
+use warplens_facts::facts::{Op, Space};
 use warplens_ir::{Function, known_function};
-use warplens_rules::Finding;
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::proof::{of_findings, prove};

@@ -8,7 +8,7 @@ use crate::source::{
     children, descendants, descendants_at_top, function_declarator, has_word, text,
 };
 
-/// Words of what hangs on the launch's shape, or on other threads.
+/// Words of what depends on the launch's shape, or on other threads.
 const SHAPE: [&str; 24] = [
     "threadIdx",
     "blockIdx",

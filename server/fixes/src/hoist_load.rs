@@ -6,7 +6,7 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_rules::Cure;
+use warplens_advice::Cure;
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::proof::{of_findings, prove};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_rules::Finding;
+use warplens_advice::Finding;
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::proof::{of_findings, one_launch, prove};

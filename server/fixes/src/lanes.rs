@@ -1,4 +1,4 @@
-//! Values that hang on a thread's coordinates, on arguments and on constants alone: another thread can work them out.
+//! Values that depend on a thread's coordinates, on arguments and on constants alone: another thread can work them out.
 
 use warplens_syntax::Fields as _;
 use warplens_syntax::{Document, Language, Node, Parsed};

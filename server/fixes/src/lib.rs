@@ -48,8 +48,8 @@ mod wording;
 use std::fmt;
 use std::ops::Range;
 
-use warplens_analysis::facts::{KernelFacts, Places, Site};
-use warplens_rules::Finding;
+use warplens_advice::Finding;
+use warplens_facts::facts::{KernelFacts, Places, Site};
 use warplens_syntax::Document;
 
 pub use proof::proved;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_analysis::facts::{Access, SharedArray, Space};
+use warplens_facts::facts::{Access, SharedArray, Space};
 use warplens_syntax::{Document, Node, Parsed};
 
 use crate::source::{Hands, children, declared_name, hands, in_a_macro, kernel_node, text, uses};

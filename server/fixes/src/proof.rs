@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use warplens_analysis::facts::{OpClass, Source};
-use warplens_rules::{Finding, Place};
+use warplens_advice::{Finding, Place};
+use warplens_facts::facts::{OpClass, Source};
 
 use crate::{Analysis, Edit, Fix, Kernel, Request, edited, touch};
 

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_analysis::facts::{KernelFacts, OpClass};
-use warplens_rules::Cure;
+use warplens_advice::Cure;
+use warplens_facts::facts::{KernelFacts, OpClass};
 use warplens_syntax::{Language, Node};
 
 use crate::proof::{of_findings, one_launch, prove};

@@ -3,7 +3,7 @@
 //! The compiler then keeps in registers what it would load again. `const` comes with it where the kernel only reads and
 //! the file shows every declaration.
 
-use warplens_rules::Cure;
+use warplens_advice::Cure;
 use warplens_syntax::Fields as _;
 use warplens_syntax::{Language, Node, Parsed};
 

@@ -157,7 +157,7 @@ struct Width {
 }
 
 impl Width {
-    /// `None` where the width is no number, or something else hangs on it.
+    /// `None` where the width is no number, or something else depends on it.
     fn of(parsed: &Parsed, launch: &Launch, value: u64) -> Option<Width> {
         let mut names = Vec::new();
         let mut at = launch.block;

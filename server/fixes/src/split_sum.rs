@@ -3,8 +3,8 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_analysis::facts::BranchKind;
-use warplens_rules::Cure;
+use warplens_advice::Cure;
+use warplens_facts::facts::BranchKind;
 use warplens_syntax::{Node, Parsed};
 
 use crate::proof::{of_findings, prove};

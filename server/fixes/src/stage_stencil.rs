@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_analysis::facts::{Op, Source, Space};
+use warplens_facts::facts::{Op, Source, Space};
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::lanes::{Lanes, macro_value};

@@ -2,14 +2,14 @@
 //! one at (x, y) would have, and both sides of device memory go along rows.
 //!
 //! The block is square, so the threads of a block do between them what they did, one for another: whatever the subscripts
-//! are, as long as they hang on coordinates and arguments alone. Only a barrier comes between the kernel's loads and its
+//! are, as long as they depend on coordinates and arguments alone. Only a barrier comes between the kernel's loads and its
 //! stores, and no thread of a program without races reads what another one writes there.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_analysis::facts::{Op, Pattern, Source, Space};
+use warplens_facts::facts::{Op, Pattern, Source, Space};
 use warplens_syntax::{Node, Parsed};
 
 use crate::lanes::{Lanes, Local, is_integer};
@@ -44,7 +44,7 @@ fn fix(
     let parsed = request.document.parsed();
     let access = kernel.facts.accesses.get(index)?;
     let side = square(kernel)?;
-    let rows = |of: &&warplens_analysis::facts::Access| {
+    let rows = |of: &&warplens_facts::facts::Access| {
         of.space == Space::Global && of.pattern == Pattern::Coalesced
     };
     if access.space != Space::Global || !kernel.facts.accesses.iter().any(|of| rows(&of)) {
@@ -65,7 +65,7 @@ fn fix(
     let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
     let after = proof.after();
     let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
-    let same = |of: &&warplens_analysis::facts::Access| {
+    let same = |of: &&warplens_facts::facts::Access| {
         of.array == access.array && of.op == access.op && of.space == Space::Global
     };
     let (before, now) = (
@@ -131,7 +131,7 @@ struct Plan<'t> {
     /// The statement that it stands in, and the one of the kernel's own that this is a part of.
     statement: Node<'t>,
     top: Node<'t>,
-    /// Statements that end threads, in front of it: the statement and what it hangs on.
+    /// Statements that end threads, in front of it: the statement and what it depends on.
     exits: Vec<(Node<'t>, Node<'t>)>,
     /// What has to hold for the statement within `top`.
     guards: Vec<Node<'t>>,

@@ -1,6 +1,6 @@
 //! Adds `f` to constants that make float arithmetic double.
 
-use warplens_analysis::facts::OpClass;
+use warplens_facts::facts::OpClass;
 use warplens_syntax::{Node, Parsed};
 
 use crate::arithmetic::Action;

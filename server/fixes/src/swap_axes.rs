@@ -3,7 +3,7 @@
 //!
 //! Blocks stay where they are: only `threadIdx` and `blockDim` change their axes.
 
-use warplens_analysis::facts::{Access, Source};
+use warplens_facts::facts::{Access, Source};
 use warplens_ir::known_function;
 use warplens_syntax::Fields as _;
 use warplens_syntax::{Language, Node, Parsed};

@@ -1,7 +1,7 @@
 //! Swizzles a square shared tile: column `j` of row `i` lies at `j ^ i`, so that a column is spread over the banks and
 //! the tile needs no more room.
 
-use warplens_analysis::facts::SharedArray;
+use warplens_facts::facts::SharedArray;
 use warplens_syntax::{Node, Parsed};
 
 use crate::pad_shared::{Plan, conflicting, simple, subscript, target, total_passes};

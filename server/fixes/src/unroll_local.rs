@@ -1,7 +1,7 @@
 //! Asks for the loop to be unrolled whose counter subscripts a thread's own array: with every subscript known the array
 //! is registers.
 
-use warplens_analysis::facts::Space;
+use warplens_facts::facts::Space;
 use warplens_syntax::Fields as _;
 use warplens_syntax::{Node, Parsed};
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_rules::Cure;
+use warplens_advice::Cure;
 use warplens_syntax::Node;
 
 use crate::proof::{of_findings, prove};

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_analysis::facts::Op;
+use warplens_facts::facts::Op;
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::lanes::Lanes;
@@ -285,7 +285,7 @@ struct Definition {
 }
 
 impl Definition {
-    /// `None` where the file does not show that nothing else hangs on its alignment.
+    /// `None` where the file does not show that nothing else depends on its alignment.
     fn new(parsed: &Parsed, name: &str) -> Option<Definition> {
         let all = descendants(parsed.tree.root_node());
         let mut found = all.iter().copied().filter(|node| {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_rules::{Cure, Finding};
+use warplens_advice::{Cure, Finding};
 use warplens_syntax::Parsed;
 
 use crate::proof::{of_findings, prove};

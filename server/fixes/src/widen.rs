@@ -6,9 +6,9 @@
 use std::ops::Range;
 use warplens_syntax::Fields as _;
 
-use warplens_analysis::facts::Op;
+use warplens_advice::Finding;
+use warplens_facts::facts::Op;
 use warplens_ir::{Function, known_function};
-use warplens_rules::Finding;
 use warplens_syntax::{Language, Node, Parsed};
 
 use crate::lanes::Lanes;

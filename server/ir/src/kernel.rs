@@ -319,7 +319,7 @@ pub enum StaysCall {
 /// The reason of an opaque value that the build's options decide: one function of its parts for the whole launch.
 pub const BUILD: &str = "given by the build";
 
-/// The reason of an opaque value that came from memory with the structure around it: what it is hangs on data.
+/// The reason of an opaque value that came from memory with the structure around it: what it is depends on data.
 pub const LOADED: &str = "loaded with its structure";
 
 /// Something that was assumed to read a kernel.
@@ -351,7 +351,7 @@ pub enum AssumptionKind {
     Unread,
     /// Only the build's options can define it.
     Build {
-        /// A definite meaning was taken for it; without, what hangs on it is not known.
+        /// A definite meaning was taken for it; without, what depends on it is not known.
         taken: bool,
     },
     /// A host program defines it in the options of its build.

@@ -21,7 +21,7 @@ pub struct Item {
     pub line: u32,
     /// 0-based byte column of the first byte in the source.
     pub column: u32,
-    /// How the parser reads it where it finds it broken, which hangs on what was parsed before; 0 where it is sound.
+    /// How the parser reads it where it finds it broken, which depends on what was parsed before; 0 where it is sound.
     pub reading: u64,
 }
 

@@ -92,7 +92,7 @@ impl Places {
 }
 
 impl Kernel {
-    /// A hash of all that an analysis of the kernel hangs on: what it says, which of its places share a line, and
+    /// A hash of all that an analysis of the kernel depends on: what it says, which of its places share a line, and
     /// what may be quoted of it. Where it stands is no part of that.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = FxHasher::default();

@@ -1,7 +1,7 @@
 //! The small classes of the standard library that programs compute types and numbers with.
 //!
 //! System headers are not read. These classes matter to what a kernel does all the same: a user's trait derives
-//! from `std::true_type`, a call hangs on `std::integral_constant`. They are declared here, in C++, as the
+//! from `std::true_type`, a call depends on `std::integral_constant`. They are declared here, in C++, as the
 //! standard describes them (ISO C++17, 23.15 and 23.3), and stand behind every CUDA and HIP file.
 
 use std::sync::{Arc, OnceLock};

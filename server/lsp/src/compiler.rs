@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use warplens_engine::Cancel;
+use warplens_db::Cancel;
 use warplens_syntax::Language;
 use warplens_toolchain::Asked;
 

@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use ropey::Rope;
 use serde_json::{Map, Value};
-use warplens_engine::settings::{KernelSettings, READS_OUTSIDE, Settings, SettingsProblem};
-use warplens_engine::{LaunchValues, Overrides, Variants};
-use warplens_hardware::Profiles;
+use warplens_db::settings::{KernelSettings, READS_OUTSIDE, Settings, SettingsProblem};
+use warplens_db::{LaunchValues, Overrides, Variants};
+use warplens_machine::Profiles;
 
 /// The compiler's path. No setting of a project: `warplens.toml` does not know it.
 const COMPILER: &str = "compiler";

@@ -11,7 +11,7 @@ use tower_lsp_server::ls_types::{
     NumberOrString, OptionalVersionedTextDocumentIdentifier, Position, Range, TextDocumentEdit,
     TextEdit, Uri, WorkspaceEdit,
 };
-use warplens_engine::{PlacedFinding, Severity};
+use warplens_db::{PlacedFinding, Severity};
 
 use crate::configuration::ConfigFile;
 use crate::documents::Analysed;
@@ -122,13 +122,13 @@ fn severity(severity: Severity) -> DiagnosticSeverity {
 /// The rule's page. Each is made once: an address is checked letter by letter.
 fn page(rule: &str) -> Option<CodeDescription> {
     static PAGES: LazyLock<HashMap<&'static str, Uri>> = LazyLock::new(|| {
-        let rules = warplens_rules::catalogue().iter().map(|rule| rule.id);
+        let rules = warplens_advice::catalogue().iter().map(|rule| rule.id);
         rules
-            .filter_map(|id| Some((id, Uri::from_str(&warplens_rules::href(id)).ok()?)))
+            .filter_map(|id| Some((id, Uri::from_str(&warplens_advice::href(id)).ok()?)))
             .collect()
     });
     let href = PAGES.get(rule).cloned();
-    let href = href.or_else(|| Uri::from_str(&warplens_rules::href(rule)).ok())?;
+    let href = href.or_else(|| Uri::from_str(&warplens_advice::href(rule)).ok())?;
     Some(CodeDescription { href })
 }
 

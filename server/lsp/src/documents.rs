@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use ropey::Rope;
 use tokio::sync::watch;
 use tower_lsp_server::ls_types::{TextDocumentContentChangeEvent, Uri};
-use warplens_engine::is_header;
-use warplens_engine::{Cancel, FileAnalysis};
+use warplens_db::is_header;
+use warplens_db::{Cancel, FileAnalysis};
 use warplens_models::ModelId;
 use warplens_syntax::{Document, Language};
 
@@ -45,7 +45,7 @@ pub struct Open {
     pub version: i32,
     /// Text; the tree may be older.
     pub content: Content,
-    /// Grows with each change of anything an analysis hangs on.
+    /// Grows with each change of anything an analysis depends on.
     pub revision: u64,
     /// The newest analysis that was completed, perhaps of an older revision.
     pub last: Option<Arc<Analysed>>,
@@ -224,7 +224,7 @@ fn line_feeds(text: &str, next: Option<u8>) -> Cow<'_, str> {
 fn language(id: &str, path: &Path, text: &str) -> Option<Language> {
     match id {
         "c" | "cpp" | "" | "plaintext" => Language::from_path(path).or_else(|| {
-            let kernels = warplens_engine::may_hold_kernels(text);
+            let kernels = warplens_db::may_hold_kernels(text);
             (is_header(path) || (kernels && id != "plaintext")).then_some(Language::Cuda)
         }),
         id => Language::from_id(id).or_else(|| Language::from_path(path)),

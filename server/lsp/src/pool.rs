@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use warplens_engine::Cancel;
+use warplens_db::Cancel;
 
 /// Never more threads than this: the user's machine has other work.
 const MOST_THREADS: usize = 4;

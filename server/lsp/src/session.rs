@@ -19,8 +19,8 @@ use tower_lsp_server::ls_types::request::WorkDoneProgressCreate;
 use tower_lsp_server::ls_types::{
     MessageType, ProgressToken, PublishDiagnosticsParams, Uri, WorkDoneProgressCreateParams,
 };
-use warplens_engine::{Cancel, Engine, Project, is_header, user_profiles};
-use warplens_project::{DiskFiles, Files as _, OpenFiles};
+use warplens_base::{DiskFiles, Files as _, OpenFiles};
+use warplens_db::{Cancel, Engine, Project, is_header, user_profiles};
 use warplens_report::estimate::missing_headers;
 use warplens_syntax::Document;
 
@@ -178,7 +178,7 @@ impl Session {
     /// first one builds it, with the profiles of these folders.
     pub fn engine(&self) -> &Engine {
         self.engine.get_or_init(|| {
-            let files: Arc<dyn warplens_project::Files> = self.sources.clone();
+            let files: Arc<dyn warplens_base::Files> = self.sources.clone();
             let folders = self.state().folders.clone();
             let (profiles, problems) = user_profiles::in_force(&folders);
             for problem in problems {
@@ -436,7 +436,7 @@ impl Session {
         }
     }
 
-    /// Analyses again what hangs on a header.
+    /// Analyses again what depends on a header.
     fn analyse_dependents(self: &Arc<Self>, state: &mut State, header: &Path) {
         let hangs_on = |open: &&Open| {
             if open.path == header || matches!(open.content, Content::Config(_)) {
@@ -692,7 +692,7 @@ impl Session {
     }
 
     /// Writes into the client's log, once for each file, which headers were not found. No message box and no
-    /// diagnostic: figures that do not hang on them are right all the same.
+    /// diagnostic: figures that do not depend on them are right all the same.
     fn report_missing_headers(&self, state: &mut State, analysed: &Analysed) {
         let missing = analysed.file.missing_headers();
         let file = format!("{}: headers not found", analysed.path.display());

@@ -1,8 +1,8 @@
-//! The cycles as a function of what the launch leaves free: the trip counts that hang on a parameter or on data.
+//! The cycles as a function of what the launch leaves free: the trip counts that depend on a parameter or on data.
 
 use std::fmt::Write;
 
-use warplens_analysis::facts::{KernelFacts, Node};
+use warplens_facts::facts::{KernelFacts, Node};
 
 use crate::Input;
 

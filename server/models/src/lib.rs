@@ -15,8 +15,8 @@ mod work;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warplens_analysis::facts::KernelFacts;
-use warplens_hardware::{Occupancy, Profile};
+use warplens_facts::facts::KernelFacts;
+use warplens_machine::{Occupancy, Profile};
 
 /// Which model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -256,7 +256,7 @@ fn apply(models: &[ModelId], input: &Input) -> BTreeMap<ModelId, Estimate> {
     for (&model, estimate) in &mut estimates {
         if let Some(cycles) = estimate.cycles
             && estimate.cycles_function.is_none()
-            // Linear's price hangs on the launch's counts, which the flow's trips do not move.
+            // Linear's price depends on the launch's counts, which the flow's trips do not move.
             && !model.simulates()
             && model != ModelId::Linear
         {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use warplens_analysis::facts::{Access, Op, Pattern, Space};
-use warplens_hardware::Profile;
+use warplens_facts::facts::{Access, Op, Pattern, Space};
+use warplens_machine::Profile;
 
 use crate::wfg::graph::{Branching, Graph};
 use crate::{Bottleneck, Breakdown, Estimate, Factor, Input};

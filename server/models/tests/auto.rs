@@ -4,7 +4,7 @@ mod common;
 
 use common::{Kernel, Target, branch, compute, fp32, input, int, repeat, touch};
 use proptest::prelude::*;
-use warplens_analysis::facts::{Access, KernelFacts, Mix, Node, Op, Pattern, Space};
+use warplens_facts::facts::{Access, KernelFacts, Mix, Node, Op, Pattern, Space};
 use warplens_models::{Bottleneck, Breakdown, Factor, Input, ModelId, what_if};
 
 const GPUS: [&str; 6] = [

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Kernel, Target, compute, fp32, input, int, repeat, touch};
-use warplens_analysis::facts::{Access, Assumption, LinearAddress, Mix, Node, Op, Pattern};
+use warplens_facts::facts::{Access, Assumption, LinearAddress, Mix, Node, Op, Pattern};
 use warplens_models::auto::{Mechanism, cycles_without};
 use warplens_models::{ModelId, cycles};
 

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use common::{Kernel, Target, access, input};
 use proptest::prelude::*;
-use warplens_analysis::facts::{
+use warplens_facts::facts::{
     Arithmetic, KernelFacts, Number, Op, Operation, Operator, Pattern, Space, Stride,
 };
-use warplens_hardware::{Direction, Memory, Profile, Profiles, Property, Reach};
+use warplens_machine::{Direction, Memory, Profile, Profiles, Property, Reach};
 use warplens_models::linear::fit::{self, Measurement, fit, predict};
 use warplens_models::linear::{properties, weight};
 use warplens_models::{Bottleneck, Estimate, Factor, Input, ModelId};

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Kernel, Target, fp32, int, repeat, touch};
-use warplens_analysis::facts::{Node, Op};
+use warplens_facts::facts::{Node, Op};
 use warplens_models::mwp_cwp::{Case, Parameters};
 use warplens_models::{Bottleneck, ModelId};
 
@@ -276,7 +276,7 @@ fn profiles_of_the_papers_gpus_have_the_papers_figures() {
 #[test]
 fn a_warp_of_words_apart_is_32_transactions_on_the_first_gpus() {
     // Table 3's `uncoal_per_mw`, by the request rule of each profile.
-    use warplens_hardware::{Access, global_request};
+    use warplens_machine::{Access, global_request};
     let apart: Vec<i64> = (0..32).map(|lane| lane * 4096).collect();
     for id in ["geforce-8800-gtx", "quadro-fx-5600", "geforce-8800-gt"] {
         let profile = Target::new(id).profile;

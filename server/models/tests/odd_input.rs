@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Kernel, Target, compute, fp32, input, int, repeat, touch};
-use warplens_analysis::facts::{KernelFacts, Mix, Node, Op};
+use warplens_facts::facts::{KernelFacts, Mix, Node, Op};
 use warplens_models::{Estimate, Input, ModelId, estimate};
 
 const GPUS: [&str; 4] = ["geforce-8800-gtx", "gtx-280", "a100-sxm4-40gb", "mi210"];

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{Kernel, Target, branch, compute, fp32, input, int, repeat, touch};
-use warplens_analysis::facts::{Mix, Node, Op, Pattern, Stride};
+use warplens_facts::facts::{Mix, Node, Op, Pattern, Stride};
 use warplens_models::{Estimate, Factor, Input, ModelId};
 
 const GPU: &str = "gtx-280";

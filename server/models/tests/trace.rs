@@ -6,9 +6,9 @@ use common::{Kernel, Target, branch, compute, fp32, input, int, repeat, touch};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
-use warplens_analysis::facts::{Branch, BranchKind, Certainty, Mix, Node, Op, Site, Uniformity};
-use warplens_hardware::Pipe;
-use warplens_hardware::{Profiles, RegisterScope, occupancy};
+use warplens_facts::facts::{Branch, BranchKind, Certainty, Mix, Node, Op, Site, Uniformity};
+use warplens_machine::Pipe;
+use warplens_machine::{Profiles, RegisterScope, occupancy};
 use warplens_models::trace::cfg::Cfg;
 use warplens_models::trace::groups::Parameters;
 use warplens_models::trace::operations::{Class, arithmetic};
@@ -1068,7 +1068,7 @@ fn a_condition_by_the_iteration_is_the_same_for_all_warps() {
 
 #[test]
 fn reuse_hits_and_streams_do_not() {
-    use warplens_analysis::facts::LinearAddress;
+    use warplens_facts::facts::LinearAddress;
     // Every warp reads 4 bytes a lane; by the address they are new, the same for all groups, or not known.
     let rate = |block: i64, loops: i64, known: bool| {
         let mut kernel = Kernel::new([256, 1, 1], [256, 1, 1]);
@@ -1096,7 +1096,7 @@ fn reuse_hits_and_streams_do_not() {
 
 #[test]
 fn a_cache_that_is_too_small_forgets() {
-    use warplens_analysis::facts::LinearAddress;
+    use warplens_facts::facts::LinearAddress;
     // One warp an SM walks `lines` lines of 128 bytes, three times over.
     let rate = |lines: f64| {
         let mut kernel = Kernel::new([1, 1, 1], [32, 1, 1]);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Kernel, Target, branch, compute, fp32, int, repeat, touch};
-use warplens_analysis::facts::{Mix, Node, Op};
+use warplens_facts::facts::{Mix, Node, Op};
 use warplens_models::ModelId;
 use warplens_models::wfg::graph::{Branching, Graph};
 use warplens_models::wfg::{Model, Parameters};

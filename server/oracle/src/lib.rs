@@ -4,7 +4,7 @@
 //!
 //! The threads of a block run in lock step, statement by statement, each statement for those threads that are
 //! there (structured divergence with reconvergence at the post-dominator); blocks run one after another. That is
-//! one of the orders a GPU may choose: a kernel whose result hangs on another order is a race.
+//! one of the orders a GPU may choose: a kernel whose result depends on another order is a race.
 //!
 //! What is counted follows the public interface of warplens: requests of the accesses as written, warps at
 //! branches, operations by class. What C leaves undefined is noted in [`Run::undefined`].

@@ -19,7 +19,7 @@ enum Region {
     /// Nothing may be read there.
     None,
     Bytes(Vec<u8>, Space),
-    /// No end, no contents: what is read hangs on the address alone, what is written is lost.
+    /// No end, no contents: what is read depends on the address alone, what is written is lost.
     Endless,
 }
 

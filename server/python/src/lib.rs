@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::Serialize;
-use warplens_engine::wire::SweepLine;
-use warplens_engine::{
+use warplens_db::wire::SweepLine;
+use warplens_db::{
     Configuration, DEFAULT_GPU, Engine, ModelId, Overrides, Profiles, STACK, TunedKernel,
     user_profiles,
 };

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use warplens_engine::settings::{Settings, unknown_gpu};
-use warplens_engine::{
+use warplens_base::DiskFiles;
+use warplens_db::settings::{Settings, unknown_gpu};
+use warplens_db::{
     Configuration, Document, Engine, Language, ModelId, Profiles, Project, language_by_content,
     user_profiles,
 };
-use warplens_project::DiskFiles;
 
 /// What a text is asked about.
 #[derive(Debug, Default, Deserialize)]

@@ -56,7 +56,7 @@ class Sweep(unittest.TestCase):
             warplens.sweep(SCALE, [], kernel="scale", model="all")
         with self.assertRaisesRegex(ValueError, "h10"):
             warplens.sweep(SCALE, [], kernel="scale", gpu="h10")
-        # Which kernels there are hangs on a configuration's macros.
+        # Which kernels there are depends on a configuration's macros.
         [missing] = warplens.sweep(SCALE, [{}], kernel="scales")
         self.assertFalse(missing.valid)
         self.assertIn("scales", missing.why_invalid)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warplens_engine::wire::Diagnostic;
+use warplens_db::wire::Diagnostic;
 
 /// The version of the file's form.
 pub const SCHEMA: &str = "warplens.baseline/1";

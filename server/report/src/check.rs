@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use warplens_analysis::facts::Source;
-use warplens_engine::wire::{Diagnostic, Loss, Stats};
-use warplens_engine::{FileAnalysis, PlacedKernel};
+use warplens_db::wire::{Diagnostic, Loss, Stats};
+use warplens_db::{FileAnalysis, PlacedKernel};
+use warplens_facts::facts::Source;
 use warplens_models::ModelId;
 
 use crate::estimate::words;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::wire::{Estimate, KernelResult};
+use warplens_db::wire::{Estimate, KernelResult};
 
 use crate::estimate::{maybe_time, words};
 use crate::figure::{extents, percent, speedup, time};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::wire::{Diagnostic, DiffDocument, KernelChange, Standing};
+use warplens_db::wire::{Diagnostic, DiffDocument, KernelChange, Standing};
 
 use crate::estimate::words;
 use crate::figure::{counted, number, percent, time};
@@ -222,7 +222,7 @@ fn row(change: &KernelChange) -> [Cell; 11] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warplens_engine::wire::Changed;
+    use warplens_db::wire::Changed;
 
     fn standing(time_ms: f64, registers_per_thread: u32) -> Standing {
         Standing {

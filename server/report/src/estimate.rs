@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use warplens_engine::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult};
+use warplens_db::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult};
 
 use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, time};
 use crate::models;
@@ -559,7 +559,7 @@ fn findings(out: &mut String, document: &EstimateDocument, style: Style) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use warplens_engine::wire::{
+    use warplens_db::wire::{
         Assumption, Launch, Line, Loss, Occupancy, Resources, Variant, WhatIf,
     };
 

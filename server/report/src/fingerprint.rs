@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warplens_engine::wire::Diagnostic;
+use warplens_db::wire::Diagnostic;
 
 use crate::baseline::{Texts, line};
 

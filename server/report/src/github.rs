@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::wire::Diagnostic;
+use warplens_db::wire::Diagnostic;
 
 /// One `::error` / `::warning` / `::notice` command for each finding.
 pub fn annotations(diagnostics: &[Diagnostic]) -> String {

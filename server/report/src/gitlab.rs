@@ -1,7 +1,7 @@
 //! GitLab's code quality report: findings beside the changed lines of a merge request.
 
 use serde_json::{Value, json};
-use warplens_engine::wire::Diagnostic;
+use warplens_db::wire::Diagnostic;
 
 use crate::baseline::Texts;
 use crate::fingerprint::fingerprints;

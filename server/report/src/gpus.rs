@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use warplens_compile::Class;
-use warplens_hardware::Profile;
+use warplens_codegen::Class;
+use warplens_machine::Profile;
 
 use crate::figure::number;
 use crate::style::{Paint, Style, printable};
@@ -32,7 +32,7 @@ pub struct Gpu {
     pub architecture: String,
     /// Every figure by name.
     pub figures: BTreeMap<String, Figure>,
-    /// What the figures make of each class of machine instructions that does not hang on addresses.
+    /// What the figures make of each class of machine instructions that does not depend on addresses.
     pub instructions: BTreeMap<&'static str, Instruction>,
 }
 

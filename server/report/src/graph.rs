@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::WorkFlow;
+use warplens_db::WorkFlow;
 use warplens_models::wfg::drawing::{Arc, Drawing, Relation, Role, Shown};
 
 use crate::figure::{extents, number, percent};

@@ -4,9 +4,9 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::WorkFlow;
-use warplens_engine::pictures::{KernelPictures, LanePicture, Pictures};
-use warplens_engine::wire::{Diagnostic, Estimate, KernelResult};
+use warplens_db::WorkFlow;
+use warplens_db::pictures::{KernelPictures, LanePicture, Pictures};
+use warplens_db::wire::{Diagnostic, Estimate, KernelResult};
 
 use crate::estimate::{
     access_table, branch_table, first_estimate, loss_table, maybe_time, missing_headers, variant,
@@ -427,7 +427,7 @@ fn findings(out: &mut String, diagnostics: &[Diagnostic]) {
 mod tests {
     use super::*;
     use crate::estimate::tests::document;
-    use warplens_engine::wire::EstimateDocument;
+    use warplens_db::wire::EstimateDocument;
 
     fn plain(estimate: &EstimateDocument) -> String {
         html(&Pictures {

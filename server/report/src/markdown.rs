@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::wire::KernelResult;
+use warplens_db::wire::KernelResult;
 
 use crate::estimate::{
     MOST_LOSSES, access_table, branch_table, cost, first_estimate, line_name, parts, share, words,

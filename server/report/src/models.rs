@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warplens_engine::wire::{Estimate, KernelResult};
+use warplens_db::wire::{Estimate, KernelResult};
 
 use crate::estimate::words;
 use crate::figure::{number, time};

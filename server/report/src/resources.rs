@@ -1,6 +1,6 @@
 //! Registers and what did not fit into them, in words.
 
-use warplens_engine::wire::Resources;
+use warplens_db::wire::Resources;
 
 use crate::figure::bytes;
 
@@ -49,7 +49,7 @@ mod tests {
             compiler: None,
         };
         assert_eq!(registers(&resources), "38 registers a thread (estimated)");
-        let said = warplens_engine::wire::Compiler {
+        let said = warplens_db::wire::Compiler {
             tool: "nvcc".to_owned(),
             current: false,
             registers_per_thread: 40,
@@ -64,7 +64,7 @@ mod tests {
             registers(&resources),
             "38 registers a thread (estimated; 40 by nvcc before the last edit)"
         );
-        resources.compiler = Some(warplens_engine::wire::Compiler {
+        resources.compiler = Some(warplens_db::wire::Compiler {
             current: true,
             ..said
         });

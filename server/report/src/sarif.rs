@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use warplens_engine::PlacedFix;
-use warplens_engine::wire::Diagnostic;
+use warplens_db::PlacedFix;
+use warplens_db::wire::Diagnostic;
 
 use crate::fingerprint::fingerprints;
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use warplens_engine::wire::SweepLine;
+use warplens_db::wire::SweepLine;
 
 use crate::figure::{grouped, percent, time};
 use crate::style::{Paint, Style};

@@ -45,7 +45,7 @@ pub enum SymbolKind {
     Placeholder,
     /// Not known.
     Opaque {
-        /// True: it hangs on data in memory; false: it was not understood.
+        /// True: it depends on data in memory; false: it was not understood.
         data: bool,
         /// True where all lanes of a warp have the same value.
         uniform: bool,
@@ -143,7 +143,7 @@ pub enum Node {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meta {
-    /// Bit of each symbol it hangs on.
+    /// Bit of each symbol it depends on.
     pub(crate) symbols: u128,
     pub(crate) range: Interval,
     /// The same whatever value an assumed symbol turns out to have: what rewriting may rely on.
@@ -318,7 +318,7 @@ impl Arena {
         if fixed { self.range(id).single() } else { None }
     }
 
-    /// The symbols it hangs on; of opaque ones, one for each kind.
+    /// The symbols it depends on; of opaque ones, one for each kind.
     pub fn symbols_of(&self, id: Id) -> impl Iterator<Item = Symbol> + '_ {
         let mut bits = self.meta[id.0 as usize].symbols;
         std::iter::from_fn(move || {
@@ -331,12 +331,12 @@ impl Arena {
         })
     }
 
-    /// True where it hangs on the symbol (or, for an opaque one, on one of its kind).
+    /// True where it depends on the symbol (or, for an opaque one, on one of its kind).
     pub fn depends_on(&self, id: Id, symbol: Symbol) -> bool {
         self.meta[id.0 as usize].symbols >> self.bits[symbol.0 as usize] & 1 == 1
     }
 
-    /// True where it hangs on a placeholder.
+    /// True where it depends on a placeholder.
     pub fn has_placeholder(&self, id: Id) -> bool {
         self.symbols_of(id)
             .any(|symbol| self.symbol_kind(symbol) == SymbolKind::Placeholder)
@@ -353,7 +353,7 @@ impl Arena {
     }
 
     /// What keeps it from being known: `Some(true)` data in memory, `Some(false)` something not understood
-    /// alone. Where both do, understanding the rest would not make it known: it hangs on data.
+    /// alone. Where both do, understanding the rest would not make it known: it depends on data.
     pub fn opaque(&self, id: Id) -> Option<bool> {
         let mut found = None;
         for symbol in self.symbols_of(id) {

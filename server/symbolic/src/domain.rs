@@ -128,7 +128,7 @@ impl Domain {
 
     /// Runs over every warp-level execution in which some lane takes part, folding what repeats.
     ///
-    /// Roots and guards must not hang on opaque symbols.
+    /// Roots and guards must not depend on opaque symbols.
     pub fn visit(&self, arena: &Arena, query: &Query, each: &mut dyn FnMut(&Case)) -> Outcome {
         Walk::new(self, arena, query, each).run()
     }

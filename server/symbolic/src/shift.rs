@@ -74,7 +74,7 @@ pub(crate) struct Movement<'a> {
     pub(crate) program: &'a Program<'a>,
     /// The interval of each expression in the box.
     pub(crate) intervals: &'a [Interval],
-    /// The shift of each expression that hangs on the variable, as far as they are known.
+    /// The shift of each expression that depends on the variable, as far as they are known.
     pub(crate) shifts: &'a [Option<Shift>],
     /// The variable's bit.
     pub(crate) variable: Variables,
@@ -94,7 +94,7 @@ impl Movement<'_> {
     }
 }
 
-/// The shift of an expression that hangs on the variable, given those of its children; `leaf` is the
+/// The shift of an expression that depends on the variable, given those of its children; `leaf` is the
 /// shift of the variable's own symbols.
 pub(crate) fn shift(moving: &Movement, at: usize, leaf: Option<Shift>) -> Option<Shift> {
     let of = |child: usize| moving.of(child);

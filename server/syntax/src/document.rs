@@ -165,7 +165,7 @@ impl Document {
         text
     }
 
-    /// True where the parser found something wrong in the last expansion: how it read that hangs on the trees before.
+    /// True where the parser found something wrong in the last expansion: how it read that depends on the trees before.
     pub fn is_broken(&self) -> bool {
         let last = self.last_expanded();
         last.is_some_and(|last| last.tree.root_node().has_error())

@@ -42,7 +42,7 @@ pub struct Expanded {
     pub alternatives: Vec<(Range<usize>, Arc<Expanded>)>,
     /// Definitions assumed because without them no branch of a conditional would be taken.
     pub assumed: Vec<(String, String)>,
-    /// Every file it hangs on besides its own.
+    /// Every file it depends on besides its own.
     pub reads: Vec<std::path::PathBuf>,
     /// Includes that were not found, as spelled.
     pub missing: Vec<String>,

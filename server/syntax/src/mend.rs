@@ -5,7 +5,7 @@
 //! there for the parser has the line taken away that is to blame, and one whose brackets stay open is closed before the next
 //! one; what is put there is as long as what was there.
 //!
-//! What is done about a function hangs on its own text and how the next one begins: it is kept, and while somebody types the
+//! What is done about a function depends on its own text and how the next one begins: it is kept, and while somebody types the
 //! broken text as a whole need not be parsed.
 
 mod brackets;
@@ -52,7 +52,7 @@ pub(crate) struct Earlier<'a> {
 pub(crate) enum Known {
     /// The parser finds nothing wrong with any; `text` is what it was given.
     Sound,
-    /// Verdicts by what each hangs on: see [`own_key`] and [`both_key`].
+    /// Verdicts by what each depends on: see [`own_key`] and [`both_key`].
     Judged {
         verdicts: FxHashMap<u64, Verdict>,
         /// The bodies of those that are as they were written.
@@ -196,7 +196,7 @@ fn obeyed(
     mended
 }
 
-/// Verdicts under what each hangs on.
+/// Verdicts under what each depends on.
 fn known(
     text: &str,
     functions: &[Function],

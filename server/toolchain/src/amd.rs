@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warplens_compile::assembly::amd_remarks;
+use warplens_codegen::assembly::amd_remarks;
 
 use crate::identify::{Kind, Known};
 use crate::process::{self, Limits};

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use warplens_compile::Class;
-use warplens_compile::assembly::{self, Assembled};
+use warplens_codegen::Class;
+use warplens_codegen::assembly::{self, Assembled};
 
 pub use failure::Failure;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_compile::assembly::{Assembled, Name, Usage, cubin, ptxas_verbose, sass};
+use warplens_codegen::assembly::{Assembled, Name, Usage, cubin, ptxas_verbose, sass};
 
 use crate::identify::{Kind, Known};
 use crate::process::{self, Limits};

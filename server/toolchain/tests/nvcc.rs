@@ -10,8 +10,8 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use warplens_compile::Class;
-use warplens_compile::assembly::{cubin, ptx};
+use warplens_codegen::Class;
+use warplens_codegen::assembly::{cubin, ptx};
 use warplens_toolchain::{Asked, SaidKernel, ask};
 
 use compiler::nvcc;

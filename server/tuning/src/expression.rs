@@ -195,7 +195,7 @@ impl Expression {
         }
     }
 
-    /// The names that it hangs on.
+    /// The names that it depends on.
     pub fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
         self.node.names(&mut Vec::new(), &mut names);

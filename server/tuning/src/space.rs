@@ -22,7 +22,7 @@ pub struct Space {
     pub names: Vec<String>,
     /// Their values.
     pub values: Vec<Vec<Value>>,
-    /// Each with the parameter that is bound last of those it hangs on.
+    /// Each with the parameter that is bound last of those it depends on.
     conditions: Vec<(usize, Expression)>,
     /// What the launch's extents are computed from.
     launch: Launch,
@@ -275,7 +275,7 @@ impl Configurations<'_> {
         false
     }
 
-    /// Whether the conditions hold that hang on the parameter bound last and those before it.
+    /// Whether the conditions hold that depend on the parameter bound last and those before it.
     fn holds(&self) -> Result<bool, String> {
         let last = self.at.len() - 1;
         for (_, condition) in self.space.conditions.iter().filter(|(at, _)| *at == last) {

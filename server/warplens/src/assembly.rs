@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{anyhow, bail};
-use warplens_compile::assembly::{Assembled, cubin, ptx, sass};
+use warplens_codegen::assembly::{Assembled, cubin, ptx, sass};
 
 use crate::compiler::BOUND;
 use crate::{input, output};

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use rayon::prelude::*;
-use warplens_engine::settings::{Settings, unknown_gpu};
-use warplens_engine::wire::{Diagnostic, Stats};
-use warplens_engine::{Engine, FileAnalysis, Overrides, PlacedFix, Project};
-use warplens_hardware::Profiles;
+use warplens_db::settings::{Settings, unknown_gpu};
+use warplens_db::wire::{Diagnostic, Stats};
+use warplens_db::{Engine, FileAnalysis, Overrides, PlacedFix, Project};
+use warplens_machine::Profiles;
 
 use crate::config::{self, Config};
 use crate::output::{self, Progress};
@@ -157,9 +157,8 @@ pub fn check<T: Send>(
     };
     let outcomes = pool.install(|| {
         // Headers last: who includes and launches them is known by then.
-        let (headers, sources): (Vec<&PathBuf>, Vec<&PathBuf>) = files
-            .iter()
-            .partition(|path| warplens_engine::is_header(path));
+        let (headers, sources): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            files.iter().partition(|path| warplens_db::is_header(path));
         let mut of_sources: Vec<Outcome<T>> = sources.par_iter().map(|path| look(path)).collect();
         let of_headers: Vec<Outcome<T>> = headers.par_iter().map(|path| look(path)).collect();
         // Files whose kernels are launched from one that was looked at after them are looked at again.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use warplens_engine::Engine;
-use warplens_engine::settings::Settings;
+use warplens_db::Engine;
+use warplens_db::settings::Settings;
 use warplens_toolchain::{Said, ask};
 
 use crate::output;

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use warplens_engine::settings::Settings;
-use warplens_engine::wire::Diagnostic;
-use warplens_hardware::Profiles;
+use warplens_db::settings::Settings;
+use warplens_db::wire::Diagnostic;
+use warplens_machine::Profiles;
 
 use crate::input::position;
 

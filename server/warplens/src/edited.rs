@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use warplens_engine::affected::Edited;
-use warplens_project::decode;
+use warplens_base::decode;
+use warplens_db::affected::Edited;
 
 use crate::{config, revision};
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use warplens_engine::wire::Diagnostic;
-use warplens_project::{DiskFiles, NotText, decode};
+use warplens_base::{DiskFiles, NotText, decode};
+use warplens_db::wire::Diagnostic;
 use warplens_syntax::{Document, Language};
 
 /// Larger files are generated, and nobody edits them.
@@ -87,7 +87,7 @@ pub fn read(path: &Path) -> Result<Source, Unreadable> {
             NotText::Binary => "is binary, not source text".to_owned(),
         })
     })?;
-    let language = warplens_engine::language_by_content(language(path), &text);
+    let language = warplens_db::language_by_content(language(path), &text);
     let document = Document::new(&text, language);
     Ok(Source { text, document })
 }
@@ -148,7 +148,7 @@ fn holds_kernels(path: &Path) -> bool {
     );
     host && std::fs::metadata(path).is_ok_and(|meta| meta.len() <= LARGEST)
         && std::fs::read(path)
-            .is_ok_and(|bytes| warplens_engine::may_hold_kernels(&String::from_utf8_lossy(&bytes)))
+            .is_ok_and(|bytes| warplens_db::may_hold_kernels(&String::from_utf8_lossy(&bytes)))
 }
 
 /// What marks the folder of a project.
@@ -156,7 +156,7 @@ const MARKS: [&str; 4] = [".git", ".hg", crate::config::NAME, "compile_commands.
 
 /// The project that these paths lie in: headers and launches are looked for in the folders named, and for a file in
 /// its project's folder.
-pub fn project(paths: &[PathBuf]) -> warplens_engine::Project {
+pub fn project(paths: &[PathBuf]) -> warplens_db::Project {
     let roots = paths
         .iter()
         .map(|path| {
@@ -168,7 +168,7 @@ pub fn project(paths: &[PathBuf]) -> warplens_engine::Project {
             }
         })
         .collect();
-    warplens_engine::Project::new(std::sync::Arc::new(DiskFiles::new()), roots)
+    warplens_db::Project::new(std::sync::Arc::new(DiskFiles::new()), roots)
 }
 
 /// The nearest folder above a file that is marked as a project's, else the current folder where the file is in it,

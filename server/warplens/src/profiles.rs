@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use warplens_engine::user_profiles;
-use warplens_engine::wire::Diagnostic;
-use warplens_hardware::{ProfileError, Profiles};
+use warplens_db::user_profiles;
+use warplens_db::wire::Diagnostic;
+use warplens_machine::{ProfileError, Profiles};
 
 use crate::config::shown;
 

@@ -1,6 +1,6 @@
 //! Values as they are written on the command line.
 
-use warplens_engine::settings::{Amount, Settings};
+use warplens_db::settings::{Amount, Settings};
 
 /// `X[,Y[,Z]]`: one to three whole numbers above zero; `x` may stand for the comma.
 pub fn extents(text: &str) -> Result<[u64; 3], String> {
@@ -31,7 +31,7 @@ pub fn binding(text: &str) -> Result<(String, String), String> {
 }
 
 /// `NAME=VALUE` for a scalar parameter. A value with a fraction is taken too: it is `None`, because no
-/// address and no trip count hangs on it.
+/// address and no trip count depends on it.
 pub fn argument(text: &str) -> Result<(String, Option<i64>), String> {
     let (name, value) = binding(text)?;
     let number = scalar(&value).ok_or_else(|| format!("\"{value}\" is not a number"))?;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use warplens_hardware::Profiles;
+use warplens_machine::Profiles;
 use warplens_syntax::Language;
 
 /// Version and commit.

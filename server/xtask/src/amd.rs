@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
-use warplens_hardware::{Profile, Profiles, occupancy};
+use warplens_machine::{Profile, Profiles, occupancy};
 
 use crate::{corpus, process, repository};
 
@@ -27,7 +27,7 @@ const HEAD: &str = "# AMD registers and LDS: predicted and real\n\n\
 `cargo xtask amd` writes this page: warplens predicts from the source the VGPRs, SGPRs and LDS of OpenCL kernels, and\n\
 here the prediction is held against `-Rpass-analysis=kernel-resource-usage` of clang with libclc. No GPU is needed for\n\
 it, and nothing is executed.\n\n\
-What was calibrated on what: the registers of library functions and divisions (`server/compile/recipes/gfx90a.tsv`)\n\
+What was calibrated on what: the registers of library functions and divisions (`server/codegen/recipes/gfx90a.tsv`)\n\
 are measured on micro-kernels; the scheduler's habits were read from micro-kernels, our own kernels, and kernels of\n\
 SHOC and Rodinia that are not in the table. *Beside it* stands what one reaches without looking at the\n\
 kernel at all. *Occupancy* is the waves on a SIMD that VGPRs and LDS allow at blocks of 256 work-items.\n";

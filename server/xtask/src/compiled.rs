@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
-use warplens_compile::assembly::Name;
+use warplens_codegen::assembly::Name;
 
 use crate::machine_code::{Compiler, Function, Scratch};
 use crate::{corpus, process, repository};

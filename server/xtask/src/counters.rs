@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
-use warplens_hardware::Profiles;
+use warplens_machine::Profiles;
 
 use crate::{corpus, measure, process, repository};
 use compare::{Row, Verdict};

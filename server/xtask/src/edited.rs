@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 /// Longest wait for one answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// After so long a pause what is shown hangs on the text alone.
+/// After so long a pause what is shown depends on the text alone.
 const PAUSE: Duration = Duration::from_secs(5);
 /// Edits between two questions.
 const ASKED_EVERY: usize = 10;

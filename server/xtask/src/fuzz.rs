@@ -298,7 +298,7 @@ mod tests {
         );
         for example in examples("docs/configuration.md", &["toml"]).unwrap() {
             let text = String::from_utf8(example).unwrap();
-            let (_, problems) = warplens_engine::settings::Settings::from_toml(&text);
+            let (_, problems) = warplens_db::settings::Settings::from_toml(&text);
             assert!(problems.is_empty(), "{problems:?} in\n{text}");
         }
         let space = String::from_utf8(spaces().swap_remove(0)).unwrap();

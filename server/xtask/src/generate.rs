@@ -144,12 +144,12 @@ fn with_excerpt(readme: &str) -> anyhow::Result<String> {
 /// Pages that tests hold against the code and write, and the arguments of `cargo test` that run these.
 const PAGES: [(&[&str], &str); 3] = [
     (
-        &["warplens-hardware", "--test", "published"],
+        &["warplens-machine", "--test", "published"],
         "docs/gpus.md, docs/gpus",
     ),
-    (&["warplens-rules", "--lib", "docs_rules"], "docs/rules"),
+    (&["warplens-advice", "--lib", "docs_rules"], "docs/rules"),
     (
-        &["warplens-engine", "--test", "labels", "the_page"],
+        &["warplens-db", "--test", "labels", "the_page"],
         "docs/accuracy/rules.md",
     ),
 ];

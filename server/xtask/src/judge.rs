@@ -337,7 +337,7 @@ fn recall(bin: &Path, folder: &Path, findings: &[Value]) -> anyhow::Result<ExitC
         }
     }
     println!(
-        "{ran} of {kernels} kernels ran; {all} lines with uncoalesced accesses, {found} found, {by_data} of the others hang on data"
+        "{ran} of {kernels} kernels ran; {all} lines with uncoalesced accesses, {found} found, {by_data} of the others depend on data"
     );
     for (why, n) in reasons {
         println!("{n:5} {why}");

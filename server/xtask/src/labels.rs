@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use warplens_compile::Class;
+use warplens_codegen::Class;
 
 use crate::machine_code::{Compiler, Function, Scratch};
 use crate::repository;

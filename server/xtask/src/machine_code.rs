@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use warplens_compile::Class;
-use warplens_compile::assembly::{ptxas_verbose, sass};
+use warplens_codegen::Class;
+use warplens_codegen::assembly::{ptxas_verbose, sass};
 
 use crate::{process, repository};
 

@@ -31,7 +31,7 @@ impl NewRule {
         }
         // Long names break lines.
         let formatted = Command::new("cargo")
-            .args(["fmt", "--package", "warplens-rules"])
+            .args(["fmt", "--package", "warplens-advice"])
             .current_dir(&root)
             .status();
         if !formatted.is_ok_and(|status| status.success()) {
@@ -40,7 +40,7 @@ impl NewRule {
         let Rule { category, name, .. } = &rule;
         println!(
             "\nNow write the rule, its page and its fixtures, then\n    \
-             FIXTURE={category}/{name} cargo test -p warplens-engine --test rules\n    \
+             FIXTURE={category}/{name} cargo test -p warplens-db --test rules\n    \
              cargo xtask generate"
         );
         Ok(ExitCode::SUCCESS)
@@ -86,7 +86,7 @@ impl Rule {
 
     /// Writes everything; nothing where a part is there already.
     fn begin(&self, root: &Path) -> anyhow::Result<Vec<PathBuf>> {
-        let crate_ = root.join("server/rules");
+        let crate_ = root.join("server/advice");
         let fixtures = root.join(format!(
             "tests/fixtures/rules/{}/{}",
             self.category, self.name
@@ -315,10 +315,10 @@ mod tests {
     /// A copy of what a rule is registered in.
     fn copy() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let sources = folder.path().join("server/rules/src");
+        let sources = folder.path().join("server/advice/src");
         fs::create_dir_all(&sources).unwrap();
         for file in ["lib.rs", "catalogue.rs"] {
-            let from = repository::root().join("server/rules/src").join(file);
+            let from = repository::root().join("server/advice/src").join(file);
             fs::copy(from, sources.join(file)).unwrap();
         }
         folder
@@ -343,7 +343,7 @@ mod tests {
             let rule = Rule::named(id).unwrap();
             assert_eq!(rule.begin(root).unwrap().len(), 6);
 
-            let lib = read(root, "server/rules/src/lib.rs");
+            let lib = read(root, "server/advice/src/lib.rs");
             let head = lib.split("use std::fmt;").next().unwrap();
             let head = head.split("#[cfg(test)]").next().unwrap();
             let modules = between(head, "mod ", ";");
@@ -368,7 +368,7 @@ mod tests {
                 "{names:?}"
             );
 
-            let catalogue = read(root, "server/rules/src/catalogue.rs");
+            let catalogue = read(root, "server/advice/src/catalogue.rs");
             let known = between(&catalogue, "crate::", "::INFO,");
             assert!(
                 known.is_sorted() && known.contains(&rule.module.as_str()),
@@ -384,7 +384,7 @@ mod tests {
             .unwrap()
             .begin(folder.path())
             .unwrap();
-        let catalogue = read(folder.path(), "server/rules/src/catalogue.rs");
+        let catalogue = read(folder.path(), "server/advice/src/catalogue.rs");
         let list =
             "    CONFIG_INVALID,\n    crate::config_later::INFO,\n    CONFIG_UNUSED_SUPPRESSION,\n";
         assert!(catalogue.contains(list));
@@ -399,12 +399,12 @@ mod tests {
         fs::copy(style, root.join("rustfmt.toml")).unwrap();
         let formatted = Command::new("rustfmt")
             .args(["--edition", "2024", "--check"])
-            .arg(root.join("server/rules/src/mem_new_thing.rs"))
+            .arg(root.join("server/advice/src/mem_new_thing.rs"))
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&formatted.stdout);
         assert!(formatted.status.success(), "{said}");
-        let page = read(root, "server/rules/docs/mem-new-thing.md");
+        let page = read(root, "server/advice/docs/mem-new-thing.md");
         assert!(page.starts_with("# mem/new-thing\n"));
         assert_eq!(page.matches("\n## ").count(), 7);
         assert_eq!(page.matches("```").count(), 4);
@@ -421,12 +421,12 @@ mod tests {
     fn a_rule_that_is_there_and_an_id_that_is_none_change_nothing() {
         let folder = copy();
         let root = folder.path();
-        let file = root.join("server/rules/src/mem_strided.rs");
+        let file = root.join("server/advice/src/mem_strided.rs");
         fs::write(&file, "").unwrap();
-        let before = read(root, "server/rules/src/lib.rs");
+        let before = read(root, "server/advice/src/lib.rs");
         let error = Rule::named("mem/strided").unwrap().begin(root).unwrap_err();
         assert!(error.to_string().contains("is there already"), "{error}");
-        assert_eq!(read(root, "server/rules/src/lib.rs"), before);
+        assert_eq!(read(root, "server/advice/src/lib.rs"), before);
         for wrong in [
             "mem", "mem/", "/x", "Mem/x", "mem/X", "mem/a--b", "mem/../x", "a-b/c", "1/x",
             "mem/x y",

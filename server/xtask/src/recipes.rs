@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use warplens_compile::Class;
+use warplens_codegen::Class;
 
 use crate::machine_code::{Compiler, Function, Scratch};
 use crate::repository;
 
-/// Measure with nvcc what mathematical functions and divisions become: server/compile/recipes/ARCH.tsv
+/// Measure with nvcc what mathematical functions and divisions become: server/codegen/recipes/ARCH.tsv
 ///
 /// Compiles micro-kernels that call a function once, twice and three times, and the same kernels without it. What
 /// each further call adds is what the function costs in place; what is left of the first stands once in a kernel:
@@ -34,7 +34,7 @@ pub struct Recipes {
     )]
     arch: Vec<String>,
     /// The folder that gets the files
-    #[arg(long, value_name = "DIR", default_value = "server/compile/recipes")]
+    #[arg(long, value_name = "DIR", default_value = "server/codegen/recipes")]
     out: PathBuf,
 }
 
@@ -402,7 +402,7 @@ fn base_name(probe: &Probe, calls: usize) -> String {
     format!("base_{}{to}_{}_{calls}", probe.kind.name, probe.operands)
 }
 
-/// A kernel with so many calls. Addresses are constants: what computing them costs hangs on what stands beside them. Only
+/// A kernel with so many calls. Addresses are constants: what computing them costs depends on what stands beside them. Only
 /// the kernel for the registers has addresses of its thread. Without a call the operands are added up.
 fn kernel(name: &str, probe: &Probe, calls: usize, call: Option<&str>) -> String {
     let ty = probe.kind.c;
@@ -479,7 +479,7 @@ fn recipe(probe: &Probe, kernels: &[(&Function, &Function)]) -> Recipe {
     }
 }
 
-/// Kinds of instructions that stand for each other: which of them a compiler takes hangs on what stands beside.
+/// Kinds of instructions that stand for each other: which of them a compiler takes depends on what stands beside.
 const EXCHANGED: [&[Class]; 2] = [
     &[
         Class::Mov,

@@ -300,7 +300,7 @@ fn oclgrind(group: Group) -> Verdict {
             "oclgrind is not installed (`apt-get install oclgrind`)",
         );
     }
-    let packages = ["-p", "warplens-engine", "-p", "warplens-calibrate"];
+    let packages = ["-p", "warplens-db", "-p", "warplens-calibrate"];
     let mut tests = cargo(&["test", "--locked", "--no-fail-fast", "--test", "oclgrind"]);
     finish(group, process::run(tests.args(packages), group.limit()))
 }
@@ -314,7 +314,7 @@ fn compilers(group: Group, mut script: Command) -> Verdict {
     };
     for (package, test) in [
         ("warplens-toolchain", "nvcc"),
-        ("warplens-engine", "fixed_compile"),
+        ("warplens-db", "fixed_compile"),
         ("warplens-calibrate", "nvcc"),
     ] {
         let mut read = cargo(&["test", "--locked", "-p", package, "--test", test]);

@@ -150,7 +150,7 @@ fn golden(begin: f64, of: impl Fn(f64) -> f64) -> f64 {
     let mut inner = [high - ratio * (high - low), low + ratio * (high - low)];
     let mut errors = inner.map(|at| of(at.exp()));
     for _ in 0..STEPS {
-        // Of equal ones the upper goes: a delay that nothing hangs on is taken as small.
+        // Of equal ones the upper goes: a delay that nothing depends on is taken as small.
         if errors[0] <= errors[1] {
             high = inner[1];
             inner = [high - ratio * (high - low), inner[0]];

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use warplens_engine::settings::Settings;
-use warplens_engine::{Engine, LaunchValues, Overrides};
-use warplens_hardware::{Profiles, Property};
+use warplens_db::settings::Settings;
+use warplens_db::{Engine, LaunchValues, Overrides};
+use warplens_machine::{Profiles, Property};
 use warplens_models::ModelId;
 use warplens_models::linear::fit::{Measurement, fit as prices};
 use warplens_syntax::Document;

@@ -11,7 +11,7 @@ mod throughput;
 
 use std::collections::BTreeMap;
 
-use warplens_hardware::{Profile, Property};
+use warplens_machine::{Profile, Property};
 use warplens_models::linear::fit::Fit;
 
 use crate::measurements::{Measurements, Sample};

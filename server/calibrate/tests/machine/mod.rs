@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value, json};
 use warplens_calibrate::fit::{Counts, linear};
 use warplens_calibrate::{Device, Measurements, Sample};
-use warplens_hardware::{Profile, Profiles, Property};
+use warplens_machine::{Profile, Profiles, Property};
 use warplens_models::linear::fit::predict;
 use warplens_models::mwp_cwp::Parameters;
 

@@ -26,7 +26,7 @@ pub(super) enum Value {
     Int(i64, u8, bool),
     /// Floating point of a width.
     Float(f64, u8),
-    /// An integer or a quotient that hangs on one that is not known.
+    /// An integer or a quotient that depends on one that is not known.
     Linked(Linked),
     Text(Rc<str>),
     /// `dim3`, `cl::NDRange`.

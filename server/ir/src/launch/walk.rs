@@ -341,7 +341,7 @@ impl Host<'_> {
     }
 
     /// What a condition's outcome says of variables: `n == 256`. `against`: it is known to come out otherwise,
-    /// and what it hangs on must be forgotten first.
+    /// and what it depends on must be forgotten first.
     fn suppose(&mut self, condition: Node, outcome: bool, against: bool, source: Source) {
         if against {
             let mut open = vec![condition];

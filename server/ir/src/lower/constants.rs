@@ -17,7 +17,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The value of an expression, calls of functions among it, where it hangs on nothing but numbers.
+    /// The value of an expression, calls of functions among it, where it depends on nothing but numbers.
     pub(super) fn evaluated(&self, expression: &Expr) -> Option<i64> {
         constant(expression).or_else(|| super::interpret::value(expression, &self.vars))
     }

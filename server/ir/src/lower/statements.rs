@@ -894,7 +894,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A place whose address does not change any more: what its subscripts hang on is kept.
+    /// A place whose address does not change any more: what its subscripts depend on is kept.
     pub(super) fn frozen(&mut self, place: Expr, out: &mut Vec<Stmt>) -> Expr {
         let Expr { kind, ty, site } = place;
         let kind = match kind {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
-use warplens_engine::wire::{EstimateDocument, KernelResult};
-use warplens_engine::{Cancel, Engine, Overrides};
+use warplens_db::wire::{EstimateDocument, KernelResult};
+use warplens_db::{Cancel, Engine, Overrides};
 use warplens_models::ModelId;
 use warplens_report::{compare, figure};
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
 use tower_lsp_server::ls_types::Position;
-use warplens_engine::pictures::LanePicture;
+use warplens_db::pictures::LanePicture;
 
 use crate::documents::Analysed;
 use crate::session::Session;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
-use warplens_engine::settings::unknown_gpu;
-use warplens_hardware::Profiles;
+use warplens_db::settings::unknown_gpu;
+use warplens_machine::Profiles;
 
 use crate::requests::invalid;
 use crate::session::Session;

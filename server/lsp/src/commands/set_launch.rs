@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use tower_lsp_server::jsonrpc::Result;
-use warplens_engine::LaunchValues;
+use warplens_db::LaunchValues;
 
 use crate::configuration::three;
 use crate::requests::invalid;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
-use warplens_engine::PlacedFix;
+use warplens_db::PlacedFix;
 
 use crate::convert;
 use crate::documents::Analysed;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
 
-use warplens_engine::PlacedKernel;
-use warplens_engine::settings::Hints;
+use warplens_db::PlacedKernel;
+use warplens_db::settings::Hints;
 
 use crate::documents::Analysed;
 use crate::render::hover;
@@ -153,7 +153,7 @@ fn percent(share: f64) -> String {
 mod tests {
     use super::*;
     use crate::render::testing::{access, branch};
-    use warplens_analysis::facts::{Access, Space};
+    use warplens_facts::facts::{Access, Space};
 
     #[track_caller]
     fn check(accesses: &[&Access], split: Option<f64>, share: f64, expected: Option<&str>) {

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use warplens_analysis::facts::{
+use warplens_db::PlacedKernel;
+use warplens_facts::facts::{
     Access, Branch, BranchKind, Carried, Certainty, FirstUse, Op, Pattern, Space, Uniformity,
 };
-use warplens_engine::PlacedKernel;
 use warplens_report::figure::{counted, maybe, number, percent};
 use warplens_report::table::{Align, Table};
 
@@ -336,7 +336,7 @@ fn certainty(certainty: Certainty) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use warplens_analysis::facts::{Chain, Link};
+    use warplens_facts::facts::{Chain, Link};
 
     use super::*;
     use crate::render::testing::{access, branch};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use warplens_analysis::facts::{Assumption, Launch};
-use warplens_engine::{PlacedKernel, Spoken};
+use warplens_db::{PlacedKernel, Spoken};
+use warplens_facts::facts::{Assumption, Launch};
 use warplens_models::ModelId;
 use warplens_report::estimate::words;
 use warplens_report::figure;
@@ -159,7 +159,7 @@ fn extents(extents: [u64; 3]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warplens_analysis::facts::Source;
+    use warplens_facts::facts::Source;
 
     fn assumption(symbol: &str, value: &str) -> Assumption {
         Assumption {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use warplens_analysis::facts::{Access, Branch, Space};
-use warplens_engine::PlacedKernel;
+use warplens_db::PlacedKernel;
+use warplens_facts::facts::{Access, Branch, Space};
 
 /// A line's accesses and branches, and its share of the kernel's cycles.
 #[derive(Debug, Default)]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use warplens_engine::wire::KernelResult;
-use warplens_engine::{Cancel, Engine};
+use warplens_db::wire::KernelResult;
+use warplens_db::{Cancel, Engine};
 use warplens_models::ModelId;
 use warplens_report::estimate::missing_headers;
 use warplens_report::markdown;

@@ -1,6 +1,6 @@
 //! Facts made by hand, for tests of how they look.
 
-use warplens_analysis::facts::{
+use warplens_facts::facts::{
     Access, Alias, Branch, BranchKind, Certainty, Op, Pattern, Site, Space, Uniformity,
 };
 

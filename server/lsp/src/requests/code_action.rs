@@ -8,7 +8,7 @@ use tower_lsp_server::ls_types::{
     CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams,
     CodeActionResponse, Diagnostic, NumberOrString,
 };
-use warplens_engine::{PlacedFinding, PlacedFix, Severity, first_word};
+use warplens_db::{PlacedFinding, PlacedFix, Severity, first_word};
 
 use crate::convert;
 use crate::documents::Analysed;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use warplens_compile::Class;
+use warplens_codegen::Class;
 use warplens_toolchain::{Asked, Failure, Said, SaidKernel};
 
 use crate::client::{Client, Setup, at, document, range, strided};

@@ -86,7 +86,7 @@ async fn hints(client: &mut Client, uri: &str) -> Value {
     client.ask("textDocument/inlayHint", asked).await
 }
 
-/// Twenty files hang on a header whose every keystroke changes what they cost; half of the keystrokes break it.
+/// Twenty files depend on a header whose every keystroke changes what they cost; half of the keystrokes break it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_header_changed_by_every_keystroke_ends_where_its_last_text_says() {
     let folder = tempfile::tempdir().expect("a folder");

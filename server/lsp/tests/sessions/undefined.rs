@@ -156,7 +156,7 @@ async fn a_loop_without_an_end_says_so() {
     // A way out of it, and a counter that stops in time.
     says(
         "    while (true) { if (a[t] > 1) break; a[t] += 1; } // here",
-        &["unknown (a break that hangs on data ends the loop)"],
+        &["unknown (a break that depends on data ends the loop)"],
     )
     .await;
     says(
@@ -174,7 +174,7 @@ async fn a_block_that_is_not_known_is_an_assumption() {
         "void host(float *a, int n, int threads); // k<<<n / threads, threads>>>(a, n)",
     ] {
         let told = hover(&kernel(launch, body)).await;
-        let words = "assumed (hangs on the assumed blockDim.x)";
+        let words = "assumed (depends on the assumed blockDim.x)";
         assert!(told.contains(words), "{told}");
         assert!(!told.contains(", exact"), "{told}");
     }
@@ -184,7 +184,7 @@ async fn a_block_that_is_not_known_is_an_assumption() {
     );
     let told = hover(&launched).await;
     assert!(
-        told.contains("assumed (hangs on the assumed blockDim.x)"),
+        told.contains("assumed (depends on the assumed blockDim.x)"),
         "{told}"
     );
 }

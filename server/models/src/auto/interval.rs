@@ -3,12 +3,12 @@
 use super::{Outcome, largest};
 use crate::work::Work;
 
-/// How many times a time may be off, either way, that hangs on a value which nobody gave: a launch, an argument, a
+/// How many times a time may be off, either way, that depends on a value which nobody gave: a launch, an argument, a
 /// probability. A convention, not a bound: twice as much or half as much of what was assumed.
 const GUESS: f64 = 2.0;
 
 /// From the time if everything overlapped, the largest bound alone, to the time if nothing did, their sum. An access
-/// whose addresses are not known counts as ideal in the one and as the worst in the other. Where the facts hang on
+/// whose addresses are not known counts as ideal in the one and as the worst in the other. Where the facts depend on
 /// values that were assumed both ends move by [`GUESS`].
 pub(super) fn around(work: &Work, outcome: &Outcome) -> Option<[f64; 2]> {
     let least = if work.requests.iter().all(|request| request.known) {

@@ -1,7 +1,7 @@
 //! What one execution of a node costs on the machine: busy cycles of the SM's resources, and a warp's own waiting.
 
-use warplens_analysis::facts::{Op, Space};
-use warplens_hardware::{Pipe, Profile, Timing};
+use warplens_facts::facts::{Op, Space};
+use warplens_machine::{Pipe, Profile, Timing};
 
 use super::mechanism::Mechanism;
 use super::ratio;

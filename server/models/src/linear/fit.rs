@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde::Deserialize;
-use warplens_hardware::Property;
+use warplens_machine::Property;
 
 use super::PICOSECONDS;
 

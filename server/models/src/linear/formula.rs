@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use warplens_analysis::facts::Operator;
-use warplens_analysis::{Expression, Expressions};
-use warplens_hardware::{Direction, Property};
+use warplens_facts::facts::Operator;
+use warplens_facts::{Expression, Expressions};
+use warplens_machine::{Direction, Property};
 
 use super::properties::items;
 use super::{Bill, PICOSECONDS, global_bytes};
@@ -16,8 +16,8 @@ use crate::work::Work;
 const LARGEST_DEPARTURE: f64 = 1e-6;
 
 /// The cycles as a formula in the parameters: a price times a count for each property that has a closed form, and
-/// for what has none the cycles of this launch. `None` where a count that hangs on a parameter has no closed form,
-/// where the formula does not give what was counted, or where nothing hangs on a parameter.
+/// for what has none the cycles of this launch. `None` where a count that depends on a parameter has no closed form,
+/// where the formula does not give what was counted, or where nothing depends on a parameter.
 pub fn function(input: &Input, counts: &Expressions) -> Option<String> {
     let work = Work::new(input);
     let items = items(&work);

@@ -17,7 +17,7 @@ mod weights;
 use std::collections::BTreeMap;
 
 pub use formula::function;
-use warplens_hardware::{Arithmetic, Direction, Memory, Property};
+use warplens_machine::{Arithmetic, Direction, Memory, Property};
 
 use crate::work::Work;
 use crate::{Breakdown, Estimate, Input};
@@ -39,7 +39,7 @@ pub fn properties(input: &Input) -> BTreeMap<Property, f64> {
 ///
 /// The name of the profile's figure that the rule needs and that is missing.
 pub fn weight(
-    profile: &warplens_hardware::Profile,
+    profile: &warplens_machine::Profile,
     property: Property,
 ) -> Result<f64, &'static str> {
     weights::price(profile, property).map(|price| price.ps)

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use warplens_analysis::facts::{Access, Op, Operator, Pattern, Space};
-use warplens_hardware::{Direction, Memory, Property, Reach};
+use warplens_facts::facts::{Access, Op, Operator, Pattern, Space};
+use warplens_machine::{Direction, Memory, Property, Reach};
 
 use super::pays_for_idle_lanes;
 use crate::Factor;

@@ -2,7 +2,7 @@
 //!
 //! The rule takes each property at the throughput of the whole device, all SMs busy and nothing else in the way.
 
-use warplens_hardware::{
+use warplens_machine::{
     Arithmetic, Direction, GlobalRule, Memory, Number, Profile, Property, Reach,
 };
 
@@ -89,7 +89,7 @@ impl Device<'_> {
                 }
                 Number::Integer => integer,
             },
-            // Instructions in place of a division, as nvcc makes them (server/compile/recipes/sm_80.tsv).
+            // Instructions in place of a division, as nvcc makes them (server/codegen/recipes/sm_80.tsv).
             Arithmetic::Quotient(of) => match of {
                 Number::Half | Number::Single => 13.0 * single + special,
                 Number::Double => 8.0 * double()? + 12.0 * single + special,

@@ -1,6 +1,6 @@
 //! The distinct bytes that blocks touch, in closed form.
 
-use warplens_analysis::facts::Launch;
+use warplens_facts::facts::Launch;
 
 use super::index::{Monomial, Polynomial, Symbol};
 

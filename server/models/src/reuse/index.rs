@@ -1,6 +1,6 @@
 //! An access's index as a sum of products, read from the facts.
 
-use warplens_analysis::facts::{Access, Launch, LinearAddress};
+use warplens_facts::facts::{Access, Launch, LinearAddress};
 
 /// Something an index is made of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

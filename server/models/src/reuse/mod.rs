@@ -11,8 +11,8 @@
 mod footprint;
 mod index;
 
-use warplens_analysis::facts::{Access, KernelFacts, Launch, Node, Op, Pattern, Space};
-use warplens_hardware::Profile;
+use warplens_facts::facts::{Access, KernelFacts, Launch, Node, Op, Pattern, Space};
+use warplens_machine::Profile;
 
 use crate::work::{Request, Residency};
 use footprint::{Extents, Footprint};

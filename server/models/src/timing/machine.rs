@@ -1,7 +1,7 @@
 //! The GPU as the issue engine sees it: what each instruction occupies and when its result is there, in SM cycles.
 
-use warplens_analysis::facts::{Op, Space};
-use warplens_hardware::{Pipe, Profile};
+use warplens_facts::facts::{Op, Space};
+use warplens_machine::{Pipe, Profile};
 
 use crate::Factor;
 use crate::reuse::{Traffic, traffic};

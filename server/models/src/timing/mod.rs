@@ -13,7 +13,7 @@ mod warp;
 
 use std::collections::BTreeMap;
 
-use warplens_hardware::{Pipe, Profile};
+use warplens_machine::{Pipe, Profile};
 
 use self::issue::{Limits, Policy, Resident, Run, part};
 use self::machine::Machine;

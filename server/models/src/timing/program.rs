@@ -2,15 +2,15 @@
 //!
 //! Facts are averages: a stretch has 3.4 integer instructions, a branch is taken by 0.7 of the warps. An engine
 //! issues whole instructions, so each warp carries what is left over to the next stretch (error diffusion): over
-//! many stretches a warp issues what the facts say, and no figure hangs on chance.
+//! many stretches a warp issues what the facts say, and no figure depends on chance.
 //!
 //! Facts keep the order of the source; compilers do not. Loops of few known iterations are written out, and in straight
 //! code loads of device memory go as far ahead of what waits for them as the registers allow ([`hoist`]).
 
 use std::collections::{HashMap, VecDeque};
 
-use warplens_analysis::facts::{Access, Alias, KernelFacts, Link, Mix, Node, Op, Space};
-use warplens_hardware::Pipe;
+use warplens_facts::facts::{Access, Alias, KernelFacts, Link, Mix, Node, Op, Space};
+use warplens_machine::Pipe;
 
 use crate::work::Work;
 

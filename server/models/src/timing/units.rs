@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use warplens_hardware::Pipe;
+use warplens_machine::Pipe;
 
 use super::machine::Machine;
 use super::warp::{Instruction, Kind, Ready};

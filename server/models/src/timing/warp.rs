@@ -1,6 +1,6 @@
 //! One resident warp: where it stands in the program, and what its next instruction waits for.
 
-use warplens_hardware::Pipe;
+use warplens_machine::Pipe;
 
 use super::program::{Counts, ORDER, Program, Step, is_integer};
 use crate::Bottleneck;

@@ -5,8 +5,8 @@
 //! other's trace; here warps take turns, one memory operation each. An address that is not known touches lines that
 //! nothing else touches: the pessimistic case, as in the paper.
 
-use warplens_analysis::facts::{LinearAddress, Op, Space};
-use warplens_hardware::Profile;
+use warplens_facts::facts::{LinearAddress, Op, Space};
+use warplens_machine::Profile;
 
 use super::operations::Memory;
 use super::program::{Entry, Program};

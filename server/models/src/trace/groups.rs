@@ -1,6 +1,6 @@
 //! Active work groups of an SM: equations 1 to 7 of the paper.
 
-use warplens_hardware::Profile;
+use warplens_machine::Profile;
 
 /// What the equations need of the kernel and of the GPU (Table II, rows 2 to 14 and 17).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

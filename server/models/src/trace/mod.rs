@@ -16,7 +16,7 @@ pub mod search;
 
 use std::collections::BTreeMap;
 
-use warplens_analysis::facts::{Op, Space};
+use warplens_facts::facts::{Op, Space};
 
 use self::caches::{Hits, Traces, hits, shared_in_use};
 use self::operations::{Memory, arithmetic};

@@ -4,8 +4,8 @@
 //! latency and the lanes that execute it: few warps see the latency, many the lanes, and between the two the pipeline
 //! finds the number by itself.
 
-use warplens_analysis::facts::Mix;
-use warplens_hardware::{Pipe, Profile};
+use warplens_facts::facts::Mix;
+use warplens_machine::{Pipe, Profile};
 
 /// A class of arithmetic operations. Those of Table I and what the machine has beside them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

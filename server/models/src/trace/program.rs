@@ -3,9 +3,9 @@
 //! Warps differ in the iterations of their loops and in the sides of branches that they take. The facts say how many
 //! warps have how many iterations and which fraction takes a side; who these are is decided here: a warp has a place
 //! among all warps between 0 and 1, and those with the lowest places take a branch. Where the condition is the same for
-//! all warps the iteration decides in its place, and where it hangs on data both do.
+//! all warps the iteration decides in its place, and where it depends on data both do.
 
-use warplens_analysis::facts::{
+use warplens_facts::facts::{
     Branch, BranchKind, KernelFacts, LinearAddress, Node as Flow, Uniformity,
 };
 
@@ -31,7 +31,7 @@ const STEPS: [f64; 4] = [
     0.414_213_562_373_095_1,
 ];
 
-/// What a decision hangs on.
+/// What a decision depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     Warp,

@@ -94,7 +94,7 @@ impl<'g> Search<'g> {
             None => levels.len(),
         };
         self.visited[block] = true;
-        // Bounds may hang on the iterations of the loops around: outermost first.
+        // Bounds may depend on the iterations of the loops around: outermost first.
         for level in (0..levels.len()).rev() {
             if level < fresh {
                 let trips = warp.trips(around[level], &self.iterations);

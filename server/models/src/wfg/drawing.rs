@@ -1,6 +1,6 @@
 //! What a picture of the work flow graph shows: plain data, for whoever draws it.
 
-use warplens_analysis::facts::{Access, Op};
+use warplens_facts::facts::{Access, Op};
 
 use super::graph::{Branching, Graph, Kind, Step};
 use super::{Model, Parameters};

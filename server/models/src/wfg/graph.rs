@@ -4,7 +4,7 @@
 //! regions for loops and branches. A node has one outgoing transition arc, so the arc's weight is kept under
 //! the node's index. A data-dependence arc runs from a load to each node that names the load in its `uses`.
 
-use warplens_analysis::facts::{Access, Mix, Node as Flow, Op, Space};
+use warplens_facts::facts::{Access, Mix, Node as Flow, Op, Space};
 
 /// What a node of the graph does (section 2.1 of the paper).
 #[derive(Debug, Clone, PartialEq)]

@@ -13,8 +13,8 @@ mod regions;
 
 use std::collections::BTreeMap;
 
-use warplens_analysis::facts::Space;
-use warplens_hardware::Profile;
+use warplens_facts::facts::Space;
+use warplens_machine::Profile;
 
 use self::graph::{Branching, Graph, Kind};
 use self::reduce::Reduction;

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use warplens_analysis::facts::{
+use warplens_facts::facts::{
     Access, Alias, Certainty, Dependence, KernelFacts, Launch, Mix, Node, Op, Pattern, Site,
     Source, Space,
 };
-use warplens_hardware::{Occupancy, Profile, Profiles, occupancy};
+use warplens_machine::{Occupancy, Profile, Profiles, occupancy};
 use warplens_models::{Estimate, Factor, Input, ModelId};
 
 /// A kernel under construction.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::wire::Estimate;
+use warplens_db::wire::Estimate;
 
 use super::length;
 use crate::estimate::{parts, words};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::pictures::Elsewhere;
+use warplens_db::pictures::Elsewhere;
 
 use super::bar;
 use crate::estimate::words;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::pictures::KernelPictures;
+use warplens_db::pictures::KernelPictures;
 
 use super::bar;
 use crate::figure::{counted, percent};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::pictures::{LanePicture, Touched};
+use warplens_db::pictures::{LanePicture, Touched};
 
 use crate::figure::{number, percent};
 use crate::html::escape;
@@ -58,7 +58,7 @@ pub(super) fn caption(picture: &LanePicture) -> String {
 
 /// The kind of access.
 pub(super) fn what(picture: &LanePicture) -> String {
-    use warplens_analysis::facts::{Op, Space};
+    use warplens_facts::facts::{Op, Space};
     let space = match picture.access.space {
         Space::Global => "global",
         Space::Shared => "shared",

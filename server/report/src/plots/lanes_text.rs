@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::pictures::{LanePicture, Touched};
+use warplens_db::pictures::{LanePicture, Touched};
 
 use super::lanes::{caption, what};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::wire::KernelResult;
+use warplens_db::wire::KernelResult;
 
 use super::bar;
 use crate::estimate::words;

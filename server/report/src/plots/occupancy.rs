@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use warplens_engine::pictures::{OccupancyCurve, Residence};
+use warplens_db::pictures::{OccupancyCurve, Residence};
 
 use super::axes::{Frame, Scale, Side};
 use super::figure;

@@ -1,6 +1,6 @@
 //! The roofline: what the GPU could do at a kernel's intensity, and what it is predicted to do.
 
-use warplens_engine::pictures::Roofline;
+use warplens_db::pictures::Roofline;
 
 use super::axes::{Frame, Scale, Side, short};
 use super::figure;

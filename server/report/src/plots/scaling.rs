@@ -1,6 +1,6 @@
 //! Predicted cycles by how many warps an SM runs at a time.
 
-use warplens_engine::pictures::Scaling;
+use warplens_db::pictures::Scaling;
 
 use super::axes::{Frame, Scale, Side, short};
 use super::{figure, missing};

@@ -13,7 +13,7 @@ pub(crate) struct Lanes {
     /// Where the values of an expression that varies by lane lie in `vectors`.
     slots: Vec<usize>,
     vectors: Vec<[i64; WARP_MAX]>,
-    /// False until what hangs on no variable has been evaluated.
+    /// False until what depends on no variable has been evaluated.
     begun: bool,
 }
 
@@ -60,7 +60,7 @@ impl Lanes {
         self.scalars[at]
     }
 
-    /// Evaluates what `needs` need and hangs on variables that `changed`. `values` are those of the
+    /// Evaluates what `needs` need and depends on variables that `changed`. `values` are those of the
     /// variables, `warp` is the warp's number along each axis (or, of a linear layout, in the first).
     pub(crate) fn evaluate(
         &mut self,

@@ -1,4 +1,4 @@
-//! The expressions of one query as a list, children first, with what each hangs on.
+//! The expressions of one query as a list, children first, with what each depends on.
 
 use super::walk::Variable;
 use super::{Domain, Layout};
@@ -63,7 +63,7 @@ pub(crate) struct Program<'a> {
     links: Vec<(usize, i64)>,
     /// True where lanes of one warp may differ.
     pub(crate) varies: Vec<bool>,
-    /// The variables of the walk that each hangs on.
+    /// The variables of the walk that each depends on.
     pub(crate) hangs_on: Vec<Variables>,
     /// Who needs it.
     pub(crate) needed: Vec<Needs>,
@@ -174,7 +174,7 @@ impl<'a> Program<'a> {
             .position(|&id| arena.as_symbol(id) == Some(symbol))
     }
 
-    /// True where some expression hangs on a thread's coordinate.
+    /// True where some expression depends on a thread's coordinate.
     pub(crate) fn uses_axis(&self, axis: u8) -> bool {
         self.ops
             .iter()

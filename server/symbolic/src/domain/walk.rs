@@ -39,7 +39,7 @@ pub(crate) struct Walk<'a> {
     program: Program<'a>,
     variables: Vec<Variable>,
     extents: Vec<i64>,
-    /// Executions that differ in nothing: product of the extents of counters that nothing hangs on.
+    /// Executions that differ in nothing: product of the extents of counters that nothing depends on.
     multiplicity: f64,
     /// Positions of the roots, each with the movement that leaves its effect unchanged.
     roots: Vec<(usize, i64)>,
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            // Partial warps differ in their lanes even where nothing hangs on a coordinate.
+            // Partial warps differ in their lanes even where nothing depends on a coordinate.
             Layout::Linear { warps } => {
                 if warps > 1 {
                     variables.push(Variable::LinearWarp);
@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
         self.leaf(ranges, &open, &plans);
     }
 
-    /// A variable that some open guard hangs on without a period, largest range first.
+    /// A variable that some open guard depends on without a period, largest range first.
     fn variable_to_cut(&mut self, ranges: &[Range], open: &[usize]) -> Option<usize> {
         let mut best: Option<usize> = None;
         for (variable, &(lo, hi)) in ranges.iter().enumerate() {
@@ -546,7 +546,7 @@ impl<'a> Walk<'a> {
         self.intervals_of.extend_from_slice(ranges);
     }
 
-    /// The shifts of what `needs` need and hangs on a variable.
+    /// The shifts of what `needs` need and depends on a variable.
     fn compute_shifts(&mut self, variable: usize, needs: Needs) {
         let bit: Variables = 1 << variable;
         let leaf = match (self.variables[variable], self.domain.layout) {

@@ -599,7 +599,7 @@ impl Defined {
     }
 }
 
-/// True where something but a bound hangs on the name.
+/// True where something but a bound depends on the name.
 fn elsewhere(piece: &Piece, name: Name) -> bool {
     piece.equal.iter().any(|equal| equal.depends_on(name))
         || piece.defined.iter().any(|other| other.depends_on(name))

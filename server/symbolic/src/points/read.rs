@@ -4,7 +4,7 @@ use super::{Defined, Division, Extreme, Piece, Points};
 use crate::polynomial::{Bound, Polynomial, Ratio};
 use crate::{BinaryOp, Id, Node, SymbolKind};
 
-/// A value that hangs on cases: each with its piece.
+/// A value that depends on cases: each with its piece.
 type Cases = Vec<(Piece, Polynomial)>;
 
 impl Points<'_> {

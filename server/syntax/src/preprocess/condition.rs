@@ -22,7 +22,7 @@ pub(super) enum Name {
 pub(super) struct Outcome {
     /// Whether the branch is taken, by the rules of C.
     pub(super) value: bool,
-    /// The open names that it hangs on; none where it is decided.
+    /// The open names that it depends on; none where it is decided.
     pub(super) names: Vec<String>,
 }
 
@@ -208,7 +208,7 @@ impl Reader<'_> {
                 if decided {
                     self.names.truncate(mark);
                 } else if left.decided {
-                    // What the left operand hung on is gone; what is left hangs on the right one.
+                    // What the left operand depended on is gone; what is left depends on the right one.
                     self.names.drain(mark..before);
                 }
                 let value = if settles {
@@ -555,7 +555,7 @@ fn character(text: &str) -> Option<i64> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Question {
     Settled(bool),
-    /// The text after macro expansion, and the names that it hangs on.
+    /// The text after macro expansion, and the names that it depends on.
     Open(String, Vec<String>),
 }
 

@@ -222,7 +222,7 @@ impl Trace {
         }
     }
 
-    /// The text was read from `start` to `end`. What changed and was put back hangs on what it was before.
+    /// The text was read from `start` to `end`. What changed and was put back depends on what it was before.
     pub fn finish(&mut self, start: &Macros, end: &Macros) {
         let same = |hash: u64, name: &str| match (start.lookup(hash, name), end.lookup(hash, name))
         {

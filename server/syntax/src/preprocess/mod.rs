@@ -42,7 +42,7 @@ pub struct Options<'a> {
     pub words: &'a WordTable,
     /// What `__FILE__` stands for.
     pub file: &'a str,
-    /// Whether to note which macros the text hangs on and which it changes.
+    /// Whether to note which macros the text depends on and which it changes.
     pub traced: bool,
     /// An earlier version of the text: what is as it was is not read again. Makes no difference to the result.
     pub earlier: Option<Earlier<'a>>,
@@ -120,11 +120,11 @@ pub struct Word {
     pub argument: String,
 }
 
-/// A conditional whose outcome hangs on names that nobody defines here and that may be defined elsewhere. The
+/// A conditional whose outcome depends on names that nobody defines here and that may be defined elsewhere. The
 /// output follows the rules of C: such a name counts as undefined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecided {
-    /// The names that it hangs on, in the order they are tested.
+    /// The names that it depends on, in the order they are tested.
     pub names: Vec<String>,
     /// From `#if` to `#endif`, in order.
     pub branches: Vec<Branch>,

@@ -837,7 +837,7 @@ mod conditions {
 
     /// Of a branch its text, whether it is taken, and what would make it so.
     type Seen = (String, bool, String);
-    /// A source, the names that its conditional hangs on, and its branches.
+    /// A source, the names that its conditional depends on, and its branches.
     type Case<'a> = (&'a str, &'a [&'a str], &'a [(&'a str, bool, &'a str)]);
 
     fn undecided(source: &str) -> Vec<(Vec<String>, Vec<Seen>)> {

@@ -12,9 +12,9 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use warplens_calibrate::fit::{Counts, linear};
 use warplens_calibrate::{Failure, Fitted, Measurements, Plan, Progress, compare, profile};
-use warplens_engine::settings::unknown_gpu;
-use warplens_engine::user_profiles;
-use warplens_hardware::{Profile, Profiles};
+use warplens_db::settings::unknown_gpu;
+use warplens_db::user_profiles;
+use warplens_machine::{Profile, Profiles};
 
 use crate::output;
 

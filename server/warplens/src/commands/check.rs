@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use warplens_engine::wire::{CheckDocument, Diagnostic, Stats};
-use warplens_engine::{FileAnalysis, Severity};
+use warplens_db::wire::{CheckDocument, Diagnostic, Stats};
+use warplens_db::{FileAnalysis, Severity};
 use warplens_report::baseline::Baseline;
 use warplens_report::figure::counted;
 use warplens_report::{Paint, check as page, github, gitlab, sarif};
@@ -198,13 +198,13 @@ impl Check {
                 stats: self.stats.then(|| stats.clone()),
             }),
             Format::Sarif => {
-                let rules: Vec<sarif::Rule<'_>> = warplens_rules::catalogue()
+                let rules: Vec<sarif::Rule<'_>> = warplens_advice::catalogue()
                     .iter()
                     .map(|rule| sarif::Rule {
                         id: rule.id,
                         title: rule.title,
                         text: rule.explain,
-                        uri: warplens_rules::href(rule.id),
+                        uri: warplens_advice::href(rule.id),
                     })
                     .collect();
                 let fixes = if self.no_fixes {

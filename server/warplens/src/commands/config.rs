@@ -6,9 +6,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use warplens_calibrate::{Measurements, SCHEMA as MEASUREMENTS};
-use warplens_engine::settings::Settings;
-use warplens_engine::wire::SweepLine;
-use warplens_engine::wire::{CheckDocument, DiffDocument, EstimateDocument};
+use warplens_db::settings::Settings;
+use warplens_db::wire::SweepLine;
+use warplens_db::wire::{CheckDocument, DiffDocument, EstimateDocument};
 use warplens_report::baseline::{Baseline, SCHEMA as BASELINE};
 use warplens_report::gpus::GpusDocument;
 

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use warplens_engine::Project;
-use warplens_engine::affected::{Edited, Reading, affected};
-use warplens_engine::difference::{Version, changed_findings, difference, versions};
-use warplens_engine::wire::Diagnostic;
-use warplens_project::DiskFiles;
+use warplens_base::DiskFiles;
+use warplens_db::Project;
+use warplens_db::affected::{Edited, Reading, affected};
+use warplens_db::difference::{Version, changed_findings, difference, versions};
+use warplens_db::wire::Diagnostic;
 use warplens_report::baseline::line;
 use warplens_report::diff;
 
@@ -110,7 +110,7 @@ impl Diff {
             self.gpu.iter().map(|gpu| Some(gpu.as_str())).collect()
         };
         for (at, gpu) in gpus.into_iter().enumerate() {
-            // Findings are those on the first GPU: most hang on no GPU.
+            // Findings are those on the first GPU: most depend on no GPU.
             let findings = at == 0;
             let earlier = self.look(&old, gpu, findings, None)?;
             let later = match &edited {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
-use warplens_engine::settings::{Settings, unknown_gpu};
-use warplens_engine::wire::EstimateDocument;
-use warplens_engine::{Cancel, Engine, LaunchValues, Overrides};
-use warplens_hardware::Profiles;
+use warplens_db::settings::{Settings, unknown_gpu};
+use warplens_db::wire::EstimateDocument;
+use warplens_db::{Cancel, Engine, LaunchValues, Overrides};
+use warplens_machine::Profiles;
 use warplens_models::{Factor, ModelId};
 use warplens_report::{estimate as page, graph};
 

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::Args;
+use warplens_advice::{catalogue, find};
 use warplens_report::{Paint, Style};
-use warplens_rules::{catalogue, find};
 
 use crate::output::{self, Colour};
 use crate::suggest;

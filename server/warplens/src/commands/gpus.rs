@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use warplens_engine::settings::unknown_gpu;
+use warplens_db::settings::unknown_gpu;
 use warplens_report::gpus::{self as page, Gpu, GpusDocument};
 
 use crate::output::{self, Colour};

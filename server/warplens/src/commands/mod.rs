@@ -14,4 +14,4 @@ pub mod replay;
 pub mod report;
 pub mod sweep;
 
-pub use warplens_engine::STACK;
+pub use warplens_db::STACK;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
-use warplens_engine::settings::unknown_gpu;
-use warplens_engine::{Cancel, Engine, Overrides};
+use warplens_db::settings::unknown_gpu;
+use warplens_db::{Cancel, Engine, Overrides};
 use warplens_models::ModelId;
 use warplens_report::{html, markdown};
 

@@ -114,7 +114,7 @@ struct Scanner<'a> {
     tokens: &'a [Token],
     /// The other bracket of each bracket.
     other: Vec<Option<usize>>,
-    /// The end of the statements that an `if constexpr` chooses between: which stay hangs on the template's
+    /// The end of the statements that an `if constexpr` chooses between: which stay depends on the template's
     /// arguments.
     discardable: usize,
     /// Dimensions of the arrays, by name.

@@ -347,7 +347,7 @@ impl Group {
     }
 }
 
-/// `#if`'s expression; every value is none where it hangs on what the file does not say.
+/// `#if`'s expression; every value is none where it depends on what the file does not say.
 struct Condition<'a> {
     text: &'a Text,
     words: &'a [Token],

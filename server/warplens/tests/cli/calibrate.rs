@@ -43,7 +43,7 @@ fn half_a_file_is_fitted_and_what_is_missing_is_said() {
         ["shared_latency", "[cycles]", "29", "58", "2.00"]
     );
     let text = std::fs::read_to_string(folder.path().join("nvidia-half.toml")).unwrap();
-    let profile = warplens_hardware::Profiles::from_toml("nvidia-half.toml", &text).unwrap();
+    let profile = warplens_machine::Profiles::from_toml("nvidia-half.toml", &text).unwrap();
     assert_eq!(profile.sms, 100);
     assert_eq!(
         profile.figures()["shared_latency"].source,

@@ -216,7 +216,7 @@ fn a_pull_request_gets_markdown() {
     );
 }
 
-/// A program of several files that hang on each other in every way.
+/// A program of several files that depend on each other in every way.
 const PROGRAM: [(&str, &str); 8] = [
     ("a/scale.h", "#define SCALE 4\n"),
     (
@@ -265,7 +265,7 @@ const EDITS: [(&str, &str, &str); 9] = [
 
 #[test]
 fn what_is_not_looked_at_again_is_what_it_would_be() {
-    // A file that nothing hangs on, and one whose difference makes everything be looked at again.
+    // A file that nothing depends on, and one whose difference makes everything be looked at again.
     for chosen in 0..EDITS.len() + 2 {
         let folder = Folder::new();
         for side in ["old", "new"] {

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use warplens_hardware::Profiles;
+use warplens_machine::Profiles;
 use warplens_models::ModelId;
 
 use crate::repository;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use rayon::prelude::*;
-use warplens_analysis::facts::{KernelFacts, Node, Space};
-use warplens_engine::settings::Settings;
-use warplens_engine::{Configured, Engine, Executed, KernelAnalysis, Overrides, Project};
-use warplens_hardware::{Profile, Profiles, Vendor};
+use warplens_base::DiskFiles;
+use warplens_db::settings::Settings;
+use warplens_db::{Configured, Engine, Executed, KernelAnalysis, Overrides, Project};
+use warplens_facts::facts::{KernelFacts, Node, Space};
+use warplens_machine::{Profile, Profiles, Vendor};
 use warplens_models::auto::{Mechanism, cycles_without};
 use warplens_models::{Estimate, Input, ModelId};
-use warplens_project::DiskFiles;
 use warplens_syntax::{Document, Language};
 use warplens_tuning::Extents;
 

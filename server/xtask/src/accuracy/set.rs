@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warplens_hardware::Profiles;
+use warplens_machine::Profiles;
 
 use super::predict::{Counter, Predicted, mechanisms, profile, warps_per_block};
 use super::score::{self, Errors};

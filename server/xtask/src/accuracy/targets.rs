@@ -105,7 +105,7 @@ pub fn targets(sets: &[Set], summary: &Summary) -> Vec<Target> {
             targets.push(target(error, set.bandwidth, false, 0.10, Unit::Percent));
             continue;
         }
-        // What dedispersion reads hangs on data, and its times lie close together.
+        // What dedispersion reads depends on data, and its times lie close together.
         let rho = if set.id.starts_with("dedisp") {
             0.55
         } else {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 use serde_json::Value;
-use warplens_compile::Class;
+use warplens_codegen::Class;
 
 use crate::machine_code::Function;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::json;
-use warplens_engine::settings::Settings;
-use warplens_engine::{Engine, LaunchValues, Overrides};
+use warplens_db::settings::Settings;
+use warplens_db::{Engine, LaunchValues, Overrides};
 use warplens_oracle::{Access, Argument, Dialect, Program, Space};
 use warplens_syntax::{Document, Language};
 

@@ -18,7 +18,7 @@ const HEADERS: usize = 40;
 
 /// What an integer is that nobody states: the analysis did not need it, or the host's code gives it.
 const MADE_UP: i64 = 1;
-/// Lanes of a request that hang on data: so many more or fewer are another case.
+/// Lanes of a request that depend on data: so many more or fewer are another case.
 const OTHER_LANES: f64 = 0.1;
 
 /// A run.
@@ -86,7 +86,7 @@ impl File {
         before.max_by_key(|&at| (starts(at), std::cmp::Reverse(at)))
     }
 
-    /// Whether the analysis says that an access of a line hangs on data.
+    /// Whether the analysis says that an access of a line depends on data.
     pub fn by_data(&self, kernel: usize, line: u32) -> bool {
         let accesses = self.results[kernel]["accesses"].as_array();
         accesses.into_iter().flatten().any(|access| {

@@ -30,7 +30,7 @@ const LIMIT: Duration = Duration::from_mins(30);
 /// Folders that a crate embeds, and where they stand in it.
 const EMBEDDED: [(&str, &str); 2] = [
     ("grammars/opencl", "server/grammar-opencl/grammar"),
-    ("hw-profiles", "server/hardware/hw-profiles"),
+    ("hw-profiles", "server/machine/hw-profiles"),
 ];
 
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];

@@ -1,0 +1,69 @@
+//! atomic/hot-address: the lanes of a warp add floating-point numbers to one address, one after the other.
+
+use warplens_facts::facts::{Certainty, Pattern, Space};
+use warplens_ir::Type;
+
+use crate::atomics::Atomic;
+use crate::catalogue::{RuleInfo, State};
+use crate::wording::{self, number};
+use crate::{Context, Finding, Place};
+
+pub(crate) const INFO: RuleInfo = RuleInfo {
+    id: "atomic/hot-address",
+    title: "the lanes of a warp add to one address, one after the other",
+    severity: "by predicted gain: hint, information or warning",
+    state: State::Stable,
+    explain: include_str!("../docs/atomic-hot-address.md"),
+};
+
+/// Fewer lanes on one address are not worth an exchange between lanes, which costs five steps.
+const LANES: f64 = 8.0;
+
+/// Whole numbers are summed over the warp by the compiler, where the address is seen to be one.
+fn is_hot(ctx: &Context<'_>, atomic: &Atomic<'_>) -> bool {
+    let access = atomic.facts(ctx);
+    let of_floats = matches!(&atomic.pointer.ty, Type::Pointer(to, _) if to.is_float());
+    of_floats
+        && matches!(access.space, Space::Global | Space::Shared)
+        && access.pattern == Pattern::Broadcast
+        && access.requests.is_some_and(|requests| requests > 0.0)
+        && access.certainty != Certainty::Unknown
+        && access
+            .passes_per_request
+            .is_some_and(|lanes| lanes >= LANES)
+}
+
+/// The finding about one addition.
+pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding> {
+    if !is_hot(ctx, atomic) {
+        return None;
+    }
+    let access = atomic.facts(ctx);
+    let lanes = access.passes_per_request?;
+    let gain = ctx.trial(|facts| {
+        if let Some(access) = facts.accesses.get_mut(atomic.access) {
+            access.passes_per_request = Some(1.0);
+            access.active_lanes_per_request = Some(1.0);
+        }
+    });
+    let reservation = wording::reservation(ctx.facts, access);
+    Some(Finding {
+        rule: INFO.id,
+        severity: wording::severity(gain, access.certainty, reservation.is_some()),
+        place: Place::Site(atomic.site),
+        message: wording::sentence([
+            Some(format!(
+                "{} lanes on one address, 1 would do: each lane of the warp adds to `{}` by itself",
+                number(lanes),
+                access.text
+            )),
+            Some(wording::gain(gain)),
+            reservation,
+        ]),
+        gain,
+        related: Vec::new(),
+        access: Some(atomic.access),
+        shared_array: None,
+        cure: None,
+    })
+}

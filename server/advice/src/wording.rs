@@ -1,0 +1,246 @@
+//! How findings speak, and how loud: the number first, then the cause, then the assumption, on one line.
+
+use warplens_facts::facts::{Access, Certainty, KernelFacts};
+
+use crate::Severity;
+
+/// Predicted gain below which a finding is a hint.
+pub(crate) const WORTH_KNOWING: f64 = 1.02;
+/// Predicted gain from which a finding is a warning, where it is certain.
+pub(crate) const COSTLY: f64 = 1.10;
+/// More assumptions than this are cut short: a message is one line.
+const ASSUMPTIONS_SHOWN: usize = 3;
+
+/// A figure: whole where it is whole, else one decimal.
+pub(crate) fn number(value: f64) -> String {
+    if (value - value.round()).abs() < 0.05 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+/// `32 waits`, `1 wait`.
+pub(crate) fn counted(value: f64, one: &str, many: &str) -> String {
+    let figure = number(value);
+    let unit = if figure == "1" { one } else { many };
+    format!("{figure} {unit}")
+}
+
+/// A fraction in per cent.
+pub(crate) fn percent(fraction: f64) -> String {
+    format!("{} %", number(fraction * 100.0))
+}
+
+/// What removing the cause does to the whole kernel.
+pub(crate) fn gain(gain: f64) -> String {
+    if gain < WORTH_KNOWING {
+        "under 2 % of the kernel (predicted)".to_owned()
+    } else if gain < COSTLY {
+        format!("kernel {} faster without (predicted)", percent(gain - 1.0))
+    } else if gain < 9.95 {
+        format!("kernel {gain:.1}x faster without (predicted)")
+    } else {
+        format!("kernel {gain:.0}x faster without (predicted)")
+    }
+}
+
+/// Loudness of a performance finding: never an error, a warning only where it is certain, or rests on
+/// assumptions that the message states.
+pub(crate) fn severity(gain: f64, certainty: Certainty, stated: bool) -> Severity {
+    if gain < WORTH_KNOWING {
+        return Severity::Hint;
+    }
+    let certain = match certainty {
+        Certainty::Exact => true,
+        Certainty::Assumed => stated,
+        Certainty::Unknown => false,
+    };
+    if certain && gain >= COSTLY {
+        Severity::Warning
+    } else {
+        Severity::Information
+    }
+}
+
+/// Identifiers of an expression.
+fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|word| word.chars().next().is_some_and(|c| !c.is_ascii_digit()))
+}
+
+/// `assumes n = 1024, block 256`: the assumptions that the given expressions depend on, or all of the
+/// kernel's where none of them is named there. `None` where there is nothing to state.
+///
+/// The alignment of pointers is assumed everywhere (the contract says so) and is not repeated.
+pub(crate) fn assumes(facts: &KernelFacts, expressions: &[&str]) -> Option<String> {
+    let values: Vec<_> = facts
+        .assumptions
+        .iter()
+        .filter(|a| {
+            let launch = a.symbol.contains("block") || a.symbol.contains("grid");
+            !launch && !a.symbol.starts_with("alignment")
+        })
+        .collect();
+    let named: Vec<_> = values
+        .iter()
+        .copied()
+        .filter(|a| {
+            expressions
+                .iter()
+                .any(|text| identifiers(text).any(|id| id == a.symbol))
+        })
+        .collect();
+    let block_assumed = facts.launch.block_source.is_assumption();
+    let grid_assumed = facts.launch.grid_source.is_assumption();
+    // A figure can depend on a value that its own text does not name: a bound of a loop or a guard around it.
+    let shown = if named.is_empty() && !block_assumed {
+        values
+    } else {
+        named
+    };
+    let more = shown.len() > ASSUMPTIONS_SHOWN;
+    let mut parts: Vec<String> = shown
+        .iter()
+        .take(ASSUMPTIONS_SHOWN)
+        .map(|a| format!("{} = {}", a.symbol, a.value))
+        .collect();
+    if more {
+        parts.push("…".to_owned());
+    }
+    if block_assumed {
+        parts.push(format!("block {}", extents(facts.launch.block)));
+    } else if parts.is_empty() && grid_assumed {
+        parts.push(format!("grid {}", extents(facts.launch.grid)));
+    }
+    if parts.is_empty() {
+        None
+    } else {
+        Some(format!("assumes {}", parts.join(", ")))
+    }
+}
+
+/// The last clause about an access's figures: what they depend on, `None` where they are exact without
+/// a condition.
+pub(crate) fn reservation(facts: &KernelFacts, access: &Access) -> Option<String> {
+    match access.certainty {
+        Certainty::Exact => conditions(&access.constraints),
+        Certainty::Assumed | Certainty::Unknown => {
+            let stride = access.stride.as_ref().map_or("", |s| s.text.as_str());
+            assumes(facts, &[&access.index, &access.text, stride])
+                .or_else(|| access.why.clone())
+                .or_else(|| conditions(&access.constraints))
+        }
+    }
+}
+
+/// `holds when n % 32 == 0`.
+fn conditions(constraints: &[String]) -> Option<String> {
+    if constraints.is_empty() {
+        None
+    } else {
+        Some(format!("holds when {}", constraints.join(" and ")))
+    }
+}
+
+/// `256`, `32x8`: a launch's extents without trailing ones.
+pub(crate) fn extents(size: [u64; 3]) -> String {
+    match size {
+        [x, 1, 1] => x.to_string(),
+        [x, y, 1] => format!("{x}x{y}"),
+        [x, y, z] => format!("{x}x{y}x{z}"),
+    }
+}
+
+/// Clauses joined to a message.
+pub(crate) fn sentence(clauses: impl IntoIterator<Item = Option<String>>) -> String {
+    clauses.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Kernel, column_walk};
+    use warplens_facts::facts::Source;
+
+    #[test]
+    fn severity_follows_gain_and_certainty() {
+        assert_eq!(severity(1.019, Certainty::Exact, true), Severity::Hint);
+        assert_eq!(
+            severity(1.02, Certainty::Exact, true),
+            Severity::Information
+        );
+        assert_eq!(severity(1.10, Certainty::Exact, false), Severity::Warning);
+        assert_eq!(severity(3.0, Certainty::Assumed, true), Severity::Warning);
+        assert_eq!(
+            severity(3.0, Certainty::Assumed, false),
+            Severity::Information
+        );
+        assert_eq!(
+            severity(3.0, Certainty::Unknown, true),
+            Severity::Information
+        );
+    }
+
+    #[test]
+    fn figures_read_well() {
+        assert_eq!(number(32.0), "32");
+        assert_eq!(number(8.5), "8.5");
+        assert_eq!(gain(1.0), "under 2 % of the kernel (predicted)");
+        assert_eq!(gain(1.05), "kernel 5 % faster without (predicted)");
+        assert_eq!(gain(2.94), "kernel 2.9x faster without (predicted)");
+        assert_eq!(gain(14.2), "kernel 14x faster without (predicted)");
+        assert_eq!(extents([32, 8, 1]), "32x8");
+        assert_eq!(extents([8, 8, 4]), "8x8x4");
+    }
+
+    #[test]
+    fn only_the_assumptions_that_matter_are_named() {
+        let kernel = Kernel::new()
+            .assume("n", "1024")
+            .assume("m", "1024")
+            .assume("alignment(in)", "256-byte aligned");
+        assert_eq!(
+            assumes(&kernel.facts, &["i * n + nm"]).as_deref(),
+            Some("assumes n = 1024"),
+            "m is no part of nm"
+        );
+        assert_eq!(
+            assumes(&kernel.facts, &["i"]).as_deref(),
+            Some("assumes n = 1024, m = 1024"),
+            "nothing is named: all are stated"
+        );
+    }
+
+    #[test]
+    fn an_assumed_block_is_named_and_a_given_one_is_not() {
+        let mut kernel = Kernel::new()
+            .assume("n", "1024")
+            .assume("blockDim", "256,1,1");
+        assert_eq!(
+            assumes(&kernel.facts, &["n"]).as_deref(),
+            Some("assumes n = 1024")
+        );
+        kernel.facts.launch.block_source = Source::Assumed;
+        assert_eq!(
+            assumes(&kernel.facts, &["n"]).as_deref(),
+            Some("assumes n = 1024, block 256")
+        );
+        assert_eq!(
+            assumes(&kernel.facts, &["i"]).as_deref(),
+            Some("assumes block 256")
+        );
+    }
+
+    #[test]
+    fn exact_figures_have_no_reservation_but_their_conditions() {
+        let kernel = Kernel::new().assume("n", "1024");
+        let mut access = column_walk(3);
+        assert_eq!(reservation(&kernel.facts, &access), None);
+        access.constraints = vec!["n % 32 == 0".to_owned()];
+        assert_eq!(
+            reservation(&kernel.facts, &access).as_deref(),
+            Some("holds when n % 32 == 0")
+        );
+    }
+}

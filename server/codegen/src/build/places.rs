@@ -1,0 +1,89 @@
+//! Places and calls as they are written: what they depend on, whether they are the same, what a call costs.
+
+use std::hash::{Hash, Hasher};
+
+use warplens_ir::{Expr, ExprKind, VarId};
+
+use super::counting::{uncast, variables};
+
+/// The pointer variable that a place is reached through.
+pub(super) fn reached(expression: &Expr) -> Option<VarId> {
+    match &expression.kind {
+        ExprKind::Var(id) => Some(*id),
+        ExprKind::Index(base, _)
+        | ExprKind::Deref(base)
+        | ExprKind::Field(base, _)
+        | ExprKind::Cast(_, base)
+        | ExprKind::AddressOf(base)
+        | ExprKind::Binary(_, base, _) => reached(base),
+        ExprKind::List(parts) if parts.len() == 1 => reached(&parts[0]),
+        _ => None,
+    }
+}
+
+/// Operations of a function of the library, as LLVM counts them and as the machine does.
+pub(super) fn library_cost(name: &str, small: bool) -> (u64, u64) {
+    let name = name.trim_end_matches('f');
+    match name {
+        // One operation until late.
+        _ if name.contains("sqrt") => (2, 2),
+        _ if small => (12, 8),
+        // Reduced by a loop of their own where arguments are large.
+        "sin" | "cos" | "tan" | "sincos" | "pow" => (200, 200),
+        _ => (40, 40),
+    }
+}
+
+/// The variables that a place depends on.
+pub(super) fn moving(place: &Expr) -> Vec<VarId> {
+    let mut all = Vec::new();
+    variables(place, &mut all);
+    all
+}
+
+/// True for a function without a value behind which memory may hold something else.
+pub(super) fn is_clobber(name: &str) -> bool {
+    name.contains("fence") || matches!(name, "printf" | "vprintf")
+}
+
+/// A hash of what is written, wherever it stands; none of what may be another value the next time.
+pub(super) fn shape(expression: &Expr) -> Option<u64> {
+    let mut hasher = rustc_hash::FxHasher::default();
+    write_shape(expression, &mut hasher)?;
+    Some(hasher.finish())
+}
+
+fn write_shape(expression: &Expr, into: &mut rustc_hash::FxHasher) -> Option<()> {
+    std::mem::discriminant(&expression.kind).hash(into);
+    match &expression.kind {
+        ExprKind::Int(value) => value.hash(into),
+        ExprKind::Var(id) => id.hash(into),
+        ExprKind::Builtin(builtin) => builtin.hash(into),
+        ExprKind::Binary(op, a, b) => {
+            op.hash(into);
+            write_shape(a, into)?;
+            write_shape(b, into)?;
+        }
+        ExprKind::Index(a, b) => {
+            write_shape(a, into)?;
+            write_shape(b, into)?;
+        }
+        ExprKind::Field(a, offset) => {
+            offset.hash(into);
+            write_shape(a, into)?;
+        }
+        ExprKind::Cast(_, a) | ExprKind::Deref(a) => write_shape(a, into)?,
+        _ => return None,
+    }
+    Some(())
+}
+
+/// True for a constant by which a division is a product: any integer, a power of two among the others.
+pub(super) fn is_easy_divisor(divisor: &Expr, float: bool) -> bool {
+    let value = match &uncast(divisor).kind {
+        ExprKind::Int(value) => Some(*value as f64),
+        ExprKind::Float(value) => value.as_ref().map(|value| value.value()),
+        _ => return false,
+    };
+    !float || value.is_some_and(|value| value != 0.0 && value.abs().log2().fract() == 0.0)
+}

@@ -1,0 +1,1762 @@
+//! From a document to its analysis, recomputing only what changed.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::hash_map::Entry;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use warplens_advice::{Place, Recompiled, Removal};
+use warplens_base::{Command, SourceFile};
+use warplens_codegen::{Compiled, Options, compile};
+use warplens_facts::facts::{KernelFacts, Launch};
+use warplens_facts::{Contents, Request, analyze};
+use warplens_ir::{
+    Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, LaunchWords,
+    Storage, TemplateArguments, Unit, Var, builds, launch_sites, launch_sites_through, lower,
+    may_build, outline,
+};
+use warplens_machine::{KernelArguments, Profile, Profiles, occupancy};
+use warplens_models::{Factor, Input, ModelId};
+use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
+
+use crate::clock;
+use crate::compiled;
+use crate::compilers::{CompilerWord, Words};
+use crate::counting::Counting;
+use crate::estimates::Estimates;
+use crate::executed::Running;
+use crate::hosts::Kinds;
+use crate::launch::{self, Given, Resolved};
+use crate::options::{BuildOptions, kernel_names};
+use crate::parallel;
+use crate::said;
+use crate::settings::{BankBytes, Settings};
+use crate::suppress;
+use crate::translation::{Project, flatten, is_header, may_hold_kernels};
+use crate::{
+    Cancel, FileAnalysis, KernelAnalysis, Overrides, PlacedFinding, PlacedKernel, Severity,
+    Variants,
+};
+
+/// The target where nobody names one.
+pub const DEFAULT_GPU: &str = "a100-sxm4-40gb";
+
+/// Analyses kept, and kernels in IR, and units; the oldest half goes when there are more. Units hold whole
+/// texts with their trees.
+const MOST_ANALYSES: usize = 1024;
+const MOST_KERNELS: usize = 512;
+const MOST_UNITS: usize = 128;
+/// Branches inside one kernel that are offered.
+const MOST_BRANCHES: usize = 4;
+/// Analyses of one file that are computed before other threads are asked to help: an edit needs one or two.
+const FEW: usize = 4;
+/// Times that other files are looked for in which there may be what one lacks.
+const MOST_LOOKS: usize = 3;
+/// Launches of one kernel that are told apart.
+const MOST_VARIANTS: usize = 8;
+
+/// Analyses documents. One engine serves every document and thread of a process.
+#[derive(Debug)]
+pub struct Engine {
+    profiles: Profiles,
+    project: Project,
+    units: Kept<u64, Unit>,
+    outlines: Kept<u64, Vec<Item>>,
+    /// Launches of a text, each with the item that holds it; ranges count from that item's first byte.
+    sites: Kept<u64, Vec<(usize, LaunchSite)>>,
+    /// Launches by file, for kernels that are launched from another one.
+    launches: Mutex<FxHashMap<PathBuf, Arc<Vec<LaunchSite>>>>,
+    /// Host programs read for the kernels of other files, with the hash of what was read and what they build.
+    hosts_read: Mutex<FxHashMap<PathBuf, HostRead>>,
+    /// Launches by a file's functions as other files call them, with the hashes of all that was read.
+    called: Mutex<FxHashMap<PathBuf, Called>>,
+    /// What a text with programs in its literals builds them with.
+    builds: Kept<u64, Vec<Build>>,
+    /// Which files are looked for launches when a kernel is launched in none that was analysed.
+    hosts: Kinds,
+    /// Whether an analysis can say its counts as formulas later.
+    formulas: bool,
+    /// Whether the kernels of one file are shared out among threads.
+    shares: bool,
+    kernels: Kept<u64, Lowered>,
+    /// What the machine executes, by the kernel's shape and how it is compiled.
+    compiled: Kept<(u64, Options), Compiled>,
+    analyses: Kept<u64, KernelAnalysis>,
+    /// What compilers said.
+    pub(crate) words: Words,
+}
+
+/// A kernel in IR, with what the default launch needs to know of it.
+#[derive(Debug)]
+pub(crate) struct Lowered {
+    pub(crate) kernel: Kernel,
+    /// A hash of the kernel apart from where it stands: what its analysis is kept under.
+    fingerprint: u64,
+    /// A hash of what is compiled: what the compiled kernel is kept under.
+    shape: u64,
+}
+
+impl Lowered {
+    pub(crate) fn new(kernel: Kernel) -> Lowered {
+        Lowered {
+            fingerprint: kernel.fingerprint(),
+            shape: kernel.shape(),
+            kernel,
+        }
+    }
+}
+
+/// A host program that was read: the hash of its text, and what it builds.
+type HostRead = (u64, Arc<Vec<Build>>);
+
+/// What a file launches when others call it.
+#[derive(Debug)]
+struct Called {
+    /// A hash of it and of those that call it.
+    read: u64,
+    sites: Arc<Vec<LaunchSite>>,
+}
+
+/// What was computed once, by content, and how many values have room.
+#[derive(Debug)]
+struct Kept<K, V>(Mutex<Dated<K, V>>, AtomicUsize);
+
+/// Values with the moment of their last use, and that clock.
+type Dated<K, V> = (FxHashMap<K, (u64, Arc<V>)>, u64);
+
+impl<K: Hash + Eq + Copy, V> Kept<K, V> {
+    fn new(most: usize) -> Self {
+        Kept(
+            Mutex::new((FxHashMap::default(), 0)),
+            AtomicUsize::new(most),
+        )
+    }
+
+    /// A file has so many of these. What it has now must outlast what it had before: else each keystroke in a file larger
+    /// than the room would compute again what it throws away.
+    fn make_room(&self, live: usize) {
+        self.1.fetch_max(2 * live + live / 2, Ordering::Relaxed);
+    }
+
+    fn get(&self, key: K) -> Option<Arc<V>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (map, clock) = &mut *kept;
+        *clock += 1;
+        map.get_mut(&key).map(|(used, value)| {
+            *used = *clock;
+            Arc::clone(value)
+        })
+    }
+
+    fn put(&self, key: K, value: V) -> Arc<V> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (map, clock) = &mut *kept;
+        *clock += 1;
+        if map.len() >= self.1.load(Ordering::Relaxed) {
+            let mut ages: Vec<u64> = map.values().map(|(used, _)| *used).collect();
+            ages.sort_unstable();
+            let limit = ages[ages.len() / 2];
+            map.retain(|_, (used, _)| *used > limit);
+        }
+        match map.entry(key) {
+            Entry::Occupied(entry) => Arc::clone(&entry.get().1),
+            Entry::Vacant(entry) => Arc::clone(&entry.insert((*clock, Arc::new(value))).1),
+        }
+    }
+
+    fn clear(&self) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.0 = FxHashMap::default();
+    }
+
+    fn get_or(&self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
+        self.get(key).unwrap_or_else(|| self.put(key, make()))
+    }
+}
+
+fn hash(parts: &[&dyn HashInto]) -> u64 {
+    let mut hasher = FxHasher::default();
+    for part in parts {
+        part.hash_into(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Anything that hashes, as an object.
+trait HashInto {
+    fn hash_into(&self, hasher: &mut FxHasher);
+}
+
+impl<T: Hash + ?Sized> HashInto for T {
+    fn hash_into(&self, hasher: &mut FxHasher) {
+        self.hash(hasher);
+    }
+}
+
+/// A text taken apart: what its kernels need, each with the hash of all it depends on.
+pub(crate) struct Program {
+    pub(crate) text: Arc<Expanded>,
+    pub(crate) items: Vec<Item>,
+    pub(crate) unit: Arc<Unit>,
+    pub(crate) unit_key: u64,
+    /// A hash of the texts before it.
+    headers_key: u64,
+    /// Only kernels in these bytes of the source count: the rest is another program's.
+    pub(crate) only: Option<Range<usize>>,
+    /// What the host program's build defines for it.
+    pub(crate) options: Option<Arc<BuildOptions>>,
+    /// The files that it is linked with.
+    pub(crate) linked: Vec<PathBuf>,
+    /// Where its functions begin, see [`Program::functions`].
+    functions: OnceLock<Arc<FxHashMap<u64, u32>>>,
+    launch_words: OnceLock<LaunchWords>,
+}
+
+impl Program {
+    /// A hash of what its launches depend on: what runs on the device matters to them by its name, unless it launches itself.
+    fn launching(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        (self.headers_key, self.text.missing.is_empty()).hash(&mut hasher);
+        let launches = self.launch_words();
+        for item in &self.items {
+            let text = &self.text.text[item.range.clone()];
+            match &item.kind {
+                ItemKind::Kernel(name) if !launches.within(&item.range) => name.hash(&mut hasher),
+                ItemKind::Function(name)
+                    if is_only_device(text) && !launches.within(&item.range) =>
+                {
+                    name.hash(&mut hasher);
+                }
+                // The source as well: ranges are kept in it.
+                _ => {
+                    let source = &self.text.source[item.source.clone()];
+                    (text, source, item.reading).hash(&mut hasher);
+                }
+            }
+        }
+        hasher.finish()
+    }
+
+    fn launch_words(&self) -> &LaunchWords {
+        let words = || LaunchWords::of(&self.text.text);
+        self.launch_words.get_or_init(words)
+    }
+
+    /// Where each of its functions begins now, by the hash of what it says.
+    fn functions(&self) -> Arc<FxHashMap<u64, u32>> {
+        let lines = || Arc::new(function_lines(self));
+        Arc::clone(self.functions.get_or_init(lines))
+    }
+}
+
+/// What came of one definition of a kernel.
+#[derive(Default)]
+struct Made {
+    kernels: Vec<PlacedKernel>,
+    findings: Vec<PlacedFinding>,
+    problems: Vec<String>,
+    /// Analyses that were not kept from before.
+    computed: usize,
+}
+
+/// A file taken apart: its own text first, then the programs in its string literals.
+pub(crate) struct FileParts {
+    pub(crate) programs: Vec<Program>,
+    /// Launches in this file; ranges in its source.
+    pub(crate) sites: Vec<LaunchSite>,
+    pub(crate) directives: Vec<Directive>,
+}
+
+impl Engine {
+    /// An engine with these profiles that reads no files but those it is given.
+    pub fn new(profiles: Profiles) -> Engine {
+        Engine::with_project(profiles, Project::default())
+    }
+
+    /// An engine that finds headers, compile commands and launches in a project.
+    pub fn with_project(profiles: Profiles, project: Project) -> Engine {
+        Engine::keeping(profiles, project, [MOST_UNITS, MOST_KERNELS, MOST_ANALYSES])
+    }
+
+    /// The same for looking at many files once each: it keeps next to nothing.
+    pub fn for_many_files(profiles: Profiles, project: Project) -> Engine {
+        Engine {
+            hosts: Kinds::Plain,
+            formulas: false,
+            // Others look at other files meanwhile.
+            shares: false,
+            ..Engine::keeping(profiles, project, [32, 2, 2])
+        }
+    }
+
+    fn keeping(profiles: Profiles, project: Project, most: [usize; 3]) -> Engine {
+        let [units, kernels, analyses] = most;
+        Engine {
+            profiles,
+            project,
+            units: Kept::new(units),
+            outlines: Kept::new(2 * units),
+            sites: Kept::new(kernels),
+            launches: Mutex::default(),
+            hosts_read: Mutex::default(),
+            called: Mutex::default(),
+            builds: Kept::new(kernels),
+            hosts: Kinds::All,
+            formulas: true,
+            shares: true,
+            kernels: Kept::new(kernels),
+            compiled: Kept::new(kernels),
+            analyses: Kept::new(analyses),
+            words: Words::default(),
+        }
+    }
+
+    /// Lets go of everything that was computed: nobody looks at a file any more.
+    pub fn forget(&self) {
+        self.units.clear();
+        self.outlines.clear();
+        self.sites.clear();
+        self.builds.clear();
+        self.kernels.clear();
+        self.compiled.clear();
+        self.analyses.clear();
+    }
+
+    /// The project.
+    pub fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// The profiles.
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
+
+    /// The target that the settings name, or the one that the file is compiled for, or the default; with a
+    /// word about what is wrong.
+    pub(crate) fn target(&self, settings: &Settings, path: &Path) -> (Arc<Profile>, Vec<String>) {
+        let default = || {
+            self.project
+                .target(path, &self.profiles)
+                .or_else(|| self.profiles.get(DEFAULT_GPU))
+                .or_else(|| self.profiles.iter().next())
+                .expect("profiles are built in")
+        };
+        let (profile, mut problems) = match &settings.gpu {
+            None => (default(), Vec::new()),
+            Some(id) => match self.profiles.get(id) {
+                Some(profile) => (profile, Vec::new()),
+                None => (
+                    default(),
+                    vec![crate::settings::unknown_gpu(id, &self.profiles)],
+                ),
+            },
+        };
+        let other_mode = (settings.shared_bank_bytes == Some(BankBytes::Eight))
+            .then(|| profile.with_eight_byte_banks());
+        let profile = other_mode.flatten().map_or(profile, Arc::new);
+        let (other_clock, problem) = clock::clocked(&profile, settings);
+        problems.extend(problem);
+        let profile = other_clock.map_or(profile, Arc::new);
+        (profile, problems)
+    }
+
+    fn parts(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+        neighbours: bool,
+        options: Option<&Arc<BuildOptions>>,
+    ) -> FileParts {
+        let translation = self
+            .project
+            .translate(document, path, settings, profile, neighbours);
+        let mut main = self.program(&translation.text, &translation.headers);
+        main.options = options.cloned();
+        main.linked = translation.linked;
+        let sites = self.launches_in(&main);
+        let (embedded, built) = self.embedded(&main, document, path, settings, profile);
+        let mut programs = vec![main];
+        for embedded in &embedded {
+            let mut program = self.program(embedded, &flatten(&embedded.includes));
+            program.options.clone_from(&built);
+            programs.push(program);
+        }
+        for (branch, other) in &translation.text.alternatives {
+            let mut program = self.program(other, &flatten(&other.includes));
+            program.only = Some(branch.clone());
+            program.options = options.cloned();
+            programs.push(program);
+        }
+        FileParts {
+            programs,
+            sites,
+            directives: directives(&translation.text.source),
+        }
+    }
+
+    /// The programs in a text's string literals, read with the options that the text builds them with.
+    fn embedded(
+        &self,
+        main: &Program,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> (Vec<Arc<Expanded>>, Option<Arc<BuildOptions>>) {
+        let embedded = main.text.embedded.clone();
+        if embedded.is_empty() || !may_build(&main.text.text) {
+            return (embedded, None);
+        }
+        let key = hash(&[&main.unit_key, &main.text.hash]);
+        let builds = self
+            .builds
+            .get_or(key, || builds(&main.text, &main.items, &main.unit));
+        let kernels: Vec<String> = embedded
+            .iter()
+            .flat_map(|program| kernel_names(&program.text))
+            .collect();
+        let Some(options) = BuildOptions::of(&builds, &kernels, path, &main.text.source, settings)
+        else {
+            return (embedded, None);
+        };
+        // A copy: what is defined for the programs means nothing to the text around them.
+        let copy = document.clone();
+        let translation =
+            self.project
+                .translate(&copy, path, &options.applied(settings), profile, false);
+        (translation.text.embedded.clone(), Some(Arc::new(options)))
+    }
+
+    /// What a host program near an OpenCL file defines when it builds it.
+    fn build_options(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Option<BuildOptions> {
+        if document.language() != Language::OpenCl {
+            return None;
+        }
+        let kernels = kernel_names(document.source());
+        let words: Vec<&str> = kernels.iter().map(String::as_str).collect();
+        if words.is_empty() {
+            return None;
+        }
+        self.project
+            .hosts_near(path, &words, self.hosts)
+            .into_iter()
+            .find_map(|host| {
+                let builds = self.read_host(&host, settings, profile);
+                BuildOptions::of(&builds, &kernels, &host.path, &host.text, settings)
+            })
+    }
+
+    fn program(&self, text: &Arc<Expanded>, headers: &[Arc<Expanded>]) -> Program {
+        self.program_with(text, headers, None)
+    }
+
+    /// The same with another source file whose host functions it may call.
+    fn program_with(
+        &self,
+        text: &Arc<Expanded>,
+        headers: &[Arc<Expanded>],
+        linked: Option<&Arc<Expanded>>,
+    ) -> Program {
+        let language = text.language;
+        let mut key = hash(&[&language]);
+        let mut earlier: Option<Arc<Unit>> = None;
+        for header in headers {
+            key = hash(&[&key, &header.hash]);
+            let unit = self.units.get_or(key, || {
+                let items = self.items(header);
+                if language == Language::OpenCl || is_header(&header.path) {
+                    return Unit::new(header, &items, earlier.clone(), true);
+                }
+                // A source file that is included or linked: its host functions are no kernel's affair.
+                let device: Vec<Item> = items
+                    .iter()
+                    .filter(|item| {
+                        !matches!(item.kind, ItemKind::Function(_))
+                            || is_device(&header.text[item.range.clone()])
+                    })
+                    .cloned()
+                    .collect();
+                Unit::new(header, &device, earlier.clone(), true)
+            });
+            if !unit.is_bare() {
+                earlier = Some(unit);
+            }
+        }
+        if let Some(linked) = linked {
+            key = hash(&[&key, &linked.hash, &"linked"]);
+            let unit = self.units.get_or(key, || {
+                Unit::new(linked, &self.items(linked), earlier.clone(), true)
+            });
+            earlier = Some(unit);
+        }
+        let items = outline(text);
+        let spelled = |item: &Item| &text.text[item.range.clone()];
+        // Host functions do not matter to a kernel, only their launches do.
+        let declares = |item: &Item| match item.kind {
+            ItemKind::Kernel(_) => false,
+            ItemKind::Declaration => true,
+            ItemKind::Function(_) => language == Language::OpenCl || is_device(spelled(item)),
+        };
+        let declarations: Vec<Item> = items
+            .iter()
+            .filter(|item| declares(item))
+            .cloned()
+            .collect();
+        let mut hasher = FxHasher::default();
+        (key, language).hash(&mut hasher);
+        for item in &declarations {
+            (spelled(item), item.reading).hash(&mut hasher);
+        }
+        let unit_key = hasher.finish();
+        let unit = self
+            .units
+            .get_or(unit_key, || Unit::new(text, &declarations, earlier, false));
+        Program {
+            text: Arc::clone(text),
+            items,
+            unit,
+            unit_key,
+            headers_key: key,
+            only: None,
+            options: None,
+            linked: Vec::new(),
+            functions: OnceLock::new(),
+            launch_words: OnceLock::new(),
+        }
+    }
+
+    /// The items of a header: the same whatever stands before it.
+    fn items(&self, header: &Arc<Expanded>) -> Arc<Vec<Item>> {
+        self.outlines.get_or(header.hash, || outline(header))
+    }
+
+    /// The launches in a text; ranges in its source.
+    fn launches_in(&self, program: &Program) -> Vec<LaunchSite> {
+        let text = &program.text.text;
+        if !program.launch_words().within(&(0..text.len())) {
+            return Vec::new();
+        }
+        // Kept relative to the item that holds them, so that they survive edits elsewhere.
+        let found = self.sites.get_or(program.launching(), || {
+            launch_sites(&program.text, &program.items, &program.unit)
+                .into_iter()
+                .map(|mut site| {
+                    let (item, start) = program
+                        .items
+                        .iter()
+                        .enumerate()
+                        .map(|(at, item)| (at, item.source.start))
+                        .filter(|(_, start)| *start <= site.range.start)
+                        .max_by_key(|(_, start)| *start)
+                        .unwrap_or((0, 0));
+                    site.range = site.range.start - start..site.range.end - start;
+                    (item, site)
+                })
+                .collect()
+        });
+        found
+            .iter()
+            .cloned()
+            .map(|(item, mut site)| {
+                let start = program.items.get(item).map_or(0, |item| item.source.start);
+                site.range = site.range.start + start..site.range.end + start;
+                site
+            })
+            .collect()
+    }
+
+    /// The launches of a kernel, different ones, those of its own file first; with whether it is.
+    fn launches_of(
+        &self,
+        kernel: &str,
+        own: &[LaunchSite],
+        by_callers: &[LaunchSite],
+        path: &Path,
+    ) -> Vec<(LaunchSite, bool)> {
+        let mut found: Vec<(LaunchSite, bool)> = Vec::new();
+        for site in own.iter().filter(|site| site.kernel == kernel) {
+            add_variant(&mut found, site, true);
+        }
+        // What the callers decide stands for what the file left open.
+        if by_callers.iter().any(|site| site.kernel == kernel) {
+            found.clear();
+            for site in by_callers.iter().filter(|site| site.kernel == kernel) {
+                add_variant(&mut found, site, false);
+            }
+        }
+        if found.iter().all(|(site, _)| site.block.is_none()) {
+            let launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut files: Vec<_> = launches.iter().filter(|(of, _)| *of != path).collect();
+            files.sort_by_key(|(of, _)| {
+                // The nearest file first, then by name, so that the answer does not depend on chance.
+                let shared = of
+                    .components()
+                    .zip(path.components())
+                    .take_while(|(a, b)| a == b);
+                (usize::MAX - shared.count(), (*of).clone())
+            });
+            for (_, sites) in files {
+                for site in sites.iter().filter(|site| site.kernel == kernel) {
+                    add_variant(&mut found, site, false);
+                }
+            }
+        }
+        // What says most comes first.
+        found.sort_by_key(|(site, _)| (site.block.is_none(), site.grid.is_none()));
+        found
+    }
+
+    /// Reads the host programs near a file for launches of its kernels, where the file does not say their blocks.
+    fn read_hosts(&self, path: &Path, parts: &FileParts, settings: &Settings, profile: &Profile) {
+        let kernels: Vec<&str> = parts
+            .programs
+            .iter()
+            .flat_map(|program| &program.items)
+            .filter_map(|item| match &item.kind {
+                ItemKind::Kernel(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .filter(|name| {
+                let own = |site: &&LaunchSite| site.kernel == **name && site.block.is_some();
+                !parts.sites.iter().any(|site| own(&site))
+            })
+            .collect();
+        if kernels.is_empty() {
+            return;
+        }
+        for host in self.project.hosts_near(path, &kernels, self.hosts) {
+            self.read_host(&host, settings, profile);
+        }
+    }
+
+    /// Reads the files near one that call its functions, where these launch blocks that only their callers
+    /// decide. Gives the launches that come about.
+    fn launches_by_callers(
+        &self,
+        path: &Path,
+        parts: &FileParts,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Arc<Vec<LaunchSite>> {
+        let main = &parts.programs[0];
+        let mut launchers: Vec<&str> = Vec::new();
+        let open = |site: &&LaunchSite| {
+            let mut others = parts.sites.iter();
+            site.block.is_none()
+                && !others.any(|other| other.kernel == site.kernel && other.block.is_some())
+        };
+        for site in parts.sites.iter().filter(open) {
+            let outermost = site.through.first().unwrap_or(&site.inside);
+            if !outermost.is_empty()
+                && !outermost.contains("::")
+                && outermost != "main"
+                && !launchers.contains(&outermost.as_str())
+                && main.items.iter().any(|item| {
+                    matches!(&item.kind, ItemKind::Function(name) if name == outermost)
+                        && may_decide(&main.text.text[item.range.clone()])
+                })
+            {
+                launchers.push(outermost);
+            }
+        }
+        // Who includes a header launches by it himself.
+        if launchers.is_empty() || main.text.language == Language::OpenCl || is_header(path) {
+            return Arc::default();
+        }
+        let callers = self.project.hosts_near(path, &launchers, Kinds::Callers);
+        let mut hasher = FxHasher::default();
+        main.launching().hash(&mut hasher);
+        for caller in &callers {
+            (&*caller.path, caller.hash).hash(&mut hasher);
+        }
+        let read = hasher.finish();
+        let known = || self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(called) = known().get(path)
+            && called.read == read
+        {
+            return Arc::clone(&called.sites);
+        }
+        let mut sites: Vec<LaunchSite> = Vec::new();
+        for caller in callers {
+            let language = Language::from_path(&caller.path).unwrap_or(Language::Cuda);
+            let document = Document::new(&caller.text, language);
+            let found = catch_unwind(AssertUnwindSafe(|| {
+                let translation =
+                    self.project
+                        .translate(&document, &caller.path, settings, profile, false);
+                let program =
+                    self.program_with(&translation.text, &translation.headers, Some(&main.text));
+                launch_sites_through(&program.text, &program.items, &program.unit, &launchers)
+            }));
+            sites.extend(found.unwrap_or_default().into_iter().filter(|site| {
+                let mut own = parts.sites.iter().filter(open);
+                site.block.is_some() && own.any(|own| own.kernel == site.kernel)
+            }));
+        }
+        let sites = Arc::new(sites.iter().map(LaunchSite::without_classes).collect());
+        let called = Called {
+            read,
+            sites: Arc::clone(&sites),
+        };
+        known().insert(path.to_path_buf(), called);
+        sites
+    }
+
+    /// Reads a host program once: keeps its launches, gives what it builds.
+    fn read_host(
+        &self,
+        host: &SourceFile,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Arc<Vec<Build>> {
+        let read = || {
+            self.hosts_read
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some((hash, known)) = read().get(&*host.path)
+            && *hash == host.hash
+        {
+            return Arc::clone(known);
+        }
+        let language = Language::from_path(&host.path).unwrap_or(Language::Cuda);
+        let document = Document::new(&host.text, language);
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            let translation = self
+                .project
+                .translate(&document, &host.path, settings, profile, false);
+            let program = self.program(&translation.text, &translation.headers);
+            let built = builds(&program.text, &program.items, &program.unit);
+            (self.launches_in(&program), built)
+        }));
+        let built = match found {
+            Ok((sites, built)) => {
+                self.keep_launches(&host.path, &sites);
+                Arc::new(built)
+            }
+            Err(_) => Arc::default(),
+        };
+        let kept = (host.hash, Arc::clone(&built));
+        read().insert(host.path.to_path_buf(), kept);
+        built
+    }
+
+    /// True where another file analysed since includes this one or launches one of these kernels.
+    pub fn knows_more(&self, path: &Path, unlaunched: &[String]) -> bool {
+        if self.project.is_included(path) {
+            return true;
+        }
+        let launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        launches
+            .iter()
+            .filter(|(of, _)| *of != path)
+            .any(|(_, sites)| {
+                sites
+                    .iter()
+                    .any(|site| unlaunched.contains(&site.kernel) && site.block.is_some())
+            })
+    }
+
+    /// The folders in which what a file lacks is looked for.
+    pub(crate) fn around(&self, path: &Path) -> Vec<PathBuf> {
+        self.project.around(path)
+    }
+
+    /// Takes over what is known of files that are the same in an earlier version: who includes and who launches whom. `name`
+    /// is what this version calls a file of that one, `None` where it differs.
+    pub fn adopt(&self, earlier: &Engine, name: &dyn Fn(&Path) -> Option<PathBuf>) {
+        self.project.adopt(&earlier.project, name);
+        let known = {
+            let launches = earlier.launches.lock();
+            launches.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        launches.extend(
+            known
+                .into_iter()
+                .filter_map(|(path, sites)| Some((name(&path)?, sites))),
+        );
+    }
+
+    fn keep_launches(&self, path: &Path, sites: &[LaunchSite]) {
+        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        if sites.is_empty() {
+            launches.remove(path);
+        } else {
+            // Without what would hold on to whole texts.
+            let light = sites.iter().map(LaunchSite::without_classes).collect();
+            launches.insert(path.to_path_buf(), Arc::new(light));
+        }
+    }
+
+    /// Analyses every kernel of a parsed document; `None` when cancelled.
+    pub fn analyze(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        cancel: &Cancel,
+    ) -> Option<FileAnalysis> {
+        self.analyze_some(document, path, settings, overrides, cancel, &|_| true)
+    }
+
+    /// The same for the kernels whose names are wanted.
+    pub(crate) fn analyze_some(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        cancel: &Cancel,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<FileAnalysis> {
+        let mut beside = self.project.found_beside(path);
+        let mut file =
+            self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
+        // OpenCL that lacks what its host puts in front: the neighbours may have it. A file that includes others
+        // says itself what it needs.
+        let alone = || !includes_others(document.source());
+        let lacks = |file: &FileAnalysis| (losses(file), left_to_the_build(file));
+        if document.language() == Language::OpenCl {
+            if lacks(&file) > (0, 0) && alone() {
+                let second =
+                    self.analyze_as(document, path, settings, overrides, cancel, wanted, true)?;
+                if places(&second) >= places(&file) && lacks(&second) < lacks(&file) {
+                    return Some(second);
+                }
+            }
+            return Some(file);
+        }
+        // What is not defined here may be in another file of the program, which may lack something in turn; so may the file
+        // that includes this one.
+        for _ in 0..MOST_LOOKS {
+            let undefined: FxHashSet<String> = file
+                .kernels
+                .iter()
+                .flat_map(|kernel| kernel.analysis.undefined.iter().cloned())
+                .collect();
+            let unseen = file.found == 0 && may_hold_kernels(document.source());
+            if losses(&file) == 0 && undefined.is_empty() && !unseen {
+                break;
+            }
+            self.project.look_beside(path, &undefined);
+            // A host program that was read for its launches may be the one that includes it.
+            let found = self.project.found_beside(path);
+            if found == beside {
+                break;
+            }
+            beside = found;
+            file = self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
+        }
+        Some(file)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
+    fn analyze_as(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        cancel: &Cancel,
+        wanted: &dyn Fn(&str) -> bool,
+        neighbours: bool,
+    ) -> Option<FileAnalysis> {
+        let (profile, mut problems) = self.target(settings, path);
+        let options = self
+            .build_options(document, path, settings, &profile)
+            .map(Arc::new);
+        let built = options.as_ref().map(|options| options.applied(settings));
+        let settings = built.as_ref().unwrap_or(settings);
+        let parts = self.parts(
+            document,
+            path,
+            settings,
+            &profile,
+            neighbours,
+            options.as_ref(),
+        );
+        self.keep_launches(path, &parts.sites);
+        self.read_hosts(path, &parts, settings, &profile);
+        let by_callers = self.launches_by_callers(path, &parts, settings, &profile);
+        let ignored = parts
+            .directives
+            .iter()
+            .any(|d| d.kind == DirectiveKind::IgnoreFile);
+        let command = self.project.command(path);
+        let mut found = 0;
+        let mut items = Vec::new();
+        for program in &parts.programs {
+            let mut previous_end = 0;
+            for item in &program.items {
+                let between = previous_end.min(item.source.start)..item.source.start;
+                previous_end = previous_end.max(item.source.end);
+                let ItemKind::Kernel(name) = &item.kind else {
+                    continue;
+                };
+                if let Some(only) = &program.only
+                    && !only.contains(&item.source.start)
+                {
+                    continue;
+                }
+                found += 1;
+                if !ignored && wanted(name) {
+                    items.push((program, item, name, between));
+                }
+            }
+        }
+        self.kernels.make_room(items.len());
+        self.compiled.make_room(items.len());
+        self.analyses.make_room(items.len());
+        // One definition of a kernel, under each of its launches that is looked at; `None` when cancelled.
+        let make = |(program, item, name, between): &(&Program, &Item, &String, Range<usize>)| {
+            if cancel.is_cancelled() {
+                return None;
+            }
+            let (program, item, name) = (*program, *item, name.as_str());
+            let mut made = Made::default();
+            let mut branches: Vec<Vec<(String, String)>> = Vec::new();
+            let mut variants = self.launches_of(name, &parts.sites, &by_callers, path);
+            let blocks: Vec<_> = variants.iter().map(|(site, _)| site.block).collect();
+            if variants.is_empty() {
+                variants.push((LaunchSite::unknown(name), false));
+            }
+            let mut names: Vec<String> = variants.iter().map(|(site, _)| describe(site)).collect();
+            // Branches inside the kernel that nothing decided: the kernel with each of them taken.
+            let launches = variants.len();
+            for assume in undecided_within(&program.text, &item.source) {
+                names.push(format!("with {}", spelled(&assume)));
+                variants.push(variants[0].clone());
+                branches.push(assume);
+            }
+            let chosen = match &overrides.variants {
+                Variants::All => 0..variants.len(),
+                Variants::Chosen(by_name) => {
+                    let at = by_name.get(name).copied().unwrap_or(0) % variants.len();
+                    at..at + 1
+                }
+            };
+            for at in chosen {
+                let (site, here) = &variants[at];
+                let other = at.checked_sub(launches).and_then(|branch| {
+                    let assume = branches.get(branch)?;
+                    let (mut other, item) =
+                        self.with_branch(document, path, settings, &profile, assume, item)?;
+                    other.options.clone_from(&program.options);
+                    Some((other, item))
+                });
+                let (program, item) = match &other {
+                    Some((program, item)) => (program, item),
+                    None => (program, item),
+                };
+                let lowered = match self.lowered(program, item, site, overrides) {
+                    Ok(Some(lowered)) => lowered,
+                    Ok(None) => continue,
+                    Err(()) => {
+                        made.problems.push(lost(name));
+                        continue;
+                    }
+                };
+                let mut given = Given::of(
+                    &lowered.kernel,
+                    item,
+                    between.clone(),
+                    &parts.directives,
+                    Some((site, *here)),
+                    settings,
+                    overrides,
+                );
+                given.block_varies = variants[..launches]
+                    .iter()
+                    .any(|(other, _)| other.range == site.range && other.block != site.block);
+                let said = self.words.of(
+                    path,
+                    &profile.architecture,
+                    &lowered.kernel.name,
+                    &lowered.kernel.template_args,
+                    lowered.fingerprint,
+                );
+                let said = said
+                    .filter(|_| !overrides.estimated_only)
+                    .map(|said| said.placed(document, item.line, &lowered.kernel.places));
+                let word = said.as_ref().filter(|said| said.current);
+                let word = word.map(|said| &*said.word);
+                let command = command.as_deref();
+                let analysis = self.analysis(
+                    &lowered, &given, &profile, command, settings, overrides, word,
+                );
+                let Some((analysis, computed)) = analysis else {
+                    made.problems.push(lost(name));
+                    continue;
+                };
+                made.computed += usize::from(computed);
+                let placed = PlacedKernel {
+                    start: item.source.start,
+                    line: item.line,
+                    column: item.column,
+                    end: item.source.end,
+                    analysis,
+                    language: program.text.language,
+                    variant: at,
+                    variants: names.clone(),
+                    blocks: blocks.clone(),
+                    compiler: said,
+                    launched_at: given.place.clone(),
+                    places: Arc::clone(&lowered.kernel.places),
+                    functions: program.functions(),
+                };
+                for finding in &placed.analysis.findings {
+                    made.findings.push(place(finding, &placed, &given));
+                }
+                made.kernels.push(placed);
+            }
+            Some(made)
+        };
+        // What is known already takes no time. Where several have to be computed most will: a file just opened, another GPU.
+        let mut made = Vec::with_capacity(items.len());
+        let mut computed = 0;
+        for one in &items {
+            if self.shares && computed >= FEW {
+                break;
+            }
+            let one = make(one)?;
+            computed += one.computed;
+            made.push(one);
+        }
+        let rest = &items[made.len()..];
+        for one in parallel::in_order(rest, make) {
+            made.push(one?);
+        }
+        let mut kernels: Vec<PlacedKernel> = Vec::new();
+        let mut findings = Vec::new();
+        for one in made {
+            kernels.extend(one.kernels);
+            findings.extend(one.findings);
+            problems.extend(one.problems);
+        }
+        suppress::apply(
+            &mut findings,
+            &parts.directives,
+            &parts.programs[0].text.source,
+            settings,
+            ignored,
+        );
+        findings.sort_by_key(|finding| (finding.range.start, finding.range.end));
+        findings.dedup();
+        let text = &parts.programs[0].text;
+        Some(FileAnalysis {
+            kernels,
+            findings,
+            profile,
+            problems,
+            found,
+            reads: text.reads.clone(),
+            missing_includes: text.missing.clone(),
+        })
+    }
+
+    /// The file read with some definitions in addition, and the same kernel there.
+    fn with_branch(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+        assume: &[(String, String)],
+        kernel: &Item,
+    ) -> Option<(Program, Item)> {
+        let mut settings = settings.clone();
+        settings.defines.extend(assume.iter().cloned());
+        // A copy, so that the buffer's own expansion stays what the next keystroke starts from.
+        let copy = document.clone();
+        let translation = self
+            .project
+            .translate(&copy, path, &settings, profile, false);
+        let mut program = self.program(&translation.text, &translation.headers);
+        program.linked = translation.linked;
+        let item = program
+            .items
+            .iter()
+            .find(|item| item.kind == kernel.kind && item.source.start == kernel.source.start)?
+            .clone();
+        Some((program, item))
+    }
+
+    /// A kernel in IR; `Err` where lowering it failed.
+    fn lowered(
+        &self,
+        program: &Program,
+        item: &Item,
+        site: &LaunchSite,
+        overrides: &Overrides,
+    ) -> Result<Option<Arc<Lowered>>, ()> {
+        let template = TemplateArguments {
+            given: overrides
+                .template_args
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            explicit: site.template_args.clone(),
+            argument_types: site.argument_types.clone(),
+        };
+        let text = &program.text.text[item.range.clone()];
+        let source = &program.text.source[item.source.clone()];
+        let template_key = if text.starts_with("template") {
+            template.spelled()
+        } else {
+            String::new()
+        };
+        let options = program
+            .options
+            .as_ref()
+            .map(|options| options.fingerprint());
+        let key = hash(&[
+            &program.unit_key,
+            &text,
+            &item.reading,
+            &source,
+            &template_key,
+            &options,
+            &program.linked,
+        ]);
+        if let Some(lowered) = self.kernels.get(key) {
+            return Ok(Some(lowered));
+        }
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            lower(&program.text, item, &program.unit, &template)
+        }));
+        match made {
+            Ok(Some(mut kernel)) => {
+                for file in &program.linked {
+                    let read = |callee: &CalleeLine| callee.path.as_deref() == Some(file.as_path());
+                    if kernel.places.callees().iter().any(read) {
+                        let name = file.file_name().unwrap_or_default().to_string_lossy();
+                        kernel.assumed.push(Assumption {
+                            name: name.into_owned(),
+                            value: "linked with this file".to_owned(),
+                            kind: AssumptionKind::Linked,
+                        });
+                    }
+                }
+                if let Some(options) = &program.options {
+                    kernel
+                        .assumed
+                        .extend(options.assumptions(|name| stands_in(name, &program.text)));
+                }
+                Ok(Some(self.kernels.put(key, Lowered::new(kernel))))
+            }
+            Ok(None) => Ok(None),
+            Err(_) => Err(()),
+        }
+    }
+
+    /// A kernel's analysis, and whether it had to be computed; `None` where it failed.
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
+    fn analysis(
+        &self,
+        lowered: &Arc<Lowered>,
+        given: &Given,
+        profile: &Arc<Profile>,
+        command: Option<&Command>,
+        settings: &Settings,
+        overrides: &Overrides,
+        word: Option<&CompilerWord>,
+    ) -> Option<(Arc<KernelAnalysis>, bool)> {
+        let options = compiled::options(&lowered.kernel, command, profile);
+        let on_trial = suppress::on_trial(settings);
+        let analysis_key = hash(&[
+            &on_trial,
+            &lowered.fingerprint,
+            given,
+            &profile.id,
+            &profile.bank_rule,
+            &profile.sm_clock_mhz.to_bits(),
+            &profile.limited_to_w.map(f64::to_bits),
+            &OverrideKey(overrides),
+            &settings.model,
+            &options,
+            &word,
+        ]);
+        if let Some(analysis) = self.analyses.get(analysis_key) {
+            return Some((analysis, false));
+        }
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            let make = || compile(&lowered.kernel, &options);
+            let compiled = self.compiled.get_or((lowered.shape, options), make);
+            self.kernel(
+                lowered, &compiled, &options, given, profile, settings, overrides, word,
+            )
+        }));
+        made.ok()
+            .map(|analysis| (self.analyses.put(analysis_key, analysis), true))
+    }
+
+    /// One kernel under one launch on one GPU.
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
+    fn kernel(
+        &self,
+        lowered: &Arc<Lowered>,
+        predicted: &Arc<Compiled>,
+        options: &Options,
+        given: &Given,
+        profile: &Arc<Profile>,
+        settings: &Settings,
+        overrides: &Overrides,
+        word: Option<&CompilerWord>,
+    ) -> KernelAnalysis {
+        let kernel = &lowered.kernel;
+        let mut compiled = Arc::clone(predicted);
+        let probabilities = given.probabilities();
+        let residency = |registers: u32, shared: u64, launch: &Launch, blocks: u64| {
+            let registers = overrides.registers.unwrap_or(registers);
+            let bytes = shared + launch.dynamic_shared_bytes + argument_bytes(kernel, profile);
+            occupancy(
+                profile,
+                launch.threads_per_block(),
+                registers,
+                bytes,
+                blocks,
+            )
+        };
+        // A compiler's word counts before what the compile room makes of the kernel.
+        let asked = overrides
+            .said
+            .get(&profile.architecture)
+            .and_then(|said| said::of_kernel(kernel, said));
+        let said = asked.or(word.map(|word| &word.kernel));
+        if let Some(said) = said {
+            compiled = Arc::new(said::in_place_of(&compiled, said));
+        }
+        let registers = compiled.registers;
+        let said_shared = match said {
+            Some(said) => Some(said.static_shared_bytes),
+            None => compiled.shared_bytes,
+        };
+        let shared = said_shared.unwrap_or_else(|| static_shared_bytes(kernel));
+        // The default grid is so many full waves: it needs the residency.
+        let resolved = given.launch(kernel, profile, &|launch| {
+            residency(registers, shared, launch, u64::MAX).active_blocks_per_sm
+        });
+        let Resolved {
+            launch,
+            arguments,
+            covers,
+        } = resolved;
+        let contents = contents_of(kernel, overrides);
+        let facts_for = |changed: Launch| {
+            // Blocks of another shape cover something else.
+            let same = changed.block == launch.block;
+            analyze(&Request {
+                kernel,
+                launch: changed,
+                profile,
+                arguments: &arguments,
+                covers: if same { &covers } else { &[] },
+                probabilities: &probabilities,
+                contents: &contents,
+            })
+        };
+        let mut facts = facts_for(launch);
+        let flow = facts.flow.clone();
+        let running = Running::new(&compiled, &facts);
+        let executed = running.as_ref().map(Running::executed);
+        if let Some(running) = running {
+            running.weigh(&mut facts);
+        }
+        facts.registers_per_thread = registers;
+        facts.local_bytes_per_thread = compiled.local_bytes;
+        facts.spill_bytes_per_thread = compiled.spill_bytes;
+        if let Some(bytes) = said_shared {
+            facts.static_shared_bytes = bytes;
+        }
+        let residence = residency(
+            facts.registers_per_thread,
+            facts.static_shared_bytes,
+            &launch,
+            launch.blocks(),
+        );
+        if let Some(registers) = overrides.registers {
+            facts.registers_per_thread = registers;
+        }
+        let input = Input {
+            facts: &facts,
+            profile,
+            occupancy: &residence,
+            without: &overrides.without,
+            warps_per_sm: overrides.warps_per_sm,
+            ideal_access: None,
+            cancel: None,
+        };
+        let model = settings
+            .model
+            .as_deref()
+            .and_then(|name| ModelId::ALL.into_iter().find(|model| model.name() == name))
+            .unwrap_or(ModelId::Auto);
+        let registers_known = overrides.registers.is_some() || said.is_some();
+        let under = |compiled: &Compiled| {
+            let running = Running::new(compiled, &facts)?;
+            let mut facts = facts.clone();
+            facts.flow.clone_from(&flow);
+            running.weigh(&mut facts);
+            facts.registers_per_thread = compiled.registers;
+            let residence = residency(
+                compiled.registers,
+                facts.static_shared_bytes,
+                &launch,
+                launch.blocks(),
+            );
+            let cycles = warplens_models::cycles(&Input {
+                facts: &facts,
+                occupancy: &residence,
+                ..input
+            })?;
+            Some((running.accessed(), running.of_a_warp(), cycles))
+        };
+        let findings = Self::findings(
+            &input,
+            kernel,
+            &compiled,
+            registers_known,
+            !overrides.unadvised,
+            &|rule| suppress::heard(rule, settings),
+            given,
+            &|changed| {
+                let (before, slower, slow) = under(predicted)?;
+                let key = (changed.shape(), *options);
+                let compiled = self.compiled.get_or(key, || compile(changed, options));
+                let (after, faster, fast) = under(&compiled)?;
+                Some(Recompiled {
+                    before,
+                    after,
+                    registers: [predicted.registers, compiled.registers],
+                    instructions: (slower, faster),
+                    spill_bytes: (predicted.spill_bytes, compiled.spill_bytes),
+                    gain: slow / fast.max(1.0),
+                })
+            },
+            &|grid, block| {
+                let changed = Launch {
+                    block,
+                    grid,
+                    ..launch
+                };
+                let mut facts = facts_for(changed);
+                if let Some(running) = Running::new(&compiled, &facts) {
+                    running.weigh(&mut facts);
+                }
+                if let Some(bytes) = said_shared {
+                    facts.static_shared_bytes = bytes;
+                }
+                let residence = residency(
+                    registers,
+                    facts.static_shared_bytes,
+                    &changed,
+                    changed.blocks(),
+                );
+                let input = Input {
+                    facts: &facts,
+                    occupancy: &residence,
+                    ..input
+                };
+                let threads = (changed.blocks() * changed.threads_per_block()) as f64;
+                warplens_models::cycles(&input).map(|cycles| cycles / threads)
+            },
+        );
+        KernelAnalysis {
+            profile: Arc::clone(profile),
+            occupancy: residence.clone(),
+            registers_source: match (overrides.registers, &said) {
+                (Some(_), _) => "user",
+                (None, Some(_)) => "compiler",
+                (None, None) => "estimated",
+            },
+            estimates: Estimates::new(overrides),
+            model,
+            findings,
+            name_site: kernel.name_site,
+            launch_known: given.block_from_source(),
+            template_args: kernel.template_args.clone(),
+            counting: Counting::new(
+                self.formulas.then(|| Arc::clone(lowered)),
+                launch,
+                arguments.clone(),
+            ),
+            arrays: arrays(kernel),
+            undefined: kernel.undefined.clone(),
+            fingerprint: lowered.fingerprint,
+            compiled,
+            executed,
+            facts,
+        }
+    }
+
+    /// What the rules say; `per_thread` re-analyses under another block: cycles per thread.
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
+    fn findings(
+        input: &Input,
+        kernel: &Kernel,
+        compiled: &Compiled,
+        registers_known: bool,
+        advised: bool,
+        heard: &dyn Fn(&str) -> bool,
+        given: &Given,
+        recompiled: warplens_advice::Recompile<'_>,
+        per_thread: &dyn Fn([u64; 3], [u64; 3]) -> Option<f64>,
+    ) -> Vec<warplens_advice::Finding> {
+        let base = OnceCell::new();
+        let before = || *base.get_or_init(|| warplens_models::cycles(input));
+        let relaunched = |before: f64, grid, block| {
+            let launch = &input.facts.launch;
+            let threads = (launch.blocks() * launch.threads_per_block()) as f64;
+            per_thread(grid, block).map_or(1.0, |after| {
+                warplens_models::speedup(before / threads, after)
+            })
+        };
+        let trial = |change: &mut dyn FnMut(&mut KernelFacts)| {
+            let Some(before) = before() else {
+                return 1.0;
+            };
+            let mut facts = input.facts.clone();
+            change(&mut facts);
+            let residence = occupancy(
+                input.profile,
+                facts.launch.threads_per_block(),
+                facts.registers_per_thread,
+                facts.static_shared_bytes
+                    + facts.launch.dynamic_shared_bytes
+                    + argument_bytes(kernel, input.profile),
+                facts.launch.blocks(),
+            );
+            let after = warplens_models::cycles(&Input {
+                facts: &facts,
+                occupancy: &residence,
+                ..*input
+            });
+            after.map_or(1.0, |after| before / after.max(1.0))
+        };
+        let removed = |removal: Removal| {
+            let Some(before) = before() else {
+                return 1.0;
+            };
+            let after = match removal {
+                Removal::Access(access) => warplens_models::cycles(&Input {
+                    ideal_access: Some(access),
+                    ..*input
+                }),
+                Removal::Factor(factor) => {
+                    let mut without: Vec<Factor> = input.without.to_vec();
+                    without.push(factor);
+                    warplens_models::cycles(&Input {
+                        without: &without,
+                        ..*input
+                    })
+                }
+                Removal::IdleLanes => {
+                    let Launch { grid, block, .. } = input.facts.launch;
+                    let whole = launch::whole_warps(block, input.facts.warp_size);
+                    let grid = launch::whole_warps_grid(grid, block, whole);
+                    return relaunched(before, grid, whole);
+                }
+                Removal::Launch { grid, block } => return relaunched(before, grid, block),
+            };
+            after.map_or(1.0, |after| warplens_models::speedup(before, after))
+        };
+        // Findings ask for the same again: what all accesses of a kind would save together bounds each of them.
+        let gains: RefCell<FxHashMap<Removal, f64>> = RefCell::default();
+        let gain = |removal: Removal| {
+            let known = gains.borrow().get(&removal).copied();
+            known.unwrap_or_else(|| {
+                let gain = removed(removal);
+                gains.borrow_mut().insert(removal, gain);
+                gain
+            })
+        };
+        let context = warplens_advice::Context {
+            facts: input.facts,
+            kernel,
+            compiled,
+            profile: input.profile,
+            occupancy: input.occupancy,
+            registers_known,
+            heard,
+            block_varies: given.block_varies,
+            memory: &given.memory,
+            cycles: &before,
+            gain: &gain,
+            trial: &trial,
+            recompiled,
+        };
+        if advised {
+            warplens_advice::run(&context)
+        } else {
+            warplens_advice::impossible(&context)
+        }
+    }
+}
+
+/// What of the overrides changes a kernel beside its launch.
+struct OverrideKey<'a>(&'a Overrides);
+
+impl Hash for OverrideKey<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.registers.hash(state);
+        for (architecture, said) in &self.0.said {
+            architecture.hash(state);
+            for kernel in &said.kernels {
+                kernel.hash(state);
+            }
+        }
+        self.0.unadvised.hash(state);
+        self.0.contents.hash(state);
+        self.0.warps_per_sm.hash(state);
+        self.0.without.hash(state);
+    }
+}
+
+/// Given contents of the kernel's array parameters.
+fn contents_of(kernel: &Kernel, overrides: &Overrides) -> Vec<Contents> {
+    let given = arrays(kernel).into_iter().filter_map(|(parameter, _)| {
+        let bytes = Arc::clone(overrides.contents.get(&parameter)?);
+        Some(Contents { parameter, bytes })
+    });
+    given.collect()
+}
+
+/// The kernel's array parameters, and the bytes of their elements.
+fn arrays(kernel: &Kernel) -> Vec<(String, u64)> {
+    let parameters = kernel.vars.iter().take(kernel.params as usize);
+    let element = |var: &Var| Some((var.name.clone(), var.ty.element()?.size().max(1)));
+    parameters.filter_map(element).collect()
+}
+
+fn lost(name: &str) -> String {
+    format!("the analysis of `{name}` failed; please report it with the kernel's source")
+}
+
+fn is_device(text: &str) -> bool {
+    let head = &text[..text.find('{').unwrap_or(text.len())];
+    head.contains("__device__") || head.contains("constexpr")
+}
+
+/// A function that the host cannot call.
+fn is_only_device(text: &str) -> bool {
+    let head = &text[..text.find('{').unwrap_or(text.len())];
+    let host = head.contains("__host__") || head.contains("constexpr");
+    head.contains("__device__") && !host
+}
+
+/// Branches in these bytes of the source that nothing decided and that are left out: what takes each.
+fn undecided_within(text: &Expanded, kernel: &Range<usize>) -> Vec<Vec<(String, String)>> {
+    text.undecided
+        .iter()
+        .flat_map(|conditional| &conditional.branches)
+        .filter(|branch| !branch.taken && kernel.contains(&branch.range.start))
+        .filter_map(|branch| {
+            let assume: Option<Vec<(String, String)>> = branch
+                .assume
+                .iter()
+                .map(|(name, value)| Some((name.clone(), value.clone()?)))
+                .collect();
+            assume.filter(|assume| !assume.is_empty())
+        })
+        .take(MOST_BRANCHES)
+        .collect()
+}
+
+/// `A, B=3`.
+fn spelled(assume: &[(String, String)]) -> String {
+    let all: Vec<String> = assume
+        .iter()
+        .map(|(name, value)| match value.as_str() {
+            "" | "1" => name.clone(),
+            value => format!("{name}={value}"),
+        })
+        .collect();
+    all.join(", ")
+}
+
+fn losses(analysis: &FileAnalysis) -> usize {
+    let lost = analysis
+        .kernels
+        .iter()
+        .map(|kernel| kernel.analysis.facts.not_understood.len());
+    lost.sum()
+}
+
+/// Kernels of the text, each once: branches of a conditional may begin one in several ways.
+fn places(analysis: &FileAnalysis) -> usize {
+    let ends: FxHashSet<usize> = analysis.kernels.iter().map(|kernel| kernel.end).collect();
+    ends.len()
+}
+
+/// True where a line of the text includes another file.
+fn includes_others(text: &str) -> bool {
+    text.lines().any(|line| {
+        line.trim_start()
+            .strip_prefix('#')
+            .is_some_and(|rest| rest.trim_start().starts_with("include"))
+    })
+}
+
+/// True for a function to which a caller can give numbers: a template, or one with a parameter that is neither a
+/// pointer nor a reference, or that is a `dim3`.
+fn may_decide(function: &str) -> bool {
+    let head = function.split('{').next().unwrap_or_default();
+    let Some((before, parameters)) = head.split_once('(') else {
+        return false;
+    };
+    let handle = |parameter: &str| {
+        parameter.contains(['*', '&']) && !parameter.contains("dim3")
+            || ["stream", "Stream", "void"]
+                .iter()
+                .any(|word| parameter.contains(word))
+    };
+    before.trim_start().starts_with("template")
+        || parameters
+            .trim_end()
+            .trim_end_matches(')')
+            .split(',')
+            .any(|parameter| !parameter.trim().is_empty() && !handle(parameter))
+}
+
+/// True where a text or a header of it has the name as a word.
+fn stands_in(name: &str, text: &Expanded) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = text.source.match_indices(name);
+    found.any(|(at, _)| {
+        !text.source[..at].ends_with(word) && !text.source[at + name.len()..].starts_with(word)
+    }) || text.includes.iter().any(|header| stands_in(name, header))
+}
+
+/// Names that only the build can define.
+fn left_to_the_build(analysis: &FileAnalysis) -> usize {
+    let kernels = analysis.kernels.iter();
+    kernels
+        .flat_map(|kernel| &kernel.analysis.facts.assumptions)
+        .filter(|assumption| assumption.source.starts_with("-D "))
+        .count()
+}
+
+/// Adds a launch, unless one like it is there.
+fn add_variant(found: &mut Vec<(LaunchSite, bool)>, site: &LaunchSite, here: bool) {
+    let known = found.iter().any(|(other, _)| other.same_launch(site));
+    if found.len() < MOST_VARIANTS && !known {
+        found.push((site.clone(), here));
+    }
+}
+
+/// A launch in a few words, to tell variants apart.
+fn describe(site: &LaunchSite) -> String {
+    let extents = |extents: Option<[u64; 3]>| match extents {
+        Some([x, 1, 1]) => x.to_string(),
+        Some([x, y, 1]) => format!("{x}x{y}"),
+        Some([x, y, z]) => format!("{x}x{y}x{z}"),
+        None => "?".to_owned(),
+    };
+    let mut text = format!("<<<{}, {}>>>", extents(site.grid), extents(site.block));
+    if !site.template_args.is_empty() {
+        let arguments: Vec<String> = site
+            .template_args
+            .iter()
+            .map(|bound| {
+                bound
+                    .as_ref()
+                    .map_or_else(|| "?".to_owned(), warplens_ir::Bound::spelled)
+            })
+            .collect();
+        text = format!("<{}>{text}", arguments.join(", "));
+    }
+    text
+}
+
+/// Where each function of a text begins now, by the hash of what it says.
+fn function_lines(program: &Program) -> FxHashMap<u64, u32> {
+    program
+        .items
+        .iter()
+        .filter(|item| matches!(item.kind, ItemKind::Function(_) | ItemKind::Declaration))
+        .map(|item| {
+            let hash = warplens_ir::text_hash(&program.text.text[item.range.clone()]);
+            (hash, item.line)
+        })
+        .collect()
+}
+
+/// Bytes of a kernel's arguments where they live in shared memory (capability 1.x).
+pub(crate) fn argument_bytes(kernel: &Kernel, profile: &Profile) -> u64 {
+    if profile.kernel_arguments != KernelArguments::Shared {
+        return 0;
+    }
+    kernel
+        .vars
+        .iter()
+        .take(kernel.params as usize)
+        .map(|var| var.ty.size())
+        .sum()
+}
+
+fn place(
+    finding: &warplens_advice::Finding,
+    kernel: &PlacedKernel,
+    given: &Given,
+) -> PlacedFinding {
+    let name = kernel.place(kernel.analysis.name_site.span);
+    let range = match finding.place {
+        Place::Site(site) => kernel.place(site.span),
+        Place::Kernel => name,
+        Place::Launch => given.place.clone().unwrap_or(name),
+        Place::Host(at) => given
+            .memory
+            .get(at)
+            .map_or(name, |memory| memory.range.clone()),
+    };
+    PlacedFinding {
+        rule: finding.rule,
+        severity: finding.severity,
+        range,
+        message: finding.message.clone(),
+        gain: finding.gain,
+        related: finding
+            .related
+            .iter()
+            .map(|(site, text)| (kernel.place(site.span), text.clone()))
+            .collect(),
+        callee: match finding.place {
+            Place::Site(site) => kernel.callee(site),
+            Place::Kernel | Place::Launch | Place::Host(_) => None,
+        },
+    }
+}
+
+/// Severity by its name in settings.
+pub(crate) fn cap(severity: Severity, most: Severity) -> Severity {
+    if severity == Severity::Error {
+        severity
+    } else {
+        severity.min(most)
+    }
+}
+
+/// Shared memory of a block that the kernel declares with its size.
+fn static_shared_bytes(kernel: &Kernel) -> u64 {
+    let arrays = kernel
+        .vars
+        .iter()
+        .filter(|var| var.storage == Storage::Shared);
+    arrays.map(|var| var.ty.size()).sum()
+}

@@ -1,0 +1,169 @@
+//! The macros that compilers define by themselves.
+
+use warplens_machine::Profile;
+use warplens_syntax::Language;
+use warplens_syntax::preprocess::Macros;
+
+/// The macros in force before a file's first line.
+pub(crate) fn predefined(language: Language, profile: &Profile) -> Macros {
+    let mut macros = Macros::default();
+    let mut define = |list: &[(&str, &str)]| {
+        for (name, body) in list {
+            macros.define(name, body);
+        }
+    };
+    match language {
+        Language::OpenCl => define(&[
+            ("__OPENCL_VERSION__", "300"),
+            ("__OPENCL_C_VERSION__", "200"),
+            ("CL_VERSION_1_0", "100"),
+            ("CL_VERSION_1_1", "110"),
+            ("CL_VERSION_1_2", "120"),
+            ("CL_VERSION_2_0", "200"),
+            ("CL_VERSION_3_0", "300"),
+            ("__ENDIAN_LITTLE__", "1"),
+            ("__IMAGE_SUPPORT__", "1"),
+            ("__kernel_exec(X, T)", "__kernel"),
+            ("cl_khr_fp64", "1"),
+            ("cl_khr_fp16", "1"),
+            ("cl_khr_global_int32_base_atomics", "1"),
+            ("cl_khr_local_int32_base_atomics", "1"),
+            ("cl_khr_int64_base_atomics", "1"),
+            ("cl_khr_subgroups", "1"),
+            ("__opencl_c_fp64", "1"),
+        ]),
+        Language::Cuda | Language::Hip => define(&[
+            ("__cplusplus", "201703L"),
+            ("__GNUC__", "11"),
+            ("__GNUC_MINOR__", "4"),
+            ("__x86_64__", "1"),
+            ("__linux__", "1"),
+            ("__LP64__", "1"),
+            ("__CHAR_BIT__", "8"),
+            ("__SIZEOF_POINTER__", "8"),
+            // GNU's spellings, which the grammar lacks.
+            ("__typeof__(...)", "decltype(__VA_ARGS__)"),
+            ("__typeof(...)", "decltype(__VA_ARGS__)"),
+            ("typeof(...)", "decltype(__VA_ARGS__)"),
+        ]),
+    }
+    match language {
+        Language::OpenCl => {}
+        Language::Cuda => {
+            define(&[
+                ("__CUDACC__", "1"),
+                ("__NVCC__", "1"),
+                ("__CUDACC_VER_MAJOR__", "12"),
+                ("__CUDACC_VER_MINOR__", "4"),
+                ("CUDART_VERSION", "12040"),
+                ("CUDA_VERSION", "12040"),
+                ("__CUDA_INCLUDE_COMPILER_INTERNAL_HEADERS__", "1"),
+            ]);
+        }
+        Language::Hip => define(&[
+            ("__HIPCC__", "1"),
+            ("__HIP__", "1"),
+            ("__HIP_PLATFORM_AMD__", "1"),
+            ("__HIP_PLATFORM_HCC__", "1"),
+            ("__HIP_DEVICE_COMPILE__", "1"),
+            ("HIP_VERSION", "60000000"),
+        ]),
+    }
+    if language != Language::OpenCl {
+        define(&[
+            ("INT8_C(c)", "c"),
+            ("UINT8_C(c)", "c"),
+            ("INT16_C(c)", "c"),
+            ("UINT16_C(c)", "c"),
+            ("INT32_C(c)", "c"),
+            ("UINT32_C(c)", "c##U"),
+            ("INT64_C(c)", "c##LL"),
+            ("UINT64_C(c)", "c##ULL"),
+            ("HIP_KERNEL_NAME(...)", "__VA_ARGS__"),
+            (
+                "HIP_DYNAMIC_SHARED(type, name)",
+                "extern __shared__ type name[];",
+            ),
+        ]);
+    }
+    if language == Language::Cuda {
+        // The device pass is what costs; AMD targets of CUDA sources are read as for the default capability.
+        let (major, minor) = profile.compute_capability.unwrap_or((8, 0));
+        macros.define("__CUDA_ARCH__", &format!("{}", major * 100 + minor * 10));
+    }
+    macros
+}
+
+/// Names that are certainly not defined: of other compilers, hosts and languages.
+pub(crate) fn known_absent(language: Language, name: &str) -> bool {
+    if matches!(
+        name,
+        "_WIN32"
+            | "_WIN64"
+            | "WIN32"
+            | "_MSC_VER"
+            | "__APPLE__"
+            | "__MINGW32__"
+            | "__CYGWIN__"
+            | "__ANDROID__"
+            | "__INTEL_COMPILER"
+            | "__ICC"
+            | "__PGI"
+            | "__clang__"
+            | "__SYCL_DEVICE_ONLY__"
+            | "SYCL_LANGUAGE_VERSION"
+            | "__METAL_VERSION__"
+            | "__aarch64__"
+            | "__arm__"
+            | "__CUDACC_RTC__"
+            | "__CUDACC_DEBUG__"
+            | "_OPENMP"
+            | "_OPENACC"
+            | "__CUDA__"
+            | "__INTELLISENSE__"
+            | "__MUSACC__"
+            | "__BIG_ENDIAN__"
+            | "_NVHPC_CUDA"
+            | "__NVCOMPILER"
+            | "__CLION_IDE__"
+            | "__JETBRAINS_IDE__"
+    ) {
+        return true;
+    }
+    match language {
+        Language::Cuda => {
+            matches!(
+                name,
+                "__HIPCC__"
+                    | "__HIP__"
+                    | "__HIP_PLATFORM_AMD__"
+                    | "__HIP_PLATFORM_HCC__"
+                    | "__HIP_DEVICE_COMPILE__"
+                    | "__OPENCL_VERSION__"
+                    | "__OPENCL_C_VERSION__"
+                    | "__OPENCL_CPP_VERSION__"
+            ) || name.starts_with("__gfx")
+        }
+        Language::Hip => {
+            matches!(
+                name,
+                "__CUDACC__"
+                    | "__NVCC__"
+                    | "__CUDA_ARCH__"
+                    | "__OPENCL_VERSION__"
+                    | "__OPENCL_C_VERSION__"
+                    | "__HIP_PLATFORM_NVIDIA__"
+                    | "__HIP_PLATFORM_NVCC__"
+            )
+        }
+        Language::OpenCl => matches!(
+            name,
+            "__cplusplus"
+                | "__CUDACC__"
+                | "__CUDA_ARCH__"
+                | "__NVCC__"
+                | "__HIPCC__"
+                | "__OPENCL_CPP_VERSION__"
+        ),
+    }
+}

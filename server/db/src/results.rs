@@ -1,0 +1,615 @@
+//! Analyses as the JSON of the contract.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use warplens_codegen::Class;
+use warplens_facts::facts::{
+    Access, BranchKind, Certainty, Op, Pattern, Site, Space, Span, Uniformity,
+};
+use warplens_models::{Breakdown, Estimate, ModelId};
+use warplens_syntax::Document;
+
+use crate::clock;
+use crate::settings::{Settings, unknown_gpu};
+use crate::{
+    Cancel, Engine, Executed, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Spoken,
+    Variants, wire,
+};
+
+/// Letters of source that a loss quotes.
+const LONGEST_TEXT: usize = 80;
+
+impl Engine {
+    /// The full prediction: every kernel on every GPU asked. No GPU: the settings' or the default. No model: all that
+    /// answer within a keystroke, and what others have said before of the kernel. No kernel names: all. `Err` is one line about an unknown GPU or kernel.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one question, asked in one place"
+    )]
+    pub fn estimate(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        gpus: &[String],
+        models: &[ModelId],
+        kernels: &[String],
+    ) -> Result<wire::EstimateDocument, String> {
+        let mut targets: Vec<Option<String>> = gpus.iter().cloned().map(Some).collect();
+        if targets.is_empty() {
+            targets.push(settings.gpu.clone());
+        }
+        if gpus == ["all"] {
+            targets = self
+                .profiles()
+                .ids()
+                .map(|id| Some(id.to_owned()))
+                .collect();
+        }
+        let mut results = Vec::new();
+        let mut diagnostics = Vec::new();
+        let mut missing_includes = Vec::new();
+        let file = path.display().to_string();
+        for gpu in targets {
+            if let Some(id) = &gpu
+                && self.profiles().get(id).is_none()
+            {
+                return Err(unknown_gpu(id, self.profiles()));
+            }
+            let settings = Settings {
+                gpu,
+                ..settings.clone()
+            };
+            let overrides = Overrides {
+                variants: Variants::All,
+                ..overrides.clone()
+            };
+            let Some(analysis) =
+                self.analyze(document, path, &settings, &overrides, &Cancel::default())
+            else {
+                continue;
+            };
+            let selected: Vec<&PlacedKernel> = analysis
+                .kernels
+                .iter()
+                .filter(|placed| {
+                    kernels.is_empty() || kernels.contains(&placed.analysis.facts.name)
+                })
+                .collect();
+            if !selected.is_empty() {
+                refuse_unfit_contents(&selected, &overrides)?;
+            }
+            for placed in selected {
+                results.push(result(placed, document, &file, models));
+            }
+            missing_includes = analysis.missing_headers();
+            if diagnostics.is_empty() {
+                let wanted = |finding: &&PlacedFinding| {
+                    kernels.is_empty()
+                        || analysis.kernels.iter().any(|placed| {
+                            kernels.contains(&placed.analysis.facts.name)
+                                && (placed.start..placed.end).contains(&finding.range.start)
+                        })
+                };
+                diagnostics = analysis
+                    .findings
+                    .iter()
+                    .filter(wanted)
+                    .map(|finding| diagnostic(finding, document, &file))
+                    .collect();
+            }
+        }
+        if results.is_empty() && !kernels.is_empty() {
+            return Err(format!(
+                "no kernel named `{}` in {file}",
+                kernels.join("`, `")
+            ));
+        }
+        Ok(wire::EstimateDocument {
+            schema: "warplens.estimate/1",
+            results,
+            diagnostics,
+            missing_includes,
+        })
+    }
+
+    /// The findings of one file, and how well it was understood.
+    pub fn check(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+    ) -> (Vec<wire::Diagnostic>, wire::Stats, Option<FileAnalysis>) {
+        let file = path.display().to_string();
+        let mut stats = wire::Stats {
+            files: 1,
+            ..wire::Stats::default()
+        };
+        let Some(analysis) = self.analyze(document, path, settings, overrides, &Cancel::default())
+        else {
+            return (Vec::new(), stats, None);
+        };
+        count(&analysis, document, &file, &mut stats);
+        let diagnostics = analysis
+            .findings
+            .iter()
+            .map(|finding| diagnostic(finding, document, &file))
+            .collect();
+        (diagnostics, stats, Some(analysis))
+    }
+}
+
+/// Contents must be of an array parameter of some kernel that is looked at, in whole elements.
+fn refuse_unfit_contents(kernels: &[&PlacedKernel], overrides: &Overrides) -> Result<(), String> {
+    for (name, bytes) in &overrides.contents {
+        let mut found = false;
+        for placed in kernels {
+            let analysis = &placed.analysis;
+            let arrays = analysis.arrays.iter();
+            for (_, size) in arrays.filter(|(array, _)| array == name) {
+                found = true;
+                if !(bytes.len() as u64).is_multiple_of(*size) {
+                    return Err(format!(
+                        "the contents of `{name}` are {} bytes: no whole number of its elements of {size} bytes in `{}`",
+                        bytes.len(),
+                        analysis.facts.name,
+                    ));
+                }
+            }
+        }
+        if !found {
+            let mut names: Vec<&str> = kernels
+                .iter()
+                .flat_map(|placed| &placed.analysis.arrays)
+                .map(|(array, _)| array.as_str())
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            let has = if names.is_empty() {
+                "there is none".to_owned()
+            } else {
+                format!("there are `{}`", names.join("`, `"))
+            };
+            return Err(format!(
+                "no array parameter `{name}` to give contents: {has}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl FileAnalysis {
+    /// Headers that were not found, as spelled, none twice.
+    #[must_use]
+    pub fn missing_headers(&self) -> Vec<String> {
+        let mut missing = self.missing_includes.clone();
+        missing.sort_unstable();
+        missing.dedup();
+        missing
+    }
+}
+
+fn count(analysis: &FileAnalysis, document: &Document, file: &str, stats: &mut wire::Stats) {
+    stats.kernels = analysis.found as u64;
+    stats.failed = stats.kernels - (analysis.kernels.len() as u64).min(stats.kernels);
+    for placed in &analysis.kernels {
+        let facts = &placed.analysis.facts;
+        if facts.not_understood.is_empty() {
+            stats.clean += 1;
+        } else {
+            stats.partial += 1;
+        }
+        for lost in losses(placed, document, file) {
+            *stats.reasons.entry(lost.reason.clone()).or_insert(0) += 1;
+            stats.losses.push(lost);
+        }
+        if placed.analysis.launch_known {
+            stats.launch_known += 1;
+            let moved = |access: &&Access| matches!(access.space, Space::Global | Space::Shared);
+            for access in facts.accesses.iter().filter(moved) {
+                stats.accesses += 1;
+                stats.accesses_exact += u64::from(access.exact());
+            }
+            for branch in &facts.branches {
+                stats.branches += 1;
+                stats.branches_exact += u64::from(branch.certainty == Certainty::Exact);
+            }
+        }
+    }
+    for header in analysis.missing_headers() {
+        stats.missing_includes.insert(header, 1);
+    }
+}
+
+/// What was not understood of a kernel, with what stands there, in source order.
+fn losses(placed: &PlacedKernel, document: &Document, file: &str) -> Vec<wire::Loss> {
+    let facts = &placed.analysis.facts;
+    let at = |span| position(document, placed.place(span).start);
+    let mut losses: Vec<(Site, wire::Loss)> = facts
+        .not_understood
+        .iter()
+        .map(|lost| {
+            let (file, line, column, _) = place_of(lost.site, placed, file, &at);
+            let text = match placed.callee_text(lost.site) {
+                Some(text) => text.to_owned(),
+                None => source(document, placed.place(lost.site.span)),
+            };
+            let loss = wire::Loss {
+                kernel: facts.name.clone(),
+                file,
+                line,
+                column,
+                reason: lost.reason.clone(),
+                text,
+            };
+            (lost.site, loss)
+        })
+        .collect();
+    losses.sort_by_key(|(site, _)| (site.span.start, site.callee));
+    losses.into_iter().map(|(_, loss)| loss).collect()
+}
+
+/// The beginning of what stands at some bytes, on one line.
+fn source(document: &Document, bytes: Range<usize>) -> String {
+    let rope = document.rope();
+    let length = rope.len_bytes();
+    let bytes = bytes.start.min(length)..bytes.end.min(length);
+    let text: String = match rope.get_byte_slice(bytes) {
+        Some(text) => text.chars().take(LONGEST_TEXT).collect(),
+        None => String::new(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// 1-based line and byte column.
+fn position(document: &Document, byte: usize) -> (u32, u32) {
+    let rope = document.rope();
+    let byte = byte.min(rope.len_bytes());
+    let line = rope.byte_to_line(byte);
+    (
+        (line + 1) as u32,
+        (byte - rope.line_to_byte(line) + 1) as u32,
+    )
+}
+
+/// A finding as JSON.
+fn diagnostic(finding: &PlacedFinding, document: &Document, file: &str) -> wire::Diagnostic {
+    let (line, column) = position(document, finding.range.start);
+    let (end_line, end_column) = position(document, finding.range.end);
+    wire::Diagnostic {
+        rule: finding.rule.to_owned(),
+        severity: finding.severity.name(),
+        file: file.to_owned(),
+        line,
+        column,
+        end_line,
+        end_column,
+        message: finding.message.clone(),
+        gain: finding.gain,
+    }
+}
+
+fn result(
+    placed: &PlacedKernel,
+    document: &Document,
+    file: &str,
+    models: &[ModelId],
+) -> wire::KernelResult {
+    let analysis = &placed.analysis;
+    let facts = &analysis.facts;
+    let at = |span| position(document, placed.place(span).start);
+    let launch = facts.launch;
+    let simulated = |model: &ModelId| !model.simulates() || analysis.simulated(*model).is_some();
+    let known: Vec<ModelId> = ModelId::ALL.into_iter().filter(simulated).collect();
+    let asked = if models.is_empty() { &known } else { models };
+    let said = asked.iter().filter_map(|&model| {
+        let estimate = analysis.estimate_by(model, &Cancel::default())?;
+        let function = analysis.cycles_function(model, &estimate);
+        Some((model.name().to_owned(), self::estimate(&estimate, function)))
+    });
+    let estimates: BTreeMap<String, wire::Estimate> = said.collect();
+    let estimate = analysis.estimate();
+    let cycles = estimate.cycles.unwrap_or(0.0);
+    wire::KernelResult {
+        kernel: facts.name.clone(),
+        template_args: analysis.template_args.iter().cloned().collect(),
+        file: file.to_owned(),
+        line: at(analysis.name_site.span).0,
+        language: placed.language.name(),
+        gpu: analysis.profile.id.clone(),
+        launch: wire::Launch {
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared_bytes: launch.dynamic_shared_bytes,
+            block_source: launch.block_source.name(),
+            grid_source: launch.grid_source.name(),
+        },
+        variant: wire::Variant {
+            number: placed.variant as u64 + 1,
+            of: placed.variants.len() as u64,
+            text: placed
+                .variants
+                .get(placed.variant)
+                .cloned()
+                .unwrap_or_default(),
+        },
+        assumptions: assumptions(analysis).collect(),
+        constraints: facts.constraints.clone(),
+        resources: wire::Resources {
+            registers_per_thread: facts.registers_per_thread,
+            sgprs_per_wave: analysis.compiled.scalar_registers,
+            registers_source: analysis.registers_source,
+            static_shared_bytes: facts.static_shared_bytes,
+            local_bytes_per_thread: facts.local_bytes_per_thread,
+            spill_bytes: (analysis.registers_source != "user")
+                .then_some(analysis.compiled.spill_bytes),
+            compiler: placed.compiler.as_ref().map(compiler),
+        },
+        occupancy: wire::Occupancy {
+            active_blocks_per_sm: analysis.occupancy.active_blocks_per_sm,
+            active_warps_per_sm: analysis.occupancy.active_warps_per_sm,
+            fraction: analysis.occupancy.fraction,
+            limiter: analysis.occupancy.limiter.name(),
+            next_step: analysis.occupancy.next_step.clone(),
+        },
+        accesses: facts
+            .accesses
+            .iter()
+            .map(|access| self::access(access, placed, file, &at))
+            .collect(),
+        branches: facts
+            .branches
+            .iter()
+            .map(|branch| {
+                let (file, line, column, via) = place_of(branch.site, placed, file, &at);
+                wire::Branch {
+                    file,
+                    line,
+                    column,
+                    via,
+                    kind: match branch.kind {
+                        BranchKind::If => "if",
+                        BranchKind::Loop => "loop",
+                        BranchKind::Switch => "switch",
+                        BranchKind::Select => "select",
+                    },
+                    uniformity: match branch.uniformity {
+                        Uniformity::Uniform => "uniform",
+                        Uniformity::WarpUniform => "warp-uniform",
+                        Uniformity::Divergent => "divergent",
+                        Uniformity::DataDependent => "data-dependent",
+                    },
+                    divergent_warp_fraction: branch.divergent_warp_fraction,
+                    taken_warp_fraction: branch.taken_warp_fraction,
+                    exact: branch.certainty == Certainty::Exact,
+                    certainty: certainty(branch.certainty),
+                    why: branch.why.clone(),
+                    constraints: branch.constraints.clone(),
+                }
+            })
+            .collect(),
+        counts: facts
+            .counts
+            .iter()
+            .map(|count| {
+                let (expr, value) = analysis.counted(count);
+                wire::Count {
+                    class: count.class.name(),
+                    expr: expr.map(str::to_owned),
+                    value,
+                    exact: count.exact,
+                }
+            })
+            .collect(),
+        instructions: by_name(&analysis.compiled.instructions),
+        warp_instructions: analysis.executed.as_ref().map(warp_instructions),
+        estimates,
+        lines: analysis
+            .lines()
+            .iter()
+            .map(|&(line, share)| wire::Line {
+                file: file.to_owned(),
+                line: placed.place_line(line) + 1,
+                cycles: cycles * share,
+                share,
+            })
+            .collect(),
+        what_if: analysis
+            .what_if()
+            .iter()
+            .map(|(factor, cycles, speedup)| wire::WhatIf {
+                factor: factor.name(),
+                cycles: *cycles,
+                speedup: *speedup,
+            })
+            .collect(),
+        not_understood: losses(placed, document, file),
+    }
+}
+
+/// File, 1-based line and column, and the calls that lead there.
+fn place_of(
+    site: Site,
+    placed: &PlacedKernel,
+    file: &str,
+    at: &dyn Fn(Span) -> (u32, u32),
+) -> (String, u32, u32, Vec<wire::Via>) {
+    let name = |path: &Option<std::sync::Arc<Path>>| match path {
+        Some(path) => path.display().to_string(),
+        None => file.to_owned(),
+    };
+    match placed.callee(site) {
+        Some(callee) => {
+            let via = callee
+                .via
+                .iter()
+                .map(|(path, line)| wire::Via {
+                    file: name(path),
+                    line: line + 1,
+                })
+                .collect();
+            (name(&callee.path), callee.line + 1, callee.column + 1, via)
+        }
+        None => {
+            let (line, column) = at(site.span);
+            (file.to_owned(), line, column, Vec::new())
+        }
+    }
+}
+
+fn access(
+    access: &Access,
+    placed: &PlacedKernel,
+    file: &str,
+    at: &dyn Fn(warplens_facts::facts::Span) -> (u32, u32),
+) -> wire::Access {
+    let (file, line, column, via) = place_of(access.site, placed, file, at);
+    wire::Access {
+        file,
+        line,
+        column,
+        via,
+        text: access.text.clone(),
+        space: match access.space {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Constant => "constant",
+            Space::Texture => "texture",
+        },
+        op: match access.op {
+            Op::Load => "load",
+            Op::Store => "store",
+            Op::Atomic => "atomic",
+        },
+        bytes_per_lane: access.bytes_per_lane,
+        index: access.index.clone(),
+        pattern: match access.pattern {
+            Pattern::Coalesced => "coalesced",
+            Pattern::Broadcast => "broadcast",
+            Pattern::Strided => "strided",
+            Pattern::Scattered => "scattered",
+            Pattern::DataDependent => "data-dependent",
+            Pattern::Unknown => "unknown",
+        },
+        transactions_per_request: access.transactions_per_request,
+        ideal_transactions_per_request: access.ideal_transactions_per_request,
+        transaction_bytes: (access.transaction_bytes > 0).then_some(access.transaction_bytes),
+        passes_per_request: access.passes_per_request,
+        ideal_passes_per_request: access.ideal_passes_per_request,
+        bank_conflict_degree: access.bank_conflict_degree,
+        requests: access.requests,
+        active_lanes_per_request: access.active_lanes_per_request,
+        exact: access.exact(),
+        certainty: certainty(access.certainty),
+        why: access.why.clone(),
+        constraints: access.constraints.clone(),
+        other_case: access.other_case.as_ref().map(|other| wire::OtherCase {
+            when: other.when.clone(),
+            cost: other.cost,
+            ideal: other.ideal,
+        }),
+    }
+}
+
+fn certainty(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Exact => "exact",
+        Certainty::Assumed => "assumed",
+        Certainty::Unknown => "unknown",
+    }
+}
+
+fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estimate {
+    let Breakdown {
+        compute,
+        memory_bandwidth,
+        memory_latency,
+        shared,
+        divergence,
+        synchronisation,
+        launch,
+    } = estimate.breakdown;
+    wire::Estimate {
+        cycles: estimate.cycles,
+        time_ms: estimate.time_ms,
+        cycles_function,
+        bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),
+        breakdown: wire::Breakdown {
+            compute,
+            memory_bandwidth,
+            memory_latency,
+            shared,
+            divergence,
+            synchronisation,
+            launch,
+        },
+        interval: estimate.interval,
+        detail: estimate.detail.clone(),
+        why: estimate.why.clone(),
+    }
+}
+
+/// Static instructions by class, and all of them.
+pub(crate) fn by_name(instructions: &BTreeMap<Class, u64>) -> BTreeMap<String, f64> {
+    let mut found: BTreeMap<String, f64> = instructions
+        .iter()
+        .map(|(class, count)| (class.name().to_owned(), *count as f64))
+        .collect();
+    let total: u64 = instructions.values().sum();
+    found.insert("total".to_owned(), total as f64);
+    found
+}
+
+fn warp_instructions(executed: &Executed) -> wire::WarpInstructions {
+    let mut classes: BTreeMap<String, f64> = executed
+        .classes
+        .iter()
+        .map(|(class, count)| (class.name().to_owned(), *count))
+        .collect();
+    classes.insert("total".to_owned(), executed.total());
+    wire::WarpInstructions {
+        classes,
+        certainty: if executed.assumed {
+            "assumed"
+        } else {
+            "estimated"
+        },
+    }
+}
+
+fn compiler(said: &Spoken) -> wire::Compiler {
+    let word = &said.word;
+    wire::Compiler {
+        tool: word.tool.clone(),
+        current: said.current,
+        registers_per_thread: word.kernel.registers,
+        static_shared_bytes: word.kernel.static_shared_bytes,
+        stack_bytes: word.kernel.stack_bytes,
+        spill_store_bytes: word.kernel.spill_store_bytes,
+        spill_load_bytes: word.kernel.spill_load_bytes,
+        instructions: word
+            .kernel
+            .instructions
+            .iter()
+            .map(|(class, count)| (class.name().to_owned(), *count))
+            .collect(),
+    }
+}
+
+/// What nobody said that the figures depend on.
+pub(crate) fn assumptions(
+    analysis: &crate::KernelAnalysis,
+) -> impl Iterator<Item = wire::Assumption> {
+    let of_facts = analysis.facts.assumptions.iter();
+    let of_facts = of_facts.map(|assumption| wire::Assumption {
+        symbol: assumption.symbol.clone(),
+        value: assumption.value.clone(),
+        source: assumption.source.clone(),
+    });
+    of_facts.chain(clock::assumed(&analysis.profile))
+}

@@ -1,0 +1,495 @@
+//! The JSON that scripts and editors read (`shared contract: warplens.estimate/1`, `warplens.check/1`).
+//!
+//! Lines and columns are 1-based here; columns count UTF-8 bytes. A figure that is not known is null.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// `warplens estimate --format json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct EstimateDocument {
+    /// `warplens.estimate/1`.
+    pub schema: &'static str,
+    /// One for each kernel (launch variant) and GPU.
+    pub results: Vec<KernelResult>,
+    /// Findings of the file.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Headers of the file that were not found, as spelled.
+    pub missing_includes: Vec<String>,
+}
+
+/// One kernel, one launch, one GPU.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct KernelResult {
+    /// Plain name.
+    pub kernel: String,
+    /// Template arguments by name.
+    pub template_args: BTreeMap<String, String>,
+    /// Path as given.
+    pub file: String,
+    /// Line of the kernel's name; 1 in compiled code.
+    pub line: u32,
+    /// `cuda`, `opencl`, `hip`, or `assembly` for compiled code.
+    #[schemars(extend("enum" = ["cuda", "opencl", "hip", "assembly"]))]
+    pub language: &'static str,
+    /// Profile id.
+    pub gpu: String,
+    /// The launch.
+    pub launch: Launch,
+    /// Which of the kernel's launches this is.
+    pub variant: Variant,
+    /// Every number that the user did not give and the source does not fix.
+    pub assumptions: Vec<Assumption>,
+    /// Conditions on free symbols under which exact results hold.
+    pub constraints: Vec<String>,
+    /// Registers and memory.
+    pub resources: Resources,
+    /// Resident blocks and warps.
+    pub occupancy: Occupancy,
+    /// Accesses of the source as written.
+    pub accesses: Vec<Access>,
+    /// Branches and loops of the source as written.
+    pub branches: Vec<Branch>,
+    /// Operations summed over all threads of the launch.
+    pub counts: Vec<Count>,
+    /// Static instructions of the compiled kernel by class: as predicted, or as the compiler made them where
+    /// `registers_source` is `compiler`. Empty where not known.
+    pub instructions: BTreeMap<String, f64>,
+    /// Instructions that the warps of the launch execute; `null` where the compiled kernel could not be followed.
+    pub warp_instructions: Option<WarpInstructions>,
+    /// By model name.
+    pub estimates: BTreeMap<String, Estimate>,
+    /// Cycles by source line; shares add up to 1.
+    pub lines: Vec<Line>,
+    /// The same kernel with one bottleneck removed.
+    pub what_if: Vec<WhatIf>,
+    /// Statements that were not understood; the figures leave them out.
+    pub not_understood: Vec<Loss>,
+}
+
+/// Executed instructions, each counted once for a warp.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct WarpInstructions {
+    /// By class, and `total`, over the launch.
+    pub classes: BTreeMap<String, f64>,
+    /// `estimated`, as the compiled kernel is; `assumed` where how often code runs depends on something assumed besides.
+    pub certainty: &'static str,
+}
+
+/// `warplens diff --format json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DiffDocument {
+    /// `warplens.diff/1`.
+    pub schema: &'static str,
+    /// Every kernel of either version on every GPU asked, in order of file and line.
+    pub kernels: Vec<KernelChange>,
+    /// Findings that came and went.
+    pub diagnostics: Changed,
+}
+
+/// One kernel in two versions.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct KernelChange {
+    /// Plain name.
+    pub kernel: String,
+    /// Template arguments by name.
+    pub template_args: BTreeMap<String, String>,
+    /// Path from the version's root; that of the later version.
+    pub file: String,
+    /// Where the earlier version had it, if elsewhere.
+    pub moved_from: Option<String>,
+    /// Profile id.
+    pub gpu: String,
+    /// Predicted time after over before; null where one is not known.
+    pub slowdown: Option<f64>,
+    /// True where it is slower than allowed, or has no prediction any more, and nothing justifies it.
+    pub regression: bool,
+    /// What the source says of it: `// warplens: slower(reason)`.
+    pub justification: Option<String>,
+    /// The earlier version; null where the kernel is new.
+    pub before: Option<Standing>,
+    /// The later version; null where the kernel is gone.
+    pub after: Option<Standing>,
+}
+
+/// What one kernel is predicted to take, in short.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Standing {
+    /// Line of the kernel's name.
+    pub line: u32,
+    /// Blocks.
+    pub grid: [u64; 3],
+    /// Threads of a block.
+    pub block: [u64; 3],
+    /// True where the source gives the block size.
+    pub launch_known: bool,
+    /// Milliseconds, launch overhead included.
+    pub time_ms: Option<f64>,
+    /// SM clock cycles.
+    pub cycles: Option<f64>,
+    /// A key of an estimate's `breakdown`.
+    pub bottleneck: Option<&'static str>,
+    /// Registers of a thread.
+    pub registers_per_thread: u32,
+    /// Bytes that a thread spills.
+    pub spill_bytes: u64,
+    /// Shared memory of a block, static and dynamic, in bytes.
+    pub shared_bytes: u64,
+    /// Resident warps over the most that the GPU holds.
+    pub occupancy: f64,
+    /// Transactions of all global accesses over the launch, before any cache; null where one access is not known.
+    pub global_transactions: Option<f64>,
+    /// Passes of all shared accesses over the launch; null where one access is not known.
+    pub shared_passes: Option<f64>,
+    /// Instructions that the warps of the launch execute; null where the compiled kernel could not be followed.
+    pub warp_instructions: Option<f64>,
+}
+
+/// Findings that came and went.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Changed {
+    /// Only in the later version.
+    pub added: Vec<Diagnostic>,
+    /// Only in the earlier version.
+    pub removed: Vec<Diagnostic>,
+}
+
+/// One of the launches that were found of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Variant {
+    /// From 1.
+    pub number: u64,
+    /// How many there are.
+    pub of: u64,
+    /// In a few words: `<<<64, 256>>>`, `?` for what is not known.
+    pub text: String,
+}
+
+/// The launch in force.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Launch {
+    /// Blocks.
+    pub grid: [u64; 3],
+    /// Threads of a block.
+    pub block: [u64; 3],
+    /// Bytes.
+    pub dynamic_shared_bytes: u64,
+    /// Where `block` comes from.
+    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "settings", "config", "assumed"]))]
+    pub block_source: &'static str,
+    /// Where `grid` comes from.
+    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "settings", "config", "assumed"]))]
+    pub grid_source: &'static str,
+}
+
+/// An assumed number.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Assumption {
+    /// What.
+    pub symbol: String,
+    /// Its value.
+    pub value: String,
+    /// Where from.
+    pub source: String,
+}
+
+/// Registers and memory of a thread or block.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Resources {
+    /// Registers; on AMD the VGPRs.
+    pub registers_per_thread: u32,
+    /// Registers that the lanes of a wave share (SGPRs); null where there are none, and where nobody said.
+    pub sgprs_per_wave: Option<u32>,
+    /// `estimated`, `compiler` or `user`.
+    #[schemars(extend("enum" = ["estimated", "compiler", "user"]))]
+    pub registers_source: &'static str,
+    /// Static shared memory of a block in bytes.
+    pub static_shared_bytes: u64,
+    /// Local memory of a thread in bytes.
+    pub local_bytes_per_thread: u64,
+    /// Spilled bytes; null where not known.
+    pub spill_bytes: Option<u64>,
+    /// What a compiler said of the kernel last; null where none did.
+    pub compiler: Option<Compiler>,
+}
+
+/// What a compiler said of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Compiler {
+    /// The compiler: `nvcc`.
+    pub tool: String,
+    /// False where the kernel was edited since: then the figures beside this are estimates.
+    pub current: bool,
+    /// Registers.
+    pub registers_per_thread: u32,
+    /// Static shared memory of a block in bytes.
+    pub static_shared_bytes: u64,
+    /// Local memory of a thread in bytes.
+    pub stack_bytes: u64,
+    /// Bytes that spilling stores.
+    pub spill_store_bytes: u64,
+    /// Bytes that spilling loads.
+    pub spill_load_bytes: u64,
+    /// Static instructions by class.
+    pub instructions: BTreeMap<String, u64>,
+}
+
+/// Resident blocks and warps.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Occupancy {
+    /// Blocks on one SM.
+    pub active_blocks_per_sm: u32,
+    /// Warps on one SM.
+    pub active_warps_per_sm: u32,
+    /// Of the most the SM holds.
+    pub fraction: f64,
+    /// `registers`, `shared`, `warps`, `blocks` or `grid`.
+    #[schemars(extend("enum" = ["registers", "shared", "warps", "blocks", "grid"]))]
+    pub limiter: &'static str,
+    /// What would let one more block in, in words; null at the top.
+    pub next_step: Option<String>,
+}
+
+/// A line reached through a call.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Via {
+    /// File.
+    pub file: String,
+    /// Line.
+    pub line: u32,
+}
+
+/// One access.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Access {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    /// The call chain, outermost first; empty in the kernel itself.
+    pub via: Vec<Via>,
+    pub text: String,
+    #[schemars(extend("enum" = ["global", "shared", "local", "constant", "texture"]))]
+    pub space: &'static str,
+    #[schemars(extend("enum" = ["load", "store", "atomic"]))]
+    pub op: &'static str,
+    pub bytes_per_lane: u32,
+    pub index: String,
+    #[schemars(extend("enum" = ["coalesced", "broadcast", "strided", "scattered", "data-dependent", "unknown"]))]
+    pub pattern: &'static str,
+    pub transactions_per_request: Option<f64>,
+    pub ideal_transactions_per_request: Option<f64>,
+    pub transaction_bytes: Option<u32>,
+    pub passes_per_request: Option<f64>,
+    pub ideal_passes_per_request: Option<f64>,
+    pub bank_conflict_degree: Option<f64>,
+    pub requests: Option<f64>,
+    pub active_lanes_per_request: Option<f64>,
+    pub exact: bool,
+    #[schemars(extend("enum" = ["exact", "assumed", "unknown"]))]
+    pub certainty: &'static str,
+    /// Why it is not exact.
+    pub why: Option<String>,
+    pub constraints: Vec<String>,
+    /// One case outside the constraints, where it costs something else.
+    pub other_case: Option<OtherCase>,
+}
+
+/// What an access costs where its constraints do not hold.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct OtherCase {
+    /// The values it holds for: `n = 1025`.
+    pub when: String,
+    /// Transactions or passes per request.
+    pub cost: f64,
+    /// The same at best.
+    pub ideal: f64,
+}
+
+/// One branch or loop.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Branch {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    /// The call chain, outermost first; empty in the kernel itself.
+    pub via: Vec<Via>,
+    #[schemars(extend("enum" = ["if", "loop", "switch", "select"]))]
+    pub kind: &'static str,
+    #[schemars(extend("enum" = ["uniform", "warp-uniform", "divergent", "data-dependent"]))]
+    pub uniformity: &'static str,
+    pub divergent_warp_fraction: Option<f64>,
+    pub taken_warp_fraction: Option<f64>,
+    pub exact: bool,
+    #[schemars(extend("enum" = ["exact", "assumed", "unknown"]))]
+    pub certainty: &'static str,
+    /// Why it is not exact.
+    pub why: Option<String>,
+    pub constraints: Vec<String>,
+}
+
+/// Operations of one class.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Count {
+    #[schemars(extend("enum" = ["fp16", "fp32", "fp64", "int", "sfu", "conversion", "global_load", "global_store", "shared_load", "shared_store", "constant_load", "local_load", "local_store", "atomic", "barrier", "branch", "tensor"]))]
+    pub class: &'static str,
+    /// As a function of the kernel's integer parameters, under this launch, for parameters of the sign that
+    /// the arguments have.
+    pub expr: Option<String>,
+    pub value: Option<f64>,
+    pub exact: bool,
+}
+
+/// What one model answers.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Estimate {
+    pub cycles: Option<f64>,
+    pub time_ms: Option<f64>,
+    pub cycles_function: Option<String>,
+    pub bottleneck: Option<&'static str>,
+    pub breakdown: Breakdown,
+    pub interval: Option<[f64; 2]>,
+    pub detail: BTreeMap<String, f64>,
+    /// Why the model does not apply, where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Parts of `cycles`, in cycles; they sum to it, `launch` excepted.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Breakdown {
+    pub compute: f64,
+    pub memory_bandwidth: f64,
+    pub memory_latency: f64,
+    pub shared: f64,
+    pub divergence: f64,
+    pub synchronisation: f64,
+    pub launch: f64,
+}
+
+/// Cost of one source line.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Line {
+    pub file: String,
+    pub line: u32,
+    pub cycles: f64,
+    pub share: f64,
+}
+
+/// The kernel without one factor.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct WhatIf {
+    pub factor: &'static str,
+    pub cycles: f64,
+    pub speedup: f64,
+}
+
+/// One finding.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Diagnostic {
+    pub rule: String,
+    /// `error`, `warning`, `information` or `hint`.
+    #[schemars(extend("enum" = ["error", "warning", "information", "hint"]))]
+    pub severity: &'static str,
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    pub end_line: u32,
+    pub end_column: u32,
+    pub message: String,
+    /// Predicted whole-kernel speedup of removing the cause; 1.0 when there is none.
+    pub gain: f64,
+}
+
+/// `warplens check --format json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CheckDocument {
+    /// `warplens.check/1`.
+    pub schema: &'static str,
+    pub diagnostics: Vec<Diagnostic>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats: Option<Stats>,
+}
+
+/// A statement that was not understood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Loss {
+    pub kernel: String,
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+    /// In a few words.
+    pub reason: String,
+    /// The beginning of what stands there.
+    pub text: String,
+}
+
+/// How well the files were understood.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Stats {
+    pub files: u64,
+    pub unreadable_files: u64,
+    pub kernels: u64,
+    pub clean: u64,
+    pub partial: u64,
+    pub failed: u64,
+    pub launch_known: u64,
+    /// Of the kernels with a known block size: accesses to global and shared memory, and how many of them are
+    /// exact, some under constraints that stand beside them.
+    pub accesses: u64,
+    pub accesses_exact: u64,
+    /// The same of branches and loops.
+    pub branches: u64,
+    pub branches_exact: u64,
+    pub seconds: f64,
+    pub reasons: BTreeMap<String, u64>,
+    /// Headers that were not found, as spelled, and how many files miss each.
+    pub missing_includes: BTreeMap<String, u64>,
+    /// Each of them with its place, where asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
+}
+
+/// One line of `warplens sweep`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SweepLine {
+    /// The configuration's id; of a space, its parameters and their values.
+    pub id: serde_json::Value,
+    /// Milliseconds, launch overhead included; null where it cannot be launched or nothing is predicted.
+    pub time_ms: Option<f64>,
+    /// SM clock cycles.
+    pub cycles: Option<f64>,
+    /// A key of an estimate's `breakdown`.
+    pub bottleneck: Option<&'static str>,
+    /// Resident warps over the most that the GPU holds.
+    pub occupancy: Option<f64>,
+    /// Registers of a thread.
+    pub registers_per_thread: Option<u32>,
+    /// Shared memory of a block, static and dynamic, in bytes.
+    pub shared_bytes: Option<u64>,
+    /// False where it cannot be launched or nothing is predicted.
+    pub valid: bool,
+    /// Why not.
+    pub why_invalid: Option<String>,
+    /// What neither the configuration nor the source says; absent where they say all. Pointers are taken to be aligned besides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<Assumption>,
+}
+
+impl SweepLine {
+    /// A configuration that nothing is predicted of.
+    pub fn invalid(id: serde_json::Value, why: String) -> SweepLine {
+        SweepLine {
+            id,
+            time_ms: None,
+            cycles: None,
+            bottleneck: None,
+            occupancy: None,
+            registers_per_thread: None,
+            shared_bytes: None,
+            valid: false,
+            why_invalid: Some(why),
+            assumptions: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What host programs define when they build OpenCL: `clBuildProgram` and `program.build` with their options.
+
+use std::fs;
+
+use warplens_base::DiskFiles;
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Project, language_by_content};
+use warplens_machine::Profiles;
+use warplens_syntax::{Document, Language};
+
+/// The analysis of the first file, with the others beside it.
+fn analyse(files: &[(&str, &str)]) -> FileAnalysis {
+    analyse_with(files, &Settings::default())
+}
+
+fn analyse_with(files: &[(&str, &str)], settings: &Settings) -> FileAnalysis {
+    let root = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        fs::write(root.path().join(name), text).expect("written");
+    }
+    let project = Project::new(
+        std::sync::Arc::new(DiskFiles::new()),
+        vec![root.path().to_path_buf()],
+    );
+    let engine = Engine::with_project(Profiles::builtin(), project);
+    let (name, text) = files[0];
+    let path = root.path().join(name);
+    let language = language_by_content(Language::from_path(&path), text);
+    engine
+        .analyze(
+            &Document::new(text, language),
+            &path,
+            settings,
+            &Overrides::default(),
+            &Cancel::default(),
+        )
+        .expect("not cancelled")
+}
+
+/// Sectors of each access of the first kernel.
+fn sectors(file: &FileAnalysis) -> Vec<Option<f64>> {
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, [], "everything is understood");
+    facts
+        .accesses
+        .iter()
+        .map(|access| access.transactions_per_request)
+        .collect()
+}
+
+/// What is said about a name: value and where from.
+fn said(file: &FileAnalysis, name: &str) -> Option<(String, String)> {
+    file.kernels[0]
+        .analysis
+        .facts
+        .assumptions
+        .iter()
+        .find(|assumption| assumption.symbol == name)
+        .map(|assumption| (assumption.value.clone(), assumption.source.clone()))
+}
+
+const STRIDED: &str =
+    "__kernel void strided(__global float *p) { p[get_global_id(0) * STRIDE] = 0; }\n";
+
+/// A host that makes the kernel and builds it after these statements, with `options`.
+fn host(statements: &str) -> String {
+    format!(
+        "#define CHECK(call) do {{ if ((call) != 0) abort(); }} while (0)\n\
+         static const int width = 4;\n\
+         int main(int argc, char **argv) {{\n\
+         \x20 cl_program program = clCreateProgramWithSource(context, 1, &source, 0, &error);\n\
+         \x20 {statements}\n\
+         \x20 cl_kernel kernel = clCreateKernel(program, \"strided\", &error);\n\
+         \x20 size_t global = 1 << 20, local = 128;\n\
+         \x20 clEnqueueNDRangeKernel(queue, kernel, 1, 0, &global, &local, 0, 0, 0);\n}}\n"
+    )
+}
+
+#[test]
+fn an_option_that_the_host_builds_with_is_a_definition() {
+    let host =
+        host("CHECK(clBuildProgram(program, 1, &device, \"-cl-mad-enable -D STRIDE=32\", 0, 0));");
+    let file = analyse(&[("k.cl", STRIDED), ("main.c", &host)]);
+    assert_eq!(sectors(&file), [Some(32.0)]);
+    assert_eq!(
+        said(&file, "STRIDE"),
+        Some(("32".into(), "build options, main.c:5".into()))
+    );
+}
+
+#[test]
+fn options_put_together_from_constants_are_read() {
+    let built = "clBuildProgram(program, 1, &device, options, NULL, NULL);";
+    for statements in [
+        format!("char options[64]; sprintf(options, \"-DSTRIDE=%d -I.\", width); {built}"),
+        format!("char options[64]; snprintf(options, sizeof(options), \"%s=%zu\", \"-D STRIDE\", sizeof(float)); {built}"),
+        format!(
+            "char options[64] = \"-I.\"; strcat(options, \" -D STRIDE\"); \
+             sprintf(options + strlen(options), \"=%u\", 1 << 2); {built}"
+        ),
+        "std::string text = \"-D STRIDE=\"; text += std::to_string(width); \
+         clBuildProgram(program, 1, &device, text.c_str(), NULL, NULL);"
+            .to_owned(),
+        "std::stringstream text; text << \" -DSTRIDE=\" << 2 * 2 << \" -DT=\" << argv[1]; \
+         clBuildProgram(program, 0, NULL, text.str().c_str(), NULL, NULL);"
+            .to_owned(),
+        "const std::string name = std::string(\"STRI\") + \"DE\"; \
+         program.build(devices, (\"-D \" + name + \"=4\").c_str());"
+            .to_owned(),
+        "std::ostringstream text; text << \"-DSTRIDE=\" << width; program.build({device}, text.str());".to_owned(),
+        "clCompileProgram(program, 1, &device, \"-DSTRIDE=4\", 0, 0, 0, 0, 0);".to_owned(),
+    ] {
+        let file = analyse(&[("k.cl", STRIDED), ("main.cpp", &host(&statements))]);
+        assert_eq!(sectors(&file), [Some(16.0)], "{statements}");
+    }
+}
+
+#[test]
+fn options_are_followed_into_the_function_that_builds() {
+    let host = "static cl_program compile(cl_context c, const char *source, const char *extra) {\n\
+                \x20 cl_program program = clCreateProgramWithSource(c, 1, &source, 0, 0);\n\
+                \x20 std::string all = std::string(\"-cl-fast-relaxed-math \") + extra;\n\
+                \x20 clBuildProgram(program, 0, 0, all.c_str(), 0, 0);\n\
+                \x20 return program;\n}\n\
+                int main() {\n  cl_program p = compile(context, text, \"-D STRIDE=16\");\n\
+                \x20 cl_kernel k = clCreateKernel(p, \"strided\", 0);\n}\n";
+    let file = analyse(&[("k.cl", STRIDED), ("main.cpp", host)]);
+    assert_eq!(sectors(&file), [Some(32.0)], "64 bytes from lane to lane");
+}
+
+#[test]
+fn what_cannot_be_read_stays_an_assumption() {
+    for statements in [
+        "char options[64]; sprintf(options, \"-D STRIDE=%s\", argv[1]); clBuildProgram(program, 0, 0, options, 0, 0);",
+        "char options[64] = \"-D STRIDE=4\"; change(options); clBuildProgram(program, 0, 0, options, 0, 0);",
+        "std::string o = \"-DSTRIDE=1\"; if (argc > 2) o += \"6\"; clBuildProgram(program, 0, 0, o.c_str(), 0, 0);",
+    ] {
+        let file = analyse(&[("k.cl", STRIDED), ("main.cpp", &host(statements))]);
+        assert_eq!(sectors(&file), [None], "{statements}");
+        let (_, source) = said(&file, "STRIDE").expect("listed");
+        assert_eq!(source, "-D STRIDE=…", "{statements}");
+    }
+}
+
+#[test]
+fn of_several_builds_the_first_is_taken_and_said_to_be() {
+    let host = host(
+        "clBuildProgram(program, 0, 0, \"-D STRIDE=2\", 0, 0);\n\
+         clBuildProgram(program, 0, 0, \"-D STRIDE=4\", 0, 0);",
+    );
+    let file = analyse(&[("k.cl", STRIDED), ("main.c", &host)]);
+    assert_eq!(sectors(&file), [Some(8.0)]);
+    let (value, source) = said(&file, "STRIDE").expect("listed");
+    assert_eq!(
+        (value.as_str(), source.as_str()),
+        ("2", "build options, main.c:5, the first of several builds")
+    );
+}
+
+#[test]
+fn each_program_has_the_options_it_is_built_with() {
+    let host = "int main() {\n\
+                \x20 cl_program other = make(\"other.cl\"), own = make(\"k.cl\");\n\
+                \x20 clBuildProgram(other, 0, 0, \"-D STRIDE=2\", 0, 0);\n\
+                \x20 clBuildProgram(own, 0, 0, \"-D STRIDE=8\", 0, 0);\n\
+                \x20 cl_kernel a = clCreateKernel(other, \"another\", 0);\n\
+                \x20 cl_kernel b = clCreateKernel(own, \"strided\", 0);\n}\n";
+    let file = analyse(&[("k.cl", STRIDED), ("main.c", host)]);
+    assert_eq!(sectors(&file), [Some(32.0)]);
+}
+
+#[test]
+fn the_users_own_definition_counts_more() {
+    let host = host("clBuildProgram(program, 0, 0, \"-D STRIDE=32\", 0, 0);");
+    let mut settings = Settings::default();
+    settings.defines.insert("STRIDE".to_owned(), "2".to_owned());
+    let file = analyse_with(&[("k.cl", STRIDED), ("main.c", &host)], &settings);
+    assert_eq!(sectors(&file), [Some(8.0)]);
+    assert_eq!(said(&file, "STRIDE"), None);
+}
+
+#[test]
+fn a_program_in_a_string_literal_is_built_with_its_hosts_options() {
+    let host = "const int STRIDE = 1;\n\
+                const char *text = R\"(\n\
+                __kernel void strided(__global float *p) { p[get_global_id(0) * STRIDE] = 0; }\n\
+                )\";\n\
+                int main() {\n\
+                \x20 cl_program program = clCreateProgramWithSource(context, 1, &text, 0, 0);\n\
+                \x20 clBuildProgram(program, 0, 0, \"-DSTRIDE=4\", 0, 0);\n\
+                \x20 cl_kernel kernel = clCreateKernel(program, \"strided\", 0);\n}\n";
+    let file = analyse(&[("main.cpp", host)]);
+    assert_eq!(sectors(&file), [Some(16.0)]);
+    assert_eq!(
+        said(&file, "STRIDE"),
+        Some(("4".into(), "build options, main.cpp:7".into()))
+    );
+}

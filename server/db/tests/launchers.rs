@@ -1,0 +1,120 @@
+//! Launches by functions that another file calls: what it gives them decides the block.
+
+use std::fs;
+
+use warplens_base::DiskFiles;
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Project, Variants};
+use warplens_machine::Profiles;
+use warplens_syntax::{Document, Language};
+
+/// The analysis of the first file, every launch of its kernels, with the others beside it.
+fn analyse(files: &[(&str, &str)]) -> FileAnalysis {
+    let root = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        let path = root.path().join(name);
+        fs::create_dir_all(path.parent().expect("inside the folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+    let project = Project::new(
+        std::sync::Arc::new(DiskFiles::new()),
+        vec![root.path().to_path_buf()],
+    );
+    let engine = Engine::with_project(Profiles::builtin(), project);
+    let all = Overrides {
+        variants: Variants::All,
+        ..Overrides::default()
+    };
+    engine
+        .analyze(
+            &Document::new(files[0].1, Language::Cuda),
+            &root.path().join(files[0].0),
+            &Settings::default(),
+            &all,
+            &Cancel::default(),
+        )
+        .expect("not cancelled")
+}
+
+/// Grid and block of each launch, where the source says them.
+fn launches(file: &FileAnalysis) -> Vec<(Option<u64>, Option<u64>)> {
+    file.kernels
+        .iter()
+        .map(|kernel| {
+            let launch = &kernel.analysis.facts.launch;
+            let known = |source: warplens_facts::facts::Source, extent: [u64; 3]| {
+                (!source.is_assumption()).then_some(extent[0])
+            };
+            (
+                known(launch.grid_source, launch.grid),
+                known(launch.block_source, launch.block),
+            )
+        })
+        .collect()
+}
+
+const LAUNCHER: &str = "__global__ void scale(float *a, int n) { a[threadIdx.x + blockIdx.x * blockDim.x] *= n; }\n\
+                        void run_scale(float *a, int n, int threads) {\n\
+                        \x20 dim3 block(threads);\n\
+                        \x20 scale<<<(n + threads - 1) / threads, block>>>(a, n);\n}\n";
+
+#[test]
+fn the_caller_in_another_file_decides_the_block() {
+    let caller = "void run_scale(float *a, int n, int threads);\n\
+                  int main() { const int n = 1 << 16; float *a = make(n); run_scale(a, n, 64); }\n";
+    let file = analyse(&[("kernels/scale.cu", LAUNCHER), ("main.cpp", caller)]);
+    assert_eq!(launches(&file), [(Some(1024), Some(64))]);
+    let facts = &file.kernels[0].analysis.facts;
+    assert!(
+        !facts
+            .assumptions
+            .iter()
+            .any(|assumed| assumed.symbol == "n"),
+        "{:?}",
+        facts.assumptions
+    );
+}
+
+#[test]
+fn callers_that_differ_are_different_launches() {
+    let caller = "void run_scale(float *a, int n, int threads);\n\
+                  void first(float *a) { run_scale(a, 4096, 64); }\n\
+                  void second(float *a, int n) { run_scale(a, n, 128); }\n";
+    let file = analyse(&[("scale.cu", LAUNCHER), ("main.cpp", caller)]);
+    let mut found = launches(&file);
+    found.sort_unstable();
+    assert_eq!(found, [(None, Some(128)), (Some(64), Some(64))]);
+}
+
+#[test]
+fn template_arguments_of_the_call_are_constants() {
+    let launcher = "template <int THREADS>\n__global__ void fill(float *a) { a[threadIdx.x * THREADS] = 0; }\n\
+                    template <int THREADS> void launch(float *a, int blocks) {\n\
+                    \x20 fill<THREADS><<<blocks, THREADS>>>(a);\n}\n";
+    let caller = "#include \"fill.h\"\nvoid go(float *a) { launch<128>(a, 8); }\n";
+    let file = analyse(&[("fill.cu", launcher), ("main.cu", caller)]);
+    assert_eq!(launches(&file), [(Some(8), Some(128))]);
+}
+
+#[test]
+fn what_no_caller_decides_stays_unknown() {
+    let unknown = "void run_scale(float *a, int n, int threads);\n\
+                   int main(int argc, char **argv) { run_scale(a, 64, atoi(argv[1])); }\n";
+    let own = "static void run_scale(float *a, int n, int threads) { }\n\
+               int main() { run_scale(a, 64, 64); }\n";
+    for caller in [unknown, own, "int run_scale_not(int n);\n"] {
+        let file = analyse(&[("scale.cu", LAUNCHER), ("main.cpp", caller)]);
+        assert_eq!(launches(&file), [(None, None)], "{caller}");
+    }
+}
+
+#[test]
+fn a_grid_of_names_in_parentheses_is_what_c_makes_of_it() {
+    let text = "#define TWICE(a, b) (a) + (b) * 2\n#define MINUS(a, b) -(a) * (b) + (a) * 9\n\
+                __global__ void k(float *a) { a[threadIdx.x] = 0; }\n\
+                void go(float *p) { int n = 40, b = 3; k<<<TWICE(n, b), MINUS(n, b)>>>(p); }\n";
+    assert_eq!(
+        launches(&analyse(&[("k.cu", text)])),
+        [(Some(46), Some(240))]
+    );
+}

@@ -1,0 +1,122 @@
+//! Classes within classes, and members that are defined outside their class.
+
+use std::path::Path;
+
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, FileAnalysis, Overrides};
+use warplens_machine::Profiles;
+use warplens_syntax::{Document, Language};
+
+/// The analysis of a program, all of which must be understood.
+fn analyse(text: &str) -> FileAnalysis {
+    let engine = Engine::new(Profiles::builtin());
+    let file = engine
+        .analyze(
+            &Document::new(text, Language::Cuda),
+            Path::new("a.cu"),
+            &Settings::default(),
+            &Overrides::default(),
+            &Cancel::default(),
+        )
+        .expect("not cancelled");
+    for kernel in &file.kernels {
+        assert_eq!(kernel.analysis.facts.not_understood, [], "{text}");
+    }
+    file
+}
+
+/// Sectors of the accesses of each kernel.
+fn sectors(file: &FileAnalysis) -> Vec<Vec<Option<f64>>> {
+    file.kernels
+        .iter()
+        .map(|kernel| {
+            let accesses = &kernel.analysis.facts.accesses;
+            accesses
+                .iter()
+                .map(|access| access.transactions_per_request)
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn a_specialisation_has_the_members_that_are_defined_for_it() {
+    let file = analyse(
+        "template <typename T, int N> struct Pack { __device__ void store(T *p); };\n\
+         template <> struct Pack<float, 1> { float data; __device__ void store(float *p); };\n\
+         __device__ inline void Pack<float, 1>::store(float *p) { *p = data; }\n\
+         template <> struct Pack<float, 4> { float4 data; __device__ void store(float *p); };\n\
+         __device__ inline void Pack<float, 4>::store(float *p) { *(float4 *)p = data; }\n\
+         __global__ void one(float *a) { Pack<float, 1> v; v.store(a + threadIdx.x); }\n\
+         __global__ void four(float *a) { Pack<float, 4> v; v.store(a + threadIdx.x * 4); }\n",
+    );
+    assert_eq!(sectors(&file), [[Some(4.0)], [Some(16.0)]]);
+}
+
+#[test]
+fn a_class_template_within_a_class_sees_the_classes_around_it() {
+    let file = analyse(
+        "template <int STRIDE> class Walk {\n\
+         \x20 template <bool CHECKED> struct Loader {\n\
+         \x20   int first;\n\
+         \x20   __device__ int load(const int *p) { return p[first + threadIdx.x * STRIDE]; }\n\
+         \x20 };\n\
+         \x20 template <bool CHECKED> struct Column { Loader<CHECKED> loader; int offset; };\n\
+         \x20 template <bool C> __device__ void start(Column<C> &column) {\n\
+         \x20   column.offset = 0; column.loader.first = 0;\n  }\n\
+         \x20 template <bool C> __device__ void go(const int *in, int *out) {\n\
+         \x20   Column<C> column; start(column);\n\
+         \x20   out[threadIdx.x + column.offset] = column.loader.load(in);\n  }\n\
+         public:\n\
+         \x20 __device__ static void run(const int *in, int *out) { Walk<STRIDE> walk; walk.template go<true>(in, out); }\n\
+         };\n\
+         __global__ void kernel(const int *in, int *out) { Walk<2>::run(in, out); }\n",
+    );
+    assert_eq!(sectors(&file), [[Some(8.0), Some(4.0)]]);
+}
+
+#[test]
+fn a_member_template_is_chosen_by_its_specialisation() {
+    let file = analyse(
+        "template <int KIND> struct Block {\n\
+         \x20 template <int OF, int UNUSED> struct Internal;\n\
+         \x20 template <int UNUSED> struct Internal<0, UNUSED> {\n\
+         \x20   int lane;\n\
+         \x20   __device__ Internal(int lane) : lane(lane) {}\n\
+         \x20   __device__ void load(const int *p, int &item) { item = p[lane]; }\n\
+         \x20 };\n\
+         \x20 template <int UNUSED> struct Internal<1, UNUSED> {\n\
+         \x20   int lane;\n\
+         \x20   __device__ Internal(int lane) : lane(lane) {}\n\
+         \x20   __device__ void load(const int *p, int &item) { item = p[lane * 2]; }\n\
+         \x20 };\n\
+         \x20 typedef Internal<KIND, 0> Chosen;\n\
+         \x20 __device__ void load(const int *p, int &item) { Chosen(threadIdx.x).load(p, item); }\n\
+         };\n\
+         __global__ void direct(const int *in, int *out) { int item; Block<0>().load(in, item); out[threadIdx.x] = item; }\n\
+         __global__ void strided(const int *in, int *out) { int item; Block<1>().load(in, item); out[threadIdx.x] = item; }\n",
+    );
+    assert_eq!(
+        sectors(&file),
+        [[Some(4.0), Some(4.0)], [Some(8.0), Some(4.0)]]
+    );
+}
+
+#[test]
+fn a_wrapper_with_the_name_of_a_toolkits_function_calls_the_toolkits() {
+    let file = analyse(
+        "template <typename T> __device__ T atomicAdd(T *p, T v) {\n\
+         \x20 return atomicAdd(reinterpret_cast<unsigned *>(p), (unsigned)v);\n}\n\
+         __global__ void kernel(short2 *a, unsigned *b) { atomicAdd(b + threadIdx.x, 1u); }\n",
+    );
+    assert_eq!(file.kernels[0].analysis.facts.accesses.len(), 1);
+}
+
+#[test]
+fn what_is_marked_unused_costs_nothing() {
+    let file = analyse(
+        "#include \"gone.h\"\n\
+         __global__ void kernel(float *a, int n) { a[threadIdx.x] = 0; LIB_UNUSED(n); UNUSED_ARGS(n, a); }\n",
+    );
+    assert_eq!(sectors(&file), [[Some(4.0)]]);
+}

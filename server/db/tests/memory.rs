@@ -1,0 +1,158 @@
+//! Where accesses go and what that costs, besides global and shared memory in a row: settings of the banks, constant
+//! memory, atomics, a thread's own arrays.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, Overrides};
+use warplens_facts::facts::{Access, KernelFacts, Op, Pattern, Space};
+use warplens_machine::Profiles;
+use warplens_syntax::{Document, Language};
+
+fn facts(body: &str, settings: &str) -> KernelFacts {
+    let text = format!(
+        "__constant__ float table[64];\n\
+         __global__ void k(float *a, int *bins) {{\n\
+         __shared__ double wide[512]; __shared__ int few[64]; int t = threadIdx.x;\n{body}\n}}\n\
+         void host(float *a, int *bins) {{ k<<<1, 32>>>(a, bins); }}\n"
+    );
+    let (settings, problems) = Settings::from_toml(settings);
+    assert_eq!(problems, []);
+    let file = Engine::new(Profiles::builtin())
+        .analyze(
+            &Document::new(&text, Language::Cuda),
+            Path::new("a.cu"),
+            &settings,
+            &Overrides::default(),
+            &Cancel::default(),
+        )
+        .expect("not cancelled");
+    let facts = file.kernels[0].analysis.facts.clone();
+    assert_eq!(facts.not_understood, [], "everything is understood");
+    facts
+}
+
+fn first(facts: &KernelFacts, text: &str) -> Access {
+    let access = facts.accesses.iter().find(|access| access.text == text);
+    access.unwrap_or_else(|| panic!("no {text}")).clone()
+}
+
+#[test]
+fn lanes_that_share_an_unknown_start_take_what_they_take_on_average() {
+    let expected = |body: &str, index: &str| {
+        let access = first(&facts(body, "gpu = 'rtx-a4000'"), index);
+        // No fact is made of it.
+        assert_eq!(access.pattern, Pattern::DataDependent, "{body}");
+        assert_eq!(access.transactions_per_request, None, "{body}");
+        access.expected.map(|request| request.transactions)
+    };
+    // Over the eight places of a word in a sector.
+    let mean = |word: &dyn Fn(i32) -> i32| {
+        let sectors = |start: i32| {
+            let all: HashSet<i32> = (0..32).map(|lane| (start + word(lane)) / 8).collect();
+            all.len() as f64
+        };
+        Some((0..8).map(sectors).sum::<f64>() / 8.0)
+    };
+    let row = "a[bins[blockIdx.x] + threadIdx.x]";
+    assert_eq!(expected(&format!("{row} = 0;"), row), mean(&|lane| lane));
+    let even = "a[bins[3] + 2 * t]";
+    assert_eq!(
+        expected(&format!("{even} = 0;"), even),
+        mean(&|lane| 2 * lane)
+    );
+    let whole = "a[8 * bins[3] + t]";
+    assert_eq!(expected(&format!("{whole} = 0;"), whole), Some(4.0));
+    let gather = "a[bins[t] + t]";
+    assert_eq!(expected(&format!("{gather} = 0;"), gather), None);
+    let factor = "a[bins[3] * t]";
+    assert_eq!(expected(&format!("{factor} = 0;"), factor), None);
+}
+
+#[test]
+fn kepler_has_banks_of_8_bytes_on_request() {
+    let passes = |body: &str, settings: &str| {
+        let facts = facts(body, settings);
+        let access = &facts.accesses[0];
+        assert!(access.exact());
+        (access.passes_per_request, access.ideal_passes_per_request)
+    };
+    let doubles = "wide[t] = 0;";
+    let column = "wide[t * 32 % 512] = 0;";
+    for (settings, expected) in [
+        ("gpu = 'tesla-k40c'", [2.0, 2.0]),
+        ("gpu = 'tesla-k40c'\nsharedBankBytes = 4", [2.0, 2.0]),
+        ("gpu = 'tesla-k40c'\nsharedBankBytes = 8", [1.0, 1.0]),
+        // Others have one mode: the setting changes nothing.
+        ("gpu = 'a100-sxm4-40gb'\nsharedBankBytes = 8", [2.0, 2.0]),
+    ] {
+        let [now, ideal] = expected.map(Some);
+        assert_eq!(passes(doubles, settings), (now, ideal), "{settings}");
+    }
+    // 16 words, twice each, of one bank.
+    assert_eq!(
+        passes(column, "gpu = 'tesla-k40c'\nsharedBankBytes = 8"),
+        (Some(16.0), Some(1.0))
+    );
+    let (_, problems) = Settings::from_toml("sharedBankBytes = 16");
+    assert_eq!(problems.len(), 1);
+    assert!(
+        problems[0].message.contains("4 or 8 bytes"),
+        "{}",
+        problems[0].message
+    );
+}
+
+#[test]
+fn constant_memory_is_read_a_word_at_a_time() {
+    for (index, expected) in [("0", 1.0), ("t", 32.0), ("t / 8", 4.0), ("t % 3", 3.0)] {
+        let facts = facts(&format!("a[t] = table[{index}];"), "");
+        let access = first(&facts, &format!("table[{index}]"));
+        assert_eq!(access.space, Space::Constant);
+        assert_eq!(access.passes_per_request, Some(expected), "{index}");
+        assert!(access.exact());
+    }
+}
+
+#[test]
+fn atomics_wait_for_one_another_on_one_address() {
+    for (index, expected) in [("0", 32.0), ("t", 1.0), ("t % 4", 8.0), ("t / 5", 5.0)] {
+        for (array, space) in [("bins", Space::Global), ("few", Space::Shared)] {
+            let facts = facts(&format!("atomicAdd(&{array}[{index}], 1);"), "");
+            let access = &facts.accesses[0];
+            assert_eq!((access.space, access.op), (space, Op::Atomic));
+            assert_eq!(
+                access.passes_per_request,
+                Some(expected),
+                "{array}[{index}]"
+            );
+            assert!(access.exact());
+        }
+    }
+}
+
+#[test]
+fn a_threads_own_array_is_in_registers_while_its_index_is_known() {
+    // What the compiler makes of it in the end is said to be its affair.
+    let own = |body: &str| {
+        let facts = facts(body, "");
+        let access = first(&facts, "own[1]");
+        assert_eq!(access.space, Space::Local);
+        assert!(!access.exact());
+        let why = access.why.expect("not exact for a reason");
+        assert!(why.contains("registers or local memory"), "{why}");
+        facts.local_bytes_per_thread
+    };
+    assert_eq!(own("float own[4]; own[1] = a[t]; a[t] = own[1];"), 0);
+    // Of four the assembler picks one by comparisons; of two hundred it does not, nor of doubles.
+    assert_eq!(own("float own[4]; own[1] = a[t]; a[t] = own[t % 4];"), 0);
+    assert_eq!(
+        own("float own[200]; own[1] = a[t]; own[bins[1]] = a[t + 1]; a[t] = own[bins[0]];"),
+        800
+    );
+    assert_eq!(
+        own("double own[3]; own[1] = a[t]; a[t] = own[bins[0]];"),
+        24
+    );
+}

@@ -1,0 +1,297 @@
+//! What templates, constant functions and parameter packs compute while a program is compiled, as the accesses
+//! that come of it.
+
+use std::fs;
+use std::sync::Arc;
+
+use warplens_base::DiskFiles;
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Project};
+use warplens_facts::facts::KernelFacts;
+use warplens_machine::Profiles;
+use warplens_syntax::{Document, Language};
+
+fn analyse(text: &str) -> FileAnalysis {
+    let root = tempfile::tempdir().expect("a folder");
+    let path = root.path().join("a.cu");
+    fs::write(&path, text).expect("written");
+    let project = Project::new(Arc::new(DiskFiles::new()), vec![root.path().to_path_buf()]);
+    let engine = Engine::with_project(Profiles::builtin(), project);
+    let document = Document::new(text, Language::Cuda);
+    let (settings, overrides) = (Settings::default(), Overrides::default());
+    engine
+        .analyze(&document, &path, &settings, &overrides, &Cancel::default())
+        .expect("not cancelled")
+}
+
+/// Every access of the first kernel: space, operation, bytes a lane, index, and whether its figures are exact.
+fn accesses(facts: &KernelFacts) -> Vec<String> {
+    assert_eq!(facts.not_understood, [], "everything is understood");
+    facts
+        .accesses
+        .iter()
+        .map(|access| {
+            format!(
+                "{:?} {:?} {} {}[{}]{}",
+                access.space,
+                access.op,
+                access.bytes_per_lane,
+                access.array,
+                access.index,
+                if access.exact() { "" } else { " assumed" }
+            )
+        })
+        .collect()
+}
+
+/// A kernel `k` with `declarations` before it, launched with 2 blocks of 32 threads.
+#[track_caller]
+fn check(declarations: &str, head: &str, body: &str, launch: &str, expected: &[&str]) {
+    let text = format!(
+        "{declarations}\n{head} {{ {body} }}\n\
+         void host(float *a, float *b) {{ {launch}; }}\n"
+    );
+    let file = analyse(&text);
+    assert_eq!(accesses(&file.kernels[0].analysis.facts), expected);
+}
+
+const PLAIN: &str = "__global__ void k(float *out, const float *in)";
+const ON_TYPE: &str = "template <typename T> __global__ void k(T *out, const T *in)";
+
+#[test]
+fn constant_functions_give_numbers() {
+    let functions = "\
+        constexpr __host__ __device__ int pow2(int n) { int r = 1; while (r < n) { r *= 2; } return r; }\n\
+        constexpr int log2(unsigned v) { return v <= 1 ? 0 : 1 + log2(v >> 1); }\n\
+        constexpr int width(int t) { switch (t) { case 1: return 8; case 2: return 16; default: return 32; } }\n\
+        struct Shape { int threads; int stages; constexpr Shape(int t, int s) : threads(t), stages(s) {} };\n\
+        constexpr __device__ Shape shape(int d) { if (d == 64) { return Shape(128, 2); } return Shape(32, 1); }\n\
+        constexpr __device__ int stages(int d) { return shape(d).stages; }";
+    check(
+        functions,
+        PLAIN,
+        "constexpr Shape s = shape(64); \
+         __shared__ float a[pow2(33)][log2(32)][width(2)][s.threads][stages(64)]; \
+         a[0][0][0][0][threadIdx.x % 2] = 1.0f; \
+         out[threadIdx.x * pow2(5)] = in[threadIdx.x + s.threads];",
+        "k<<<2, 32>>>(a, b)",
+        &[
+            "Shared Store 4 a[threadIdx.x % 2]",
+            "Global Load 4 in[threadIdx.x + 128]",
+            "Global Store 4 out[threadIdx.x * 8]",
+        ],
+    );
+    let file = analyse(&format!(
+        "{functions}\n{PLAIN} {{ __shared__ float a[pow2(33)][log2(32)][width(2)]; a[0][0][threadIdx.x % 16] = in[0]; \
+         out[threadIdx.x] = a[0][0][0]; }}\nvoid host(float *a, float *b) {{ k<<<2, 32>>>(a, b); }}"
+    ));
+    let arrays = &file.kernels[0].analysis.facts.shared_arrays;
+    assert_eq!(arrays[0].bytes, 64 * 5 * 16 * 4);
+}
+
+#[test]
+fn a_constant_that_has_no_value_ends() {
+    let file = analyse(
+        "constexpr int forever(int n) { while (true) { n = n + 1; } return n; }\n\
+         constexpr int again(int n) { return again(n) + 1; }\n\
+         __global__ void k(float *out) { __shared__ float a[forever(1)]; a[0] = 1.0f; out[again(2)] = 2.0f; }",
+    );
+    // Neither the array's size nor the place of the store is made up.
+    let facts = &file.kernels[0].analysis.facts;
+    let store = facts.accesses.iter().find(|access| access.array == "out");
+    assert!(store.is_some_and(|store| !store.exact()));
+    assert!(facts.shared_arrays.iter().all(|array| array.bytes == 0));
+}
+
+#[test]
+fn specialisations_see_the_defaults_of_the_template() {
+    check(
+        "enum Layout { ROWS = 0, COLUMNS = 10 };\n\
+         constexpr __device__ Layout input() { return ROWS; }\n\
+         template <int I_, int J_, typename T, Layout L = ROWS> struct Tile {};\n\
+         template <int I_, int J_, typename T> struct Tile<I_, J_, T, ROWS> {\n\
+           static constexpr int I = I_; static constexpr int J = J_; static constexpr int ne = I * J / 32; T x[ne];\n\
+           static constexpr __device__ bool supported() { if (I == 16 && J == 8) return true; return false; }\n\
+           static __device__ int row(int l) { if constexpr (I == 16) { return l * 8 + threadIdx.x / 4; } else { return -1; } }\n\
+         };",
+        ON_TYPE,
+        "using A = Tile<16, 8, T, input()>; typedef Tile<16, 8, T> B; \
+         if constexpr (!A::supported() || !B::supported()) { return; } \
+         out[threadIdx.x + A::ne] = in[B::row(1) * A::J];",
+        "k<float><<<2, 32>>>(a, b)",
+        &[
+            "Global Load 4 in[threadIdx.x / 4 * 8 + 64]",
+            "Global Store 4 out[threadIdx.x + 4]",
+        ],
+    );
+}
+
+#[test]
+fn packs_are_expanded_and_folded() {
+    check(
+        "template <typename... Ts> __device__ float total(Ts... ts) { return (0.0f + ... + ts); }",
+        "template <typename... Ps> __global__ void k(float *out, Ps... ps)",
+        "int i = threadIdx.x; out[i] = total(ps[i]...);",
+        "k<<<2, 32>>>(a, b, b)",
+        &[
+            "Global Load 4 ps[threadIdx.x]",
+            "Global Load 4 ps[threadIdx.x]",
+            "Global Store 4 out[threadIdx.x]",
+        ],
+    );
+    check(
+        "template <typename T, typename... Ts> __device__ T sum(T first, Ts... rest) {\n\
+           if constexpr (sizeof...(rest) == 0) { return first; } else { return first + sum(rest...); } }\n\
+         template <int... Is> __device__ float strided(const float *p) { return (p[Is] + ...); }\n\
+         template <int... Is> __device__ void clear(float *p, std::integer_sequence<int, Is...>) { ((p[Is] = 0.0f), ...); }",
+        PLAIN,
+        "out[sum(1, 2, 4)] = strided<0, 8>(in); clear(out, std::make_integer_sequence<int, 2>{});",
+        "k<<<2, 32>>>(a, b)",
+        &[
+            "Global Load 4 in[0]",
+            "Global Load 4 in[8]",
+            "Global Store 4 out[7]",
+            "Global Store 4 out[0]",
+            "Global Store 4 out[1]",
+        ],
+    );
+}
+
+#[test]
+fn traits_and_tuples_decide() {
+    check(
+        "template <typename T> struct is_wide : std::false_type {};\n\
+         template <> struct is_wide<double> : std::true_type {};",
+        ON_TYPE,
+        "constexpr int n = std::is_same_v<T, double> && is_wide<T>::value ? 2 : 4; \
+         using V = std::conditional_t<sizeof(T) == 8, double2, float4>; \
+         const V v = reinterpret_cast<const V *>(in)[threadIdx.x]; \
+         auto t = std::make_tuple(v.x, 3); \
+         std::integral_constant<int, 7> seven; \
+         out[threadIdx.x * n + std::get<1>(t) + seven] = std::get<0>(t);",
+        "k<double><<<2, 32>>>((double *)a, (double *)b)",
+        &[
+            "Global Load 16 in[threadIdx.x]",
+            "Global Store 8 out[threadIdx.x * 2 + 10]",
+        ],
+    );
+}
+
+#[test]
+fn a_class_reaches_what_derives_from_it() {
+    check(
+        "template <typename D> struct Base { __device__ float run(const float *p) { return static_cast<D *>(this)->at(p); } };\n\
+         struct Shifted : Base<Shifted> { int by; __device__ float at(const float *p) { return p[threadIdx.x + by]; } };",
+        PLAIN,
+        "Shifted s; s.by = 3; out[threadIdx.x] = s.run(in);",
+        "k<<<2, 32>>>(a, b)",
+        &[
+            "Global Load 4 in[threadIdx.x + 3]",
+            "Global Store 4 out[threadIdx.x]",
+        ],
+    );
+}
+
+#[test]
+fn bit_fields_share_their_unit() {
+    check(
+        "struct Packed { unsigned low : 4; unsigned high : 28; float value; };",
+        "__global__ void k(float *out, const Packed *in)",
+        "out[threadIdx.x] = in[threadIdx.x].value + in[threadIdx.x].high;",
+        "k<<<2, 32>>>(a, (const Packed *)b)",
+        &[
+            "Global Load 4 in[threadIdx.x * 2 + 1]",
+            "Global Load 4 in[threadIdx.x * 2]",
+            "Global Store 4 out[threadIdx.x]",
+        ],
+    );
+}
+
+#[test]
+fn a_wrapper_named_as_what_it_calls_does_not_call_itself() {
+    check(
+        "namespace lib {\n\
+           template <typename T> inline __device__ T min(T a, T b) { return ::min(a, b); }\n\
+           template <typename T> inline __device__ T max(T a, T b) { return std::max(a, b); }\n\
+           template <typename T, int op> struct Op { static __device__ T init() { return T(5); } };\n\
+         }",
+        PLAIN,
+        "int i = lib::min((int)threadIdx.x, 16); out[lib::max(i, 2) + lib::Op<int, 3>::init()] = in[i];",
+        "k<<<2, 32>>>(a, b)",
+        &[
+            "Global Load 4 in[min(threadIdx.x, 16)]",
+            "Global Store 4 out[max(min(threadIdx.x, 16), 2) + 5]",
+        ],
+    );
+}
+
+/// What a kernel without a launch says it assumes of its template parameters, in their order.
+fn assumed(text: &str) -> Vec<(String, String)> {
+    let file = analyse(text);
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, [], "everything is understood");
+    assert!(facts.accesses.iter().all(|access| !access.exact()));
+    facts
+        .assumptions
+        .iter()
+        .filter(|assumption| !matches!(assumption.symbol.as_str(), "block" | "grid" | "alignment"))
+        .map(|assumption| (assumption.symbol.clone(), assumption.value.clone()))
+        .collect()
+}
+
+#[test]
+fn a_parameter_that_nothing_binds_is_what_the_program_shows() {
+    let body = "{ int i = threadIdx.x; out[i] = op(out[i], in[i]); }";
+    assert_eq!(
+        assumed(&format!(
+            "__device__ int count(int a) {{ return a; }}\n\
+             __device__ float add(float a, float b) {{ return a + b; }}\n\
+             __device__ float mul(float a, float b) {{ return a * b; }}\n\
+             template <float (*op)(const float, const float)> __global__ void k(float *out, const float *in) {body}"
+        )),
+        [("op".to_owned(), "add (the first that fits)".to_owned())]
+    );
+    assert_eq!(
+        assumed(&format!(
+            "typedef float (*op_t)(float, float);\n\
+             __device__ float first(const float *a, int b) {{ return a[b]; }}\n\
+             __device__ float mul(float a, float b) {{ return a * b; }}\n\
+             template <op_t op> __global__ void k(float *out, const float *in) {body}"
+        )),
+        [("op".to_owned(), "mul (the first that fits)".to_owned())]
+    );
+    assert_eq!(
+        assumed(&format!(
+            "struct One {{ __device__ float operator()(float a) {{ return a; }} }};\n\
+             struct Two {{ __device__ float operator()(float a, float b) {{ return a + b; }} }};\n\
+             template <typename Op> __global__ void k(float *out, const float *in, Op op) {body}"
+        )),
+        [("Op".to_owned(), "Two (the first that fits)".to_owned())]
+    );
+    assert_eq!(
+        assumed(&format!(
+            "template <typename Op> __global__ void k(float *out, const float *in, Op op) {body}"
+        )),
+        [(
+            "Op".to_owned(),
+            "a function of its arguments, its cost not known".to_owned()
+        )]
+    );
+    assert_eq!(
+        assumed(
+            "enum Kind { ADD, MAX };\n\
+             template <Kind op> struct Of;\n\
+             template <> struct Of<MAX> { static __device__ float start() { return 1.0f; } };\n\
+             template <Kind op> __global__ void k(float *out) { out[threadIdx.x] = Of<op>::start(); }"
+        ),
+        [("op".to_owned(), "MAX (the first that fits)".to_owned())]
+    );
+}
+
+#[test]
+fn an_unknown_functor_that_gets_a_pointer_is_a_loss() {
+    let file = analyse(
+        "template <typename Op> __global__ void k(float *out, Op op) { out[0] = op(out, 1); }",
+    );
+    assert_eq!(file.kernels[0].analysis.facts.not_understood.len(), 1);
+}

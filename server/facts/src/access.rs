@@ -1,0 +1,759 @@
+//! What one access costs: its addresses for every warp of the launch, through the target's rules.
+
+use rustc_hash::FxHashMap;
+use warplens_machine::{
+    Access as HardwareOp, Profile, address_period, atomic_passes, bank_period, constant_passes,
+    global_request, global_unit_bytes_for, lines_looked_up, shared_request,
+};
+use warplens_symbolic::{Arena, Domain, Guard, Id, Interval, Node, Query, Symbol, SymbolKind};
+
+use crate::cases::{Cases, Cost, Figure};
+use crate::context::{BUDGET, Budget, Context, Executions, assumed};
+use crate::facts::{
+    Access, Alias, Certainty, Expected, LinearAddress, Op, OtherCase, Pattern, Site, Space, Stride,
+    StructField,
+};
+use crate::linear::Variables;
+use crate::undefined::{Doubt, reason_in};
+use crate::value::PartId;
+
+/// An access before it is measured.
+#[derive(Debug, Clone)]
+pub(crate) struct AccessDraft {
+    pub(crate) site: Site,
+    pub(crate) text: String,
+    pub(crate) array: String,
+    pub(crate) space: Space,
+    pub(crate) shared: Option<usize>,
+    pub(crate) op: Op,
+    pub(crate) bytes: u32,
+    pub(crate) element: u32,
+    pub(crate) address: Id,
+    pub(crate) context: usize,
+    pub(crate) field: Option<StructField>,
+    pub(crate) alias: Alias,
+    pub(crate) doubt: Option<Doubt>,
+    /// The expression, and which of its pieces.
+    pub(crate) origin: PartId,
+    pub(crate) piece: u32,
+    /// Why nothing can be said of where it goes, whatever the address.
+    pub(crate) unseen: Option<Unseen>,
+}
+
+impl AccessDraft {
+    /// A shift of all lanes by this many bytes changes no figure.
+    pub(crate) fn period(&self, profile: &Profile) -> i64 {
+        match self.space {
+            Space::Shared => bank_period(profile),
+            Space::Constant => word(self.bytes),
+            _ => address_period(profile),
+        }
+        .max(1)
+    }
+}
+
+/// Accesses of which only the runtime knows more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unseen {
+    /// A packet of a pipe.
+    Pipe,
+    /// In a launch that the kernel makes.
+    Launch,
+}
+
+pub(crate) struct Measure<'a> {
+    pub(crate) arena: &'a mut Arena,
+    pub(crate) domain: &'a Domain,
+    pub(crate) budget: &'a Budget,
+    pub(crate) cases: &'a mut Cases,
+    pub(crate) profile: &'a Profile,
+    pub(crate) threads: [Symbol; 3],
+    pub(crate) blocks: [Symbol; 3],
+    /// True where the block's shape was assumed: then everything about warps is.
+    pub(crate) block_assumed: bool,
+    pub(crate) grid_assumed: bool,
+    /// What was taken for something to read the kernel at all: a type, a template parameter.
+    pub(crate) taken: &'a [&'a str],
+    /// Why unknown values are unknown.
+    pub(crate) reasons: &'a FxHashMap<Symbol, String>,
+}
+
+/// Alignments that are looked at, at most, where nobody knows it.
+const ALIGNMENTS: i64 = 8;
+
+/// Cases looked at for the other case of an access, at most.
+const OTHER_BUDGET: u32 = 1024;
+
+/// Sums over all requests.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    requests: f64,
+    lanes: f64,
+    transactions: f64,
+    ideal: f64,
+    bytes: f64,
+    passes: f64,
+    ideal_passes: f64,
+    lines: [f64; 3],
+    /// The first cost seen; where all are equal nothing depends on how often a case occurs.
+    seen: Option<Cost>,
+    varied: bool,
+    first: Option<Lanes>,
+}
+
+impl Sums {
+    /// So many requests of that cost.
+    pub(crate) fn add(
+        &mut self,
+        weight: f64,
+        cost: Cost,
+        lines: [u32; 3],
+        shape: impl FnOnce() -> Lanes,
+    ) {
+        let [transactions, ideal, bytes, passes, ideal_passes, count] = cost.map(f64::from);
+        self.requests += weight;
+        self.lanes += weight * count;
+        self.transactions += weight * transactions;
+        self.ideal += weight * ideal;
+        self.bytes += weight * bytes;
+        self.passes += weight * passes;
+        self.ideal_passes += weight * ideal_passes;
+        for (sum, lines) in self.lines.iter_mut().zip(lines) {
+            *sum += weight * f64::from(lines);
+        }
+        self.varied |= *self.seen.get_or_insert(cost) != cost;
+        if self.first.is_none() {
+            self.first = Some(shape());
+        }
+    }
+
+    /// Makes a sample stand for so many times as much.
+    pub(crate) fn scale(&mut self, times: f64) {
+        let own = [
+            &mut self.requests,
+            &mut self.lanes,
+            &mut self.transactions,
+            &mut self.ideal,
+            &mut self.bytes,
+            &mut self.passes,
+            &mut self.ideal_passes,
+        ];
+        for sum in own.into_iter().chain(&mut self.lines) {
+            *sum *= times;
+        }
+    }
+
+    /// Warps that made the request, and their active lanes.
+    pub(crate) fn population(&self) -> (f64, f64) {
+        (self.requests, self.lanes)
+    }
+
+    /// Puts the averages where they belong; of requests there are some.
+    fn fill(&self, access: &mut Access) {
+        access.active_lanes_per_request = Some(self.lanes / self.requests);
+        match access.space {
+            Space::Shared => {
+                access.passes_per_request = Some(self.passes / self.requests);
+                access.ideal_passes_per_request = Some(self.ideal_passes / self.requests);
+                access.bank_conflict_degree = Some(self.passes / self.ideal_passes);
+            }
+            Space::Constant => {
+                access.passes_per_request = Some(self.passes / self.requests);
+                access.ideal_passes_per_request = Some(1.0);
+            }
+            Space::Local => {}
+            Space::Global | Space::Texture => {
+                access.transactions_per_request = Some(self.transactions / self.requests);
+                access.ideal_transactions_per_request = Some(self.ideal / self.requests);
+                access.bytes_moved_per_request = Some(self.bytes / self.requests);
+                access.lines_per_request = Some(self.lines.map(|lines| lines / self.requests));
+            }
+        }
+        if access.op == Op::Atomic {
+            access.passes_per_request = Some(self.passes / self.requests);
+            access.ideal_passes_per_request = Some(1.0);
+        }
+        access.pattern = pattern(access, self);
+    }
+}
+
+/// Makes the figures of an access those that were counted request by request.
+pub(crate) fn counted(access: &mut Access, sums: &Sums) {
+    access.certainty = Certainty::Exact;
+    access.why = None;
+    access.constraints.clear();
+    access.other_case = None;
+    access.requests = Some(sums.requests);
+    if sums.requests > 0.0 {
+        sums.fill(access);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    same: bool,
+    constant_step: Option<i64>,
+}
+
+impl Measure<'_> {
+    pub(crate) fn access(
+        &mut self,
+        draft: &AccessDraft,
+        context: &Context,
+        executions: Executions,
+    ) -> Access {
+        let unit = match draft.space {
+            Space::Shared | Space::Constant | Space::Local => 0,
+            _ => global_unit_bytes_for(self.profile, hardware_op(draft.op), draft.bytes),
+        };
+        let index = self.index_text(draft);
+        let mut access = Access {
+            site: draft.site,
+            text: draft.text.clone(),
+            array: draft.array.clone(),
+            space: draft.space,
+            op: draft.op,
+            bytes_per_lane: draft.bytes,
+            index,
+            pattern: Pattern::Unknown,
+            stride: self.stride(draft, context),
+            linear: self.linear(draft, context, false),
+            linear_in_blocks: self.linear(draft, context, true),
+            field: draft.field.clone(),
+            transactions_per_request: None,
+            ideal_transactions_per_request: None,
+            transaction_bytes: unit,
+            bytes_moved_per_request: None,
+            lines_per_request: None,
+            expected: None,
+            passes_per_request: None,
+            ideal_passes_per_request: None,
+            bank_conflict_degree: None,
+            requests: Some(executions.warps),
+            active_lanes_per_request: (executions.warps > 0.0)
+                .then(|| executions.lanes / executions.warps),
+            certainty: Certainty::Unknown,
+            why: None,
+            constraints: Vec::new(),
+            other_case: None,
+            loop_depth: context.loop_depth,
+            shared_array: draft.shared,
+            alias: draft.alias,
+            first_use: None,
+            together: 1.0,
+            merged: 1.0,
+        };
+        if let Some(unseen) = draft.unseen {
+            let why = match unseen {
+                Unseen::Pipe => "where a pipe's packet lies is the runtime's affair",
+                Unseen::Launch => {
+                    access.requests = None;
+                    access.active_lanes_per_request = None;
+                    "it runs in the launch that is enqueued here"
+                }
+            };
+            access.why = Some(why.to_owned());
+            return access;
+        }
+        if let Some(data) = self.arena.opaque(draft.address) {
+            access.pattern = if data {
+                Pattern::DataDependent
+            } else {
+                Pattern::Unknown
+            };
+            // What is never executed makes no requests, wherever it points.
+            let nowhere = AccessDraft {
+                address: self.arena.constant(0),
+                ..draft.clone()
+            };
+            if executions.warps == 0.0
+                && self.holds(&nowhere, context, executions.exact, true) == Some(Vec::new())
+            {
+                access.certainty = Certainty::Exact;
+                return access;
+            }
+            let reason = reason_in(self.arena, self.reasons, draft.address);
+            access.why = Some(match reason {
+                Some(reason) => format!("the index has no value: {reason}"),
+                None if data => "the index depends on data in memory".to_owned(),
+                None => "part of the index was not understood".to_owned(),
+            });
+            access.expected = self.expected(draft, context, i64::from(unit));
+            return access;
+        }
+        if let Some(doubt) = &draft.doubt
+            && !self.hangs_on_assumption(doubt.when, context)
+        {
+            let mut guards = context.guards();
+            guards.push(Guard {
+                condition: doubt.when,
+                holds: true,
+            });
+            let budget = self.budget;
+            let met = budget.count(self.domain, self.arena, &context.counters, &guards);
+            if met.lanes > 0.0 {
+                access.why = Some(format!("the index has no value: {}", doubt.why));
+                return access;
+            }
+        }
+        if draft.space == Space::Local && self.arena.as_const(draft.address).is_some() {
+            return Self::in_registers(access, context, executions);
+        }
+        let (sums, complete) = self.sum(draft, draft.address, context, BUDGET);
+        if sums.requests == 0.0 {
+            access.certainty = if self.holds(draft, context, complete, true) == Some(Vec::new()) {
+                Certainty::Exact
+            } else {
+                Certainty::Assumed
+            };
+            if access.certainty == Certainty::Assumed {
+                let never = || "never executed under the assumed launch and arguments".to_owned();
+                access.why = Some(context.why.clone().unwrap_or_else(never));
+            }
+            access.pattern = pattern(&access, &sums);
+            access.requests = Some(0.0);
+            return access;
+        }
+        sums.fill(&mut access);
+        access.requests = Some(sums.requests * context.warp_factor);
+        access.certainty = Certainty::Assumed;
+        if let Some(constraints) = self.holds(draft, context, complete, sums.varied) {
+            access.certainty = Certainty::Exact;
+            if !constraints.is_empty() {
+                access.other_case = self.other_case(draft, context, &constraints, &sums);
+            }
+            access.constraints = constraints;
+        }
+        access.why = match access.certainty {
+            Certainty::Exact => None,
+            _ if !complete => Some("a sample of the launch: too many distinct cases".to_owned()),
+            _ => context.why.clone().or_else(|| Some(self.assumption(draft))),
+        };
+        if draft.space == Space::Local {
+            access.why = Some("registers or local memory: the compiler decides".to_owned());
+        }
+        access
+    }
+
+    /// True where another launch or argument than the one assumed could change a condition.
+    fn hangs_on_assumption(&self, condition: Id, context: &Context) -> bool {
+        let loose = context.loose.iter();
+        self.block_assumed
+            || self.grid_assumed
+            || !self.taken.is_empty()
+            || assumed(self.arena, condition)
+            || loose
+                .map(|(counter, _)| *counter)
+                .any(|counter| self.arena.depends_on(condition, counter))
+    }
+
+    /// Of an array in registers every lane has the same element: nothing needs to be summed.
+    fn in_registers(access: Access, context: &Context, executions: Executions) -> Access {
+        let runs = executions.warps > 0.0;
+        let lanes =
+            executions.lanes * context.warp_factor / (executions.warps * context.lane_factor);
+        Access {
+            pattern: if runs {
+                Pattern::Broadcast
+            } else {
+                Pattern::Unknown
+            },
+            active_lanes_per_request: (runs && lanes.is_finite()).then_some(lanes),
+            certainty: Certainty::Assumed,
+            why: runs.then(|| "registers or local memory: the compiler decides".to_owned()),
+            ..access
+        }
+    }
+
+    fn sum(
+        &self,
+        draft: &AccessDraft,
+        address: Id,
+        context: &Context,
+        budget: u32,
+    ) -> (Sums, bool) {
+        let guards = context.guards();
+        let roots = [(address, draft.period(self.profile))];
+        let query = Query {
+            counters: &context.counters,
+            guards: &guards,
+            roots: &roots,
+            budget,
+        };
+        let mut sums = Sums::default();
+        let lanes = self.domain.warp_size();
+        let (profile, arena) = (self.profile, &*self.arena);
+        let complete = self.budget.visit(self.domain, arena, &query, &mut |case| {
+            let addresses = &case.values[0][..lanes];
+            let cost = cost(
+                profile,
+                draft.space,
+                draft.op,
+                draft.bytes,
+                addresses,
+                case.active,
+            );
+            let lines = lines(draft.space, addresses, case.active);
+            sums.add(case.weight, cost, lines, || shape(addresses, case.active));
+        });
+        (sums, complete)
+    }
+
+    /// What a request takes where the unknown part of its address is a summand that all lanes of a warp share. Only how it
+    /// lies within a transaction's `unit` of bytes matters: of its multiples one is as likely as another.
+    fn expected(&mut self, draft: &AccessDraft, context: &Context, unit: i64) -> Option<Expected> {
+        if unit == 0 {
+            return None;
+        }
+        let (constant, terms) = self.unwrapped(draft.address);
+        let mut known = self.arena.constant(constant);
+        let mut step = unit;
+        for (term, factor) in terms {
+            if self.arena.opaque(term).is_none() {
+                let scaled = self.arena.scale(term, factor);
+                known = self.arena.add(known, scaled);
+            } else if self.arena.varies_by_lane(term) {
+                return None;
+            } else {
+                step = 1 << factor.trailing_zeros().min(step.trailing_zeros());
+            }
+        }
+        let step = step.max(unit / ALIGNMENTS);
+        let mut mean = Expected::default();
+        let share = step as f64 / unit as f64;
+        for shift in (0..unit).step_by(step as usize) {
+            let shift = self.arena.constant(shift);
+            let address = self.arena.add(known, shift);
+            let (sums, complete) = self.sum(draft, address, context, OTHER_BUDGET);
+            if !complete || sums.requests == 0.0 {
+                return None;
+            }
+            let share = share / sums.requests;
+            mean.transactions += share * sums.transactions;
+            mean.ideal += share * sums.ideal;
+            mean.bytes_moved += share * sums.bytes;
+            for (mean, lines) in mean.lines.iter_mut().zip(sums.lines) {
+                *mean += share * lines;
+            }
+        }
+        Some(mean)
+    }
+
+    /// An address as a sum as long as nothing in it wraps around: an unsigned summand makes it one that might.
+    fn unwrapped(&self, address: Id) -> (i64, Vec<(Id, i64)>) {
+        let (mut constant, mut open) = self.arena.terms(address);
+        let mut terms = Vec::new();
+        while let Some((term, factor)) = open.pop() {
+            let Node::Wrap(_, _, inner) = self.arena.node(term) else {
+                terms.push((term, factor));
+                continue;
+            };
+            let (more, inner) = self.arena.terms(*inner);
+            constant = constant.wrapping_add(more.wrapping_mul(factor));
+            let scaled = |(term, own): (Id, i64)| (term, own.wrapping_mul(factor));
+            open.extend(inner.into_iter().map(scaled));
+        }
+        (constant, terms)
+    }
+
+    /// The constraints under which the figures hold, whatever else was assumed; `None`: they depend on it.
+    fn holds(
+        &mut self,
+        draft: &AccessDraft,
+        context: &Context,
+        complete: bool,
+        varied: bool,
+    ) -> Option<Vec<String>> {
+        let hangs = self.block_assumed
+            || !self.taken.is_empty()
+            || context.why.is_some()
+            || draft.space == Space::Local;
+        if !complete || hangs {
+            return None;
+        }
+        let period = draft.period(self.profile);
+        let figure = Figure {
+            root: draft.address,
+            period,
+            // Words that two lanes share come once; on Kepler two of one row, or of one bank.
+            unit: match draft.space {
+                Space::Shared if self.profile.bank_rule.is_of_words() => word(draft.bytes),
+                _ => period,
+            },
+            bytes: i64::from(draft.bytes),
+            context,
+            varied,
+        };
+        let (profile, lanes) = (self.profile, self.domain.warp_size());
+        self.cases
+            .constraints(self.arena, self.domain, self.budget, &figure, &mut |case| {
+                let addresses = &case.values[0][..lanes];
+                cost(
+                    profile,
+                    draft.space,
+                    draft.op,
+                    draft.bytes,
+                    addresses,
+                    case.active,
+                )
+            })
+    }
+
+    /// What the access costs one value beside the one assumed, where that is another figure.
+    fn other_case(
+        &mut self,
+        draft: &AccessDraft,
+        context: &Context,
+        constraints: &[String],
+        expected: &Sums,
+    ) -> Option<OtherCase> {
+        let (address, context, when) =
+            self.cases
+                .other(self.arena, draft.address, context, constraints)?;
+        let (sums, complete) = self.sum(draft, address, &context, OTHER_BUDGET);
+        if !complete || sums.requests == 0.0 {
+            return None;
+        }
+        let figure = |sums: &Sums| match draft.space {
+            Space::Shared | Space::Constant => (sums.passes, sums.ideal_passes),
+            _ => (sums.transactions, sums.ideal),
+        };
+        let ((cost, ideal), (usual, _)) = (figure(&sums), figure(expected));
+        let (cost, ideal) = (cost / sums.requests, ideal / sums.requests);
+        ((cost - usual / expected.requests).abs() > 1e-9).then_some(OtherCase { when, cost, ideal })
+    }
+
+    fn assumption(&self, draft: &AccessDraft) -> String {
+        let names: Vec<&str> = self
+            .arena
+            .symbols_of(draft.address)
+            .filter(|&symbol| {
+                matches!(
+                    self.arena.symbol_kind(symbol),
+                    SymbolKind::Fixed { assumed: true, .. }
+                )
+            })
+            .map(|symbol| self.arena.symbol_name(symbol))
+            .collect();
+        if !names.is_empty() {
+            format!("depends on the assumed {}", names.join(", "))
+        } else if !self.taken.is_empty() {
+            format!("depends on the assumed {}", self.taken.join(", "))
+        } else if self.block_assumed {
+            "depends on the assumed block".to_owned()
+        } else {
+            "depends on the assumed grid or arguments".to_owned()
+        }
+    }
+
+    /// The index in elements, as text; in bytes where elements do not divide it.
+    fn index_text(&mut self, draft: &AccessDraft) -> String {
+        let element = i64::from(draft.element.max(1));
+        let (constant, terms) = self.arena.terms(draft.address);
+        if constant % element == 0 && terms.iter().all(|&(_, c)| c % element == 0) {
+            let divisor = self.arena.constant(element);
+            let index = self
+                .arena
+                .binary(warplens_symbolic::BinaryOp::Div, draft.address, divisor);
+            if self.arena.opaque(index).is_none() || terms.len() < 8 {
+                return self.arena.text(index);
+            }
+        }
+        format!("({}) bytes", self.arena.text(draft.address))
+    }
+
+    /// The address as a sum, of what goes through caches.
+    fn linear(
+        &self,
+        draft: &AccessDraft,
+        context: &Context,
+        blocks_only: bool,
+    ) -> Option<LinearAddress> {
+        let cached = matches!(
+            draft.space,
+            Space::Global | Space::Texture | Space::Constant
+        );
+        let variables = Variables {
+            threads: self.threads,
+            blocks: self.blocks,
+            loops: context.loops(),
+            blocks_only,
+        };
+        cached
+            .then(|| variables.read(self.arena, draft.address))
+            .flatten()
+    }
+
+    /// The distance between x-neighbours (or the innermost thread axis that has more than one thread).
+    fn stride(&mut self, draft: &AccessDraft, context: &Context) -> Option<Stride> {
+        let axis = (0..3u8)
+            .find(|&axis| self.domain.thread_range(axis).hi > 0)
+            .unwrap_or(0);
+        let thread = self.threads[axis as usize];
+        let (_, terms) = self.arena.terms(draft.address);
+        let mut total = self.arena.constant(0);
+        let mut unit_elsewhere = false;
+        let bytes = i64::from(draft.element.max(1));
+        for (term, coefficient) in terms {
+            if !self.arena.depends_on(term, thread) {
+                let moving = self.arena.as_symbol(term).is_some_and(|symbol| {
+                    self.threads.contains(&symbol) || context.counters.contains(&symbol)
+                });
+                unit_elsewhere |= moving && coefficient.abs() == bytes;
+                continue;
+            }
+            let factor = self.linear_factor(term, thread)?;
+            let scaled = self.arena.scale(factor, coefficient);
+            total = self.arena.add(total, scaled);
+        }
+        let value = self.arena.value(total)?;
+        let symbolic = self.arena.as_const(total).is_none();
+        let text = {
+            let divisor = self.arena.constant(bytes);
+            let (constant, terms) = self.arena.terms(total);
+            if constant % bytes == 0 && terms.iter().all(|&(_, c)| c % bytes == 0) {
+                let elements = self
+                    .arena
+                    .binary(warplens_symbolic::BinaryOp::Div, total, divisor);
+                self.arena.text(elements)
+            } else {
+                format!("{value} bytes")
+            }
+        };
+        Some(Stride {
+            bytes: value,
+            text,
+            symbolic,
+            unit_elsewhere,
+        })
+    }
+
+    /// `f` where the term is `f · thread` and `f` does not depend on the thread.
+    fn linear_factor(&mut self, term: Id, thread: Symbol) -> Option<Id> {
+        match self.arena.node(term).clone() {
+            Node::Symbol(symbol) if symbol == thread => Some(self.arena.constant(1)),
+            Node::Product(factors) => {
+                let mut rest = self.arena.constant(1);
+                let mut seen = false;
+                for &factor in factors.iter() {
+                    if self.arena.as_symbol(factor) == Some(thread) && !seen {
+                        seen = true;
+                    } else if self.arena.depends_on(factor, thread) {
+                        return None;
+                    } else {
+                        rest = self.arena.mul(rest, factor);
+                    }
+                }
+                seen.then_some(rest)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a lane reads at a time, in bytes: at least 4.
+fn word(bytes: u32) -> i64 {
+    i64::from(bytes.clamp(4, 1 << 16).next_power_of_two())
+}
+
+fn pattern(access: &Access, sums: &Sums) -> Pattern {
+    let Some(first) = &sums.first else {
+        return Pattern::Unknown;
+    };
+    if first.same {
+        return Pattern::Broadcast;
+    }
+    let bytes = i64::from(access.bytes_per_lane);
+    let step = access
+        .stride
+        .as_ref()
+        .map(|stride| stride.bytes)
+        .or(first.constant_step);
+    match step {
+        Some(step) if step.abs() == bytes => Pattern::Coalesced,
+        Some(_) => Pattern::Strided,
+        None => Pattern::Scattered,
+    }
+}
+
+/// Transactions, the ideal, bytes moved, passes, the ideal, active lanes of one request.
+pub(crate) fn cost(
+    profile: &Profile,
+    space: Space,
+    op: Op,
+    bytes: u32,
+    addresses: &[i64],
+    active: u64,
+) -> Cost {
+    let mut cost = [0, 0, 0, 0, 0, active.count_ones()];
+    match space {
+        Space::Shared => {
+            let request = shared_request(profile, bytes, addresses, active);
+            cost[3] = request.passes;
+            cost[4] = request.ideal;
+            if op == Op::Atomic {
+                // Lanes on one word come one after the other, as do words of one bank.
+                cost[3] = cost[3].max(atomic_passes(bytes, addresses, active));
+            }
+        }
+        Space::Constant => {
+            cost[3] = constant_passes(bytes, addresses, active);
+            cost[4] = 1;
+        }
+        Space::Local => {}
+        Space::Global | Space::Texture => {
+            let request = global_request(profile, hardware_op(op), bytes, addresses, active);
+            cost[0] = request.transactions;
+            cost[1] = request.ideal;
+            cost[2] = request.bytes_moved;
+            if op == Op::Atomic {
+                cost[3] = atomic_passes(bytes, addresses, active);
+                cost[4] = 1;
+            }
+        }
+    }
+    cost
+}
+
+/// Lines that L1 looks up for one request, for words of 4, 8 and 16 bytes; none where no cache is asked.
+pub(crate) fn lines(space: Space, addresses: &[i64], active: u64) -> [u32; 3] {
+    match space {
+        Space::Global | Space::Texture => lines_looked_up(addresses, active),
+        Space::Shared | Space::Constant | Space::Local => [0; 3],
+    }
+}
+
+pub(crate) fn shape(addresses: &[i64], active: u64) -> Lanes {
+    let mut step = None;
+    let mut constant = true;
+    let mut previous: Option<(usize, i64)> = None;
+    for (lane, &address) in addresses.iter().enumerate() {
+        if active >> lane & 1 == 0 {
+            continue;
+        }
+        if let Some((before, from)) = previous {
+            let apart = (lane - before) as i64;
+            let this = address.wrapping_sub(from) / apart;
+            constant &=
+                address.wrapping_sub(from) % apart == 0 && *step.get_or_insert(this) == this;
+        }
+        previous = Some((lane, address));
+    }
+    Lanes {
+        same: constant && step.unwrap_or(0) == 0,
+        constant_step: step.filter(|_| constant),
+    }
+}
+
+fn hardware_op(op: Op) -> HardwareOp {
+    match op {
+        Op::Load => HardwareOp::Load,
+        Op::Store => HardwareOp::Store,
+        Op::Atomic => HardwareOp::Atomic,
+    }
+}
+
+/// Any value an opaque integer may have.
+pub(crate) fn any() -> Interval {
+    Interval::ANY
+}

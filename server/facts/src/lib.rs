@@ -1,0 +1,71 @@
+//! Facts about one kernel under one launch on one GPU.
+//!
+//! [`analyze`] executes the kernel symbolically: every integer is an expression over thread and block
+//! coordinates, loop counters and parameters. What each warp of the launch does at each access and branch
+//! is then summed over all of them.
+
+mod access;
+mod branch;
+mod cases;
+mod chance;
+mod contents;
+mod context;
+mod counts;
+mod dependence;
+mod env;
+mod evaluate;
+mod execute;
+pub mod facts;
+mod flow;
+mod lanes;
+mod linear;
+mod lockstep;
+mod loops;
+mod routine;
+mod undefined;
+mod value;
+mod ways;
+
+use warplens_ir::Kernel;
+use warplens_machine::Profile;
+
+pub use contents::Contents;
+pub use counts::{AccessCount, Expression, Expressions, count_expressions};
+use facts::{KernelFacts, Launch};
+pub use lanes::{LaneRequest, lane_requests};
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Its launch.
+    pub launch: Launch,
+    /// The GPU.
+    pub profile: &'a Profile,
+    /// Values of integer parameters by name, and whether each was assumed.
+    pub arguments: &'a [(String, i64, bool)],
+    /// Parameters that the launch covers with its blocks, where both were assumed.
+    pub covers: &'a [Cover],
+    /// Probabilities of conditions that depend on data, by the line of their sites.
+    pub probabilities: &'a [(u32, f64)],
+    /// What array parameters point to when the kernel begins, where that is known.
+    pub contents: &'a [Contents],
+}
+
+/// The launch's own expression for its grid, read the other way round: along an axis there are
+/// `parameter / divisor` blocks wherever that divides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cover {
+    /// An integer parameter.
+    pub parameter: String,
+    /// 0 to 2.
+    pub axis: u8,
+    /// At least 1.
+    pub divisor: i64,
+}
+
+/// Everything about the kernel. Never fails: what is not understood is listed and costs only itself.
+pub fn analyze(request: &Request) -> KernelFacts {
+    execute::Executor::new(request).run()
+}

@@ -1,0 +1,1193 @@
+//! Loops: how values move from one iteration to the next, and how many there are.
+
+use rustc_hash::FxHashMap;
+use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, VarId};
+use warplens_symbolic::{BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
+
+use crate::access::any;
+use crate::branch::{BranchDraft, From};
+use crate::cases::MOST_TURNS;
+use crate::context::{Origin as GuardOrigin, assumed};
+use crate::dependence::Origin;
+use crate::execute::{Executor, Exits};
+use crate::facts::{Assumption, BranchKind, Mix, OpClass};
+use crate::flow::{Draft, compute};
+use crate::value::{ArrayId, Kind, Value};
+
+/// Iterations of a loop whose bound is not known.
+const GUESSED_TRIPS: i64 = 16;
+/// Why the end of a loop is not known that has no condition, or one that always holds.
+const ENDLESS: &str = "its condition always holds";
+/// Why the end of a loop is not known that data decides.
+const BY_DATA: &str = "the loop's bound depends on data";
+/// A value that follows no line is listed for at most this many iterations.
+const LONGEST_TABLE: usize = 4096;
+
+/// How a variable moves.
+#[derive(Debug, Clone)]
+enum Motion {
+    /// By the same amount each time.
+    Linear(Id),
+    /// As listed.
+    Listed(Vec<i64>),
+    /// Multiplied, divided or shifted by a constant, which may be an assumed one: listed once the trip
+    /// count is known.
+    Geometric(BinaryOp, i64, bool),
+    Still,
+    /// Not followed: data or not understood; the same for all lanes or not.
+    Lost(bool, bool),
+}
+
+impl Executor<'_> {
+    pub(crate) fn looping(&mut self, statement: &Stmt) -> Exits {
+        let StmtKind::Loop {
+            kind,
+            init,
+            condition,
+            step,
+            body,
+            unroll,
+        } = &statement.kind
+        else {
+            return self.no_exits();
+        };
+        for before in init {
+            self.block_of_one(before);
+        }
+        let mut assigned = Vec::new();
+        assigned_in(body, &mut assigned);
+        if let Some(step) = step {
+            assigned_by(step, &mut assigned);
+        }
+        if let Some(condition) = condition {
+            assigned_by(condition, &mut assigned);
+        }
+        assigned.sort_unstable();
+        assigned.dedup();
+        let entry: Vec<(VarId, Value)> =
+            assigned.iter().map(|&id| (id, self.variable(id))).collect();
+        let (mut motions, ending) =
+            self.motions(*kind, condition.as_ref(), step.as_ref(), body, &entry);
+        let has_break = ending.may_break;
+        // What a branch changes before it leaves is not in the state after one iteration.
+        let mut leaving = Leaving::default();
+        leaving.search(body);
+        for ((id, _), motion) in entry.iter().zip(&mut motions) {
+            if leaving.continued.contains(id) {
+                let data = ending.continues_by_data || matches!(motion, Motion::Lost(true, _));
+                *motion = Motion::Lost(data, false);
+            }
+        }
+
+        // The condition as a function of the iteration.
+        let iteration = self.placeholder(u32::MAX);
+        let (motions, trips) = self.trips(
+            (*kind, body),
+            condition.as_ref(),
+            &entry,
+            motions,
+            iteration,
+        );
+        let trips = self.ended(trips, condition.as_ref(), &entry, &motions);
+
+        let outer = self.context;
+        let (extent, exact_trips) = match &trips {
+            Trips::Known { most, same, .. } => (*most, *same),
+            Trips::Unknown(_) => (GUESSED_TRIPS, true),
+        };
+        let loose = matches!(&trips, Trips::Known { trips, .. } if assumed(&self.arena, *trips));
+        let counter = self.counter(statement, extent, loose);
+        let Some(symbol) = self.arena.as_symbol(counter) else {
+            return self.no_exits();
+        };
+
+        if let Trips::Known { trips, .. } = &trips {
+            self.open_counter(symbol, *trips);
+        }
+
+        let line = statement.site.line;
+        let why = match &trips {
+            Trips::Unknown(why) if why == ENDLESS && !has_break => {
+                Some(format!("nothing ends the loop: {why}"))
+            }
+            Trips::Unknown(why) if why == ENDLESS && ending.by_data => {
+                Some("a break that depends on data ends the loop".to_owned())
+            }
+            Trips::Unknown(why) => Some(why.clone()),
+            Trips::Known { .. } if has_break && ending.by_data => {
+                Some("a break that depends on data may end the loop".to_owned())
+            }
+            Trips::Known { .. } if has_break => {
+                Some("a break may end the loop before its bound".to_owned())
+            }
+            Trips::Known { pinned: true, .. } => {
+                Some("the iterations depend on an assumed value".to_owned())
+            }
+            Trips::Known { .. } => None,
+        };
+        let trips_id = match &trips {
+            Trips::Known { trips, .. } => Some(*trips),
+            Trips::Unknown(_) => None,
+        };
+        let branch = self.new_branch(BranchDraft {
+            site: statement.site,
+            text: self.quote(statement.site),
+            kind: BranchKind::Loop,
+            condition: trips_id,
+            context: outer,
+            inner: None,
+            taken_operations: 0,
+            other_operations: 0,
+            probability: 1.0,
+            probability_from: From::Default,
+            why: why.clone(),
+            origin: self.origin(statement),
+        });
+        if self.dry == 0
+            && let Trips::Unknown(_) = &trips
+        {
+            self.guesses.push(Assumption {
+                symbol: format!("trips(`{}`)", self.quote(statement.site)),
+                value: GUESSED_TRIPS.to_string(),
+                source: "default".to_owned(),
+            });
+        }
+
+        // One iteration, with everything that moves as a function of the counter.
+        self.dependence.enter_loop(statement.site);
+        for ((id, value), motion) in entry.iter().zip(&motions) {
+            let mut now = self.moved(value, motion, counter);
+            if !matches!(motion, Motion::Still) {
+                now.origin = self.dependence.entry(*id, value.origin);
+            }
+            self.env.set(*id, Some(now));
+        }
+        let saved = std::mem::take(&mut self.flow);
+        let start = self.static_operations;
+        let mut inner = self.context;
+        if self.dry == 0 {
+            let mut context = self.contexts[outer].clone();
+            context.counters.push(symbol);
+            context.loop_depth += 1;
+            context.innermost = Some(symbol);
+            if loose && let Some(trips) = trips_id {
+                context.loose.push((symbol, trips));
+            }
+            if let Some(why) = &why {
+                context.why.get_or_insert(why.clone());
+            }
+            inner = self.push_context(context);
+            self.context = inner;
+            if !exact_trips && let Trips::Known { trips, going, .. } = &trips {
+                let within = self.within(*going, *trips, iteration, counter);
+                self.contexts[inner].guards.push((
+                    warplens_symbolic::Guard {
+                        condition: within,
+                        holds: true,
+                    },
+                    GuardOrigin {
+                        branch,
+                        early_exit: false,
+                    },
+                ));
+            }
+        }
+        if *kind == LoopKind::For
+            && let Some(condition) = condition
+        {
+            self.tested(condition);
+        }
+        let exits = self.block_of(body);
+        if let Some(step) = step {
+            self.eval(step);
+        }
+        if *kind == LoopKind::Do
+            && let Some(condition) = condition
+        {
+            self.eval(condition);
+        }
+        if self.dry == 0 {
+            *self.counts.entry((inner, OpClass::Branch)).or_insert(0.0) += 1.0;
+            // An unrolled loop jumps back once for so many iterations; one unrolled whole does not.
+            let iterations = trips_id.and_then(|id| self.arena.as_const(id));
+            let back = match (unroll, iterations) {
+                (Some(0), Some(_)) => 0.0,
+                (Some(factor), _) if *factor > 1 => 1.0 / *factor as f64,
+                _ => 1.0,
+            };
+            let issued = Mix {
+                branch: back,
+                ..Mix::default()
+            };
+            compute(&mut self.flow, line, &issued, &[], 1.0);
+            self.dependence.issue(OpClass::Branch, &issued);
+        }
+        let body_flow = std::mem::replace(&mut self.flow, saved);
+        self.context = outer;
+        self.parted(statement, branch, (outer, inner, None));
+        if let Some(draft) = self.branches.get_mut(branch) {
+            draft.inner = Some(inner);
+            draft.taken_operations = self.static_operations - start;
+        }
+        if self.dry == 0 {
+            let text = trips_id.map_or_else(String::new, |id| self.arena.text(id));
+            self.flow.push(Draft::Loop {
+                outer,
+                inner,
+                known: trips_id.is_some() && !has_break,
+                text,
+                body: body_flow,
+                line,
+            });
+        }
+
+        let origins = self.carried(&entry, (outer, inner), (counter, symbol));
+        // What a variable holds behind a loop that data ends depends on that data.
+        let ends_by_data =
+            ending.by_data || matches!(&trips, Trips::Unknown(why) if why == BY_DATA);
+        // After the last iteration. The test that fails may move a variable once more.
+        let mut by_test = Vec::new();
+        if *kind == LoopKind::For
+            && let Some(condition) = condition
+        {
+            assigned_by(condition, &mut by_test);
+        }
+        for ((id, value), motion) in entry.iter().zip(&motions) {
+            let after = match (trips_id, has_break || by_test.contains(id)) {
+                _ if leaving.broke.contains(id) => {
+                    let data = ends_by_data || matches!(motion, Motion::Lost(true, _));
+                    self.moved(value, &Motion::Lost(data, false), counter)
+                }
+                (Some(trips), false) => self.moved(value, motion, trips),
+                _ => match motion {
+                    Motion::Still => value.clone(),
+                    Motion::Lost(data, uniform) => {
+                        let motion = Motion::Lost(*data || ends_by_data, *uniform);
+                        self.moved(value, &motion, counter)
+                    }
+                    _ => self.moved(value, &Motion::Lost(ends_by_data, false), counter),
+                },
+            };
+            let origin = origins.get(id).copied().unwrap_or(after.origin);
+            self.env.set(*id, Some(Value { origin, ..after }));
+        }
+        if let (Some(condition), Some(_), LoopKind::For, false) =
+            (condition, trips_id, *kind, has_break)
+        {
+            self.count_last_test(condition);
+        }
+        let mut left = self.no_exits();
+        // Lanes that returned from some iteration stay away; which iteration is not followed.
+        if self.arena.as_const(exits.returned) != Some(0) {
+            left.returned = match trips_id {
+                Some(trips) if !self.arena.depends_on(exits.returned, symbol) => {
+                    // The first iteration decides, for lanes that have one.
+                    let zero = self.arena.constant(0);
+                    let enters = self.arena.binary(BinaryOp::Lt, zero, trips);
+                    self.arena
+                        .binary(BinaryOp::LogicalAnd, enters, exits.returned)
+                }
+                _ => {
+                    let data = ends_by_data || self.hangs_on_data(exits.returned);
+                    let uniform = !self.arena.varies_by_lane(exits.returned);
+                    self.unknown(data, uniform)
+                }
+            };
+        }
+        left
+    }
+
+    /// Ends the loop in the graph of dependences: where each variable comes from behind it.
+    fn carried(
+        &mut self,
+        entry: &[(VarId, Value)],
+        contexts: (usize, usize),
+        (iteration, counter): (Id, Symbol),
+    ) -> FxHashMap<VarId, Origin> {
+        let values: Vec<_> = entry
+            .iter()
+            .map(|(id, _)| {
+                let origin = self.env.get(*id).and_then(|value| value.origin);
+                (*id, self.kernel.var(*id).name.clone(), origin)
+            })
+            .collect();
+        let (arena, arrays) = (&mut self.arena, &self.arrays);
+        let mut next = |address| {
+            let one = arena.constant(1);
+            let then = arena.add(iteration, one);
+            arena.substitute(address, counter, then)
+        };
+        let name = |array: ArrayId| arrays[array.0 as usize].name.clone();
+        self.dependence
+            .leave_loop(contexts, &values, &mut next, &name)
+    }
+
+    /// A condition tested before each iteration. The last test, which fails, is not in the context of the
+    /// iterations: what warps do inside the condition is not exact.
+    fn tested(&mut self, condition: &Expr) {
+        let within = self.context;
+        if self.dry == 0 && condition.reads_or_forks() {
+            let mut context = self.contexts[within].clone();
+            context
+                .why
+                .get_or_insert_with(|| "the loop's last test is not followed".to_owned());
+            self.context = self.push_context(context);
+        }
+        self.eval(condition);
+        self.context = within;
+    }
+
+    /// The condition under which a lane takes part in an iteration.
+    fn within(&mut self, going: Option<Id>, trips: Id, iteration: Id, counter: Id) -> Id {
+        match (going, self.arena.as_symbol(iteration)) {
+            // The loop's own condition is linear where the number of iterations is a quotient.
+            (Some(going), Some(symbol)) => self.arena.substitute(going, symbol, counter),
+            _ => self.arena.binary(BinaryOp::Lt, counter, trips),
+        }
+    }
+
+    fn block_of_one(&mut self, statement: &Stmt) {
+        self.block_of(std::slice::from_ref(statement));
+    }
+
+    fn placeholder(&mut self, key: u32) -> Id {
+        if let Some(&id) = self.placeholders.get(&key) {
+            return id;
+        }
+        let id = self.arena.symbol("·", SymbolKind::Placeholder, any());
+        self.placeholders.insert(key, id);
+        id
+    }
+
+    /// One counter for each loop and extent, however often the loop is looked at.
+    fn counter(&mut self, statement: &Stmt, extent: i64, loose: bool) -> Id {
+        // A copy of a function's body is known by what it is a copy of: where it lies other copies will lie.
+        let key = self.origin(statement).map(|part| (part, extent));
+        if let Some(&id) = key.as_ref().and_then(|key| self.loop_counters.get(key)) {
+            return id;
+        }
+        let name = self.counter_name(statement);
+        let range = if loose {
+            Interval::new(0, MOST_TURNS)
+        } else {
+            any()
+        };
+        let id = self
+            .arena
+            .symbol(&name, SymbolKind::Counter { extent }, range);
+        if let Some(key) = key {
+            self.loop_counters.insert(key, id);
+        }
+        id
+    }
+
+    /// The loop variable's name, where the loop has one that counts from 0 by 1; else `iteration`.
+    fn counter_name(&self, statement: &Stmt) -> String {
+        if let StmtKind::Loop { init, step: Some(step), .. } = &statement.kind
+            && let ExprKind::Step(1, _, target) = &step.kind
+            && let ExprKind::Var(id) = target.kind
+            && init.iter().any(|before| {
+                matches!(&before.kind, StmtKind::Declare(var, Some(Expr { kind: ExprKind::Int(0), .. })) if *var == id)
+            })
+        {
+            return self.kernel.var(id).name.clone();
+        }
+        "iteration".to_owned()
+    }
+
+    /// Looks at one iteration to see how each variable moves, and what ends the loop before its condition.
+    fn motions(
+        &mut self,
+        kind: LoopKind,
+        condition: Option<&Expr>,
+        step: Option<&Expr>,
+        body: &[Stmt],
+        entry: &[(VarId, Value)],
+    ) -> (Vec<Motion>, Ending) {
+        self.begin_look();
+        let pending = std::mem::take(&mut self.pending);
+        let mark = self.env.mark();
+        let context = self.context;
+        let mut stand_ins = Vec::new();
+        for (id, value) in entry {
+            let stand_in = self.placeholder(id.0);
+            stand_ins.push(stand_in);
+            let kind = match value.kind {
+                Kind::Int(_) => Kind::Int(stand_in),
+                Kind::Pointer(array, _) => Kind::Pointer(array, stand_in),
+                Kind::Data => Kind::Data,
+            };
+            let value = Value {
+                kind,
+                loads: Vec::new(),
+                uniform: value.uniform,
+                origin: None,
+                doubt: None,
+            };
+            self.env.set(*id, Some(value));
+        }
+        if kind == LoopKind::For
+            && let Some(condition) = condition
+        {
+            self.eval(condition);
+        }
+        let exits = self.block_of(body);
+        if let Some(step) = step {
+            self.eval(step);
+        }
+        if kind == LoopKind::Do
+            && let Some(condition) = condition
+        {
+            self.eval(condition);
+        }
+        let mut ends = Vec::new();
+        let mut motions: Vec<Motion> = entry
+            .iter()
+            .zip(&stand_ins)
+            .map(|((id, before), &stand_in)| {
+                let after = self.env.get(*id).cloned();
+                ends.push(after.as_ref().and_then(|after| match after.kind {
+                    Kind::Int(end) | Kind::Pointer(_, end) => Some(end),
+                    Kind::Data => None,
+                }));
+                self.motion(before, after, stand_in)
+            })
+            .collect();
+        self.env.take_back(&mark);
+        self.context = context;
+        self.pending = pending;
+        self.end_look();
+        let by_data = self.moved_by_data(entry, &ends, &stand_ins, &motions);
+        for (motion, &data) in motions.iter_mut().zip(&by_data) {
+            if let Motion::Lost(of_data, _) = motion {
+                *of_data |= data;
+            }
+        }
+        // What leaves by `return` ends the loop for that lane as well.
+        let breaks = [exits.broke, exits.returned];
+        let ending = Ending {
+            may_break: (breaks.iter()).any(|&left| self.arena.as_const(left) != Some(0)),
+            by_data: (breaks.iter()).any(|&left| self.is_by_data(left, &stand_ins, &by_data)),
+            continues_by_data: self.is_by_data(exits.continued, &stand_ins, &by_data),
+        };
+        (motions, ending)
+    }
+
+    /// Which variables depend on data in some iteration: through what they begin with, through what is assigned,
+    /// or through another one that does.
+    fn moved_by_data(
+        &self,
+        entry: &[(VarId, Value)],
+        ends: &[Option<Id>],
+        stand_ins: &[Id],
+        motions: &[Motion],
+    ) -> Vec<bool> {
+        let mut by_data: Vec<bool> = (entry.iter().zip(ends).zip(stand_ins).zip(motions))
+            .map(|((((_, before), end), &stand_in), motion)| {
+                let keeps = match (end, self.arena.as_symbol(stand_in)) {
+                    (Some(end), Some(own)) => self.arena.depends_on(*end, own),
+                    _ => false,
+                };
+                matches!(motion, Motion::Lost(true, _)) || (keeps && self.is_data(before))
+            })
+            .collect();
+        loop {
+            let more = ends
+                .iter()
+                .zip(&by_data)
+                .map(|(end, &known)| {
+                    known || end.is_some_and(|end| self.is_by_data(end, stand_ins, &by_data))
+                })
+                .collect();
+            if more == by_data {
+                return by_data;
+            }
+            by_data = more;
+        }
+    }
+
+    /// True where an expression of one iteration depends on data, itself or through a variable that does.
+    fn is_by_data(&self, id: Id, stand_ins: &[Id], by_data: &[bool]) -> bool {
+        self.hangs_on_data(id)
+            || stand_ins.iter().zip(by_data).any(|(&stand_in, &data)| {
+                data && (self.arena.as_symbol(stand_in))
+                    .is_some_and(|symbol| self.arena.depends_on(id, symbol))
+            })
+    }
+
+    fn motion(&mut self, before: &Value, after: Option<Value>, stand_in: Id) -> Motion {
+        let Some(after) = after else {
+            return Motion::Lost(false, false);
+        };
+        let end = match (before.kind, after.kind) {
+            (Kind::Int(_), Kind::Int(end)) => end,
+            (Kind::Pointer(p, _), Kind::Pointer(q, end)) if p == q => end,
+            (Kind::Data, _) | (_, Kind::Data) => {
+                return Motion::Lost(true, before.uniform && after.uniform);
+            }
+            _ => return Motion::Lost(false, false),
+        };
+        // As if nothing wrapped on the way: the values that follow are checked by their ranges.
+        let plain = self.without_wraps(end);
+        let difference = self.arena.sub(plain, stand_in);
+        if self.arena.as_const(difference) == Some(0) {
+            return Motion::Still;
+        }
+        if !self.arena.has_placeholder(difference) && self.arena.opaque(difference).is_none() {
+            // Values that are made anew in each iteration have no placeholder in them either: their
+            // difference has.
+            return Motion::Linear(difference);
+        }
+        match self.arena.node(plain).clone() {
+            Node::Sum(0, terms) if terms.len() == 1 && terms[0].0 == stand_in => {
+                return Motion::Geometric(BinaryOp::Shl, terms[0].1, false);
+            }
+            Node::Binary(op @ (BinaryOp::Div | BinaryOp::Shr), value, by) if value == stand_in => {
+                if let Some(factor) = self.arena.value(by) {
+                    return Motion::Geometric(op, factor, assumed(&self.arena, by));
+                }
+            }
+            _ => {}
+        }
+        let data = self.arena.opaque(end).unwrap_or(false);
+        Motion::Lost(data, !self.arena.varies_by_lane(end))
+    }
+
+    /// The value after a number of iterations.
+    fn moved(&mut self, value: &Value, motion: &Motion, iterations: Id) -> Value {
+        let lost = |executor: &mut Self, data: bool, uniform: bool| match value.kind {
+            Kind::Int(_) => Value::int(executor.unknown(data, uniform)),
+            Kind::Pointer(array, _) => {
+                let offset = executor.unknown(data, uniform);
+                Value::pointer(array, offset)
+            }
+            Kind::Data => Value::data(uniform),
+        };
+        match motion {
+            Motion::Still => value.clone(),
+            Motion::Lost(data, uniform) => lost(self, *data, *uniform),
+            Motion::Geometric(..) => {
+                let data = self.is_data(value);
+                lost(self, data, false)
+            }
+            Motion::Listed(values) => {
+                let id = self.arena.table(iterations, values);
+                Value::int(id)
+            }
+            Motion::Linear(by) => {
+                let way = self.arena.mul(*by, iterations);
+                match value.kind {
+                    Kind::Int(from) => Value::int(self.arena.add(from, way)),
+                    Kind::Pointer(array, from) => Value::pointer(array, self.arena.add(from, way)),
+                    Kind::Data => value.clone(),
+                }
+            }
+        }
+    }
+
+    /// The condition with every variable as it stands after `iterations`.
+    fn condition_at(
+        &mut self,
+        condition: &Expr,
+        entry: &[(VarId, Value)],
+        motions: &[Motion],
+        iterations: Id,
+    ) -> Id {
+        self.begin_look();
+        let mark = self.env.mark();
+        let pending = std::mem::take(&mut self.pending);
+        for ((id, value), motion) in entry.iter().zip(motions) {
+            let now = self.moved(value, motion, iterations);
+            self.env.set(*id, Some(now));
+        }
+        let value = self.eval(condition);
+        let id = self.as_int(&value);
+        let truth = self.arena.truth(id);
+        self.env.take_back(&mark);
+        self.pending = pending;
+        self.end_look();
+        truth
+    }
+
+    /// How often the body runs; geometric motions are listed on the way.
+    fn trips(
+        &mut self,
+        (kind, body): (LoopKind, &[Stmt]),
+        condition: Option<&Expr>,
+        entry: &[(VarId, Value)],
+        motions: Vec<Motion>,
+        iteration: Id,
+    ) -> (Vec<Motion>, Trips) {
+        let Some(condition) = condition else {
+            return (motions, Trips::Unknown(ENDLESS.to_owned()));
+        };
+        let geometric = motions
+            .iter()
+            .any(|motion| matches!(motion, Motion::Geometric(..)));
+        let (mut by_test, mut by_body) = (Vec::new(), Vec::new());
+        assigned_by(condition, &mut by_test);
+        assigned_in(body, &mut by_body);
+        let test_moves = kind == LoopKind::Do && !by_test.is_empty();
+        if test_moves && (geometric || condition.reads(&by_body)) {
+            return (
+                motions,
+                Trips::Unknown("the condition changes what it tests".to_owned()),
+            );
+        }
+        if geometric {
+            return self.listed(kind, condition, entry, motions);
+        }
+        let truth = self.condition_at(condition, entry, &motions, iteration);
+        let plain = self.without_wraps(truth);
+        let trips = self
+            .solve(plain, iteration)
+            .filter(|&trips| plain == truth || self.never_wraps(truth, trips, iteration));
+        let trips = match trips {
+            Some(trips) => {
+                // `do` tests after the body: what it tests in iteration j is the value after j + 1.
+                let trips = if test_moves {
+                    // Unless the test itself moves it on: then it is the value of iteration j, moved.
+                    let one = self.arena.constant(1);
+                    self.arena.add(trips, one)
+                } else if kind == LoopKind::Do {
+                    let one = self.arena.constant(1);
+                    self.arena.binary(BinaryOp::Max, trips, one)
+                } else {
+                    trips
+                };
+                let range = self.arena.range(trips);
+                if range.bounded() {
+                    let same = self.arena.value(trips).is_some();
+                    Trips::Known {
+                        trips,
+                        most: range.hi.max(0),
+                        same,
+                        pinned: false,
+                        going: (kind != LoopKind::Do).then_some(plain),
+                    }
+                } else {
+                    Trips::Unknown("the loop's bound is not known".to_owned())
+                }
+            }
+            None => Trips::Unknown(match self.arena.opaque(truth) {
+                Some(true) => BY_DATA.to_owned(),
+                _ if self.never_fails(truth, plain, iteration) => ENDLESS.to_owned(),
+                _ => "the loop's bound was not understood".to_owned(),
+            }),
+        };
+        (motions, trips)
+    }
+
+    /// True where a condition holds in the first iteration and only gets further from failing.
+    fn never_fails(&mut self, truth: Id, plain: Id, iteration: Id) -> bool {
+        if let Some(value) = self.arena.as_const(truth) {
+            return value != 0;
+        }
+        let Node::Binary(BinaryOp::Lt | BinaryOp::Le, a, b) = *self.arena.node(plain) else {
+            return false;
+        };
+        let Some(symbol) = self.arena.as_symbol(iteration) else {
+            return false;
+        };
+        let (zero, one) = (self.arena.constant(0), self.arena.constant(1));
+        let room = self.arena.sub(b, a);
+        let next = self.arena.add(iteration, one);
+        let later = self.arena.substitute(room, symbol, next);
+        let gained = self.arena.sub(later, room);
+        let first = self.arena.substitute(plain, symbol, zero);
+        self.arena
+            .as_const(gained)
+            .is_some_and(|gained| gained >= 0)
+            && self.arena.value(first) == Some(1)
+    }
+
+    /// A counter that is tested and would go below 0 begins again at the top of its unsigned type: the number of
+    /// iterations is another one then.
+    fn ended(
+        &mut self,
+        trips: Trips,
+        condition: Option<&Expr>,
+        entry: &[(VarId, Value)],
+        motions: &[Motion],
+    ) -> Trips {
+        let (Trips::Known { trips: count, .. }, Some(condition)) = (&trips, condition) else {
+            return trips;
+        };
+        for ((id, value), motion) in entry.iter().zip(motions) {
+            let unsigned = matches!(self.kernel.var(*id).ty, Type::Int { signed: false, .. });
+            if let (true, Motion::Linear(by), Kind::Int(from)) = (unsigned, motion, value.kind)
+                && condition.reads(&[*id])
+            {
+                let way = self.arena.mul(*by, *count);
+                let end = self.arena.add(from, way);
+                if self.arena.value(end).is_some_and(|end| end < 0) {
+                    let why = "an unsigned counter goes below 0 and begins again at the top";
+                    return Trips::Unknown(why.to_owned());
+                }
+            }
+        }
+        trips
+    }
+
+    /// The number of iterations from 0 on for which the condition holds, where it is solved.
+    fn solve(&mut self, condition: Id, iteration: Id) -> Option<Id> {
+        match *self.arena.node(condition) {
+            Node::Const(0) => Some(self.arena.constant(0)),
+            Node::Binary(BinaryOp::LogicalAnd, a, b) => {
+                let (a, b) = (self.solve(a, iteration), self.solve(b, iteration));
+                match (a, b) {
+                    (Some(a), Some(b)) => Some(self.arena.binary(BinaryOp::Min, a, b)),
+                    _ => None,
+                }
+            }
+            Node::Binary(op @ (BinaryOp::Lt | BinaryOp::Le | BinaryOp::Ne), left, right) => {
+                let difference = self.arena.sub(left, right);
+                let (start, by) = self.linear(difference, iteration)?;
+                let step = by;
+                let by = self.arena.value(by)?;
+                if self.arena.opaque(start).is_some() {
+                    return None;
+                }
+                // A step that depends on assumed values stays an expression, for what other values do.
+                let size = if by < 0 { self.arena.neg(step) } else { step };
+                let zero = self.arena.constant(0);
+                // start + by·j < 0 for j below ceil(-start / by).
+                let negated = self.arena.neg(start);
+                let trips = match op {
+                    BinaryOp::Lt if by > 0 => self.ceil_div(negated, size),
+                    BinaryOp::Le if by > 0 => {
+                        let one = self.arena.constant(1);
+                        let more = self.arena.add(negated, one);
+                        self.ceil_div(more, size)
+                    }
+                    BinaryOp::Ne if by > 0 && self.arena.range(start).hi <= 0 => {
+                        self.exact_div(negated, size)?
+                    }
+                    BinaryOp::Ne if by < 0 && self.arena.range(start).non_negative() => {
+                        self.exact_div(start, size)?
+                    }
+                    _ => return None,
+                };
+                Some(self.arena.binary(BinaryOp::Max, trips, zero))
+            }
+            _ => None,
+        }
+    }
+
+    /// The expression as if values that move with the loop never wrapped.
+    fn without_wraps(&mut self, id: Id) -> Id {
+        if !self.arena.has_placeholder(id) {
+            return id;
+        }
+        match self.arena.node(id).clone() {
+            Node::Wrap(_, _, inner) => self.without_wraps(inner),
+            Node::Binary(op, a, b) => {
+                let (a, b) = (self.without_wraps(a), self.without_wraps(b));
+                self.arena.binary(op, a, b)
+            }
+            Node::Sum(constant, terms) => {
+                let mut sum = self.arena.constant(constant);
+                for &(term, coefficient) in terms.iter() {
+                    let term = self.without_wraps(term);
+                    let term = self.arena.scale(term, coefficient);
+                    sum = self.arena.add(sum, term);
+                }
+                sum
+            }
+            _ => id,
+        }
+    }
+
+    /// True where indeed nothing wraps from the first test to the last.
+    fn never_wraps(&mut self, condition: Id, trips: Id, iteration: Id) -> bool {
+        let Some(symbol) = self.arena.as_symbol(iteration) else {
+            return false;
+        };
+        if self.hangs_on_open(trips) {
+            // Wrapping that only other arguments would bring is theirs to exclude.
+            let (given, trips) = (self.as_given(condition), self.as_given(trips));
+            if !self.never_wraps(given, trips, iteration) {
+                self.note_wrapping();
+            }
+            return true;
+        }
+        let last = self.arena.range(trips).hi.max(0);
+        let mut fits = true;
+        for at in [0, last] {
+            let at = self.arena.constant(at);
+            let mut stack = vec![condition];
+            while let Some(id) = stack.pop() {
+                match *self.arena.node(id) {
+                    Node::Wrap(bits, signed, inner) if self.arena.depends_on(inner, symbol) => {
+                        let full = warplens_symbolic::Interval::of_type(bits, signed);
+                        let value = self.arena.substitute(inner, symbol, at);
+                        fits &= self.arena.range(value).within(full.lo, full.hi);
+                    }
+                    Node::Binary(_, a, b) => stack.extend([a, b]),
+                    Node::Sum(_, ref terms) => stack.extend(terms.iter().map(|term| term.0)),
+                    _ => {}
+                }
+            }
+        }
+        fits
+    }
+
+    fn ceil_div(&mut self, value: Id, by: Id) -> Id {
+        let by = self.numeric(by);
+        let one = self.arena.constant(1);
+        let round = self.arena.sub(by, one);
+        let value = self.arena.add(value, round);
+        let zero = self.arena.constant(0);
+        // Truncation is floor for what is not negative; what is, gives no iteration.
+        let value = self.arena.binary(BinaryOp::Max, value, zero);
+        self.arena.binary(BinaryOp::Div, value, by)
+    }
+
+    fn exact_div(&mut self, value: Id, by: Id) -> Option<Id> {
+        let by = self.numeric(by);
+        if self.arena.as_const(by) == Some(1) {
+            return Some(value);
+        }
+        let (number, of) = (self.arena.value(value)?, self.arena.value(by)?);
+        if number % of != 0 {
+            return None;
+        }
+        let value = self.numeric(value);
+        Some(self.arena.binary(BinaryOp::Div, value, by))
+    }
+
+    /// The number that an expression is under this launch, where nothing of it was assumed.
+    fn numeric(&mut self, id: Id) -> Id {
+        match self.arena.value(id) {
+            Some(value) if !assumed(&self.arena, id) => self.arena.constant(value),
+            _ => id,
+        }
+    }
+
+    /// `start` and `by` where the expression is `start + by · iteration`.
+    fn linear(&mut self, id: Id, iteration: Id) -> Option<(Id, Id)> {
+        let symbol = self.arena.as_symbol(iteration)?;
+        let zero = self.arena.constant(0);
+        let one = self.arena.constant(1);
+        let start = self.arena.substitute(id, symbol, zero);
+        let next = self.arena.substitute(id, symbol, one);
+        let by = self.arena.sub(next, start);
+        // Linear indeed: start + by · iteration is the expression.
+        let way = self.arena.mul(by, iteration);
+        let again = self.arena.add(start, way);
+        (again == id).then_some((start, by))
+    }
+
+    /// Runs the loop on numbers: `s >>= 1`, `s *= 2`.
+    fn listed(
+        &mut self,
+        kind: LoopKind,
+        condition: &Expr,
+        entry: &[(VarId, Value)],
+        motions: Vec<Motion>,
+    ) -> (Vec<Motion>, Trips) {
+        let mut lists: Vec<Option<(i64, Vec<i64>)>> = entry
+            .iter()
+            .zip(&motions)
+            .map(|((_, value), motion)| match (motion, value.kind) {
+                (Motion::Geometric(..), Kind::Int(id)) => {
+                    self.arena.value(id).map(|start| (start, vec![start]))
+                }
+                _ => None,
+            })
+            .collect();
+        // Lists are of numbers: where a start or a factor was assumed, they hold for that value alone.
+        let mut pinned = entry.iter().zip(&motions).any(|((_, value), motion)| {
+            matches!((motion, value.kind), (Motion::Geometric(.., factor), Kind::Int(id)) if *factor || assumed(&self.arena, id))
+        });
+        let mut trips = None;
+        let mut decides_by_data = false;
+        for turn in 0..LONGEST_TABLE {
+            let after = turn + usize::from(kind == LoopKind::Do);
+            while lists
+                .iter()
+                .flatten()
+                .any(|(_, values)| values.len() <= after)
+            {
+                for (list, motion) in lists.iter_mut().zip(&motions) {
+                    if let (Some((last, values)), Motion::Geometric(op, by, _)) = (list, motion) {
+                        *last = following(*op, *last, *by);
+                        values.push(*last);
+                    }
+                }
+            }
+            let now: Vec<Motion> = (motions.iter().zip(&lists).zip(entry))
+                .map(|((motion, list), (_, before))| match (motion, list) {
+                    (Motion::Geometric(..), Some((_, values))) => Motion::Listed(values.clone()),
+                    (Motion::Geometric(..), None) => Motion::Lost(self.is_data(before), false),
+                    (motion, _) => motion.clone(),
+                })
+                .collect();
+            let at = self.arena.constant(after as i64);
+            let truth = self.condition_at(condition, entry, &now, at);
+            pinned |= assumed(&self.arena, truth);
+            let range = self.arena.range(truth);
+            let decided = self.arena.value(truth).or_else(|| {
+                (range.never_zero() || range == Interval::point(0))
+                    .then(|| i64::from(range.never_zero()))
+            });
+            match decided {
+                Some(0) => {
+                    trips = Some(turn + usize::from(kind == LoopKind::Do));
+                    break;
+                }
+                Some(_) => {}
+                None => {
+                    decides_by_data = self.hangs_on_data(truth);
+                    break;
+                }
+            }
+            // A value that has come to rest ends no loop.
+            if turn > 200 {
+                break;
+            }
+        }
+        // A list that does not reach the loop's end says nothing of the iterations behind its own; where data ends the
+        // loop, these are the ones that are looked at.
+        for (list, motion) in lists.iter_mut().zip(&motions) {
+            if let (Some((last, values)), Motion::Geometric(op, by, _), true) =
+                (list, motion, decides_by_data)
+            {
+                while values.len() as i64 <= GUESSED_TRIPS {
+                    *last = following(*op, *last, *by);
+                    values.push(*last);
+                }
+            }
+        }
+        let motions = (motions.into_iter().zip(lists).zip(entry))
+            .map(|((motion, list), (_, before))| match (motion, list) {
+                (Motion::Geometric(..), Some((_, values)))
+                    if trips.is_some() || decides_by_data =>
+                {
+                    Motion::Listed(values)
+                }
+                (Motion::Geometric(..), _) => Motion::Lost(self.is_data(before), false),
+                (motion, _) => motion,
+            })
+            .collect();
+        let trips = match trips {
+            Some(count) => Trips::Known {
+                trips: self.arena.constant(count as i64),
+                most: count as i64,
+                same: true,
+                pinned,
+                going: None,
+            },
+            None if decides_by_data => Trips::Unknown(BY_DATA.to_owned()),
+            None => Trips::Unknown("the loop's bound was not understood".to_owned()),
+        };
+        (motions, trips)
+    }
+
+    fn is_data(&self, value: &Value) -> bool {
+        match value.kind {
+            Kind::Int(id) | Kind::Pointer(_, id) => self.hangs_on_data(id),
+            Kind::Data => true,
+        }
+    }
+}
+
+/// What a variable that moves by a factor holds next.
+fn following(op: BinaryOp, value: i64, by: i64) -> i64 {
+    match op {
+        BinaryOp::Shl => value.wrapping_mul(by),
+        op => op.apply(value, by),
+    }
+}
+
+/// What ends a loop beside its condition.
+#[derive(Debug, Clone, Copy)]
+struct Ending {
+    /// A `break` or a `return` may.
+    may_break: bool,
+    /// Data decides who leaves the loop so.
+    by_data: bool,
+    /// Data decides who goes on to the next iteration before the end of this one.
+    continues_by_data: bool,
+}
+
+/// How often a loop runs.
+#[derive(Debug, Clone)]
+enum Trips {
+    /// As an expression; the most over the launch; whether it is one number.
+    Known {
+        trips: Id,
+        most: i64,
+        same: bool,
+        /// True where the number holds for the assumed values alone.
+        pinned: bool,
+        /// The condition as a function of the iteration, where it holds before each and no longer after the
+        /// last.
+        going: Option<Id>,
+    },
+    Unknown(String),
+}
+
+/// Variables that the branches of a loop's body assign before they leave the iteration.
+#[derive(Default)]
+struct Leaving {
+    /// Before a `break` or a `return`.
+    broke: Vec<VarId>,
+    /// Before a `continue`.
+    continued: Vec<VarId>,
+}
+
+impl Leaving {
+    fn search(&mut self, statements: &[Stmt]) {
+        for statement in statements {
+            match &statement.kind {
+                StmtKind::If(_, then, otherwise) => {
+                    for side in [then, otherwise] {
+                        let (breaks, continues) = leaves(side);
+                        if breaks {
+                            assigned_in(side, &mut self.broke);
+                        }
+                        if continues {
+                            assigned_in(side, &mut self.continued);
+                        }
+                    }
+                }
+                StmtKind::Block(inner) | StmtKind::Switch(_, inner) => self.search(inner),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether statements may leave the iteration they belong to: by `break` or `return`, by `continue`.
+fn leaves(statements: &[Stmt]) -> (bool, bool) {
+    let mut found = (false, false);
+    for statement in statements {
+        let (breaks, continues) = match &statement.kind {
+            // The end of a function in place of its call leaves the loop; what stands behind the call goes on.
+            StmtKind::Break | StmtKind::Return(_) => (true, false),
+            StmtKind::Continue => (false, true),
+            StmtKind::If(_, then, otherwise) => {
+                let (left, other) = (leaves(then), leaves(otherwise));
+                (left.0 || other.0, left.1 || other.1)
+            }
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => leaves(inner),
+            _ => continue,
+        };
+        found = (found.0 || breaks, found.1 || continues);
+    }
+    found
+}
+
+/// True for a loop that nothing ends once it runs: what it tests stays, and no statement leaves it. `moved` is what an
+/// iteration assigns.
+pub(crate) fn never_ends(condition: Option<&Expr>, body: &[Stmt], moved: &[VarId]) -> bool {
+    fn stays(expression: &Expr, moved: &[VarId]) -> bool {
+        match &expression.kind {
+            ExprKind::Int(_) | ExprKind::Builtin(_) => true,
+            ExprKind::Var(id) => !moved.contains(id),
+            ExprKind::Unary(_, operand) | ExprKind::Cast(_, operand) => stays(operand, moved),
+            ExprKind::Binary(_, left, right) => stays(left, moved) && stays(right, moved),
+            _ => false,
+        }
+    }
+    fn returns(statements: &[Stmt]) -> bool {
+        statements.iter().any(|statement| match &statement.kind {
+            StmtKind::Return(_) => true,
+            StmtKind::If(_, then, otherwise) => returns(then) || returns(otherwise),
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => returns(inner),
+            StmtKind::Loop { body, .. } => returns(body),
+            _ => false,
+        })
+    }
+    condition.is_none_or(|condition| stays(condition, moved)) && !leaves(body).0 && !returns(body)
+}
+
+/// Variables that statements assign.
+pub(crate) fn assigned_in(statements: &[Stmt], out: &mut Vec<VarId>) {
+    for statement in statements {
+        match &statement.kind {
+            StmtKind::Declare(_, Some(init)) => assigned_by(init, out),
+            StmtKind::Expr(expression) => assigned_by(expression, out),
+            StmtKind::If(condition, then, otherwise) => {
+                assigned_by(condition, out);
+                assigned_in(then, out);
+                assigned_in(otherwise, out);
+            }
+            StmtKind::Loop {
+                init,
+                condition,
+                step,
+                body,
+                ..
+            } => {
+                assigned_in(init, out);
+                condition
+                    .iter()
+                    .chain(step.iter())
+                    .for_each(|e| assigned_by(e, out));
+                assigned_in(body, out);
+            }
+            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => assigned_in(inner, out),
+            StmtKind::Return(value) => value.iter().for_each(|value| assigned_by(value, out)),
+            StmtKind::Declare(_, None)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Barrier
+            | StmtKind::Unknown(_) => {}
+        }
+    }
+}
+
+pub(crate) fn assigned_by(expression: &Expr, out: &mut Vec<VarId>) {
+    match &expression.kind {
+        ExprKind::Assign(_, target, value) => {
+            written(target, out);
+            assigned_by(target, out);
+            assigned_by(value, out);
+        }
+        ExprKind::Step(_, _, target) => written(target, out),
+        ExprKind::Unary(_, a)
+        | ExprKind::Cast(_, a)
+        | ExprKind::Deref(a)
+        | ExprKind::Field(a, _) => {
+            assigned_by(a, out);
+        }
+        ExprKind::AddressOf(a) => {
+            // Whoever has the address may write.
+            written(a, out);
+            assigned_by(a, out);
+        }
+        ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) => {
+            assigned_by(a, out);
+            assigned_by(b, out);
+        }
+        ExprKind::Select(a, b, c) => {
+            assigned_by(a, out);
+            assigned_by(b, out);
+            assigned_by(c, out);
+        }
+        // A routine's own variables begin anew with each call.
+        ExprKind::Call(_, parts)
+        | ExprKind::List(parts)
+        | ExprKind::Opaque(_, parts)
+        | ExprKind::Apply(_, parts) => {
+            for part in parts {
+                assigned_by(part, out);
+            }
+        }
+        ExprKind::Inline(statements, _) => assigned_in(statements, out),
+        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
+    }
+}
+
+/// The variable behind a scalar target; arrays are memory.
+fn written(target: &Expr, out: &mut Vec<VarId>) {
+    match &target.kind {
+        ExprKind::Var(id) if !matches!(target.ty, Type::Array(..)) => out.push(*id),
+        ExprKind::Field(base, _) | ExprKind::Cast(_, base) => written(base, out),
+        ExprKind::Index(base, _) if matches!(base.ty, Type::Vector(..)) => written(base, out),
+        ExprKind::List(parts) if parts.len() == 1 => written(&parts[0], out),
+        _ => {}
+    }
+}
