@@ -46,7 +46,6 @@ struct Documentation;
 
 pub mod affected;
 mod assembled;
-mod beside;
 mod clock;
 mod compiled;
 mod compilers;
@@ -57,9 +56,10 @@ mod estimates;
 mod executed;
 mod fixes;
 mod graph;
-mod hosts;
 mod launch;
+mod launches;
 mod macros;
+mod near;
 mod options;
 mod parallel;
 pub mod pictures;
@@ -207,8 +207,6 @@ pub struct KernelAnalysis {
     pub(crate) counting: counting::Counting,
     /// Array parameters, and the bytes of their elements.
     pub(crate) arrays: Vec<(String, u64)>,
-    /// Functions that it calls and nothing that was read defines.
-    pub(crate) undefined: Vec<String>,
     /// What a compiler's word on this kernel is kept under.
     pub(crate) fingerprint: u64,
     /// What the machine executes.
