@@ -229,7 +229,9 @@ impl DiskFiles {
                 && (slot.is_settled() || !wants_text)
                 && let Some(answer) = slot.answer(wants_text)
             {
-                slot.checked = now;
+                if slot.is_settled() {
+                    slot.checked = now;
+                }
                 return answer;
             }
         }
@@ -533,8 +535,12 @@ impl<F: Files> OpenFiles<F> {
         let text = text.into();
         let known = {
             let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-            open.get(&*path)
-                .map(|buffer| (buffer.file.text == text, buffer.read.load(Ordering::Acquire)))
+            open.get(&*path).map(|buffer| {
+                (
+                    buffer.file.text == text,
+                    buffer.read.load(Ordering::Acquire),
+                )
+            })
         };
         let (changes, exists) = match known {
             Some((true, _)) => return false,
@@ -575,7 +581,10 @@ impl<F: Files> OpenFiles<F> {
             return false;
         };
         let behind = self.inner.read(&path);
-        if behind.as_ref().is_some_and(|file| file.text == closed.file.text) {
+        if behind
+            .as_ref()
+            .is_some_and(|file| file.text == closed.file.text)
+        {
             return false;
         }
         if !self.inner.exists(&path) {
@@ -614,7 +623,11 @@ impl<F: Files> Files for OpenFiles<F> {
         let mut unsaved: Vec<Entry> = open
             .keys()
             .filter(|path| path.parent() == Some(&folder))
-            .filter(|path| below.binary_search_by(|entry| entry.path.cmp(path)).is_err())
+            .filter(|path| {
+                below
+                    .binary_search_by(|entry| entry.path.cmp(path))
+                    .is_err()
+            })
             .map(|path| Entry {
                 path: path.clone(),
                 kind: EntryKind::File,

@@ -306,7 +306,12 @@ fn folders_are_listed_in_order_with_what_is_open_in_them() {
     assert_eq!(names(&files), before);
     files.set(&folder.path().join("aa.cu"), "unsaved");
     files.set(&folder.path().join("b.cu"), "typed");
-    let open = named(&[("a.cu", false), ("aa.cu", false), ("b.cu", false), ("inner", true)]);
+    let open = named(&[
+        ("a.cu", false),
+        ("aa.cu", false),
+        ("b.cu", false),
+        ("inner", true),
+    ]);
     assert_eq!(names(&files), open);
     files.close(&folder.path().join("aa.cu"));
     fs::remove_file(folder.path().join("a.cu")).unwrap();

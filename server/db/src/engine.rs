@@ -18,8 +18,7 @@ use warplens_facts::facts::{KernelFacts, Launch};
 use warplens_facts::{Contents, Request, analyze};
 use warplens_ir::{
     Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, LaunchWords,
-    Storage, TemplateArguments, Unit, Var, builds, launch_sites, lower,
-    may_build, outline,
+    Storage, TemplateArguments, Unit, Var, builds, launch_sites, lower, may_build, outline,
 };
 use warplens_machine::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_models::{Factor, Input, ModelId};
@@ -31,6 +30,7 @@ use crate::compilers::{CompilerWord, Words};
 use crate::counting::Counting;
 use crate::estimates::Estimates;
 use crate::executed::Running;
+use crate::kinds::is_header;
 use crate::launch::{self, Given, Resolved};
 use crate::launches::{Called, Hosts, arguments_of};
 use crate::options::{BuildOptions, kernel_names};
@@ -38,7 +38,7 @@ use crate::parallel;
 use crate::said;
 use crate::settings::{BankBytes, Settings};
 use crate::suppress;
-use crate::translation::{Project, flatten, is_header};
+use crate::translation::{Project, flatten};
 use crate::{
     Cancel, FileAnalysis, KernelAnalysis, Overrides, PlacedFinding, PlacedKernel, Severity,
     Variants,
@@ -356,9 +356,9 @@ impl Engine {
         linked: &[PathBuf],
         options: Option<&Arc<BuildOptions>>,
     ) -> FileParts {
-        let translation =
-            self.project
-                .translate(document, path, settings, profile, neighbours, linked);
+        let translation = self
+            .project
+            .translate(document, path, settings, profile, neighbours, linked);
         let mut main = self.program(&translation.text, &translation.headers);
         main.options = options.cloned();
         main.linked = translation.linked;
@@ -618,14 +618,8 @@ impl Engine {
                     return Some(Vec::new());
                 };
                 let kernel = called(program, item, name);
-                let variants = self.launches_of(
-                    kernel,
-                    &parts.sites,
-                    &by_callers,
-                    path,
-                    around,
-                    profile,
-                );
+                let variants =
+                    self.launches_of(kernel, &parts.sites, &by_callers, path, around, profile);
                 let unknown = LaunchSite::unknown(name);
                 let site = variants.first().map_or(&unknown, |(site, _)| site);
                 let lowered = self.lowered(program, item, site, overrides);
@@ -742,8 +736,7 @@ impl Engine {
                 let (site, here) = &variants[at];
                 let other = at.checked_sub(launches).and_then(|branch| {
                     let assume = branches.get(branch)?;
-                    let (mut other, item) =
-                        self.with_branch(
+                    let (mut other, item) = self.with_branch(
                         document,
                         path,
                         settings,

@@ -16,10 +16,11 @@ use warplens_machine::Profile;
 use warplens_syntax::{Expanded, Language};
 
 use crate::engine::{FileParts, Program};
+use crate::kinds::{absolute, is_header};
 use crate::near::Kinds;
 use crate::options::{BuildOptions, kernel_names};
 use crate::settings::Settings;
-use crate::translation::{absolute, flatten, is_header};
+use crate::translation::flatten;
 use crate::{Document, Engine};
 
 /// Launches of one kernel that are told apart.
@@ -52,9 +53,8 @@ impl<T> Traced<T> {
         if self.seen.load(Ordering::Relaxed) == generation {
             return true;
         }
-        let same = |(path, hash): &(PathBuf, u64)| {
-            files.read(path).is_some_and(|file| file.hash == *hash)
-        };
+        let same =
+            |(path, hash): &(PathBuf, u64)| files.read(path).is_some_and(|file| file.hash == *hash);
         let holds = self.existence == files.existence() && self.versions.iter().all(same);
         if holds {
             self.seen.store(generation, Ordering::Relaxed);
@@ -325,9 +325,7 @@ impl Engine {
         if launchers.is_empty() || main.text.language == Language::OpenCl || is_header(path) {
             return Vec::new();
         }
-        let callers = self
-            .project()
-            .hosts_near(path, &launchers, Kinds::Callers);
+        let callers = self.project().hosts_near(path, &launchers, Kinds::Callers);
         let mut hasher = FxHasher::default();
         (main.launching(), reading_key(settings, profile)).hash(&mut hasher);
         for caller in &callers {
@@ -474,12 +472,20 @@ mod tests {
         let count = |text: &str| arguments_of(text, "k");
         assert_eq!(count("__global__ void k() {"), Some((0, 0)));
         assert_eq!(count("__global__ void k(void) {"), Some((0, 0)));
-        assert_eq!(count("__global__ void k(int *a, int n = f(1, 2)) {"), Some((1, 2)));
         assert_eq!(
-            count("template <int N> __global__ void k(Pair<int, N> a /* one, two */, float (*b)[2]) {"),
+            count("__global__ void k(int *a, int n = f(1, 2)) {"),
+            Some((1, 2))
+        );
+        assert_eq!(
+            count(
+                "template <int N> __global__ void k(Pair<int, N> a /* one, two */, float (*b)[2]) {"
+            ),
             Some((2, 2))
         );
-        assert_eq!(count("template <class... T> __global__ void k(T... all) {"), None);
+        assert_eq!(
+            count("template <class... T> __global__ void k(T... all) {"),
+            None
+        );
         assert_eq!(count("__global__ void other(int a) {"), None);
     }
 }

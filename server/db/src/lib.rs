@@ -56,6 +56,7 @@ mod estimates;
 mod executed;
 mod fixes;
 mod graph;
+mod kinds;
 mod launch;
 mod launches;
 mod macros;
@@ -94,8 +95,9 @@ pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
 pub use executed::Executed;
 pub use graph::WorkFlow;
+pub use kinds::{is_header, language_by_content, may_hold_kernels};
 pub use sweep::{Configured, Prediction, TunedKernel};
-pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
+pub use translation::Project;
 
 /// Stack of a thread that analyses anybody's source, in bytes: real code nests deeply, and a stack is only reserved, not used.
 pub const STACK: usize = 64 << 20;

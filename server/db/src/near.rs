@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_base::{EntryKind, Files};
 use warplens_syntax::Language;
 
-use crate::translation::is_header;
+use crate::kinds::is_header;
 
 /// Folders above a file's own that are looked into for hosts and includers, and how deep below each.
 const MOST_UP: usize = 3;
@@ -216,7 +216,12 @@ impl Near {
             }
         }
         let found: Arc<[PathBuf]> = found.into();
-        put(&self.hosts, MOST_ANSWERS, key, (generation, Arc::clone(&found)));
+        put(
+            &self.hosts,
+            MOST_ANSWERS,
+            key,
+            (generation, Arc::clone(&found)),
+        );
         Some(found)
     }
 
@@ -335,7 +340,12 @@ impl Near {
             open = next;
         }
         let found: Arc<[Arc<Indexed>]> = found.into();
-        put(&self.below, MOST_LISTED, key, (existence, Arc::clone(&found)));
+        put(
+            &self.below,
+            MOST_LISTED,
+            key,
+            (existence, Arc::clone(&found)),
+        );
         found
     }
 
@@ -429,9 +439,9 @@ fn defining<'a>(
     name: &str,
     files: &dyn Files,
 ) -> Defined<'a> {
-    let mut functions = level.iter().filter(|(file, words)| {
-        file.of(&words.defines, files, defines).contains(name)
-    });
+    let mut functions = level
+        .iter()
+        .filter(|(file, words)| file.of(&words.defines, files, defines).contains(name));
     let function = functions.next();
     if functions.next().is_some() {
         return Defined::Unclear;

@@ -17,6 +17,7 @@ use warplens_syntax::preprocess::{
 };
 use warplens_syntax::{Document, Expanded, Language, embedded_programs, words};
 
+use crate::kinds::{absolute, is_header, may_hold_kernels};
 use crate::macros::{known_absent, predefined};
 use crate::near::{Kinds, Near, View};
 use crate::settings::{READS_OUTSIDE, Settings};
@@ -257,14 +258,27 @@ impl Project {
         kinds: Kinds,
     ) -> Vec<Arc<SourceFile>> {
         let found = self.view(|view| self.near.hosts(&absolute(path), words, kinds, view));
-        found.iter().filter_map(|path| self.files.read(path)).collect()
+        found
+            .iter()
+            .filter_map(|path| self.files.read(path))
+            .collect()
     }
 
     /// Those of the folder that many above the file's own; `None` where that is not looked into.
-    pub(crate) fn hosts_at(&self, path: &Path, word: &str, up: usize) -> Option<Vec<Arc<SourceFile>>> {
+    pub(crate) fn hosts_at(
+        &self,
+        path: &Path,
+        word: &str,
+        up: usize,
+    ) -> Option<Vec<Arc<SourceFile>>> {
         let path = absolute(path);
         let found = self.view(|view| self.near.hosts_at(&path, &[word], Kinds::Hosts, up, view))?;
-        Some(found.iter().filter_map(|path| self.files.read(path)).collect())
+        Some(
+            found
+                .iter()
+                .filter_map(|path| self.files.read(path))
+                .collect(),
+        )
     }
 
     /// The files near one that define these names.
@@ -555,7 +569,11 @@ impl Project {
         (&settings.include_paths, confined, opencl).hash(&mut hasher);
         let key = (path.to_path_buf(), hasher.finish());
         let generation = self.files.generation();
-        let known = || self.includers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || {
+            self.includers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
         if let Some((seen, includer)) = known().get(&key)
             && *seen == generation
         {
@@ -1319,59 +1337,16 @@ fn kernels_left_out(source: &str, undecided: &[Undecided]) -> Vec<(Range<usize>,
         .collect()
 }
 
-/// A file that others include, by its extension.
-pub fn is_header(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(
-        extension,
-        Some("cuh" | "h" | "hpp" | "hh" | "hxx" | "inc" | "inl" | "clh" | "ipp" | "tcc")
-    )
-}
-
-/// The language of a text: its extension's, unless the words say something else. Kernels are kept in all kinds
-/// of files: OpenCL in `.c`, programs in raw strings in `.opencl`.
-pub fn language_by_content(by_extension: Option<Language>, text: &str) -> Language {
-    let kernel = |line: &str| {
-        let line = line.trim_start();
-        line.starts_with("__kernel") || line.starts_with("kernel void")
-    };
-    match by_extension {
-        Some(language) => language,
-        None if !text.contains("__global__")
-            && !text.contains("R\"")
-            && text.lines().any(kernel) =>
-        {
-            Language::OpenCl
-        }
-        None => Language::Cuda,
-    }
-}
-
 /// OpenCL C in raw strings, as host programs include it: the quotes blank, everything else in its place.
 fn unwrapped(text: &str) -> Option<String> {
     text.contains("R\"(")
         .then(|| text.replace("R\"(", "   ").replace(")\"", "  "))
 }
 
-/// True where a text may define a kernel or hold one in a string literal, by its words.
-pub fn may_hold_kernels(text: &str) -> bool {
-    ["__global__", "__kernel", "kernel void"]
-        .iter()
-        .any(|word| text.contains(word))
-}
-
 fn is_marked(folder: &Path, files: &dyn Files) -> bool {
     let names = files.list(folder);
     let mut names = names.iter().map(|entry| entry.path.file_name());
     names.any(|name| MARKS.iter().any(|mark| name == Some(mark.as_ref())))
-}
-
-pub(crate) fn absolute(path: &Path) -> PathBuf {
-    if path.as_os_str().is_empty() {
-        return PathBuf::new();
-    }
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    warplens_base::normalise(&path)
 }
 
 /// `#pragma once`, remembered as a macro so that it holds for one translation and not for the next.

@@ -29,8 +29,7 @@ impl Tree {
     fn read(&self, path: &Path) -> Document {
         let text = std::fs::read(path).expect("a file");
         let text = warplens_base::decode(text).unwrap_or_default();
-        let language =
-            warplens_db::language_by_content(Language::from_path(path), &text);
+        let language = warplens_db::language_by_content(Language::from_path(path), &text);
         Document::new(&text, language)
     }
 
@@ -114,16 +113,19 @@ fn difference(one: &str, other: &str) -> String {
         if a != b {
             let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
             let from = same.saturating_sub(120);
-            let cut = |text: &str| -> String {
-                text.chars().skip(from).take(360).collect()
-            };
+            let cut = |text: &str| -> String { text.chars().skip(from).take(360).collect() };
             let head: String = a.chars().take(60).collect();
             let _ = writeln!(said, "  {head}\n  - {}\n  + {}", cut(a), cut(b));
             break;
         }
     }
     if one.lines().count() != other.lines().count() {
-        let _ = writeln!(said, "  {} lines, {} lines", one.lines().count(), other.lines().count());
+        let _ = writeln!(
+            said,
+            "  {} lines, {} lines",
+            one.lines().count(),
+            other.lines().count()
+        );
     }
     said
 }
@@ -138,14 +140,24 @@ fn alone(tree: &Tree) -> BTreeMap<PathBuf, String> {
 }
 
 #[track_caller]
-fn same(tree: &Tree, how: &str, alone: &BTreeMap<PathBuf, String>, said: &BTreeMap<PathBuf, String>) {
+fn same(
+    tree: &Tree,
+    how: &str,
+    alone: &BTreeMap<PathBuf, String>,
+    said: &BTreeMap<PathBuf, String>,
+) {
     let mut differences = String::new();
     for (path, expected) in alone {
         if let Some(said) = said.get(path)
             && said != expected
         {
             let name = path.strip_prefix(&tree.root).unwrap_or(path);
-            let _ = writeln!(differences, "{}\n{}", name.display(), difference(expected, said));
+            let _ = writeln!(
+                differences,
+                "{}\n{}",
+                name.display(),
+                difference(expected, said)
+            );
         }
     }
     assert!(differences.is_empty(), "alone, and {how}:\n{differences}");
@@ -166,9 +178,8 @@ fn order_and_threads_change_nothing() {
         for tree in trees() {
             let alone = alone(&tree);
             let run = |engine: &Engine, files: &[PathBuf]| -> BTreeMap<PathBuf, String> {
-                let said = |path: &PathBuf| {
-                    (path.clone(), everything(engine, &tree.read(path), path))
-                };
+                let said =
+                    |path: &PathBuf| (path.clone(), everything(engine, &tree.read(path), path));
                 files.iter().map(said).collect()
             };
             let mut files = tree.files.clone();
@@ -179,7 +190,12 @@ fn order_and_threads_change_nothing() {
             for at in (1..files.len()).rev() {
                 files.swap(at, random.below(at + 1));
             }
-            same(&tree, "in any order, as a check of many files", &alone, &run(&tree.for_many(), &files));
+            same(
+                &tree,
+                "in any order, as a check of many files",
+                &alone,
+                &run(&tree.for_many(), &files),
+            );
             let engine = tree.for_many();
             let halves = files.split_at(files.len() / 2);
             std::thread::scope(|scope| {
@@ -203,14 +219,28 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % end.max(1)
     }
 }
 
 /// What somebody may type, or take away.
 const TYPED: [&str; 12] = [
-    "x =", ";", "{", "}", "(", "\n", " ", "if (i < n) {\n", "/* ", "__syncthreads();\n", "#if A\n", "float y = a[i];\n",
+    "x =",
+    ";",
+    "{",
+    "}",
+    "(",
+    "\n",
+    " ",
+    "if (i < n) {\n",
+    "/* ",
+    "__syncthreads();\n",
+    "#if A\n",
+    "float y = a[i];\n",
 ];
 
 /// Does something to a text; gives what undoes it.
@@ -224,9 +254,17 @@ fn edit(document: &mut Document, random: &mut Random) -> (std::ops::Range<usize>
         at
     };
     let start = boundary(random.below(source.len() + 1));
-    let taken = if random.below(3) == 0 { random.below(40) } else { 0 };
+    let taken = if random.below(3) == 0 {
+        random.below(40)
+    } else {
+        0
+    };
     let end = boundary(start + taken).max(start);
-    let typed = if taken == 0 { TYPED[random.below(TYPED.len())] } else { "" };
+    let typed = if taken == 0 {
+        TYPED[random.below(TYPED.len())]
+    } else {
+        ""
+    };
     document.edit(start..end, typed);
     (start..start + typed.len(), source[start..end].to_owned())
 }

@@ -46,9 +46,7 @@ fn checked(engine: &Engine, path: &Path, text: &str) -> Findings {
 }
 
 async fn shown(client: &mut Client, uri: &str) -> Findings {
-    let report = client
-        .ask("textDocument/diagnostic", document(uri))
-        .await;
+    let report = client.ask("textDocument/diagnostic", document(uri)).await;
     let items = report["items"].as_array().expect("findings").iter();
     let text = |value: &Value| value.as_str().expect("text").to_owned();
     let mut found: Findings = items
@@ -88,7 +86,10 @@ async fn is_as_checked(folder: &str, backwards: bool) {
         client.open(&uri, id, &text).await;
         // Half of them are asked about before the next one is opened.
         if open.len() % 2 == 0 {
-            assert_eq!(shown(&mut client, &uri).await, checked(&engine, &path, &text));
+            assert_eq!(
+                shown(&mut client, &uri).await,
+                checked(&engine, &path, &text)
+            );
         }
         open.push((uri, path, text));
     }
