@@ -236,6 +236,15 @@ impl Program {
     }
 }
 
+/// A definition of a kernel with its launches, and whether each stands in its own file.
+struct Launched {
+    sites: Vec<(LaunchSite, bool)>,
+    /// In IR under the first of them, where that was looked at for what it calls.
+    lowered: Option<Result<Option<Arc<Lowered>>, ()>>,
+    /// Whether that was not kept from before.
+    computed: bool,
+}
+
 /// What came of one definition of a kernel.
 #[derive(Default)]
 struct Made {
@@ -592,60 +601,76 @@ impl Engine {
         neighbours: bool,
         options: Option<&Arc<BuildOptions>>,
         cancel: &Cancel,
-    ) -> Option<(FileParts, Vec<LaunchSite>)> {
+    ) -> Option<(FileParts, Vec<Launched>)> {
         let mut linked: Vec<PathBuf> = Vec::new();
         let mut names: BTreeSet<String> = BTreeSet::new();
-        let mut looks = 0;
-        loop {
+        let opencl = document.language() == Language::OpenCl;
+        for look in 0.. {
             let parts = self.parts(
                 document, path, settings, profile, neighbours, &linked, options,
             );
             let by_callers = self.launches_by_callers(path, &parts, around, profile);
-            let opencl = document.language() == Language::OpenCl;
-            looks += 1;
-            if opencl || parts.is_included || looks > MOST_LOOKS || path.as_os_str().is_empty() {
-                return Some((parts, by_callers));
-            }
             let kernels: Vec<(&Program, &Item)> = kernels_of(&parts)
                 .map(|(program, item, _)| (program, item))
                 .collect();
             self.kernels.make_room(kernels.len());
-            let undefined = |(program, item): &(&Program, &Item)| {
-                if cancel.is_cancelled() {
-                    return None;
-                }
-                let ItemKind::Kernel(name) = &item.kind else {
-                    return Some(Vec::new());
+            let launched = |(program, item): &(&Program, &Item)| {
+                let name = match &item.kind {
+                    ItemKind::Kernel(name) if !cancel.is_cancelled() => name,
+                    _ => return None,
                 };
                 let kernel = called(program, item, name);
-                let variants =
+                let sites =
                     self.launches_of(kernel, &parts.sites, &by_callers, path, around, profile);
                 let unknown = LaunchSite::unknown(name);
-                let site = variants.first().map_or(&unknown, |(site, _)| site);
-                let lowered = self.lowered(program, item, site, overrides);
-                let lowered = lowered.ok().flatten();
-                Some(lowered.map_or_else(Vec::new, |lowered| lowered.kernel.undefined.clone()))
+                let site = sites.first().map_or(&unknown, |(site, _)| site);
+                let (lowered, computed) = if opencl {
+                    (None, false)
+                } else {
+                    let (lowered, computed) = self.lowered(program, item, site, overrides);
+                    (Some(lowered), computed)
+                };
+                Some(Launched {
+                    sites,
+                    lowered,
+                    computed,
+                })
             };
-            let known = names.len();
-            if self.shares {
-                for found in parallel::in_order(&kernels, undefined) {
-                    names.extend(found?);
+            // What is known already takes no time; where several are new most will be.
+            let mut all: Vec<Launched> = Vec::with_capacity(kernels.len());
+            let mut computed = 0;
+            for kernel in &kernels {
+                if self.shares && computed >= FEW {
+                    break;
                 }
-            } else {
-                for one in &kernels {
-                    names.extend(undefined(one)?);
+                let one = launched(kernel)?;
+                computed += usize::from(one.computed);
+                all.push(one);
+            }
+            for one in parallel::in_order(&kernels[all.len()..], launched) {
+                all.push(one?);
+            }
+            let launched = all;
+            if opencl || parts.is_included || look == MOST_LOOKS || path.as_os_str().is_empty() {
+                return Some((parts, launched));
+            }
+            let known = names.len();
+            for one in &launched {
+                if let Some(Ok(Some(lowered))) = &one.lowered {
+                    names.extend(lowered.kernel.undefined.iter().cloned());
                 }
             }
             if names.len() == known {
-                return Some((parts, by_callers));
+                return Some((parts, launched));
             }
             let wanted: Vec<String> = names.iter().cloned().collect();
             let found = self.project.defining(path, &wanted);
             if found == linked {
-                return Some((parts, by_callers));
+                return Some((parts, launched));
             }
             linked = found;
         }
+        None
     }
 
     #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
@@ -667,7 +692,7 @@ impl Engine {
         let around = settings;
         let built = options.as_ref().map(|options| options.applied(settings));
         let settings = built.as_ref().unwrap_or(settings);
-        let (parts, by_callers) = self.linked_parts(
+        let (parts, launched) = self.linked_parts(
             document,
             path,
             settings,
@@ -685,34 +710,28 @@ impl Engine {
         let command = self.project.command(path);
         let mut found = 0;
         let mut items = Vec::new();
-        for (program, item, between) in kernels_of(&parts) {
+        for ((program, item, between), launched) in kernels_of(&parts).zip(&launched) {
             let ItemKind::Kernel(name) = &item.kind else {
                 continue;
             };
             found += 1;
             if !ignored && wanted(name) {
-                items.push((program, item, name, between));
+                items.push((program, item, name, between, launched));
             }
         }
         self.kernels.make_room(items.len());
         self.compiled.make_room(items.len());
         self.analyses.make_room(items.len());
         // One definition of a kernel, under each of its launches that is looked at; `None` when cancelled.
-        let make = |(program, item, name, between): &(&Program, &Item, &String, Range<usize>)| {
+        let make = |one: &(&Program, &Item, &String, Range<usize>, &Launched)| {
             if cancel.is_cancelled() {
                 return None;
             }
+            let (program, item, name, between, launched) = one;
             let (program, item, name) = (*program, *item, name.as_str());
             let mut made = Made::default();
             let mut branches: Vec<Vec<(String, String)>> = Vec::new();
-            let mut variants = self.launches_of(
-                called(program, item, name),
-                &parts.sites,
-                &by_callers,
-                path,
-                around,
-                &profile,
-            );
+            let mut variants = launched.sites.clone();
             let blocks: Vec<_> = variants.iter().map(|(site, _)| site.block).collect();
             if variants.is_empty() {
                 variants.push((LaunchSite::unknown(name), false));
@@ -752,7 +771,9 @@ impl Engine {
                     Some((program, item)) => (program, item),
                     None => (program, item),
                 };
-                let lowered = match self.lowered(program, item, site, overrides) {
+                let known = launched.lowered.clone().filter(|_| at == 0);
+                let lower = || self.lowered(program, item, site, overrides).0;
+                let lowered = match known.unwrap_or_else(lower) {
                     Ok(Some(lowered)) => lowered,
                     Ok(None) => continue,
                     Err(()) => {
@@ -886,14 +907,14 @@ impl Engine {
         Some((program, item))
     }
 
-    /// A kernel in IR; `Err` where lowering it failed.
+    /// A kernel in IR, and whether it had to be made; `Err` where lowering it failed.
     fn lowered(
         &self,
         program: &Program,
         item: &Item,
         site: &LaunchSite,
         overrides: &Overrides,
-    ) -> Result<Option<Arc<Lowered>>, ()> {
+    ) -> (Result<Option<Arc<Lowered>>, ()>, bool) {
         let template = TemplateArguments {
             given: overrides
                 .template_args
@@ -924,12 +945,12 @@ impl Engine {
             &program.linked,
         ]);
         if let Some(lowered) = self.kernels.get(key) {
-            return Ok(Some(lowered));
+            return (Ok(Some(lowered)), false);
         }
         let made = catch_unwind(AssertUnwindSafe(|| {
             lower(&program.text, item, &program.unit, &template)
         }));
-        match made {
+        let lowered = match made {
             Ok(Some(mut kernel)) => {
                 for file in &program.linked {
                     let read = |callee: &CalleeLine| callee.path.as_deref() == Some(file.as_path());
@@ -951,7 +972,8 @@ impl Engine {
             }
             Ok(None) => Ok(None),
             Err(_) => Err(()),
-        }
+        };
+        (lowered, true)
     }
 
     /// A kernel's analysis, and whether it had to be computed; `None` where it failed.
