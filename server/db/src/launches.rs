@@ -76,9 +76,16 @@ pub(crate) struct HostProgram {
 }
 
 impl HostProgram {
-    /// Whether a launch by this name is one of that file's kernel: the program has it from there, or has none of its own.
-    fn launches(&self, kernel: &str, path: &Path) -> bool {
-        self.reads.contains(path) || !self.kernels.iter().any(|(_, name)| name == kernel)
+    /// The launches of a kernel that stands in the file `own`: where the program, which stands in the file `host`, has the kernel
+    /// from there, or has none of that name itself.
+    fn of(&self, kernel: Called<'_>, own: &Path, host: &Path) -> Vec<LaunchSite> {
+        let other = |(path, name): &(Arc<Path>, String)| name == kernel.name && **path != *own;
+        if !self.reads.contains(own) && self.kernels.iter().any(other) {
+            return Vec::new();
+        }
+        let sites = self.sites.iter();
+        let sites = sites.filter(|site| kernel.is_by(site) && kernel.is_of(host, site));
+        sites.cloned().collect()
     }
 }
 
@@ -274,15 +281,22 @@ impl Engine {
                 (usize::MAX - shared.count(), Arc::clone(&host.path))
             });
             for file in hosts {
-                let host = self.host(&file, settings, profile);
-                if !host.value.launches(kernel.name, &own) {
-                    continue;
-                }
-                let sites = host.value.sites.iter();
-                for site in sites.filter(|site| kernel.is_by(site)) {
-                    if kernel.is_of(&file.path, site) {
-                        add_variant(found, site, false);
+                // A part of programs launches what it launches in them.
+                let mut sites = Vec::new();
+                for program in self.project().programs_with(&file.path, settings) {
+                    if let Some(program) = self.project().files().read(&program) {
+                        let host = self.host(&program, settings, profile);
+                        if host.value.reads.contains(&*file.path) {
+                            sites.extend(host.value.of(kernel, &own, &program.path));
+                        }
                     }
+                }
+                if sites.is_empty() {
+                    let host = self.host(&file, settings, profile);
+                    sites = host.value.of(kernel, &own, &file.path);
+                }
+                for site in &sites {
+                    add_variant(found, site, false);
                 }
             }
             if found.iter().any(|(site, _)| site.block.is_some()) {

@@ -50,6 +50,7 @@ mod clock;
 mod compiled;
 mod compilers;
 mod counting;
+mod database;
 pub mod difference;
 mod engine;
 mod estimates;

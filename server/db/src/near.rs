@@ -1,17 +1,20 @@
 //! What lies near a file: which files there launch, call, include or define something, by their words alone.
 //!
-//! In: a view of the files, the workspace's folders, a path and names. Out: paths, the nearest first. An answer depends on
-//! nothing else: not on what was analysed before, nor on the file's own text. What is found is preprocessed and parsed like
+//! In: the files as they are, the workspace's folders, a path and names. Out: paths, the nearest first. Everything here is a
+//! query of the database ([`crate::database`]): an answer depends on nothing else, not on what was analysed before, nor on the
+//! file's own text, and is computed again where what it asked for has changed. What is found is preprocessed and parsed like
 //! any other text before it counts.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use warplens_base::{EntryKind, Files};
+use warplens_base::EntryKind;
 use warplens_syntax::Language;
 
+use crate::database::{Db, File, Folder, file, folder, text};
 use crate::kinds::is_header;
 
 /// Folders above a file's own that are looked into for hosts and includers, and how deep below each.
@@ -21,6 +24,8 @@ const DEEPEST: usize = 4;
 const MOST_ENTRIES: usize = 4_000;
 const MOST_FILES: usize = 600;
 const MOST_BYTES: usize = 16 << 20;
+/// Sizes of files are told in blocks of this many bytes.
+const BLOCK: usize = 1 << 12;
 /// A larger file is generated.
 const LARGEST: usize = 1 << 20;
 /// Host programs that are read for one kernel file.
@@ -33,10 +38,6 @@ const MOST_DEFINING_BYTES: usize = 4 << 20;
 const MOST_FOLDERS: usize = 16;
 /// Files that are linked with one.
 const MOST_LINKED: usize = 8;
-/// Folders, files and answers that are remembered.
-const MOST_LISTED: usize = 1_024;
-const MOST_INDEXED: usize = 100_000;
-const MOST_ANSWERS: usize = 8_192;
 /// One of these is in every file that launches or builds kernels.
 const WORDS: &[&str] = &[
     "NDRangeKernel",
@@ -59,340 +60,103 @@ pub(crate) enum Kinds {
     Callers,
 }
 
-/// What is looked at: the files, and the folders of the workspace, above which nothing is.
-#[derive(Clone, Copy)]
-pub(crate) struct View<'a> {
-    pub(crate) files: &'a dyn Files,
-    pub(crate) roots: &'a [PathBuf],
+/// The host programs that have one of these words in them, of the nearest folder that holds some.
+pub(crate) fn hosts(
+    db: &dyn Db,
+    path: &Path,
+    words: &[&str],
+    kinds: Kinds,
+    roots: &[PathBuf],
+) -> Arc<[PathBuf]> {
+    (0..=MOST_UP)
+        .map_while(|up| hosts_at(db, path, words, kinds, up, roots))
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
 }
 
-/// The index, as far as it was asked for.
-#[derive(Default)]
-pub(crate) struct Near {
-    indexed: Mutex<FxHashMap<PathBuf, Arc<Indexed>>>,
-    folders: Mutex<FxHashMap<PathBuf, (u64, Arc<Folder>)>>,
-    below: Mutex<FxHashMap<(PathBuf, usize), (u64, Arc<[Arc<Indexed>]>)>>,
-    hosts: Mutex<FxHashMap<u64, (u64, Arc<[PathBuf]>)>>,
+/// Those of the folder that many above the file's own; `None` where that is not looked into.
+pub(crate) fn hosts_at(
+    db: &dyn Db,
+    path: &Path,
+    words: &[&str],
+    kinds: Kinds,
+    up: usize,
+    roots: &[PathBuf],
+) -> Option<Arc<[PathBuf]>> {
+    if up > MOST_UP || kinds == Kinds::Callers && up > 1 {
+        return None;
+    }
+    let at = folder(db, folder_above(path, up, roots)?);
+    let wanted = words.iter().map(|word| word_hash(word)).collect();
+    let depth = if up == 0 { 0 } else { DEEPEST };
+    Some(hosts_below(db, path.to_owned(), at, depth, kinds, wanted))
 }
 
-/// The source files and the folders of a folder, in the order of their names.
-#[derive(Default)]
-struct Folder {
-    path: PathBuf,
-    files: Vec<(EntryKind, Arc<Indexed>)>,
-    folders: Vec<PathBuf>,
-    /// Names in it.
-    entries: usize,
-}
-
-/// A file, and what its words say.
-struct Indexed {
-    path: PathBuf,
-    /// For the generation of the files in which that was last compared.
-    words: Mutex<Option<(u64, Option<Arc<Words>>)>>,
-}
-
-/// What is known of one text, each part when somebody first asks for it.
-struct Words {
-    hash: u64,
-    bytes: usize,
-    launches: OnceLock<bool>,
-    /// Hashes of its words, sorted.
-    names: OnceLock<Vec<u32>>,
-    /// What its `#include "…"` lines name.
-    includes: OnceLock<Vec<String>>,
-    /// Names with parentheses and a brace behind them.
-    defines: OnceLock<FxHashSet<String>>,
-    /// Constants of the file, and what each is.
-    constants: OnceLock<FxHashMap<String, String>>,
-}
-
-impl Indexed {
-    /// What its text is known to say; `None` where there is none.
-    fn words(&self, files: &dyn Files) -> Option<Arc<Words>> {
-        let generation = files.generation();
-        let mut known = lock(&self.words);
-        if let Some((seen, words)) = &*known
-            && *seen == generation
-        {
-            return words.clone();
-        }
-        let words = files.read(&self.path).map(|file| match &*known {
-            Some((_, Some(words))) if words.hash == file.hash => Arc::clone(words),
-            _ => Arc::new(Words {
-                hash: file.hash,
-                bytes: file.text.len(),
-                launches: OnceLock::new(),
-                names: OnceLock::new(),
-                includes: OnceLock::new(),
-                defines: OnceLock::new(),
-                constants: OnceLock::new(),
-            }),
-        });
-        *known = Some((files.generation(), words.clone()));
-        words
-    }
-
-    fn of<'w, T>(
-        &self,
-        part: &'w OnceLock<T>,
-        files: &dyn Files,
-        make: impl FnOnce(&str) -> T,
-    ) -> &'w T {
-        part.get_or_init(|| {
-            let file = files.read(&self.path);
-            make(file.as_ref().map_or("", |file| &file.text))
-        })
-    }
-
-    fn is_host(&self, kinds: Kinds, words: &Words, files: &dyn Files) -> bool {
-        let launches = |text: &str| WORDS.iter().any(|word| text.contains(word));
-        kinds == Kinds::Callers || *self.of(&words.launches, files, launches)
-    }
-}
-
-impl Near {
-    /// The host programs that have one of these words in them, of the nearest folder that holds some.
-    pub(crate) fn hosts(
-        &self,
-        path: &Path,
-        words: &[&str],
-        kinds: Kinds,
-        view: View<'_>,
-    ) -> Arc<[PathBuf]> {
-        (0..=MOST_UP)
-            .map_while(|up| self.hosts_at(path, words, kinds, up, view))
-            .find(|found| !found.is_empty())
-            .unwrap_or_default()
-    }
-
-    /// Those of the folder that many above the file's own; `None` where that is not looked into.
-    pub(crate) fn hosts_at(
-        &self,
-        path: &Path,
-        words: &[&str],
-        kinds: Kinds,
-        up: usize,
-        view: View<'_>,
-    ) -> Option<Arc<[PathBuf]>> {
-        if kinds == Kinds::Callers && up > 1 {
-            return None;
-        }
-        let folder = folder_above(path, up, view.roots)?;
-        let generation = view.files.generation();
-        let mut hasher = FxHasher::default();
-        (path, words, kinds, folder).hash(&mut hasher);
-        let key = hasher.finish();
-        if let Some((seen, hosts)) = lock(&self.hosts).get(&key)
-            && *seen == generation
-        {
-            return Some(Arc::clone(hosts));
-        }
-        let wanted: Vec<u32> = words.iter().map(|word| word_hash(word)).collect();
-        let below = self.below(folder, if up == 0 { 0 } else { DEEPEST }, view.files);
-        let mut found = Vec::new();
-        let (mut read, mut bytes) = (0, 0);
-        for file in below.iter() {
-            if file.path == path || !may_be_host(&file.path) {
-                continue;
-            }
-            if found.len() >= MOST_HOSTS || read >= MOST_FILES || bytes >= MOST_BYTES {
-                break;
-            }
-            let Some(words) = file.words(view.files) else {
-                continue;
-            };
-            if words.bytes > LARGEST {
-                continue;
-            }
-            read += 1;
-            bytes += words.bytes;
-            let has = || {
-                let names = file.of(&words.names, view.files, words_of);
-                wanted.iter().any(|word| names.binary_search(word).is_ok())
-            };
-            if file.is_host(kinds, &words, view.files) && has() {
-                found.push(file.path.clone());
-            }
-        }
-        let found: Arc<[PathBuf]> = found.into();
-        put(
-            &self.hosts,
-            MOST_ANSWERS,
-            key,
-            (generation, Arc::clone(&found)),
-        );
-        Some(found)
-    }
-
-    /// The nearest file that includes this one, as `includes` finds out of a line in a file: of one folder a source before
-    /// a header.
-    pub(crate) fn includer(
-        &self,
-        path: &Path,
-        view: View<'_>,
-        includes: &dyn Fn(&Path, &str) -> bool,
-    ) -> Option<PathBuf> {
-        let name = path.file_name()?.to_str()?;
-        for up in 0..=MOST_UP {
-            let folder = folder_above(path, up, view.roots)?;
-            let below = self.below(folder, if up == 0 { 0 } else { DEEPEST }, view.files);
-            let mut header = None;
-            for file in below.iter().filter(|file| file.path != path) {
-                if header.is_some() && is_header(&file.path) {
-                    continue;
-                }
-                let Some(words) = file.words(view.files) else {
-                    continue;
-                };
-                let lines = file.of(&words.includes, view.files, self::includes);
-                let mut named = lines
-                    .iter()
-                    .filter(|line| line.rsplit(['/', '\\']).next() == Some(name));
-                if !named.any(|line| includes(&file.path, line)) {
-                    continue;
-                }
-                if !is_header(&file.path) {
-                    return Some(file.path.clone());
-                }
-                header = Some(file.path.clone());
-            }
-            if header.is_some() {
-                return header;
-            }
-        }
-        None
-    }
-
-    /// The files that define these names. A name that the nearest folder defines more than once links nothing, but for a
-    /// constant that is the same everywhere.
-    pub(crate) fn defining(&self, path: &Path, names: &[String], view: View<'_>) -> Vec<PathBuf> {
-        let mut linked: Vec<PathBuf> = Vec::new();
-        if names.is_empty() {
-            return linked;
-        }
-        let levels = self.levels(path, view);
-        let levels: Vec<Vec<(&Arc<Indexed>, Arc<Words>)>> = levels
-            .iter()
-            .map(|level| {
-                let folders = level.iter();
-                let files = folders.flat_map(|folder| sources(folder, path, view.files));
-                files.collect()
-            })
-            .collect();
-        for name in names {
-            let mut found = levels.iter().map(|level| defining(level, name, view.files));
-            let found = found.find(|found| !matches!(found, Defined::Nowhere));
-            if let Some(Defined::In(only)) = found
-                && !linked.contains(only)
-                && linked.len() < MOST_LINKED
-            {
-                linked.push(only.clone());
-            }
-        }
-        linked
-    }
-
-    /// The folders that are looked through for what a file does not define.
-    pub(crate) fn around(&self, path: &Path, view: View<'_>) -> Vec<PathBuf> {
-        let levels = self.levels(path, view).into_iter().flatten();
-        levels.map(|folder| folder.path.clone()).collect()
-    }
-
-    /// The folder of a file and those above it, each with its subfolders, the nearest first.
-    fn levels(&self, path: &Path, view: View<'_>) -> Vec<Vec<Arc<Folder>>> {
-        let folder = |path: &Path| self.folder(path, view.files);
-        let up = (0..=LEVELS).map_while(|up| folder_above(path, up, view.roots));
-        up.map(|at| {
-            let whole = folder(at);
-            let mut level = vec![Arc::clone(&whole)];
-            if whole.folders.len() <= MOST_FOLDERS {
-                level.extend(whole.folders.iter().map(|inner| folder(inner)));
-            }
-            level
-        })
-        .collect()
-    }
-
-    /// The source files in a folder and so deep below it, level by level: what is cut off is far.
-    fn below(&self, folder: &Path, depth: usize, files: &dyn Files) -> Arc<[Arc<Indexed>]> {
-        let existence = files.existence();
-        let key = (folder.to_path_buf(), depth);
-        if let Some((seen, below)) = lock(&self.below).get(&key)
-            && *seen == existence
-        {
-            return Arc::clone(below);
-        }
-        let mut found = Vec::new();
-        let mut open = vec![folder.to_path_buf()];
-        let mut left = MOST_ENTRIES;
-        for _ in 0..=depth {
-            let mut next = Vec::new();
-            for folder in open {
-                if left == 0 {
-                    break;
-                }
-                let folder = self.folder(&folder, files);
-                left = left.saturating_sub(folder.entries);
-                found.extend(folder.files.iter().map(|(_, file)| Arc::clone(file)));
-                next.extend(folder.folders.iter().cloned());
-            }
-            open = next;
-        }
-        let found: Arc<[Arc<Indexed>]> = found.into();
-        put(
-            &self.below,
-            MOST_LISTED,
-            key,
-            (existence, Arc::clone(&found)),
-        );
-        found
-    }
-
-    fn folder(&self, path: &Path, files: &dyn Files) -> Arc<Folder> {
-        let existence = files.existence();
-        if let Some((seen, folder)) = lock(&self.folders).get(path)
-            && *seen == existence
-        {
-            return Arc::clone(folder);
-        }
-        let mut folder = Folder {
-            path: path.to_owned(),
-            ..Folder::default()
+/// The files that include this one by its name, of each folder looked into a source before a header, the nearest folder
+/// first; and the line in each that does.
+pub(crate) fn includers(db: &dyn Db, path: &Path, roots: &[PathBuf]) -> Vec<(PathBuf, String)> {
+    let mut found: Vec<(PathBuf, String)> = Vec::new();
+    for up in 0..=MOST_UP {
+        let Some(at) = folder_above(path, up, roots) else {
+            break;
         };
-        for entry in files.list(path).iter().take(MOST_ENTRIES) {
-            folder.entries += 1;
-            match entry.kind {
-                EntryKind::Folder if !entry.is_hidden() => {
-                    folder.folders.push(entry.path.clone());
-                }
-                EntryKind::File | EntryKind::Link if is_source(&entry.path) => {
-                    folder.files.push((entry.kind, self.indexed(&entry.path)));
-                }
-                _ => {}
-            }
-        }
-        let folder = Arc::new(folder);
-        let known = (existence, Arc::clone(&folder));
-        put(&self.folders, MOST_LISTED, path.to_owned(), known);
-        folder
+        let depth = if up == 0 { 0 } else { DEEPEST };
+        let below = includers_below(db, path.to_owned(), folder(db, at), depth);
+        let mut new: Vec<_> = below
+            .iter()
+            .filter(|one| !found.contains(one))
+            .cloned()
+            .collect();
+        new.sort_by_key(|(path, _)| is_header(path));
+        found.append(&mut new);
     }
+    found
+}
 
-    fn indexed(&self, path: &Path) -> Arc<Indexed> {
-        let mut indexed = lock(&self.indexed);
-        if let Some(known) = indexed.get(path) {
-            return Arc::clone(known);
+/// The files that define these names. A name that the nearest folder defines more than once links nothing, but for a
+/// constant that is the same everywhere.
+pub(crate) fn defining(
+    db: &dyn Db,
+    path: &Path,
+    names: &[String],
+    roots: &[PathBuf],
+) -> Vec<PathBuf> {
+    let mut linked: Vec<PathBuf> = Vec::new();
+    let levels: Vec<Vec<Folder>> = levels(db, path, roots);
+    for name in names {
+        let mut found = levels
+            .iter()
+            .map(|level| definition(db, path.to_owned(), level.clone(), name.clone()));
+        let found = found.find(|found| !matches!(found, Defined::Nowhere));
+        if let Some(Defined::In(only)) = found
+            && !linked.iter().any(|known| known == only.path(db))
+            && linked.len() < MOST_LINKED
+        {
+            linked.push(only.path(db).clone());
         }
-        if indexed.len() >= MOST_INDEXED {
-            indexed.clear();
-        }
-        let new = Arc::new(Indexed {
-            path: path.to_owned(),
-            words: Mutex::default(),
-        });
-        indexed.insert(path.to_owned(), Arc::clone(&new));
-        new
     }
+    linked
+}
+
+/// The folders that are looked through for what a file does not define.
+pub(crate) fn around(db: &dyn Db, path: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
+    let levels = levels(db, path, roots).into_iter().flatten();
+    levels.map(|folder| folder.path(db).clone()).collect()
+}
+
+/// The folder of a file and those above it, each with its subfolders, the nearest first.
+fn levels(db: &dyn Db, path: &Path, roots: &[PathBuf]) -> Vec<Vec<Folder>> {
+    let up = (0..=LEVELS).map_while(|up| folder_above(path, up, roots));
+    up.map(|at| {
+        let whole = folder(db, at);
+        let inner = &sources(db, whole).folders;
+        let mut level = vec![whole];
+        if inner.len() <= MOST_FOLDERS {
+            level.extend(inner);
+        }
+        level
+    })
+    .collect()
 }
 
 /// The folder that many above a file's own, as long as that is in the workspace.
@@ -402,66 +166,201 @@ fn folder_above<'a>(path: &'a Path, up: usize, roots: &[PathBuf]) -> Option<&'a 
     (inside && !folder.as_os_str().is_empty()).then_some(folder)
 }
 
-/// The files of a folder that may define what another one calls, each with its words.
-fn sources<'a>(
-    folder: &'a Folder,
-    path: &Path,
-    files: &dyn Files,
-) -> Vec<(&'a Arc<Indexed>, Arc<Words>)> {
-    let mut found = Vec::new();
-    let mut bytes = 0;
-    let regular = folder.files.iter().filter(|(kind, file)| {
-        *kind == EntryKind::File && may_define(&file.path) && file.path != path
-    });
-    for (_, file) in regular.take(MOST_DEFINING) {
-        let Some(words) = file.words(files) else {
-            continue;
-        };
-        bytes += words.bytes;
-        if bytes > MOST_DEFINING_BYTES {
-            break;
+// ----- queries ---------------------------------------------------------------------------------
+
+/// The source files and the folders of a folder, in the order of their names.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sources {
+    files: Vec<(EntryKind, PathBuf)>,
+    folders: Vec<Folder>,
+    /// Names in it.
+    entries: usize,
+}
+
+#[salsa::tracked]
+fn sources(db: &dyn Db, of: Folder) -> Sources {
+    let mut found = Sources::default();
+    for entry in of.entries(db).iter().take(MOST_ENTRIES) {
+        found.entries += 1;
+        match entry.kind {
+            EntryKind::Folder if !entry.is_hidden() => {
+                found.folders.push(folder(db, &entry.path));
+            }
+            EntryKind::File | EntryKind::Link if is_source(&entry.path) => {
+                found.files.push((entry.kind, entry.path.clone()));
+            }
+            _ => {}
         }
-        found.push((file, words));
     }
     found
 }
 
-/// Where a level defines a name.
-enum Defined<'a> {
+/// The source files in a folder and so deep below it, level by level: what is cut off is far.
+#[salsa::tracked]
+fn below(db: &dyn Db, folder: Folder, depth: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder];
+    let mut left = MOST_ENTRIES;
+    for _ in 0..=depth {
+        let mut next = Vec::new();
+        for folder in open {
+            if left == 0 {
+                break;
+            }
+            let sources = sources(db, folder);
+            left = left.saturating_sub(sources.entries);
+            found.extend(sources.files.iter().map(|(_, path)| path.clone()));
+            next.extend(&sources.folders);
+        }
+        open = next;
+    }
+    found
+}
+
+/// How large a file is, in blocks: what is typed in it seldom changes that.
+#[salsa::tracked(returns(copy))]
+fn blocks(db: &dyn Db, of: File) -> usize {
+    text(db, of).map_or(0, |file| file.text.len().div_ceil(BLOCK))
+}
+
+/// Whether a file launches or builds kernels.
+#[salsa::tracked(returns(copy))]
+fn launches(db: &dyn Db, of: File) -> bool {
+    let launches = |text: &str| WORDS.iter().any(|word| text.contains(word));
+    text(db, of).is_some_and(|file| launches(&file.text))
+}
+
+/// Hashes of a file's words, sorted.
+#[salsa::tracked]
+fn words(db: &dyn Db, of: File) -> Vec<u32> {
+    text(db, of).map_or_else(Vec::new, |file| words_of(&file.text))
+}
+
+/// What a file's `#include "…"` lines name.
+#[salsa::tracked]
+fn includes(db: &dyn Db, of: File) -> Vec<String> {
+    text(db, of).map_or_else(Vec::new, |file| included(&file.text))
+}
+
+/// A file's names with parentheses and a brace behind them.
+#[salsa::tracked]
+fn defines(db: &dyn Db, of: File) -> BTreeSet<String> {
+    let file = text(db, of);
+    file.map_or_else(BTreeSet::new, |file| {
+        defined(&file.text).into_iter().collect()
+    })
+}
+
+/// Constants of a file, and what each is.
+#[salsa::tracked]
+fn constants(db: &dyn Db, of: File) -> BTreeMap<String, String> {
+    let file = text(db, of);
+    file.map_or_else(BTreeMap::new, |file| {
+        constants_of(&file.text).into_iter().collect()
+    })
+}
+
+/// The host programs below a folder that have one of these words in them.
+#[salsa::tracked(returns(clone))]
+fn hosts_below(
+    db: &dyn Db,
+    own: PathBuf,
+    folder: Folder,
+    depth: usize,
+    kinds: Kinds,
+    wanted: Vec<u32>,
+) -> Arc<[PathBuf]> {
+    let mut found = Vec::new();
+    let (mut read, mut bytes) = (0, 0);
+    for path in below(db, folder, depth) {
+        if *path == own || !may_be_host(path) {
+            continue;
+        }
+        if found.len() >= MOST_HOSTS || read >= MOST_FILES || bytes >= MOST_BYTES {
+            break;
+        }
+        let of = file(db, path);
+        let size = BLOCK * blocks(db, of);
+        if size > LARGEST {
+            continue;
+        }
+        read += 1;
+        bytes += size;
+        let has = || {
+            let words = words(db, of);
+            wanted.iter().any(|word| words.binary_search(word).is_ok())
+        };
+        if (kinds == Kinds::Callers || launches(db, of)) && has() {
+            found.push(path.clone());
+        }
+    }
+    found.into()
+}
+
+/// The files below a folder that include one by its name, and the line in each that does.
+#[salsa::tracked(returns(clone))]
+fn includers_below(
+    db: &dyn Db,
+    own: PathBuf,
+    folder: Folder,
+    depth: usize,
+) -> Arc<[(PathBuf, String)]> {
+    let Some(name) = own.file_name().and_then(|name| name.to_str()) else {
+        return Arc::default();
+    };
+    let named = |line: &&String| line.rsplit(['/', '\\']).next() == Some(name);
+    let others = below(db, folder, depth).iter().filter(|path| **path != own);
+    others
+        .flat_map(|path| {
+            let lines = includes(db, file(db, path)).iter().filter(named);
+            lines.map(|line| (path.clone(), line.clone()))
+        })
+        .collect()
+}
+
+/// Where folders define a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Defined {
     Nowhere,
-    In(&'a PathBuf),
+    In(File),
     /// In several files, each in its own way.
     Unclear,
 }
 
-fn defining<'a>(
-    level: &'a [(&'a Arc<Indexed>, Arc<Words>)],
-    name: &str,
-    files: &dyn Files,
-) -> Defined<'a> {
-    let mut functions = level
-        .iter()
-        .filter(|(file, words)| file.of(&words.defines, files, defines).contains(name));
-    let function = functions.next();
-    if functions.next().is_some() {
-        return Defined::Unclear;
-    }
-    let mut constant: Option<(&PathBuf, &String)> = None;
-    for (file, words) in level {
-        let constants = file.of(&words.constants, files, constants);
-        match (constants.get(name), constant) {
-            (Some(value), None) => constant = Some((&file.path, value)),
-            (Some(value), Some((_, other))) if value != other => return Defined::Unclear,
-            _ => {}
+/// Where these folders define a name, the file itself apart.
+#[salsa::tracked(returns(copy))]
+fn definition(db: &dyn Db, own: PathBuf, folders: Vec<Folder>, name: String) -> Defined {
+    let mut function = None;
+    let mut constant: Option<(File, &String)> = None;
+    for folder in folders {
+        let mut bytes = 0;
+        let files = sources(db, folder).files.iter();
+        let files = files
+            .filter(|(kind, path)| *kind == EntryKind::File && *path != own && may_define(path));
+        for (_, path) in files.take(MOST_DEFINING) {
+            let of = file(db, path);
+            bytes += BLOCK * blocks(db, of);
+            if bytes > MOST_DEFINING_BYTES {
+                break;
+            }
+            if defines(db, of).contains(&name) && function.replace(of).is_some() {
+                return Defined::Unclear;
+            }
+            match (constants(db, of).get(&name), constant) {
+                (Some(value), None) => constant = Some((of, value)),
+                (Some(value), Some((_, other))) if value != other => return Defined::Unclear,
+                _ => {}
+            }
         }
     }
     match (function, constant) {
         (None, None) => Defined::Nowhere,
-        (Some((only, _)), None) => Defined::In(&only.path),
-        (None, Some((first, _))) => Defined::In(first),
+        (Some(only), None) | (None, Some((only, _))) => Defined::In(only),
         (Some(_), Some(_)) => Defined::Unclear,
     }
 }
+
+// ----- what words say --------------------------------------------------------------------------
 
 fn is_source(path: &Path) -> bool {
     may_be_host(path) || may_define(path) || Language::from_path(path).is_some()
@@ -487,18 +386,6 @@ fn may_be_host(path: &Path) -> bool {
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn put<K: Hash + Eq, V>(into: &Mutex<FxHashMap<K, V>>, most: usize, key: K, value: V) {
-    let mut map = lock(into);
-    if map.len() >= most {
-        map.clear();
-    }
-    map.insert(key, value);
-}
-
 fn words_of(text: &str) -> Vec<u32> {
     let mut words: Vec<u32> = text
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
@@ -518,12 +405,12 @@ fn word_hash(word: &str) -> u32 {
 
 /// What a text defines that the files beside it may use.
 pub(crate) fn offers(text: &str) -> FxHashSet<String> {
-    let mut names = defines(text);
-    names.extend(constants(text).into_keys());
+    let mut names = defined(text);
+    names.extend(constants_of(text).into_keys());
     names
 }
 
-fn includes(text: &str) -> Vec<String> {
+fn included(text: &str) -> Vec<String> {
     text.lines()
         .filter_map(|line| {
             let rest = line.trim_start().strip_prefix('#')?.trim_start();
@@ -534,7 +421,7 @@ fn includes(text: &str) -> Vec<String> {
 }
 
 /// Constants that lines of their own define outside of everything: `const int WIDTH = 32;`.
-fn constants(text: &str) -> FxHashMap<String, String> {
+fn constants_of(text: &str) -> FxHashMap<String, String> {
     let mut found = FxHashMap::default();
     for line in text.lines() {
         let line = line.strip_prefix("static ").unwrap_or(line);
@@ -556,7 +443,7 @@ fn constants(text: &str) -> FxHashMap<String, String> {
 }
 
 /// Names in front of parentheses that a brace follows: functions, and words like `if` that nobody asks for.
-fn defines(text: &str) -> FxHashSet<String> {
+fn defined(text: &str) -> FxHashSet<String> {
     let bytes = text.as_bytes();
     let mut found = FxHashSet::default();
     // Where each parenthesis that is open was opened, with the name before it.
@@ -616,7 +503,156 @@ fn defines(text: &str) -> FxHashSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use warplens_base::{NoFiles, OpenFiles};
+
     use super::*;
+    use crate::database::Queries;
+
+    const KERNEL: &str = "/p/k.cu";
+    const HOST: &str = "/p/host.cu";
+    const LAUNCHES: &str = "#include \"k.h\"\nvoid run() { // once\n  scale<<<1, 64>>>(p);\n}\n";
+
+    /// Files that are open, and the names of the queries that were computed.
+    struct World {
+        files: Arc<OpenFiles<NoFiles>>,
+        queries: Queries,
+        computed: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl World {
+        fn new(files: &[(&str, &str)]) -> World {
+            let open = Arc::new(OpenFiles::new(NoFiles));
+            for (path, text) in files {
+                open.set(Path::new(path), *text);
+            }
+            let computed = Arc::new(Mutex::new(Vec::new()));
+            let told = Arc::clone(&computed);
+            let told = move |event: salsa::Event| {
+                if let salsa::EventKind::WillExecute { database_key } = event.kind {
+                    let name = format!("{database_key:?}");
+                    let name = name.split('(').next().unwrap_or_default();
+                    told.lock().unwrap().push(name.to_owned());
+                }
+            };
+            World {
+                queries: Queries::new(open.clone(), Some(Box::new(told))),
+                files: open,
+                computed,
+            }
+        }
+
+        fn hosts(&self, path: &str) -> Vec<String> {
+            let roots = [PathBuf::from("/p")];
+            let found = self
+                .queries
+                .ask(|db| hosts(db, Path::new(path), &["scale"], Kinds::Hosts, &roots));
+            found
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect()
+        }
+
+        fn defining(&self, path: &str, name: &str) -> Vec<PathBuf> {
+            let (roots, names) = ([PathBuf::from("/p")], [name.to_owned()]);
+            self.queries
+                .ask(|db| defining(db, Path::new(path), &names, &roots))
+        }
+
+        fn computed(&self) -> Vec<String> {
+            let mut computed = std::mem::take(&mut *self.computed.lock().unwrap());
+            computed.sort();
+            computed
+        }
+    }
+
+    #[test]
+    fn what_is_typed_in_a_kernels_own_file_asks_nothing_again() {
+        let world = World::new(&[
+            (KERNEL, "__global__ void scale(float *p) {}"),
+            (HOST, LAUNCHES),
+        ]);
+        assert_eq!(world.hosts(KERNEL), [HOST]);
+        assert_eq!(
+            world.computed(),
+            [
+                "below",
+                "blocks",
+                "hosts_below",
+                "launches",
+                "sources",
+                "text",
+                "words"
+            ]
+        );
+        for typed in ["__global__ void scale(float *p) { p[0] =", ""] {
+            world.files.set(Path::new(KERNEL), typed);
+            assert_eq!(world.hosts(KERNEL), [HOST]);
+            assert_eq!(world.computed(), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn what_is_typed_in_a_host_is_looked_at_as_far_as_its_words_change() {
+        let world = World::new(&[
+            (KERNEL, "__global__ void scale(float *p) {}"),
+            (HOST, LAUNCHES),
+        ]);
+        assert_eq!(world.hosts(KERNEL), [HOST]);
+        world.computed();
+        // The same words, and as many bytes: who asked for them is not computed again.
+        world
+            .files
+            .set(Path::new(HOST), LAUNCHES.replace("// once", "/* once"));
+        assert_eq!(world.hosts(KERNEL), [HOST]);
+        assert_eq!(world.computed(), ["blocks", "launches", "text", "words"]);
+        world
+            .files
+            .set(Path::new(HOST), LAUNCHES.replace("scale", "other"));
+        assert_eq!(world.hosts(KERNEL), [""; 0]);
+        assert_eq!(
+            world.computed(),
+            ["blocks", "hosts_below", "launches", "text", "words"]
+        );
+    }
+
+    #[test]
+    fn a_file_that_appears_is_found() {
+        let helper = Path::new("/p/helper.h");
+        let world = World::new(&[(KERNEL, "__global__ void k() { help(); }")]);
+        assert_eq!(world.defining(KERNEL, "help"), [""; 0].map(PathBuf::from));
+        world.files.set(helper, "__device__ void help() {\n}\n");
+        assert_eq!(world.defining(KERNEL, "help"), [helper]);
+        world.computed();
+        // A body's text is nobody's affair who asks where it is.
+        world.files.set(helper, "__device__ void help() {\n  }");
+        assert_eq!(world.defining(KERNEL, "help"), [helper]);
+        let computed = world.computed();
+        assert!(!computed.contains(&"definition".to_owned()), "{computed:?}");
+        world.files.close(helper);
+        assert_eq!(world.defining(KERNEL, "help"), [""; 0].map(PathBuf::from));
+    }
+
+    #[test]
+    fn who_asks_while_files_change_gets_an_answer_of_one_moment() {
+        let world = World::new(&[(KERNEL, ""), (HOST, LAUNCHES)]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for at in 0..200 {
+                    let name = if at % 2 == 0 { "other" } else { "scale" };
+                    world
+                        .files
+                        .set(Path::new(HOST), LAUNCHES.replace("scale", name));
+                }
+            });
+            for _ in 0..200 {
+                let found = world.hosts(KERNEL);
+                assert!(found.is_empty() || found == [HOST], "{found:?}");
+            }
+        });
+        assert_eq!(world.hosts(KERNEL), [HOST]);
+    }
 
     #[test]
     fn definitions_are_told_from_calls_and_declarations() {
@@ -625,17 +661,17 @@ mod tests {
                     __device__ float one(const float (*p)[3], int n = f(2)) { return called(n); }\n\
                     char *s = \"quoted() {\";\n\
                     void Class::member() const\n{ other(1); }\n";
-        let mut found: Vec<String> = defines(text).into_iter().collect();
+        let mut found: Vec<String> = defined(text).into_iter().collect();
         found.sort();
         assert_eq!(found, ["member", "one"]);
-        assert_eq!(defines("((((((((((").len() + defines("a(b{c)d}e)").len(), 0);
+        assert_eq!(defined("((((((((((").len() + defined("a(b{c)d}e)").len(), 0);
     }
 
     #[test]
     fn constants_of_a_file_are_found() {
         let text = "const int WIDTH = 32; // lanes\nstatic constexpr unsigned ROWS = WIDTH / 4;\n  const int inside = 1;\n\
                     const int table[2] = {1, 2};\nextern const int elsewhere;\n";
-        let mut found: Vec<_> = constants(text).into_iter().collect();
+        let mut found: Vec<_> = constants_of(text).into_iter().collect();
         found.sort();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(found, [pair("ROWS", "WIDTH / 4"), pair("WIDTH", "32")]);
@@ -644,6 +680,6 @@ mod tests {
     #[test]
     fn lines_that_include_are_found() {
         let text = "#include <math.h>\n  # include \"../a/b.cuh\" // \"c\"\n//#include \"d.h\"\n";
-        assert_eq!(includes(text), ["../a/b.cuh"]);
+        assert_eq!(included(text), ["../a/b.cuh"]);
     }
 }

@@ -17,9 +17,10 @@ use warplens_syntax::preprocess::{
 };
 use warplens_syntax::{Document, Expanded, Language, embedded_programs, words};
 
+use crate::database::{Db, Queries};
 use crate::kinds::{absolute, is_header, may_hold_kernels};
 use crate::macros::{known_absent, predefined};
-use crate::near::{Kinds, Near, View};
+use crate::near::{self, Kinds};
 use crate::settings::{READS_OUTSIDE, Settings};
 use crate::sources::sources_before;
 
@@ -48,6 +49,8 @@ const MOST_USES: usize = 1000;
 /// Files that others depend on whose documents are kept, and files whose includers are.
 const MOST_DOCUMENTS: usize = 32;
 const MOST_INCLUDERS: usize = 8_192;
+/// Files that include one and are looked at.
+const MOST_INCLUDING: usize = 8;
 /// Programs in strings of one file that are read.
 const MOST_PROGRAMS: usize = 256;
 
@@ -63,10 +66,10 @@ pub struct Project {
     confined: AtomicBool,
     headers: Mutex<Headers>,
     searches: Mutex<FxHashMap<u64, Arc<IncludeSearch>>>,
-    /// What lies in the folders around the files.
-    near: Near,
+    /// What is derived of the files.
+    queries: Queries,
     /// Who includes a file, by its path and what the search for headers depends on; for a generation of the files.
-    includers: Mutex<FxHashMap<(PathBuf, u64), (u64, Option<PathBuf>)>>,
+    includers: Mutex<FxHashMap<(PathBuf, u64), (u64, Arc<[PathBuf]>)>>,
     /// Files that others depend on, each with its own expansion.
     documents: Mutex<FxHashMap<PathBuf, (u64, Arc<Document>)>>,
 }
@@ -179,13 +182,13 @@ impl Project {
     /// Files as `files` gives them; `roots` are the workspace's folders, where headers are looked for last.
     pub fn new(files: Arc<dyn Files>, roots: Vec<PathBuf>) -> Project {
         Project {
+            queries: Queries::new(Arc::clone(&files), None),
             files,
             commands: CompileCommands::new(),
             roots: RwLock::new((roots.clone(), Arc::new(HeaderIndex::new(roots)))),
             confined: AtomicBool::new(false),
             headers: Mutex::default(),
             searches: Mutex::default(),
-            near: Near::default(),
             includers: Mutex::default(),
             documents: Mutex::default(),
         }
@@ -239,15 +242,13 @@ impl Project {
         &*self.files
     }
 
-    fn view<T>(&self, ask: impl FnOnce(View<'_>) -> T) -> T {
+    /// Asks queries about what lies near files, in the folders of the workspace.
+    fn near<T>(&self, ask: impl Fn(&dyn Db, &[PathBuf]) -> T) -> T {
         let roots = {
             let roots = self.roots.read().unwrap_or_else(PoisonError::into_inner);
             roots.0.clone()
         };
-        ask(View {
-            files: &*self.files,
-            roots: &roots,
-        })
+        self.queries.ask(|db| ask(db, &roots))
     }
 
     /// The host programs near a file that have one of these words in them, and their texts: those of the nearest folder.
@@ -257,7 +258,8 @@ impl Project {
         words: &[&str],
         kinds: Kinds,
     ) -> Vec<Arc<SourceFile>> {
-        let found = self.view(|view| self.near.hosts(&absolute(path), words, kinds, view));
+        let path = absolute(path);
+        let found = self.near(|db, roots| near::hosts(db, &path, words, kinds, roots));
         found
             .iter()
             .filter_map(|path| self.files.read(path))
@@ -272,7 +274,10 @@ impl Project {
         up: usize,
     ) -> Option<Vec<Arc<SourceFile>>> {
         let path = absolute(path);
-        let found = self.view(|view| self.near.hosts_at(&path, &[word], Kinds::Hosts, up, view))?;
+        let ask = |db: &dyn Db, roots: &[PathBuf]| {
+            near::hosts_at(db, &path, &[word], Kinds::Hosts, up, roots)
+        };
+        let found = self.near(ask)?;
         Some(
             found
                 .iter()
@@ -283,12 +288,14 @@ impl Project {
 
     /// The files near one that define these names.
     pub(crate) fn defining(&self, path: &Path, names: &[String]) -> Vec<PathBuf> {
-        self.view(|view| self.near.defining(&absolute(path), names, view))
+        let path = absolute(path);
+        self.near(|db, roots| near::defining(db, &path, names, roots))
     }
 
     /// The folders in which what a file lacks is looked for.
     pub(crate) fn around(&self, path: &Path) -> Vec<PathBuf> {
-        self.view(|view| self.near.around(&absolute(path), view))
+        let path = absolute(path);
+        self.near(|db, roots| near::around(db, &path, roots))
     }
 
     fn index(&self) -> Arc<HeaderIndex> {
@@ -562,22 +569,21 @@ impl Project {
         headers.bytes
     }
 
-    /// The nearest file that includes this one.
-    fn includer(&self, path: &Path, opencl: bool, settings: &Settings) -> Option<PathBuf> {
+    /// The files that include this one, the nearest first, a source before a header.
+    fn including(&self, path: &Path, opencl: bool, settings: &Settings) -> Arc<[PathBuf]> {
         let mut hasher = FxHasher::default();
         let confined = self.confined.load(Ordering::Relaxed);
         (&settings.include_paths, confined, opencl).hash(&mut hasher);
         let key = (path.to_path_buf(), hasher.finish());
         let generation = self.files.generation();
         let known = || {
-            self.includers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
+            let includers = self.includers.lock();
+            includers.unwrap_or_else(PoisonError::into_inner)
         };
-        if let Some((seen, includer)) = known().get(&key)
+        if let Some((seen, including)) = known().get(&key)
             && *seen == generation
         {
-            return includer.clone();
+            return Arc::clone(including);
         }
         let includes = |from: &Path, line: &str| {
             // A host program that includes OpenCL as a string does not compile it.
@@ -589,29 +595,53 @@ impl Project {
             let (search, _) = self.search(settings, command.as_deref(), bounds.as_ref());
             search.resolve(&*self.files, line, false, from).as_deref() == Some(path)
         };
-        let includer = self.view(|view| self.near.includer(path, view, &includes));
+        let named = self.near(|db, roots| near::includers(db, path, roots));
+        let named = named
+            .into_iter()
+            .filter(|(from, line)| includes(from, line));
+        let mut including: Vec<PathBuf> =
+            named.map(|(from, _)| from).take(MOST_INCLUDING).collect();
+        including.dedup();
+        let including: Arc<[PathBuf]> = including.into();
         let mut known = known();
         if known.len() >= MOST_INCLUDERS {
             known.clear();
         }
-        known.insert(key, (generation, includer.clone()));
-        includer
+        known.insert(key, (generation, Arc::clone(&including)));
+        including
     }
 
-    /// The files that include a file, the outermost first: what it knows stands before all the others.
+    /// The files that include a file, one the other, the outermost first: what it knows stands before all the others.
     fn includers_of(&self, path: &Path, opencl: bool, settings: &Settings) -> Vec<PathBuf> {
         let mut chain: Vec<PathBuf> = Vec::new();
         let mut at = path.to_path_buf();
         while chain.len() < DEEPEST_INCLUDERS
-            && let Some(next) = self.includer(&at, opencl, settings)
-            && next != path
-            && !chain.contains(&next)
+            && let Some(next) = self.including(&at, opencl, settings).first()
+            && *next != path
+            && !chain.contains(next)
         {
             chain.push(next.clone());
-            at = next;
+            at.clone_from(next);
         }
         chain.reverse();
         chain
+    }
+
+    /// The programs that a host file is a part of: those that include it, by way of others or not, and none of its own where
+    /// nobody does.
+    pub(crate) fn programs_with(&self, host: &Path, settings: &Settings) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = Vec::new();
+        for direct in self.including(host, false, settings).iter() {
+            let outermost = self
+                .includers_of(direct, false, settings)
+                .into_iter()
+                .next();
+            let outermost = outermost.unwrap_or_else(|| direct.clone());
+            if outermost != host && !found.contains(&outermost) {
+                found.push(outermost);
+            }
+        }
+        found
     }
 
     fn as_included(
