@@ -550,11 +550,26 @@ impl Session {
         });
     }
 
+    /// True where the client knows already what an analysis says that it did not bring about.
+    fn is_told(&self, analysed: &Analysed) -> bool {
+        let last = {
+            let state = self.state();
+            let open = state.open.get(analysed.uri.as_str());
+            open.filter(|open| open.unasked)
+                .and_then(|open| open.last.clone())
+        };
+        last.is_some_and(|last| {
+            last.version == analysed.version
+                && shown::fingerprint(&last) == shown::fingerprint(analysed)
+        })
+    }
+
     /// Keeps and publishes what was found, unless the document has moved on meanwhile; what was published.
     fn finish(self: &Arc<Self>, task: &Task, analysed: Option<Analysed>) -> Option<Arc<Analysed>> {
         let analysed = analysed.map(Arc::new);
         // Made before the lock is taken: it is the dearest part.
-        let publishes = self.peer().pushes();
+        let told = analysed.as_deref().is_some_and(|found| self.is_told(found));
+        let publishes = self.peer().pushes() && !told;
         let published = publishes.then(|| PublishDiagnosticsParams {
             uri: task.uri.clone(),
             version: Some(task.version),
