@@ -127,14 +127,14 @@ fn what_does_not_end_is_left_out_and_counted() {
         top,
         "slow",
         "1.5",
-        "[ \"$1\" = diff ] && exec sleep 30; true",
+        "[ \"$1\" = diff ] && exec sleep 60; true",
     );
-    let limit = [Path::new("--limit"), Path::new("3")];
+    let limit = [Path::new("--limit"), Path::new("2")];
     let sources = sources(top);
     let (status, text) = outputs(&slow, &slow, &[&sources, limit[0], limit[1]]);
     assert_eq!(status, Some(0), "{text}");
     assert!(
-        text.contains("neither program ended within 3 s: diff"),
+        text.contains("neither program ended within 2 s: diff"),
         "{text}"
     );
     let (status, text) = outputs(&one, &slow, &[&sources, limit[0], limit[1]]);
