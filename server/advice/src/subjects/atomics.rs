@@ -3,7 +3,7 @@
 use warplens_facts::facts::{Access, Op, Site};
 use warplens_ir::{Expr, ExprKind, Function, Kernel, Part, Stmt, StmtKind, VarId, parts};
 
-use crate::{Context, Finding, atomic_hot_address, atomic_in_loop};
+use crate::Context;
 
 /// An atomic whose result nobody takes, in the kernel's own text.
 pub(crate) struct Atomic<'a> {
@@ -21,7 +21,7 @@ pub(crate) struct Atomic<'a> {
 
 impl Atomic<'_> {
     /// True where it adds.
-    fn adds(&self) -> bool {
+    pub(crate) fn adds(&self) -> bool {
         let base = self
             .name
             .trim_end_matches("_block")
@@ -38,17 +38,8 @@ impl Atomic<'_> {
     }
 }
 
-/// The findings about atomics: one access, one rule.
-pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
-    let sums = unused(ctx).into_iter().filter(Atomic::adds);
-    sums.filter_map(|atomic| {
-        atomic_in_loop::finding(ctx, &atomic).or_else(|| atomic_hot_address::finding(ctx, &atomic))
-    })
-    .collect()
-}
-
 /// All of them; none where the kernel has no atomic access.
-fn unused<'a>(ctx: &Context<'a>) -> Vec<Atomic<'a>> {
+pub(crate) fn unused<'a>(ctx: &Context<'a>) -> Vec<Atomic<'a>> {
     let mut found = Vec::new();
     if ctx.facts.accesses.iter().any(|one| one.op == Op::Atomic) {
         within(ctx, &ctx.kernel.body, &mut Vec::new(), &mut found);

@@ -1,21 +1,25 @@
 //! arith/double-literal: a constant without `f` makes float arithmetic double.
 
+pub(crate) mod suffix_literal;
+
 use warplens_codegen::Class;
 use warplens_facts::facts::Site;
 use warplens_ir::{
     BinaryOp, Expr, ExprKind, Function, Language, Part as Source, StmtKind, Type, parts,
 };
 
-use crate::arith::{self, Executed, Part, holds, instead, is_double, single};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed, Part, holds, instead, is_double, single};
 use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "arith/double-literal",
     title: "a constant without `f` makes single-precision arithmetic double",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/arith-double-literal.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[suffix_literal::fixes],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -66,7 +70,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             arith::counted(conversions, "conversion", "conversions"),
             arith::quote(ctx, first),
         );
-        found.extend(arith::finding(INFO.id, &executed, &literals, says, gain));
+        found.extend(arith::finding(RULE.id, &executed, &literals, says, gain));
     }
     found
 }

@@ -1,18 +1,22 @@
 //! arith/fast-math: a square root and a division where one function does both.
 
+pub(crate) mod inverse_root;
+
 use warplens_ir::{BinaryOp, Expr, ExprKind};
 
-use crate::arith::{self, Executed, Part, bits, constant, instead};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed, Part, bits, constant, instead};
 use crate::wording::number;
 use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "arith/fast-math",
     title: "a square root and a division where rsqrt does both",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/arith-fast-math.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[inverse_root::fixes],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -59,7 +63,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         number(after.total()),
         arith::quote(ctx, first),
     );
-    arith::finding(INFO.id, &executed, &sites, says, gain)
+    arith::finding(RULE.id, &executed, &sites, says, gain)
         .into_iter()
         .collect()
 }

@@ -5,17 +5,20 @@ use warplens_facts::facts::Site;
 use warplens_ir::Type;
 use warplens_machine::Pipe;
 
-use crate::arith::{self, Executed, holds, instead, is_double, single};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::rules::arith::double_literal;
+use crate::subjects::arith::{self, Executed, holds, instead, is_double, single};
 use crate::wording::{WORTH_KNOWING, number};
-use crate::{Context, Finding, arith_double_literal};
+use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "arith/fp64-slow-gpu",
     title: "double precision on a GPU that does it at 1/16 of the rate or less",
     severity: "by predicted gain: information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/arith-fp64-slow-gpu.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// Single precision so many times as fast makes a GPU slow at double.
@@ -43,7 +46,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     // Where only a constant makes it double, that is the finding.
-    let literals = arith_double_literal::regions(ctx);
+    let literals = double_literal::regions(ctx);
     let meant = |site: Site| {
         doubles.contains(&site) && !literals.iter().any(|region| holds(ctx, *region, site))
     };
@@ -67,7 +70,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         number(ratio),
         arith::quote(ctx, site),
     );
-    arith::finding(INFO.id, &executed, &[(site, String::new())], says, gain)
+    arith::finding(RULE.id, &executed, &[(site, String::new())], says, gain)
         .into_iter()
         .collect()
 }

@@ -5,17 +5,19 @@ use warplens_codegen::Class;
 use warplens_facts::facts::Site;
 use warplens_ir::Type;
 
-use crate::arith::{self, Executed, instead};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed, instead};
 use crate::wording::{WORTH_KNOWING, number};
 use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "arith/half-scalar",
     title: "half precision one number at a time where an instruction does two",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/arith-half-scalar.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -52,7 +54,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         number(count / 2.0),
         arith::quote(ctx, site),
     );
-    arith::finding(INFO.id, &executed, &[(site, String::new())], says, gain)
+    arith::finding(RULE.id, &executed, &[(site, String::new())], says, gain)
         .into_iter()
         .collect()
 }

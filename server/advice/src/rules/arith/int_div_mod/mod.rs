@@ -1,19 +1,23 @@
 //! arith/int-div-mod: integer divisions by what the compiler does not know, where they cost.
 
+pub(crate) mod shift_division;
+
 use warplens_codegen::Class;
 use warplens_ir::{BinaryOp, ExprKind};
 
-use crate::arith::{self, Executed, Part, instead};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed, Part, instead};
 use crate::wording::{COSTLY, WORTH_KNOWING};
 use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "arith/int-div-mod",
     title: "integer division or remainder by a value that the compiler does not know",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/arith-int-div-mod.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[shift_division::fixes],
 };
 
 /// What a division by a number that was prepared before takes: the upper half of a product, a shift, a correction.
@@ -71,7 +75,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         arith::counted(before.total(), "instruction", "instructions"),
         arith::quote(ctx, first),
     );
-    arith::finding(INFO.id, &executed, &sites, says, gain)
+    arith::finding(RULE.id, &executed, &sites, says, gain)
         .into_iter()
         .collect()
 }

@@ -5,17 +5,19 @@ use warplens_codegen::Class;
 use warplens_facts::facts::Site;
 use warplens_ir::{Expr, ExprKind};
 
-use crate::arith::{self, Executed, Part, instead};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed, Part, instead};
 use crate::wording::{WORTH_KNOWING, number};
 use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "arith/narrow-int",
     title: "conversions between integers and floating point in a loop",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/arith-narrow-int.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// A warp that comes there so often is in a loop.
@@ -56,7 +58,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         number(before.total()),
         arith::quote(ctx, first),
     );
-    arith::finding(INFO.id, &executed, &sites, says, gain)
+    arith::finding(RULE.id, &executed, &sites, says, gain)
         .into_iter()
         .collect()
 }

@@ -1,18 +1,22 @@
 //! arith/no-fma: a product and a sum that are kept apart.
 
+pub(crate) mod fused;
+
 use warplens_ir::{Expr, ExprKind, Function};
 
-use crate::arith::{self, Executed, Part, instead, product};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed, Part, instead, product};
 use crate::{Context, Finding};
 use warplens_codegen::Class;
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "arith/no-fma",
     title: "a product and a sum that intrinsics keep apart",
     severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/arith-no-fma.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[fused::fixes],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -52,7 +56,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         arith::quote(ctx, first),
     );
     let gain = instead(ctx, &before, &after);
-    arith::finding(INFO.id, &executed, &sites, says, gain)
+    arith::finding(RULE.id, &executed, &sites, says, gain)
         .into_iter()
         .collect()
 }

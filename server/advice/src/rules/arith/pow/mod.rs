@@ -1,19 +1,23 @@
 //! arith/pow: a general power where a multiplication, a root or an exponential does.
 
+pub(crate) mod simpler_power;
+
 use warplens_codegen::Class;
 use warplens_ir::Expr;
 
-use crate::arith::{self, Executed, Part, alike, bits, constant, instead, product};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed, Part, alike, bits, constant, instead, product};
 use crate::wording::number;
 use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "arith/pow",
     title: "a general power where a multiplication, a root or an exponential does",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/arith-pow.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[simpler_power::fixes],
 };
 
 /// An exponent is a third within what single precision can tell.
@@ -66,7 +70,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         number(after.total()),
         arith::quote(ctx, first),
     );
-    arith::finding(INFO.id, &executed, &sites, says, gain)
+    arith::finding(RULE.id, &executed, &sites, says, gain)
         .into_iter()
         .collect()
 }

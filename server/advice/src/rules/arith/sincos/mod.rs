@@ -1,19 +1,23 @@
 //! arith/sincos: sine and cosine of one argument apart, or of a multiple of pi.
 
+pub(crate) mod sine_and_cosine;
+
 use warplens_facts::facts::Site;
 use warplens_ir::{BinaryOp, Expr, ExprKind, Part as Source, Stmt, StmtKind, Type, VarId, parts};
 
-use crate::arith::{self, Executed, Part, alike, bits, constant, instead};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed, Part, alike, bits, constant, instead};
 use crate::wording::number;
 use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "arith/sincos",
     title: "sine and cosine of one argument apart, or of a multiple of pi",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/arith-sincos.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[sine_and_cosine::fixes],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -92,7 +96,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             number(after.total()),
         );
         let gain = instead(ctx, &before, &after);
-        found.extend(arith::finding(INFO.id, &executed, &sites, says, gain));
+        found.extend(arith::finding(RULE.id, &executed, &sites, says, gain));
     }
     found
 }

@@ -2,17 +2,19 @@
 
 use warplens_ir::Type;
 
-use crate::arith::{self, Executed, Part, instead};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed, Part, instead};
 use crate::wording::{WORTH_KNOWING, number};
 use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "arith/slow-trig-range",
     title: "a sine, cosine or tangent whose argument may be big",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/arith-slow-trig-range.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -63,7 +65,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         arith::quote(ctx, first),
         number(after.total()),
     );
-    arith::finding(INFO.id, &executed, &sites, says, gain)
+    arith::finding(RULE.id, &executed, &sites, says, gain)
         .into_iter()
         .collect()
 }

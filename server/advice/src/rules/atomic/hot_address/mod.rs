@@ -1,20 +1,32 @@
 //! atomic/hot-address: the lanes of a warp add floating-point numbers to one address, one after the other.
 
+pub(crate) mod sum_over_warp;
+
 use warplens_facts::facts::{Certainty, Pattern, Space};
 use warplens_ir::Type;
 
-use crate::atomics::Atomic;
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::rules::atomic::in_loop;
+use crate::subjects::atomics::{Atomic, unused};
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "atomic/hot-address",
     title: "the lanes of a warp add to one address, one after the other",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/atomic-hot-address.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[sum_over_warp::fixes],
 };
+
+/// The findings about atomics: one access, one rule.
+pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
+    let sums = unused(ctx).into_iter().filter(Atomic::adds);
+    sums.filter_map(|atomic| in_loop::finding(ctx, &atomic).or_else(|| finding(ctx, &atomic)))
+        .collect()
+}
 
 /// Fewer lanes on one address are not worth an exchange between lanes, which costs five steps.
 const LANES: f64 = 8.0;
@@ -48,7 +60,7 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
     });
     let reservation = wording::reservation(ctx.facts, access);
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, access.certainty, reservation.is_some()),
         place: Place::Site(atomic.site),
         message: wording::sentence([

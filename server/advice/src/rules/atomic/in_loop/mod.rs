@@ -1,19 +1,23 @@
 //! atomic/in-loop: a thread adds to one address in every iteration of a loop.
 
+pub(crate) mod add_once;
+
 use warplens_facts::facts::{BranchKind, Certainty, Node};
 use warplens_ir::{Expr, ExprKind, Function, Part, Stmt, StmtKind, VarId, parts};
 
-use crate::atomics::{Atomic, invariant, root};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State};
+use crate::subjects::atomics::{Atomic, invariant, root};
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "atomic/in-loop",
     title: "a thread updates one address atomically in every iteration, where once behind the loop would do",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/atomic-in-loop.md"),
+    explain: include_str!("page.md"),
+    look: Look::With("atomic/hot-address"),
+    actions: &[add_once::fixes],
 };
 
 /// Fewer atomics than this of a warp are not worth a variable.
@@ -45,7 +49,7 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
     });
     let reservation = wording::reservation(ctx.facts, access);
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, access.certainty, reservation.is_some()),
         place: Place::Site(atomic.site),
         message: wording::sentence([

@@ -1,20 +1,24 @@
 //! call/not-inlined: a call in a loop whose body the compiler cannot put in its place.
 
+pub(crate) mod inline_call;
+
 use warplens_facts::facts::{Certainty, Mix, Node, each_stretch};
 use warplens_ir::{
     Controls, ExprKind, Language, MachineCall, Part, StaysCall, Stmt, StmtKind, expressions, parts,
 };
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "call/not-inlined",
     title: "a loop calls a function that stays a call: `__noinline__`, recursive, or through a pointer",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/call-not-inlined.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[inline_call::fixes],
 };
 
 /// What nvcc 13 makes of any call for `sm_80`: the return address in two registers, there and back.
@@ -87,7 +91,7 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
     };
     let in_memory = in_memory(ctx, call);
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, certainty, assumed.is_some()),
         place: Place::Site(call.site),
         message: wording::sentence([Some(what), in_memory, Some(wording::gain(gain)), assumed]),

@@ -4,16 +4,18 @@ use warplens_facts::facts::{Op, Space};
 use warplens_models::Factor;
 
 use crate::Context;
-use crate::access::{Candidate, findings, plural};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::access::{Candidate, findings, plural};
 use crate::{Finding, wording::number};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "const/divergent-index",
     title: "lanes of a warp read different words of constant memory, one after the other",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/const-divergent-index.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// Averages over the launch closer to 1 than this are a stray warp, not a pattern.
@@ -27,7 +29,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             let passes = access.passes_per_request?;
             let ideal = access.ideal_passes_per_request.unwrap_or(1.0);
             (passes > ideal * DIVERGENT).then(|| Candidate {
-                rule: INFO.id,
+                rule: RULE.id,
                 index,
                 number: format!(
                     "{} per request, {} would do",
@@ -38,6 +40,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     "lanes of a warp read different words of the constant `{}`",
                     access.text
                 ),
+                quiet: false,
             })
         })
         .collect();

@@ -2,16 +2,18 @@
 
 use warplens_facts::facts::{Branch, Certainty};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording;
 use crate::{Context, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "div/early-exit-before-barrier",
     title: "some threads of a block never reach a barrier that others wait at",
     severity: "error; warning where it depends on values that are not known",
     state: State::Stable,
-    explain: include_str!("../docs/div-early-exit-before-barrier.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Always, check),
+    actions: &[],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -43,7 +45,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
         Certainty::Exact | Certainty::Unknown => None,
     };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: if sure {
             Severity::Error
         } else {
@@ -132,7 +134,7 @@ mod tests {
         kernel
             .findings(|_| 1.4)
             .into_iter()
-            .filter(|f| f.rule == INFO.id)
+            .filter(|f| f.rule == RULE.id)
             .collect()
     }
 }

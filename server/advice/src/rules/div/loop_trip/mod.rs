@@ -5,16 +5,18 @@ use std::collections::HashMap;
 use warplens_facts::facts::{Branch, BranchKind, Certainty, Node, Span, Uniformity};
 use warplens_ir::{ExprKind, Part, Stmt, StmtKind, parts};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "div/loop-trip",
     title: "lanes of a warp go round a loop different numbers of times: all wait for the last one",
     severity: "by predicted gain: information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/div-loop-trip.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// Lanes that idle in an iteration, on average, as a part of the warp: less is the loop's ragged end.
@@ -137,7 +139,7 @@ fn finding(
         }
     };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, branch.certainty, reservation.is_some()),
         place: Place::Site(branch.site),
         message: wording::sentence([

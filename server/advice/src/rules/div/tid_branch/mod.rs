@@ -3,16 +3,18 @@
 use warplens_facts::facts::{Branch, BranchKind, Certainty, Uniformity};
 use warplens_models::Factor;
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, percent};
 use crate::{Context, Finding, Place, Removal};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "div/tid-branch",
     title: "a condition splits the lanes of a warp and both ways are long enough to cost",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/div-tid-branch.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// Fewer split warps than one in ten are a boundary, not a habit.
@@ -131,7 +133,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch, fraction: f64, gain: f64) -> Find
         }
     };
     Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, branch.certainty, reservation.is_some()),
         place: Place::Site(branch.site),
         message: wording::sentence([

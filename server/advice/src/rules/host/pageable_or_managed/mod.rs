@@ -3,16 +3,18 @@
 use warplens_facts::facts::{Op, Space};
 use warplens_ir::{HostMemory, HostMemoryKind};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "host/pageable-or-managed",
     title: "a kernel's array is copied from pageable memory in a loop, faulted in page by page, or read over the bus again",
     severity: "information",
     state: State::Preview,
-    explain: include_str!("../docs/host-pageable-or-managed.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// Less than this crosses the bus in the time that a copy takes to begin.
@@ -25,7 +27,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             continue;
         };
         found.push(Finding {
-            rule: INFO.id,
+            rule: RULE.id,
             severity: Severity::Information,
             place: Place::Host(at),
             message: what,

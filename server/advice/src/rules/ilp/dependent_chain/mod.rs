@@ -1,20 +1,24 @@
 //! ilp/dependent-chain: a sum in which each addition waits for the one before, with too few warps to fill the time.
 
+pub(crate) mod split_sum;
+
 use warplens_facts::facts::{Branch, BranchKind, Carried, Certainty, KernelFacts, Link, Mix, Node};
 use warplens_ir::{
     BinaryOp, Expr, ExprKind, Part, Site, Stmt, StmtKind, Storage, Type, VarId, parts,
 };
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, counted, number};
 use crate::{Context, Cure, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "ilp/dependent-chain",
     title: "a sum whose additions wait for one another, with too few warps to fill the time",
     severity: "by predicted gain: information",
     state: State::Preview,
-    explain: include_str!("../docs/ilp-dependent-chain.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[split_sum::fixes],
 };
 
 /// Accumulators that one becomes.
@@ -169,7 +173,7 @@ fn finding(
     let warps = f64::from(ctx.occupancy.active_blocks_per_sm)
         * ctx.facts.launch.warps_per_block(ctx.facts.warp_size) as f64;
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, branch.certainty, true).min(Severity::Information),
         place: Place::Site(sum.site),
         message: wording::sentence([

@@ -3,16 +3,18 @@
 use warplens_facts::facts::Source;
 use warplens_machine::{Limiter, launch_problem};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording;
 use crate::{Context, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "launch/impossible",
     title: "a block, shared memory or registers that cannot launch on the target",
     severity: "error; warning where it rests on estimated registers",
     state: State::Stable,
-    explain: include_str!("../docs/launch-impossible.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Launch, check),
+    actions: &[],
 };
 
 /// Blocks of one thread: to ask about the grid alone, or about the block alone.
@@ -31,7 +33,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 
 fn impossible(severity: Severity, place: Place, message: String) -> Finding {
     Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity,
         place,
         message,
@@ -226,7 +228,7 @@ mod tests {
         let mut kernel = Kernel::new().block([512, 1, 1]);
         kernel.facts.launch.dynamic_shared_bytes = 80_000;
         let findings = kernel.findings(|_| 1.0);
-        assert!(findings.iter().all(|finding| finding.rule != INFO.id));
+        assert!(findings.iter().all(|finding| finding.rule != RULE.id));
         kernel.facts.launch.dynamic_shared_bytes = 200_000;
         let finding = only(&kernel);
         assert_eq!(

@@ -1,17 +1,21 @@
 //! launch/not-warp-multiple: the last warp of every block has idle lanes.
 
+pub(crate) mod round_block;
+
 use warplens_facts::facts::{Certainty, Source};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State};
 use crate::wording;
 use crate::{Context, Finding, Place, Removal};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "launch/not-warp-multiple",
     title: "the block is not a multiple of the warp: lanes idle in every block",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/launch-not-warp-multiple.md"),
+    explain: include_str!("page.md"),
+    look: Look::With("launch/tail"),
+    actions: &[round_block::fixes],
 };
 
 pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
@@ -32,7 +36,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         n => format!("the last of every block's {n} warps"),
     };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, Certainty::Exact, true),
         place: Place::Launch,
         message: wording::sentence([

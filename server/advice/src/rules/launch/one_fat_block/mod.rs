@@ -4,16 +4,19 @@ use warplens_facts::facts::Certainty;
 use warplens_machine::Limiter;
 use warplens_models::Factor;
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State};
+use crate::subjects::launch;
 use crate::wording;
-use crate::{Context, Finding, Place, Removal, launch};
+use crate::{Context, Finding, Place, Removal};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "launch/one-fat-block",
     title: "one big block an SM: nothing runs while it waits at a barrier",
     severity: "by predicted gain: information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/launch-one-fat-block.md"),
+    explain: include_str!("page.md"),
+    look: Look::With("launch/tail"),
+    actions: &[],
 };
 
 /// Blocks of at least so many threads are big.
@@ -50,7 +53,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, Certainty::Exact, true),
         place: Place::Launch,
         message: wording::sentence([
@@ -76,7 +79,7 @@ mod tests {
 
     fn told(kernel: &Kernel) -> Vec<String> {
         let findings = kernel.findings(|_| 1.3).into_iter();
-        let own = findings.filter(|finding| finding.rule == INFO.id);
+        let own = findings.filter(|finding| finding.rule == RULE.id);
         own.map(|finding| finding.message).collect()
     }
 

@@ -2,16 +2,19 @@
 
 use warplens_facts::facts::{Carried, Certainty, Link, Node};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State};
+use crate::subjects::launch;
 use crate::wording;
-use crate::{Context, Finding, Place, launch};
+use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "launch/small-grid",
     title: "fewer blocks than SMs: the others idle for the whole kernel",
     severity: "by predicted gain: information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/launch-small-grid.md"),
+    explain: include_str!("page.md"),
+    look: Look::With("launch/tail"),
+    actions: &[],
 };
 
 /// Blocks are not made smaller than this, in threads.
@@ -38,7 +41,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let grid = wording::extents(facts.launch.grid);
     let one = if blocks == 1 { "block" } else { "blocks" };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, Certainty::Exact, true),
         place: Place::Launch,
         message: wording::sentence([

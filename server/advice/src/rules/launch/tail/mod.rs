@@ -1,19 +1,60 @@
 //! launch/tail: the last wave of blocks is partial and costs.
 
-use warplens_facts::facts::{Certainty, Node};
+pub(crate) mod grid_stride;
+
+use warplens_facts::facts::{Certainty, Node, Source};
 use warplens_machine::Limiter;
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::rules::launch::{not_warp_multiple, one_fat_block, small_grid, tiny_block};
+use crate::subjects::launch;
 use crate::wording::{self, percent};
-use crate::{Context, Finding, Place, Severity, launch};
+use crate::{Context, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "launch/tail",
     title: "the last wave of blocks fills only part of the GPU",
     severity: "information",
     state: State::Stable,
-    explain: include_str!("../docs/launch-tail.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[grid_stride::fixes],
 };
+
+/// From the most specific to the most general: what the block leaves idle in a warp, what the grid leaves idle of the
+/// GPU, what small blocks leave idle of an SM, what big blocks make wait, what the last wave leaves idle.
+const SHAPES: &[fn(&Context<'_>) -> Option<Finding>] = &[
+    not_warp_multiple::finding,
+    small_grid::finding,
+    tiny_block::finding,
+    one_fat_block::finding,
+    last_wave,
+];
+
+/// One launch, one finding: of the rules about a launch's shape the first that has something to say.
+pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
+    finding(ctx).into_iter().collect()
+}
+
+/// The finding about this launch's shape.
+fn finding(ctx: &Context<'_>) -> Option<Finding> {
+    // Nobody is to blame for the default block, and one block of less than a warp is serial on purpose.
+    let launch = &ctx.facts.launch;
+    let serial =
+        launch.blocks() <= 1 && launch.threads_per_block() < u64::from(ctx.facts.warp_size);
+    // A program that tries several blocks knows that they differ.
+    if launch.block_source == Source::Assumed || serial || ctx.block_varies {
+        return None;
+    }
+    SHAPES.iter().find_map(|rule| rule(ctx))
+}
+
+/// True where a finding about the launch's shape says why few warps are resident.
+pub(crate) fn says_residency(ctx: &Context<'_>) -> bool {
+    finding(ctx).is_some_and(|finding| {
+        finding.rule == tiny_block::RULE.id || finding.rule == one_fat_block::RULE.id
+    })
+}
 
 /// Idle time that is worth a word, as a part of the kernel's.
 const COSTS: f64 = 0.2;
@@ -21,7 +62,8 @@ const COSTS: f64 = 0.2;
 /// The part of the whole waves that a grid has to fill to stand for them.
 const NEAR: f64 = 0.9;
 
-pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
+/// The finding about the last wave.
+fn last_wave(ctx: &Context<'_>) -> Option<Finding> {
     let Context {
         facts,
         profile,
@@ -55,7 +97,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     }
     let waves_word = if full == 1 { "wave" } else { "waves" };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         // Blocks that end early make room for the next: waves are a picture, not a clock.
         severity: wording::severity(gain, Certainty::Exact, true).min(Severity::Information),
         place: Place::Launch,

@@ -3,16 +3,19 @@
 use warplens_facts::facts::Certainty;
 use warplens_machine::Limiter;
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State};
+use crate::subjects::launch;
 use crate::wording::{self, percent};
-use crate::{Context, Finding, Place, launch};
+use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "launch/tiny-block",
     title: "blocks so small that an SM holds few warps",
     severity: "by predicted gain: information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/launch-tiny-block.md"),
+    explain: include_str!("page.md"),
+    look: Look::With("launch/tail"),
+    actions: &[],
 };
 
 /// Blocks of fewer threads are tiny, in threads.
@@ -50,7 +53,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     }
     let assumed = facts.launch.block_source.is_assumption();
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(
             gain,
             if assumed {

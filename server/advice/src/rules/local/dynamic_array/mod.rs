@@ -1,18 +1,23 @@
 //! local/dynamic-array and local/large-frame: a thread's own array that the compiler keeps in memory.
 
+pub(crate) mod unroll_local;
+
 use warplens_facts::facts::{Access, Certainty, Space};
 use warplens_ir::{Storage, Type, Var};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::flow::drop_accesses;
 use crate::wording;
-use crate::{Context, Finding, Place, drop_accesses};
+use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "local/dynamic-array",
     title: "a thread's own array lies in memory because of how it is subscripted",
     severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/local-dynamic-array.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[unroll_local::fixes],
 };
 
 /// An array of so many bytes finds no registers, however it is subscripted.
@@ -70,7 +75,7 @@ fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Finding {
     let name = &var.name;
     let (rule, place, why) = match worst {
         Some(worst) if bytes <= NO_ROOM => (
-            INFO.id,
+            RULE.id,
             Place::Site(worst.site),
             format!(
                 "the subscript of `{}` is not known when it is compiled, so `{name}` gets no registers",
@@ -78,7 +83,7 @@ fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Finding {
             ),
         ),
         _ => (
-            crate::local_large_frame::INFO.id,
+            crate::rules::local::large_frame::RULE.id,
             Place::Site(var.site),
             format!(
                 "`{name}` is too big for registers; share it among threads, or work on it in parts"

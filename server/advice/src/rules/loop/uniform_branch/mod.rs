@@ -1,18 +1,22 @@
 //! loop/uniform-branch: a condition inside a loop that is the same in every iteration.
 
+pub(crate) mod unswitch_loop;
+
 use warplens_facts::facts::{Branch, BranchKind, Certainty, Uniformity};
 use warplens_ir::{BinaryOp, Expr, ExprKind, Part, Site, Stmt, StmtKind, Storage, VarId, parts};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "loop/uniform-branch",
     title: "a condition inside a loop that is the same in every iteration",
     severity: "by predicted gain: information",
     state: State::Preview,
-    explain: include_str!("../docs/loop-uniform-branch.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[unswitch_loop::fixes],
 };
 
 /// Fewer iterations are not worth it.
@@ -162,7 +166,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch, trips: f64) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, Certainty::Assumed, true).min(Severity::Information),
         place: Place::Site(branch.site),
         message: wording::sentence([

@@ -1,19 +1,23 @@
 //! loop/unroll: a loop that goes round more often than it has to, and that the compiler keeps as it is.
 
+pub(crate) mod unroll_loop;
+
 use warplens_facts::facts::{Branch, BranchKind, Certainty, Op, Space};
 use warplens_ir::{Expr, ExprKind, Part, Site, Stmt, StmtKind, parts};
 
-use crate::arith::{self, Executed};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed};
 use crate::wording::{self, number};
 use crate::{Context, Cure, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "loop/unroll",
     title: "a loop that the compiler does not unroll, and that would take fewer instructions unrolled",
     severity: "by predicted gain: information",
     state: State::Preview,
-    explain: include_str!("../docs/loop-unroll.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[unroll_loop::fixes],
 };
 
 /// Loops that are compiled anew, the hottest.
@@ -184,7 +188,7 @@ fn finding(ctx: &Context<'_>, candidate: &Candidate, counting: f64) -> Option<Fi
         None => "#pragma unroll".to_owned(),
     };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         // That the compiler keeps the loop is a prediction.
         severity: wording::severity(gain, Certainty::Assumed, true).min(Severity::Information),
         place: Place::Site(branch.site),

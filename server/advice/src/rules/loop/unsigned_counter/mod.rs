@@ -3,16 +3,18 @@
 use warplens_codegen::Class;
 use warplens_ir::{BinaryOp, Expr, ExprKind, Part as Source, Stmt, StmtKind, Type, VarId, parts};
 
-use crate::arith::{self, Executed, Part, instead};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::arith::{self, Executed, Part, instead};
 use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "loop/unsigned-counter",
     title: "an unsigned counter in a subscript with other terms",
     severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/loop-unsigned-counter.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// What an access costs more: of four iterations side by side, signed ones share one address.
@@ -60,7 +62,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         arith::quote(ctx, first),
     );
     let gain = instead(ctx, &before, &Part::default());
-    arith::finding(INFO.id, &executed, &sites, says, gain)
+    arith::finding(RULE.id, &executed, &sites, says, gain)
         .into_iter()
         .collect()
 }

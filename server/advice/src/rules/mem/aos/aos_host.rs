@@ -11,11 +11,11 @@ use warplens_syntax::Fields as _;
 use warplens_syntax::{Document, Language, Node, Parsed};
 
 use crate::fixes::Edit;
-use crate::fixes::aos_to_soa::{Converted, Definition, lines, mentions};
 use crate::fixes::source::{
     children, declared_name, descendants, descendants_at_top, function_declarator, has_word,
     macro_naming, text,
 };
+use crate::rules::mem::aos::aos_to_soa::{Converted, Definition, lines, mentions};
 
 /// What becomes of the host code.
 pub(crate) enum Host {

@@ -3,7 +3,7 @@
 //!
 //! The structure itself stays for the host. Beside it comes a structure of pointers, one for each field, and
 //! every kernel of the file that takes a pointer to the structure takes that instead. Host code is changed
-//! where all of it is seen (see [`crate::fixes::aos_host`]); elsewhere the title says that it remains to be done.
+//! where all of it is seen (see [`crate::rules::mem::aos::aos_host`]); elsewhere the title says that it remains to be done.
 
 use std::fmt::Write as _;
 use warplens_syntax::Fields as _;
@@ -11,13 +11,13 @@ use warplens_syntax::Fields as _;
 use warplens_facts::facts::{Access, Space};
 use warplens_syntax::{Document, Language, Node, Parsed};
 
-use crate::fixes::aos_host::{self, Host};
 use crate::fixes::source::{
     Hands, children, declared_name, descendants, descendants_at_top, function_declarator, hands,
     has_word, in_a_macro, kernel_node, text, uses,
 };
 use crate::fixes::wording::{counted, gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
+use crate::rules::mem::aos::aos_host::{self, Host};
 
 const RULE: &str = "mem/aos";
 

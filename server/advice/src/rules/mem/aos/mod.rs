@@ -1,14 +1,20 @@
 //! mem/aos: a field of an array of structures.
 
-use crate::access::Costly;
-use crate::catalogue::{RuleInfo, State};
+pub(crate) mod aos_host;
+pub(crate) mod aos_to_soa;
+pub(crate) mod whole_structure;
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+use crate::rule::{Look, Rule, State};
+use crate::subjects::access::Costly;
+
+pub(crate) const RULE: Rule = Rule {
     id: "mem/aos",
     title: "a field of an array of structures: neighbouring threads are a whole structure apart",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/mem-aos.md"),
+    explain: include_str!("page.md"),
+    look: Look::With("mem/uncoalesced"),
+    actions: &[aos_to_soa::fixes, whole_structure::fixes],
 };
 
 /// True where neighbouring threads take neighbouring structures (or every k-th).

@@ -16,9 +16,9 @@ use crate::fixes::source::{
     children, declared_name, declared_type, descendants, function_declarator, has_word, in_a_macro,
     indent, is_always_evaluated, kernel_node, new_name, only_subscript, text,
 };
-use crate::fixes::widen::{changes_nothing, vector_of};
 use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::rules::mem::narrow_access::widen::{changes_nothing, vector_of};
 
 const RULE: &str = "mem/aos";
 

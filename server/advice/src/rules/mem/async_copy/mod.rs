@@ -1,22 +1,26 @@
 //! mem/async-copy: a loop fills shared memory through registers, where the machine copies past them.
 
+pub(crate) mod copy_past_registers;
+
 use warplens_codegen::{Class, Target};
 use warplens_facts::facts::{Op, Space};
 use warplens_ir::{
     Expr, ExprKind, Function, Kernel, Language, Part, Site, Stmt, StmtKind, Storage, Type, parts,
 };
 
-use crate::catalogue::{RuleInfo, State};
-use crate::mem_warp_same_address::iterations;
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::flow::iterations;
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "mem/async-copy",
     title: "a loop copies from device memory into shared memory through registers, where the machine copies past them",
     severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/mem-async-copy.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[copy_past_registers::fixes],
 };
 
 /// What the instruction copies.
@@ -64,7 +68,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         .then(|| wording::counted(f64::from(before - after), "register", "registers") + " fewer");
     let reservation = wording::reservation(ctx.facts, access);
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, access.certainty, reservation.is_some()),
         place: Place::Site(first.site),
         message: wording::sentence([

@@ -1,14 +1,19 @@
 //! mem/column-walk: `threadIdx.x` multiplies the leading dimension.
 
-use crate::access::Costly;
-use crate::catalogue::{RuleInfo, State};
+pub(crate) mod stage_transpose;
+pub(crate) mod swap_axes;
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+use crate::rule::{Look, Rule, State};
+use crate::subjects::access::Costly;
+
+pub(crate) const RULE: Rule = Rule {
     id: "mem/column-walk",
     title: "threadIdx.x multiplies the leading dimension: the warp walks down a column",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/mem-column-walk.md"),
+    explain: include_str!("page.md"),
+    look: Look::With("mem/uncoalesced"),
+    actions: &[stage_transpose::fixes, swap_axes::fixes],
 };
 
 /// A constant distance of this many elements is a row's length, not a stride.

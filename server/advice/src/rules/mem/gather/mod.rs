@@ -2,15 +2,17 @@
 
 use warplens_facts::facts::{Access, Pattern, Space};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::{Context, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "mem/gather",
     title: "an index that was loaded: what the access costs depends on data",
     severity: "hint",
     state: State::Preview,
-    explain: include_str!("../docs/mem-gather.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -29,7 +31,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .collect();
     related.dedup_by_key(|(site, _)| *site);
     vec![Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: Severity::Hint,
         place: Place::Site(first.site),
         message: format!(

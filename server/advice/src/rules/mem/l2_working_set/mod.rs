@@ -2,16 +2,18 @@
 
 use warplens_facts::facts::{Access, KernelFacts, LinearAddress, Node, Op, Space};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "mem/l2-working-set",
     title: "a loop or later blocks read the same bytes again after more than L2 holds was read in between",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/mem-l2-working-set.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// Requests of one pass may move this many times its distinct bytes: beyond, it is not this reuse that counts.
@@ -85,7 +87,7 @@ fn again(ctx: &Context<'_>, access: &Access, index: usize, l2: f64) -> Option<Fi
     };
     let reservation = wording::reservation(ctx.facts, access);
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, access.certainty, reservation.is_some()),
         place: Place::Site(access.site),
         message: wording::sentence([

@@ -4,15 +4,17 @@ use warplens_facts::facts::{Access, Pattern};
 use warplens_machine::GlobalRule;
 
 use crate::Context;
-use crate::access::Costly;
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State};
+use crate::subjects::access::Costly;
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "mem/misaligned",
     title: "neighbouring threads take neighbouring words, but the first does not lie on a boundary",
     severity: "hint where a cache catches the rest of the unit, else by predicted gain",
     state: State::Stable,
-    explain: include_str!("../docs/mem-misaligned.md"),
+    explain: include_str!("page.md"),
+    look: Look::With("mem/uncoalesced"),
+    actions: &[],
 };
 
 /// Contiguous lanes; what the rules of capability 1.0 and 1.1 punish is the same case with another price.

@@ -1,18 +1,22 @@
 //! mem/narrow-access: a thread takes words that lie side by side one by one, or leaves them so.
 
+pub(crate) mod widen;
+
 use warplens_facts::facts::{Access, LinearAddress, Op, Space};
 
-use crate::catalogue::{RuleInfo, State};
-use crate::mem_warp_same_address::thin;
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::flow::thin;
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "mem/narrow-access",
     title: "a thread loads or stores neighbouring words one by one, where one wide access would do for all",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/mem-narrow-access.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[widen::fixes],
 };
 
 /// The widest access in bytes.
@@ -68,7 +72,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         };
         let reservation = wording::reservation(ctx.facts, access);
         found.push(Finding {
-            rule: INFO.id,
+            rule: RULE.id,
             severity: wording::severity(gain, access.certainty, reservation.is_some()),
             place: Place::Site(access.site),
             message: wording::sentence([

@@ -1,17 +1,21 @@
 //! mem/redundant-global: the threads of a block load the same words of device memory again and again.
 
+pub(crate) mod stage_stencil;
+
 use warplens_facts::facts::{Access, KernelFacts, Mix, Node, Op, Pattern, Space};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, counted, number};
 use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "mem/redundant-global",
     title: "the threads of a block load the same words of device memory again and again",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/mem-redundant-global.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[stage_stencil::fixes],
 };
 
 /// Fewer loads of a word than this are not worth a tile.
@@ -115,7 +119,7 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
         .collect();
     related.dedup();
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, access.certainty, reservation.is_some()),
         place: Place::Site(access.site),
         message: wording::sentence([
@@ -473,7 +477,7 @@ mod tests {
             });
         }
         let mut found = kernel.findings(|_| 1.0);
-        found.retain(|finding| finding.rule == INFO.id);
+        found.retain(|finding| finding.rule == RULE.id);
         found
     }
 

@@ -20,9 +20,11 @@ use crate::fixes::source::{
     children, declared_name, declared_type, descendants, function_declarator, has_word, in_a_macro,
     indent, is_always_evaluated, kernel_node, only_subscript, text,
 };
-use crate::fixes::stage_transpose::{condition, exits, is_own_line, is_plain, is_store};
 use crate::fixes::wording::{gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::rules::mem::column_walk::stage_transpose::{
+    condition, exits, is_own_line, is_plain, is_store,
+};
 
 const RULE: &str = "mem/redundant-global";
 

@@ -1,14 +1,16 @@
 //! mem/strided: a constant distance of more than one element between neighbouring threads.
 
-use crate::access::Costly;
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State};
+use crate::subjects::access::Costly;
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "mem/strided",
     title: "neighbouring threads skip elements: part of every transaction is thrown away",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/mem-strided.md"),
+    explain: include_str!("page.md"),
+    look: Look::With("mem/uncoalesced"),
+    actions: &[],
 };
 
 pub(crate) fn claims(costly: &Costly<'_>) -> bool {

@@ -1,17 +1,20 @@
 //! mem/warp-same-address: all lanes of a warp load one word after the other, each alone.
 
-use warplens_facts::facts::{Access, KernelFacts, Node, Op, Pattern, Space};
+use warplens_facts::facts::{Access, KernelFacts, Op, Pattern, Space};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::flow::{iterations, thin};
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "mem/warp-same-address",
     title: "all lanes of a warp load the same word of device memory, another one in each iteration",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
-    explain: include_str!("../docs/mem-warp-same-address.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// Words that one load could bring: 16 bytes.
@@ -35,7 +38,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             }
             let reservation = wording::reservation(ctx.facts, access);
             Some(Finding {
-                rule: INFO.id,
+                rule: RULE.id,
                 severity: wording::severity(gain, access.certainty, reservation.is_some()),
                 place: Place::Site(access.site),
                 message: wording::sentence([
@@ -69,44 +72,4 @@ fn walks_alone(access: &Access) -> bool {
         && access.op == Op::Load
         && access.pattern == Pattern::Broadcast
         && step.is_some_and(|step| step.unsigned_abs() == u64::from(access.bytes_per_lane))
-}
-
-/// Iterations of the innermost loop around an access; `None` where they are a guess.
-pub(crate) fn iterations(flow: &[Node], access: usize, around: f64) -> Option<f64> {
-    flow.iter().find_map(|node| match node {
-        Node::Access { access: of, .. } if *of == access => Some(around),
-        Node::Loop {
-            trips, known, body, ..
-        } => iterations(body, access, if *known { *trips } else { 0.0 }),
-        Node::Branch {
-            then, otherwise, ..
-        } => iterations(then, access, around).or_else(|| iterations(otherwise, access, around)),
-        _ => None,
-    })
-}
-
-/// Leaves a part of the executions of an access.
-pub(crate) fn thin(nodes: &mut [Node], access: usize, part: f64) {
-    for node in nodes {
-        match node {
-            Node::Access { access: of, .. } if *of == access => {
-                let load = node.clone();
-                *node = Node::Branch {
-                    taken: part,
-                    other: 1.0 - part,
-                    then: vec![load],
-                    otherwise: Vec::new(),
-                    line: 0,
-                };
-            }
-            Node::Loop { body, .. } => thin(body, access, part),
-            Node::Branch {
-                then, otherwise, ..
-            } => {
-                thin(then, access, part);
-                thin(otherwise, access, part);
-            }
-            _ => {}
-        }
-    }
 }

@@ -3,15 +3,18 @@
 use warplens_ir::Language;
 use warplens_machine::registers_for_blocks;
 
-use crate::catalogue::{RuleInfo, State};
-use crate::{Context, Finding, Place, reg_spill};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::spills;
+use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "occ/bounds-spill",
     title: "the blocks that `__launch_bounds__` asks for leave too few registers: the compiler spills",
     severity: "information where a compiler says so, hint where it is predicted",
     state: State::Stable,
-    explain: include_str!("../docs/occ-bounds-spill.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Always, check),
+    actions: &[],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -26,7 +29,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     if blocks < 2 || kernel.language != Language::Cuda {
         return None;
     }
-    let bytes = reg_spill::bytes(ctx)?;
+    let bytes = spills::bytes(ctx)?;
     let blocks = u32::try_from(blocks).ok()?;
     let now = registers_for_blocks(ctx.profile, threads, blocks)?;
     // The promise of blocks is what is tight, not the block itself: fewer would leave more.
@@ -34,14 +37,14 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         .rev()
         .filter_map(|fewer| Some((fewer, registers_for_blocks(ctx.profile, threads, fewer)?)))
         .find(|(_, then)| *then > now)?;
-    let (severity, predicted) = reg_spill::trust(ctx);
+    let (severity, predicted) = spills::trust(ctx);
     let fewer = if fewer == 1 {
         "1 block".to_owned()
     } else {
         format!("{fewer} blocks")
     };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity,
         place: Place::Kernel,
         message: format!(

@@ -4,16 +4,19 @@ use warplens_facts::facts::Certainty;
 use warplens_machine::Limiter;
 use warplens_models::Factor;
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::rules::launch::tail;
 use crate::wording::{self, percent};
-use crate::{Context, Finding, Place, Removal, launch};
+use crate::{Context, Finding, Place, Removal};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "occ/limiter",
     title: "too few resident warps to hide latency, and what keeps further blocks out",
     severity: "by predicted gain: information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/occ-limiter.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// Half of the warps an SM holds is enough for most kernels; above it nothing is said.
@@ -74,7 +77,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         ),
     };
     let gain = ctx.gain(Removal::Factor(Factor::Occupancy));
-    if gain < wording::WORTH_KNOWING || launch::says_residency(ctx) {
+    if gain < wording::WORTH_KNOWING || tail::says_residency(ctx) {
         return None;
     }
     let estimated = occupancy.limiter == Limiter::Registers && !ctx.registers_known;
@@ -90,7 +93,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         .is_assumption()
         .then(|| format!("assumes block {}", wording::extents(facts.launch.block)));
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         // Registers guessed from the source are no ground for a warning.
         severity: wording::severity(gain, certainty, !estimated),
         place,
@@ -164,7 +167,7 @@ mod tests {
         let mut kernel = Kernel::new();
         kernel.facts.launch.grid = [8, 1, 1];
         let findings = kernel.findings(|_| 1.5);
-        assert!(findings.iter().all(|finding| finding.rule != INFO.id));
+        assert!(findings.iter().all(|finding| finding.rule != RULE.id));
     }
 
     #[test]

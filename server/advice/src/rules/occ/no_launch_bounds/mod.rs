@@ -1,18 +1,22 @@
 //! occ/no-launch-bounds: a big block that can launch only while the compiler happens to use few registers.
 
+pub(crate) mod launch_bounds;
+
 use warplens_ir::Language;
 use warplens_machine::registers_for_blocks;
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::wording;
 use crate::{Context, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "occ/no-launch-bounds",
     title: "nothing tells the compiler how big the block is, and the registers are near what that block can have",
     severity: "hint",
     state: State::Stable,
-    explain: include_str!("../docs/occ-no-launch-bounds.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[launch_bounds::fixes],
 };
 
 /// From this part of the registers that a block of the size can have on.
@@ -48,7 +52,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         " (estimated)"
     };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: Severity::Hint,
         place: Place::Kernel,
         message: format!(
@@ -72,7 +76,7 @@ mod tests {
 
     fn told(kernel: &Kernel) -> bool {
         let findings = kernel.findings(|_| 1.0);
-        findings.iter().any(|finding| finding.rule == INFO.id)
+        findings.iter().any(|finding| finding.rule == RULE.id)
     }
 
     #[test]

@@ -3,16 +3,19 @@
 use warplens_facts::facts::Certainty;
 use warplens_machine::{Limiter, registers_for_blocks};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::rules::occ::limiter;
 use crate::wording;
-use crate::{Context, Finding, Place, occ_limiter};
+use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "reg/pressure",
     title: "a few registers fewer would let another block in, and the kernel wants it",
     severity: "by predicted gain: information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/reg-pressure.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 /// What can be saved without another algorithm, as a part of the registers.
@@ -30,7 +33,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         ..
     } = *ctx;
     // Below, occ/limiter says it.
-    let told = occupancy.fraction < occ_limiter::ENOUGH;
+    let told = occupancy.fraction < limiter::ENOUGH;
     if told || occupancy.limiter != Limiter::Registers || occupancy.why_impossible.is_some() {
         return None;
     }
@@ -57,7 +60,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         .then(|| format!("assumes block {}", wording::extents(facts.launch.block)));
     let plural = if fewer == 1 { "register" } else { "registers" };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, certainty, false),
         place: Place::Kernel,
         message: wording::sentence([

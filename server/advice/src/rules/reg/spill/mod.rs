@@ -1,18 +1,19 @@
 //! reg/spill: values that found no register and go through local memory.
 
-use crate::catalogue::{RuleInfo, State};
-use crate::{Context, Finding, Place, Severity, occ_bounds_spill};
+use crate::rule::{Look, Rule, State, When};
+use crate::rules::occ::bounds_spill;
+use crate::subjects::spills::{bytes, trust};
+use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "reg/spill",
     title: "registers do not suffice: values go through local memory",
     severity: "information where a compiler says so, hint where it is predicted",
     state: State::Stable,
-    explain: include_str!("../docs/reg-spill.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Always, check),
+    actions: &[],
 };
-
-/// Fewer bytes are a value or two, once.
-const SOME: u64 = 16;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     finding(ctx).into_iter().collect()
@@ -20,7 +21,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 
 fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let bytes = bytes(ctx)?;
-    if occ_bounds_spill::finding(ctx).is_some() {
+    if bounds_spill::finding(ctx).is_some() {
         return None;
     }
     let registers = ctx.compiled.registers;
@@ -35,7 +36,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         format!("{registers} registers a thread are what it was given")
     };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity,
         place: Place::Kernel,
         message: format!(
@@ -49,24 +50,9 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Bytes spilled, where they are worth a word.
-pub(crate) fn bytes(ctx: &Context<'_>) -> Option<u64> {
-    let bytes = ctx.compiled.spill_bytes;
-    (bytes >= SOME && ctx.compiled.complete).then_some(bytes)
-}
-
-/// How loud a word about spills is, and what it says of its source.
-pub(crate) fn trust(ctx: &Context<'_>) -> (Severity, &'static str) {
-    if ctx.registers_known {
-        (Severity::Information, "")
-    } else {
-        (Severity::Hint, " (predicted)")
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::Severity;
     use crate::testing::Kernel;
 
     #[test]

@@ -1,19 +1,24 @@
 //! smem/bank-conflict: lanes of one warp want different words of one bank.
 
+pub(crate) mod pad_shared;
+pub(crate) mod swizzle_shared;
+
 use warplens_facts::facts::{Access, Op, Pattern, Space};
 use warplens_models::Factor;
 
-use crate::access::{Candidate, findings, plural};
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::access::{Candidate, findings, plural};
 use crate::wording::number;
 use crate::{Context, Finding};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "smem/bank-conflict",
     title: "lanes of a warp want different words of one shared-memory bank",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/smem-bank-conflict.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[pad_shared::fixes, swizzle_shared::fixes],
 };
 
 /// Averages over the launch closer to 1 than this are a stray warp, not a pattern.
@@ -36,7 +41,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 .bank_conflict_degree
                 .filter(|degree| *degree > CONFLICT)?;
             Some(Candidate {
-                rule: INFO.id,
+                rule: RULE.id,
                 index,
                 number: format!(
                     "{} per request, {} would do",
@@ -44,6 +49,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     number(access.ideal_passes_per_request?)
                 ),
                 cause: cause(ctx, access, degree),
+                quiet: false,
             })
         })
         .collect();

@@ -4,11 +4,13 @@
 use warplens_facts::facts::SharedArray;
 use warplens_syntax::{Node, Parsed};
 
-use crate::fixes::pad_shared::{Plan, conflicting, simple, subscript, target, total_passes};
 use crate::fixes::proof::prove;
 use crate::fixes::source::{descendants, text};
 use crate::fixes::wording::{counted, gain, number};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
+use crate::rules::smem::bank_conflict::pad_shared::{
+    Plan, conflicting, simple, subscript, target, total_passes,
+};
 
 const RULE: &str = "smem/bank-conflict";
 

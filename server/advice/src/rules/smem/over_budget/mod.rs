@@ -1,15 +1,17 @@
 //! smem/over-budget: a block that must be granted its shared memory before it can be launched.
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::{Context, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "smem/over-budget",
     title: "more shared memory than a block has without opting in",
     severity: "information",
     // Whether the host program opts in is not seen from the kernel.
     state: State::Preview,
-    explain: include_str!("../docs/smem-over-budget.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -30,7 +32,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         "dynamic".to_owned()
     };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: Severity::Information,
         place: Place::Launch,
         message: format!(
@@ -65,7 +67,7 @@ mod tests {
             kernel.facts.launch.dynamic_shared_bytes = dynamic;
             let findings = kernel.findings(|_| 1.0);
             assert_eq!(
-                findings.iter().any(|finding| finding.rule == INFO.id),
+                findings.iter().any(|finding| finding.rule == RULE.id),
                 told,
                 "{dynamic}"
             );

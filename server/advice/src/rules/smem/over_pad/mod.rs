@@ -1,19 +1,23 @@
 //! smem/over-pad: a padded shared array whose accesses have no conflict to cure.
 
+pub(crate) mod unpad_shared;
+
 use warplens_facts::facts::{Access, Certainty, Pattern, SharedArray, Space};
 use warplens_ir::{Storage, VarId};
 
-use crate::catalogue::{RuleInfo, State};
-use crate::subscripts::{Values, of_array};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::subscripts::{Values, of_array};
 use crate::wording;
 use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "smem/over-pad",
     title: "rows of a shared array are padded, and no access needs it",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/smem-over-pad.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[unpad_shared::fixes],
 };
 
 /// More elements than this are no padding.
@@ -56,7 +60,7 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
     });
     let name = &array.name;
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, Certainty::Exact, true),
         place: Place::Site(array.site),
         message: wording::sentence([

@@ -1,10 +1,10 @@
 //! Takes a padding away that cures nothing.
 
-use crate::fixes::pad_shared::{Plan, total_passes};
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{children, text};
 use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request};
+use crate::rules::smem::bank_conflict::pad_shared::{Plan, total_passes};
 use warplens_syntax::Fields as _;
 
 const RULE: &str = "smem/over-pad";

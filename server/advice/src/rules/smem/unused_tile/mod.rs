@@ -5,17 +5,20 @@ use std::collections::BTreeSet;
 use warplens_facts::facts::{Certainty, SharedArray, Space};
 use warplens_ir::{Storage, VarId};
 
-use crate::catalogue::{RuleInfo, State};
-use crate::subscripts::{Values, of_array};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::flow::drop_accesses;
+use crate::subjects::subscripts::{Values, of_array};
 use crate::wording;
-use crate::{Context, Finding, Place, drop_accesses};
+use crate::{Context, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "smem/unused-tile",
     title: "shared memory that is read only by the thread that wrote it",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/smem-unused-tile.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -42,7 +45,7 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
         drop_accesses(&mut facts.flow, &accesses);
     });
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, Certainty::Exact, true),
         place: Place::Site(array.site),
         message: wording::sentence([

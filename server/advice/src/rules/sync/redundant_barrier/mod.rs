@@ -1,19 +1,23 @@
 //! sync/redundant-barrier: a barrier of the block that nothing crosses, or only within warps.
 
+pub(crate) mod drop_barrier;
+
 use warplens_facts::facts::{Certainty, Node, Operator, Source};
 use warplens_ir::{Builtin, ExprKind, expressions};
 
-use crate::catalogue::{RuleInfo, State};
-use crate::exchange::{self, Crossing, Reach, crossings};
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::exchange::{self, Crossing, Reach, crossings};
 use crate::wording::{self, counted};
 use crate::{Context, Cure, Finding, Place};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "sync/redundant-barrier",
     title: "a barrier of the block across which no thread hands anything to another warp",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
-    explain: include_str!("../docs/sync-redundant-barrier.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[drop_barrier::fixes],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -111,7 +115,7 @@ fn finding(ctx: &Context<'_>, crossing: Crossing) -> Option<Finding> {
         ),
     };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: wording::severity(gain, Certainty::Exact, true),
         place: Place::Site(site),
         message: wording::sentence([

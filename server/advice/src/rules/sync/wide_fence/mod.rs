@@ -1,17 +1,21 @@
 //! sync/wide-fence: a fence of a wider scope than who reads what it orders.
 
+pub(crate) mod narrow_fence;
+
 use warplens_facts::facts::{Op, Space};
 use warplens_ir::{Expr, ExprKind, Function, expressions};
 
-use crate::catalogue::{RuleInfo, State};
+use crate::rule::{Look, Rule, State, When};
 use crate::{Context, Cure, Finding, Place, Severity};
 
-pub(crate) const INFO: RuleInfo = RuleInfo {
+pub(crate) const RULE: Rule = Rule {
     id: "sync/wide-fence",
     title: "a fence waits until more of the system than the readers sees a thread's stores",
     severity: "hint",
     state: State::Preview,
-    explain: include_str!("../docs/sync-wide-fence.md"),
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[narrow_fence::fixes],
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
@@ -49,7 +53,7 @@ fn finding(ctx: &Context<'_>, expression: &Expr) -> Option<Finding> {
         return None;
     };
     Some(Finding {
-        rule: INFO.id,
+        rule: RULE.id,
         severity: Severity::Hint,
         place: Place::Site(expression.site),
         message,
