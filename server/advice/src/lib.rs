@@ -232,12 +232,18 @@ fn believed(gain: f64) -> f64 {
 pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
     let mut findings = impossible(ctx);
     // A launch that cannot happen has no cost: its figures would be fiction.
-    let costs: &[When] = if findings.is_empty() {
-        &[When::Traffic, When::Reload, When::Cost, When::Always]
+    let moments: &[When] = if findings.is_empty() {
+        &[
+            When::Traffic,
+            When::Reload,
+            When::Cost,
+            When::Trial,
+            When::Always,
+        ]
     } else {
         &[When::Always]
     };
-    findings.extend(costs.iter().flat_map(|&when| looked(ctx, when)));
+    findings.extend(moments.iter().flat_map(|&moment| looked(ctx, moment)));
     findings.sort_by_key(|finding| match finding.place {
         Place::Launch | Place::Kernel | Place::Host(_) => (0, 0),
         Place::Site(site) => (1, site.span.start),
@@ -253,20 +259,11 @@ pub fn impossible(ctx: &Context<'_>) -> Vec<Finding> {
 /// What the rules find that look at this moment, in the order of their ids.
 fn looked(ctx: &Context<'_>, moment: When) -> Vec<Finding> {
     let rules = RULES.iter().filter_map(|rule| match rule.look {
-        Look::At(when, check) if when == moment && is_heard(ctx, rule) => Some(check),
+        Look::At(When::Trial, _) if !(ctx.heard)(rule.id) => None,
+        Look::At(when, check) if when == moment => Some(check),
         _ => None,
     });
     rules.flat_map(|check| check(ctx)).collect()
-}
-
-/// True where somebody hears what a rule looks for: what is only tried out, and may compile the kernel again, is not
-/// looked for otherwise.
-fn is_heard(ctx: &Context<'_>, rule: &Rule) -> bool {
-    let heard = |rule: &Rule| rule.state == State::Stable || (ctx.heard)(rule.id);
-    heard(rule)
-        || RULES
-            .iter()
-            .any(|other| matches!(other.look, Look::With(id) if id == rule.id) && heard(other))
 }
 
 /// Every code action for a range, each proved: in the order of the rules that they answer.
@@ -315,6 +312,15 @@ mod tests {
             if let Look::With(other) = rule.look {
                 let other = find(other).unwrap_or_else(|| panic!("{}: no rule {other}", rule.id));
                 assert!(matches!(other.look, Look::At(..)), "{}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_looked_for_only_when_somebody_hears_it_is_a_preview() {
+        for rule in RULES {
+            if let Look::At(When::Trial, _) = rule.look {
+                assert_eq!(rule.state, State::Preview, "{}", rule.id);
             }
         }
     }

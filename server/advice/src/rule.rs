@@ -77,6 +77,8 @@ pub(crate) enum When {
     Reload,
     /// Where the launch can happen: what else costs time under it.
     Cost,
+    /// Likewise, and only where somebody hears the rule: what is tried out, and may compile the kernel once more.
+    Trial,
     /// Under any launch: what is right or wrong.
     Always,
 }

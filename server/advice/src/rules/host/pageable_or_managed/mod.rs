@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
     severity: "information",
     state: State::Preview,
     explain: include_str!("page.md"),
-    look: Look::At(When::Cost, check),
+    look: Look::At(When::Trial, check),
     actions: &[],
 };
 

@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     severity: "by predicted gain: information",
     state: State::Preview,
     explain: include_str!("page.md"),
-    look: Look::At(When::Cost, check),
+    look: Look::At(When::Trial, check),
     actions: &[split_sum::fixes],
 };
 

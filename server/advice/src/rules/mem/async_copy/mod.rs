@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
     explain: include_str!("page.md"),
-    look: Look::At(When::Cost, check),
+    look: Look::At(When::Trial, check),
     actions: &[copy_past_registers::fixes],
 };
 

@@ -13,7 +13,7 @@ pub(crate) const RULE: Rule = Rule {
     severity: "by predicted gain: information or warning",
     state: State::Preview,
     explain: include_str!("page.md"),
-    look: Look::At(When::Cost, check),
+    look: Look::At(When::Trial, check),
     actions: &[],
 };
 

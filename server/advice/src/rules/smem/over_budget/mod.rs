@@ -10,7 +10,7 @@ pub(crate) const RULE: Rule = Rule {
     // Whether the host program opts in is not seen from the kernel.
     state: State::Preview,
     explain: include_str!("page.md"),
-    look: Look::At(When::Cost, check),
+    look: Look::At(When::Trial, check),
     actions: &[],
 };
 
