@@ -61,7 +61,13 @@ pub(crate) enum Look {
     /// The rule itself. Of several rules about one thing the most general looks, and asks the more specific ones first.
     At(When, Check),
     /// The rule of this id, which looks for both.
-    With(&'static str),
+    With(
+        #[allow(
+            dead_code,
+            reason = "for who reads; a test holds that it is a rule that looks"
+        )]
+        &'static str,
+    ),
     /// What reads settings and files.
     Elsewhere,
 }
