@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use xtask::repository;
 
 use crate::generate::registry;
-use crate::repository;
 
 /// Begin a rule: its folder with what it finds, its page and its fixtures, and its line in the registry
 ///

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_registry_is_that_of_the_folders() {
-        let root = crate::repository::root();
+        let root = xtask::repository::root();
         let registry = fs::read_to_string(root.join(RULES).join("mod.rs")).unwrap();
         assert_eq!(registry, of_rules(&root).unwrap());
     }
