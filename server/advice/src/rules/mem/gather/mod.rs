@@ -35,7 +35,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         severity: Severity::Hint,
         place: Place::Site(first.site),
         message: format!(
-            "cost not known, up to {} transactions per request: the index of `{}` was loaded, where a warp goes hangs \
+            "cost not known, up to {} transactions per request: the index of `{}` was loaded, where a warp goes depends \
              on data",
             ctx.facts.warp_size, first.text
         ),
