@@ -51,6 +51,7 @@ fn our_own_kernels_lose_nothing_silently() {
     let verdict = verdict_of(&files(&[
         root().join("tests/kernels"),
         root().join("tests/fixtures"),
+        root().join("server/advice/src/rules"),
     ]));
     println!(
         "{} clean kernels read, {} demands",
