@@ -7,7 +7,7 @@ use warplens_base::{DiskFiles, NotText, decode};
 use warplens_db::wire::Diagnostic;
 use warplens_syntax::{Document, Language};
 
-/// Larger files are generated, and nobody edits them.
+/// Larger files are generated, not edited by hand.
 const LARGEST: u64 = 50 * 1024 * 1024;
 
 /// A file that could be read.
@@ -112,7 +112,7 @@ pub fn position(text: &str, offset: usize) -> (u32, u32) {
     (line, column as u32 + 1)
 }
 
-/// The byte that stands at a 1-based line and byte column; the end of the text for any place behind it.
+/// The byte offset of a 1-based line and byte column; the end of the text for any position beyond it.
 pub fn offset(text: &str, line: u32, column: u32) -> usize {
     let before = (line as usize).saturating_sub(1);
     let start: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
@@ -182,7 +182,7 @@ fn project_folder(file: &Path) -> PathBuf {
         return marked.to_owned();
     }
     let current = std::env::current_dir().unwrap_or_default();
-    // Nobody keeps one project in `/`.
+    // `/` is not a project.
     if current.parent().is_some() && own.starts_with(&current) {
         return current;
     }

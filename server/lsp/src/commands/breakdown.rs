@@ -13,20 +13,20 @@ use crate::requests::invalid;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Argument {
+struct BreakdownParams {
     uri: String,
     kernel: String,
 }
 
-/// Returns the whole story of one kernel as Markdown.
+/// Returns everything known about one kernel, as Markdown.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri, kernel } = super::argument(super::BREAKDOWN, argument)?;
+    let BreakdownParams { uri, kernel } = super::params(super::BREAKDOWN, argument)?;
     let analysed = analysed(session, &uri).await?;
-    let asker = session.clone();
+    let shared = session.clone();
     let page = session
-        .ask(move |cancel| {
+        .run(move |cancel| {
             render::page::of(
-                asker.engine(),
+                shared.engine(),
                 &analysed,
                 &kernel,
                 markdown::breakdown,
@@ -37,7 +37,7 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     Ok(json!({"markdown": page.map_err(invalid)?}))
 }
 
-/// The analysis of an open document as it stands.
+/// The analysis of an open document's current text.
 pub async fn analysed(session: &Arc<Session>, uri: &str) -> Result<Arc<Analysed>> {
     let snapshot = session.snapshot(&super::estimate::uri(uri)?);
     let snapshot = snapshot.ok_or_else(|| invalid(format!("{uri} is not open")))?;
