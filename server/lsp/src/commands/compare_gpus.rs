@@ -25,7 +25,7 @@ struct CompareGpusParams {
 /// Returns the kernel on the target and the GPUs of `compare`, or on all where none are named, as Markdown.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let CompareGpusParams { uri, kernel } = super::params(super::COMPARE_GPUS, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let shared = session.clone();
     let page = session
         .run(move |cancel| page(shared.engine(), &analysed, &kernel, cancel))

@@ -19,7 +19,7 @@ struct GraphParams {
 /// the same as a page in the editor's colours.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let GraphParams { uri, kernel } = super::params(super::GRAPH, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let drawn = session
         .run(move |_| {
             let mut kernels = analysed.file.kernels.iter();

@@ -18,7 +18,7 @@ struct ReportParams {
 /// Returns the page about a file, as HTML that needs nothing but itself.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let ReportParams { uri } = super::params(super::REPORT, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let shared = session.clone();
     let page = session
         .run(move |cancel| {

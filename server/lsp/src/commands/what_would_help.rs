@@ -26,7 +26,7 @@ struct WhatWouldHelpParams {
 /// waiting, and `actions`, each with its title, its rule, its predicted speedup and the edit that a client applies.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let WhatWouldHelpParams { uri, kernel } = super::params(super::WHAT_WOULD_HELP, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let (shared, name) = (session.clone(), kernel.clone());
     let page = session
         .run(move |_| {
