@@ -20,7 +20,7 @@ struct BreakdownParams {
 /// Returns everything known about one kernel, as Markdown.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let BreakdownParams { uri, kernel } = super::params(super::BREAKDOWN, argument)?;
-    let analysed = analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let shared = session.clone();
     let page = session
         .run(move |cancel| {
