@@ -1060,7 +1060,7 @@ mod tests {
             ("range(10 ** 12)", "more than"),
             (
                 "[[j for j in range(10 ** 6)] for i in range(10 ** 6)]",
-                "more work",
+                "too many",
             ),
             ("2 ** 400", "does not fit"),
             ("lambda x: x", "unexpected `lambda`"),
