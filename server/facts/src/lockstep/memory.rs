@@ -1,32 +1,32 @@
-//! What memory holds that was given: contents of array parameters, and what a block copies of them to shared memory.
+//! Known contents of memory: those given for array parameters, and what a block stores in shared memory.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{Kernel, Storage, Type, VarId};
 
-use super::numbers::{Value, fitted};
+use super::numbers::{LaneValues, fitted};
 use crate::Contents;
 
-/// One array parameter.
+/// The given contents of one array parameter.
 #[derive(Debug)]
 struct Array<'a> {
     id: VarId,
     bytes: &'a [u8],
-    /// The first element behind the end that was read.
-    beyond: Option<i64>,
-    /// The kernel writes to it: what it holds depends on when that is.
+    /// The first element read past the end.
+    past_end: Option<i64>,
+    /// The kernel writes to it, so a value read depends on the order of warps.
     written: bool,
-    /// Not looked at any more.
+    /// Its contents are ignored.
     dropped: bool,
 }
 
-/// Contents of array parameters.
+/// The given contents of all array parameters.
 #[derive(Debug)]
-pub(super) struct Given<'a> {
+pub(super) struct ArrayContents<'a> {
     arrays: Vec<Array<'a>>,
 }
 
-impl<'a> Given<'a> {
-    pub(super) fn new(kernel: &Kernel, contents: &'a [Contents]) -> Given<'a> {
+impl<'a> ArrayContents<'a> {
+    pub(super) fn new(kernel: &Kernel, contents: &'a [Contents]) -> ArrayContents<'a> {
         let arrays = contents.iter().filter_map(|contents| {
             let at = kernel.vars.iter().position(|var| {
                 var.name == contents.parameter && matches!(var.storage, Storage::Param(_))
@@ -34,12 +34,12 @@ impl<'a> Given<'a> {
             Some(Array {
                 id: VarId(at as u32),
                 bytes: &contents.bytes,
-                beyond: None,
+                past_end: None,
                 written: false,
                 dropped: false,
             })
         });
-        Given {
+        ArrayContents {
             arrays: arrays.collect(),
         }
     }
@@ -48,9 +48,15 @@ impl<'a> Given<'a> {
         self.arrays.is_empty()
     }
 
-    /// What lanes read at these bytes of an array.
-    pub(super) fn read(&mut self, id: VarId, ty: &Type, bytes: &Value, here: u64) -> Value {
-        let mut value = Value::UNKNOWN;
+    /// The values that lanes load at these byte offsets of an array.
+    pub(super) fn read(
+        &mut self,
+        id: VarId,
+        ty: &Type,
+        bytes: &LaneValues,
+        active: u64,
+    ) -> LaneValues {
+        let mut value = LaneValues::UNKNOWN;
         let size = ty.size() as usize;
         let Some(array) = self.arrays.iter_mut().find(|array| array.id == id) else {
             return value;
@@ -58,35 +64,35 @@ impl<'a> Given<'a> {
         if array.dropped || !matches!(size, 1 | 2 | 4 | 8) {
             return value;
         }
-        for lane in super::evaluate::lanes_of(here & bytes.known) {
+        for lane in super::evaluate::lanes_of(active & bytes.known) {
             let at = bytes.lanes[lane];
-            let held = usize::try_from(at)
+            let element = usize::try_from(at)
                 .ok()
                 .and_then(|at| array.bytes.get(at..at.checked_add(size)?));
-            match held {
-                Some(held) => {
+            match element {
+                Some(element) => {
                     let mut whole = [0; 8];
-                    whole[..size].copy_from_slice(held);
+                    whole[..size].copy_from_slice(element);
                     value.lanes[lane] = fitted(i64::from_le_bytes(whole), ty);
                     value.known |= 1 << lane;
                 }
                 None => {
-                    array.beyond.get_or_insert(at.div_euclid(size as i64));
+                    array.past_end.get_or_insert(at.div_euclid(size as i64));
                 }
             }
         }
         value
     }
 
-    /// The kernel writes to an array.
+    /// Notes that the kernel writes to an array.
     pub(super) fn write(&mut self, id: VarId) {
         for array in &mut self.arrays {
             array.written |= array.id == id;
         }
     }
 
-    /// False where something was read of an array that the kernel writes to.
-    pub(super) fn all_kept(&self) -> bool {
+    /// False where the kernel writes to an array whose contents were used.
+    pub(super) fn contents_hold(&self) -> bool {
         self.arrays
             .iter()
             .all(|array| array.dropped || !array.written)
@@ -95,14 +101,14 @@ impl<'a> Given<'a> {
     pub(super) fn drop_written(&mut self) {
         for array in &mut self.arrays {
             array.dropped |= array.written;
-            array.beyond = None;
+            array.past_end = None;
         }
     }
 
-    pub(super) fn beyond(&self) -> impl Iterator<Item = (VarId, i64)> {
+    pub(super) fn past_end(&self) -> impl Iterator<Item = (VarId, i64)> {
         self.arrays
             .iter()
-            .filter_map(|array| Some((array.id, array.beyond?)))
+            .filter_map(|array| Some((array.id, array.past_end?)))
     }
 
     pub(super) fn written(&self) -> impl Iterator<Item = VarId> {
@@ -111,17 +117,17 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Integers that a block keeps in shared memory, where it keeps one there and no other: then it does not matter when
-/// it is read.
+/// Integers that a block stores in shared memory. A cell is known only where all stores to it agree: then the order of
+/// loads and stores does not matter.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// True while the block runs to write, false while it runs to be recorded.
+    /// True in the first run of the block, which fills the cells; false in the second, which is recorded.
     pub(super) writing: bool,
-    /// By array and byte; none where several are written, or one that is not known.
+    /// By array and byte; `None` where stores disagree or a value is unknown.
     cells: FxHashMap<(VarId, i64), Option<i64>>,
-    /// The size of an array's cells.
+    /// The element size of each array.
     sizes: FxHashMap<VarId, u64>,
-    /// Arrays of which nothing is known.
+    /// Arrays with unknown contents.
     lost: FxHashSet<VarId>,
 }
 
@@ -132,30 +138,30 @@ impl Shared {
         self.lost.clear();
     }
 
-    /// Nothing of an array is known.
+    /// Makes an array unknown.
     pub(super) fn lose(&mut self, id: VarId) {
         if self.writing {
             self.lost.insert(id);
         }
     }
 
-    /// Lanes write; those of `sure` are there and their values known.
+    /// Stores for the active lanes; `sure` masks those whose predicate is known.
     pub(super) fn write(
         &mut self,
         id: VarId,
         size: u64,
-        bytes: &Value,
-        value: &Value,
-        (here, sure): (u64, u64),
+        bytes: &LaneValues,
+        value: &LaneValues,
+        (active, sure): (u64, u64),
     ) {
         if !self.writing {
             return;
         }
-        if here & !bytes.known != 0 || *self.sizes.entry(id).or_insert(size) != size {
+        if active & !bytes.known != 0 || *self.sizes.entry(id).or_insert(size) != size {
             self.lost.insert(id);
             return;
         }
-        for lane in super::evaluate::lanes_of(here) {
+        for lane in super::evaluate::lanes_of(active) {
             let known = (sure & value.known) >> lane & 1 == 1 && value.array.is_none();
             let now = known.then_some(value.lanes[lane]);
             let cell = self.cells.entry((id, bytes.lanes[lane])).or_insert(now);
@@ -165,13 +171,13 @@ impl Shared {
         }
     }
 
-    /// What lanes read.
-    pub(super) fn read(&self, id: VarId, size: u64, bytes: &Value, here: u64) -> Value {
-        let mut value = Value::UNKNOWN;
+    /// The values that lanes load.
+    pub(super) fn read(&self, id: VarId, size: u64, bytes: &LaneValues, active: u64) -> LaneValues {
+        let mut value = LaneValues::UNKNOWN;
         if self.writing || self.lost.contains(&id) || self.sizes.get(&id) != Some(&size) {
             return value;
         }
-        for lane in super::evaluate::lanes_of(here & bytes.known) {
+        for lane in super::evaluate::lanes_of(active & bytes.known) {
             if let Some(Some(number)) = self.cells.get(&(id, bytes.lanes[lane])) {
                 value.lanes[lane] = *number;
                 value.known |= 1 << lane;
