@@ -5,7 +5,7 @@ mod database;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 
@@ -25,8 +25,10 @@ pub struct CompileCommands {
 #[derive(Debug, Default)]
 struct State {
     databases: FxHashMap<PathBuf, Database>,
-    /// The database in each folder looked into, and when that was.
-    found: FxHashMap<PathBuf, (Instant, Option<PathBuf>)>,
+    /// The database in each folder looked into.
+    found: FxHashMap<PathBuf, Option<PathBuf>>,
+    /// [`Files::existence`] when these were looked for.
+    existence: u64,
 }
 
 /// The command for one file.
@@ -64,8 +66,6 @@ pub struct DatabaseProblem {
     pub message: String,
 }
 
-/// How long it is believed which database a folder has.
-const SEARCH_AGAIN_AFTER: Duration = Duration::from_secs(2);
 const MAX_FOLDERS: usize = 10_000;
 
 /// The name that all tools agree on.
@@ -88,6 +88,11 @@ impl CompileCommands {
     pub fn command(&self, file: &Path, files: &dyn Files) -> Option<FileCommand> {
         let file = normalise(file);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let existence = files.existence();
+        if state.existence != existence {
+            state.existence = existence;
+            state.found.clear();
+        }
         let path = state.database_of(file.parent()?).or_else(|| {
             // Opened through a link from somewhere else.
             let real = fs::canonicalize(&file).ok()?;
@@ -117,17 +122,14 @@ impl State {
     }
 
     fn database_in(&mut self, folder: &Path) -> Option<PathBuf> {
-        if let Some((when, found)) = self.found.get(folder)
-            && when.elapsed() < SEARCH_AGAIN_AFTER
-        {
+        if let Some(found) = self.found.get(folder) {
             return found.clone();
         }
         let found = database_at(folder);
         if self.found.len() >= MAX_FOLDERS {
             self.found.clear();
         }
-        self.found
-            .insert(folder.to_owned(), (Instant::now(), found.clone()));
+        self.found.insert(folder.to_owned(), found.clone());
         found
     }
 }

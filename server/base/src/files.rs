@@ -4,9 +4,9 @@ use std::fs;
 use std::hash::Hasher;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
@@ -21,9 +21,46 @@ pub trait Files: Send + Sync {
     /// Whether there is a file of that name; a folder is none.
     fn exists(&self, path: &Path) -> bool;
 
+    /// What lies in a folder, in the order of the names; nothing where there is no such folder.
+    fn list(&self, folder: &Path) -> Arc<[Entry]>;
+
     /// Grows whenever an answer may have changed. An answer given after the generation was asked for is good
     /// for as long as the generation stays.
     fn generation(&self) -> u64;
+
+    /// Grows whenever it may have changed which files there are, and not where only the text of one did.
+    fn existence(&self) -> u64;
+
+    /// From here on every answer is as the files are now: something outside may have changed any of them.
+    fn look_again(&self);
+}
+
+/// One name in a folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The folder's path as it was asked for, with the name.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What a name in a folder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntryKind {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// A link: nobody follows it, but a file may be behind it.
+    Link,
+}
+
+impl Entry {
+    /// True for a name that begins with a dot.
+    pub fn is_hidden(&self) -> bool {
+        let name = self.path.file_name();
+        name.is_some_and(|name| name.as_encoded_bytes().first() == Some(&b'.'))
+    }
 }
 
 /// A file's text, as read.
@@ -62,9 +99,19 @@ impl Files for NoFiles {
         false
     }
 
+    fn list(&self, _: &Path) -> Arc<[Entry]> {
+        Arc::default()
+    }
+
     fn generation(&self) -> u64 {
         0
     }
+
+    fn existence(&self) -> u64 {
+        0
+    }
+
+    fn look_again(&self) {}
 }
 
 /// Larger files are not read: 8 MiB.
@@ -73,19 +120,25 @@ const MAX_FILE_BYTES: u64 = 8 << 20;
 const MAX_CACHED_BYTES: usize = 64 << 20;
 /// The paths remembered; most are places where an include was looked for in vain.
 const MAX_SLOTS: usize = 200_000;
-/// How long an answer is given without a look at the disk.
-const RECHECK_AFTER: Duration = Duration::from_millis(200);
+/// The names of one folder that are listed.
+const MAX_ENTRIES: usize = 20_000;
+/// The folders whose names are remembered.
+const MAX_FOLDERS: usize = 4_096;
 /// A file this young when it was read may change once more without a new time stamp.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);
 
 /// The files on the disk, cached.
 ///
-/// A file's stamp (time and length) is compared with the disk's when the last look at it is 200 ms ago; a
-/// file that changes is noticed when it is asked for again. [`forget`](Self::forget) says that one changed.
+/// An answer stays what it was until somebody says that a file changed ([`forget`](Self::forget)) or that any may have
+/// ([`Files::look_again`]); then a file is read again where its stamp (time and length) is another one.
 #[derive(Debug, Default)]
 pub struct DiskFiles {
     cache: Mutex<Cache>,
+    folders: Mutex<FxHashMap<PathBuf, (u64, Arc<[Entry]>)>>,
     generation: AtomicU64,
+    existence: AtomicU64,
+    /// Counts the looks: what was seen in an earlier one is compared with the disk again.
+    look: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -101,7 +154,8 @@ struct Slot {
     /// None: there is no such file.
     stamp: Option<Stamp>,
     content: Content,
-    checked: Instant,
+    /// The look in which it was compared with the disk.
+    checked: u64,
     last_use: u64,
 }
 
@@ -137,8 +191,16 @@ impl DiskFiles {
         let path = normalised(path);
         let mut cache = self.cache();
         cache.remove(&path);
+        if let Some(folder) = path.parent() {
+            self.folders().remove(folder);
+        }
         // What was resolved by its absence has changed as well, whether or not it was asked for.
+        self.existence.fetch_add(1, Ordering::Release);
         self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    fn folders(&self) -> MutexGuard<'_, FxHashMap<PathBuf, (u64, Arc<[Entry]>)>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
@@ -149,11 +211,11 @@ impl DiskFiles {
     /// asked.
     fn look(&self, path: &Path, wants_text: bool) -> (bool, Option<Arc<SourceFile>>) {
         let path = normalised(path);
-        let now = Instant::now();
+        let now = self.look.load(Ordering::Acquire);
         {
             let mut cache = self.cache();
             if let Some(slot) = cache.used(&path)
-                && now.duration_since(slot.checked) < RECHECK_AFTER
+                && slot.checked == now
                 && let Some(answer) = slot.answer(wants_text)
             {
                 return answer;
@@ -178,7 +240,11 @@ impl DiskFiles {
             _ => Content::Unknown,
         };
         let mut cache = self.cache();
-        if cache.store(&path, stamp, content, now) {
+        let changed = cache.store(&path, stamp, content, now);
+        if changed.existence {
+            self.existence.fetch_add(1, Ordering::Release);
+        }
+        if changed.existence || changed.text {
             self.generation.fetch_add(1, Ordering::Release);
         }
         match cache.used(&path).and_then(|slot| slot.answer(wants_text)) {
@@ -197,28 +263,89 @@ impl Files for DiskFiles {
         self.look(path, false).0
     }
 
+    fn list(&self, folder: &Path) -> Arc<[Entry]> {
+        let folder = normalised(folder);
+        let now = self.look.load(Ordering::Acquire);
+        if let Some((look, entries)) = self.folders().get(&*folder)
+            && *look == now
+        {
+            return Arc::clone(entries);
+        }
+        let entries = listed(&folder);
+        let mut folders = self.folders();
+        if folders.len() >= MAX_FOLDERS {
+            folders.clear();
+        }
+        folders.insert(folder.into_owned(), (now, Arc::clone(&entries)));
+        entries
+    }
+
     fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
+
+    fn existence(&self) -> u64 {
+        self.existence.load(Ordering::Acquire)
+    }
+
+    fn look_again(&self) {
+        self.look.fetch_add(1, Ordering::Release);
+        self.existence.fetch_add(1, Ordering::Release);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Which answers given before may be wrong now.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changed {
+    existence: bool,
+    text: bool,
+}
+
+/// What lies in a folder. The whole of it is listed before it is cut: which names come first is the disk's affair.
+fn listed(folder: &Path) -> Arc<[Entry]> {
+    let Ok(names) = fs::read_dir(folder) else {
+        return Arc::default();
+    };
+    let mut entries: Vec<Entry> = names
+        .flatten()
+        .filter_map(|entry| {
+            let kind = entry.file_type().ok()?;
+            let kind = if kind.is_dir() {
+                EntryKind::Folder
+            } else if kind.is_file() {
+                EntryKind::File
+            } else if kind.is_symlink() {
+                EntryKind::Link
+            } else {
+                return None;
+            };
+            let path = entry.path();
+            Some(Entry { path, kind })
+        })
+        .collect();
+    entries.sort_unstable();
+    entries.truncate(MAX_ENTRIES);
+    entries.into()
 }
 
 impl Cache {
-    /// Puts the disk's answer in; true if an answer given before may be wrong now.
+    /// Puts the disk's answer in, and says what that changes.
     fn store(
         &mut self,
         path: &Path,
         stamp: Option<Stamp>,
         mut content: Content,
-        now: Instant,
-    ) -> bool {
-        let mut changed = false;
+        now: u64,
+    ) -> Changed {
+        let mut changed = Changed::default();
         if let Some(old) = self.remove(path) {
-            changed = old.stamp.is_some() != stamp.is_some();
+            changed.existence = old.stamp.is_some() != stamp.is_some();
             if matches!(content, Content::Unknown) && old.stamp == stamp && stamp.is_some() {
                 // Only existence was asked for: what is known of the text stays.
                 content = old.content;
             } else {
-                changed |= old.content.differs(&content);
+                changed.text = old.content.differs(&content);
             }
         }
         self.insert(
@@ -230,7 +357,8 @@ impl Cache {
                 last_use: 0,
             },
         );
-        changed | self.trim()
+        changed.existence |= self.trim();
+        changed
     }
 
     fn used(&mut self, path: &Path) -> Option<&mut Slot> {
@@ -373,8 +501,16 @@ fn read_text(path: &Path) -> Option<Arc<str>> {
 #[derive(Debug, Default)]
 pub struct OpenFiles<F> {
     inner: F,
-    open: RwLock<FxHashMap<PathBuf, Arc<SourceFile>>>,
+    open: RwLock<FxHashMap<PathBuf, Buffer>>,
     changes: AtomicU64,
+    existence: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Buffer {
+    file: Arc<SourceFile>,
+    /// Whether anybody read this text: a change of a text that nobody read changes no answer.
+    read: AtomicBool,
 }
 
 impl<F: Files> OpenFiles<F> {
@@ -384,6 +520,7 @@ impl<F: Files> OpenFiles<F> {
             inner,
             open: RwLock::default(),
             changes: AtomicU64::new(0),
+            existence: AtomicU64::new(0),
         }
     }
 
@@ -392,28 +529,81 @@ impl<F: Files> OpenFiles<F> {
         &self.inner
     }
 
-    /// The text of an open buffer, of any size.
-    pub fn set(&self, path: &Path, text: impl Into<Arc<str>>) {
+    /// The text of an open buffer, of any size. True where an answer given before may be wrong now.
+    pub fn set(&self, path: &Path, text: impl Into<Arc<str>>) -> bool {
         let path = normalised(path);
-        let file = Arc::new(SourceFile::new(&path, text.into()));
-        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        let old = open.insert(path.into_owned(), Arc::clone(&file));
-        if old.is_none_or(|old| old.text != file.text) {
+        let text = text.into();
+        let known = {
+            let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+            open.get(&*path).map(|buffer| {
+                (
+                    buffer.file.text == text,
+                    buffer.read.load(Ordering::Acquire),
+                )
+            })
+        };
+        let (changes, exists) = match known {
+            Some((true, _)) => return false,
+            Some((false, read)) => (read, true),
+            // What stands on the disk may have been read.
+            None => {
+                let behind = self.inner.read(&path);
+                let same = behind.is_some_and(|file| file.text == text);
+                (!same, self.inner.exists(&path))
+            }
+        };
+        let file = Arc::new(SourceFile::new(&path, text));
+        let buffer = Buffer {
+            file,
+            read: AtomicBool::new(false),
+        };
+        self.open
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(path.into_owned(), buffer);
+        if !exists {
+            self.existence.fetch_add(1, Ordering::Release);
+        }
+        if changes {
             self.changes.fetch_add(1, Ordering::Release);
         }
+        changes
     }
 
-    /// The buffer is closed: the file behind it counts again.
-    pub fn close(&self, path: &Path) {
-        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        if open.remove(&*normalised(path)).is_some() {
-            self.changes.fetch_add(1, Ordering::Release);
+    /// The buffer is closed: the file behind it counts again. True where an answer given before may be wrong now.
+    pub fn close(&self, path: &Path) -> bool {
+        let path = normalised(path);
+        let closed = {
+            let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+            open.remove(&*path)
+        };
+        let Some(closed) = closed else {
+            return false;
+        };
+        let behind = self.inner.read(&path);
+        if behind
+            .as_ref()
+            .is_some_and(|file| file.text == closed.file.text)
+        {
+            return false;
         }
+        if !self.inner.exists(&path) {
+            self.existence.fetch_add(1, Ordering::Release);
+        }
+        self.changes.fetch_add(1, Ordering::Release);
+        true
     }
 
     fn buffer(&self, path: &Path) -> Option<Arc<SourceFile>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.get(&*normalised(path)).cloned()
+        let buffer = open.get(&*normalised(path))?;
+        buffer.read.store(true, Ordering::Release);
+        Some(Arc::clone(&buffer.file))
+    }
+
+    fn is_open(&self, path: &Path) -> bool {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        open.contains_key(&*normalised(path))
     }
 }
 
@@ -423,10 +613,45 @@ impl<F: Files> Files for OpenFiles<F> {
     }
 
     fn exists(&self, path: &Path) -> bool {
-        self.buffer(path).is_some() || self.inner.exists(path)
+        self.is_open(path) || self.inner.exists(path)
+    }
+
+    fn list(&self, folder: &Path) -> Arc<[Entry]> {
+        let folder = normalised(folder);
+        let below = self.inner.list(&folder);
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let mut unsaved: Vec<Entry> = open
+            .keys()
+            .filter(|path| path.parent() == Some(&folder))
+            .filter(|path| {
+                below
+                    .binary_search_by(|entry| entry.path.cmp(path))
+                    .is_err()
+            })
+            .map(|path| Entry {
+                path: path.clone(),
+                kind: EntryKind::File,
+            })
+            .collect();
+        if unsaved.is_empty() {
+            return below;
+        }
+        unsaved.extend(below.iter().cloned());
+        unsaved.sort_unstable();
+        unsaved.into()
     }
 
     fn generation(&self) -> u64 {
-        self.changes.load(Ordering::Acquire) + self.inner.generation()
+        self.changes.load(Ordering::Acquire)
+            + self.existence.load(Ordering::Acquire)
+            + self.inner.generation()
+    }
+
+    fn existence(&self) -> u64 {
+        self.existence.load(Ordering::Acquire) + self.inner.existence()
+    }
+
+    fn look_again(&self) {
+        self.inner.look_again();
     }
 }

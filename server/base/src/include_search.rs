@@ -171,7 +171,7 @@ fn alike(one: &Path, other: &Path, shared: usize) -> usize {
 }
 
 /// How one command's sources find what they include. Answers are kept until
-/// [`Files::generation`] or the index changes.
+/// [`Files::existence`] or the index changes.
 #[derive(Debug)]
 pub struct IncludeSearch {
     quote_dirs: Vec<PathBuf>,
@@ -184,7 +184,7 @@ pub struct IncludeSearch {
 
 #[derive(Debug, Default)]
 struct Cache {
-    /// The generation of the files and the epoch of the index that the answers belong to.
+    /// The existence of the files and the epoch of the index that the answers belong to.
     state: (u64, u64),
     answers: usize,
     /// By the including folder; then, for `"…"` and for `<…>`, by the spelling.
@@ -236,7 +236,7 @@ impl IncludeSearch {
         system: bool,
         from: &Path,
     ) -> Option<PathBuf> {
-        let state = (files.generation(), self.index.epoch.load(Ordering::Acquire));
+        let state = (files.existence(), self.index.epoch.load(Ordering::Acquire));
         let folder = from.parent().unwrap_or(Path::new(""));
         let known = self
             .cache(state)

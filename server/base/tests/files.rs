@@ -3,15 +3,11 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
 use tempfile::tempdir;
-use warplens_base::{DiskFiles, Files, NoFiles, OpenFiles, normalise};
-
-/// Longer than an answer is believed without a look at the disk.
-const LONG_ENOUGH: Duration = Duration::from_millis(260);
+use warplens_base::{DiskFiles, EntryKind, Files, NoFiles, OpenFiles, normalise};
 
 fn text(files: &dyn Files, path: &Path) -> Option<String> {
     files.read(path).map(|file| file.text.to_string())
@@ -104,7 +100,7 @@ fn equal_texts_have_equal_hashes() {
 }
 
 #[test]
-fn a_change_on_the_disk_is_noticed_after_a_while() {
+fn a_change_on_the_disk_is_noticed_at_the_next_look() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("a.cu");
     write_old(&path, "one");
@@ -113,7 +109,7 @@ fn a_change_on_the_disk_is_noticed_after_a_while() {
     let before = files.generation();
 
     fs::write(&path, "three").unwrap();
-    sleep(LONG_ENOUGH);
+    files.look_again();
     assert_eq!(text(&files, &path).as_deref(), Some("three"));
     assert!(files.generation() > before);
     let before = files.generation();
@@ -123,20 +119,20 @@ fn a_change_on_the_disk_is_noticed_after_a_while() {
     fs::write(&path, "tree!").unwrap();
     let file = fs::File::options().write(true).open(&path).unwrap();
     file.set_modified(modified).unwrap();
-    sleep(LONG_ENOUGH);
+    files.look_again();
     assert!(files.exists(&path));
     assert_eq!(text(&files, &path).as_deref(), Some("tree!"));
     assert!(files.generation() > before);
     let before = files.generation();
 
     fs::remove_file(&path).unwrap();
-    sleep(LONG_ENOUGH);
+    files.look_again();
     assert_eq!(text(&files, &path), None);
     assert!(files.generation() > before);
     let before = files.generation();
 
     fs::write(&path, "back").unwrap();
-    sleep(LONG_ENOUGH);
+    files.look_again();
     assert!(files.exists(&path));
     assert!(files.generation() > before);
     assert_eq!(text(&files, &path).as_deref(), Some("back"));
@@ -150,9 +146,10 @@ fn a_new_time_stamp_alone_changes_nothing() {
     let files = DiskFiles::new();
     assert_eq!(text(&files, &path).as_deref(), Some("same"));
     fs::write(&path, "same").unwrap();
-    sleep(LONG_ENOUGH);
+    files.look_again();
+    let generation = files.generation();
     assert_eq!(text(&files, &path).as_deref(), Some("same"));
-    assert_eq!(files.generation(), 0);
+    assert_eq!(files.generation(), generation);
 }
 
 #[test]
@@ -164,7 +161,7 @@ fn forgetting_asks_the_disk_at_once() {
     write_old(&path, "one");
     assert!(
         !files.exists(&path),
-        "a negative answer is kept for a moment"
+        "a negative answer is kept until somebody says otherwise"
     );
     files.forget(&folder.path().join("./a.cu"));
     assert_eq!(files.generation(), 1);
@@ -282,4 +279,58 @@ proptest! {
         files.set(Path::new(&path), "x");
         prop_assert!(files.exists(&once) && files.exists(Path::new(&path)));
     }
+}
+
+#[test]
+fn folders_are_listed_in_order_with_what_is_open_in_them() {
+    let folder = tempdir().unwrap();
+    for name in ["b.cu", "a.cu", "inner/c.cu"] {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    let files = OpenFiles::new(DiskFiles::new());
+    let names = |files: &OpenFiles<DiskFiles>| {
+        let entries = files.list(folder.path());
+        let name = |entry: &warplens_base::Entry| {
+            let name = entry.path.file_name().unwrap().to_string_lossy();
+            (name.into_owned(), entry.kind == EntryKind::Folder)
+        };
+        entries.iter().map(name).collect::<Vec<_>>()
+    };
+    let named = |names: &[(&str, bool)]| {
+        let owned = |(name, folder): &(&str, bool)| ((*name).to_owned(), *folder);
+        names.iter().map(owned).collect::<Vec<_>>()
+    };
+    let before = named(&[("a.cu", false), ("b.cu", false), ("inner", true)]);
+    assert_eq!(names(&files), before);
+    files.set(&folder.path().join("aa.cu"), "unsaved");
+    files.set(&folder.path().join("b.cu"), "typed");
+    let open = named(&[
+        ("a.cu", false),
+        ("aa.cu", false),
+        ("b.cu", false),
+        ("inner", true),
+    ]);
+    assert_eq!(names(&files), open);
+    files.close(&folder.path().join("aa.cu"));
+    fs::remove_file(folder.path().join("a.cu")).unwrap();
+    assert_eq!(names(&files), before, "nobody said that it changed");
+    files.look_again();
+    assert_eq!(names(&files), named(&[("b.cu", false), ("inner", true)]));
+    assert_eq!(files.list(&folder.path().join("none")).len(), 0);
+}
+
+#[test]
+fn typing_in_a_buffer_that_nobody_read_changes_no_answer() {
+    let files = OpenFiles::new(NoFiles);
+    let path = Path::new("/a/b.cu");
+    assert!(files.set(path, "opened"));
+    let (generation, existence) = (files.generation(), files.existence());
+    assert!(!files.set(path, "typed"));
+    assert_eq!(files.generation(), generation);
+    assert_eq!(text(&files, path).as_deref(), Some("typed"));
+    assert!(files.set(path, "typed more"));
+    assert!(files.generation() > generation);
+    assert_eq!(files.existence(), existence, "the file is still there");
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
 
-use crate::{Engine, FileAnalysis, beside};
+use crate::{Engine, FileAnalysis, near};
 
 /// What looks like a definition and is none, or is one in every program.
 const EVERYWHERE: [&str; 6] = ["catch", "for", "if", "main", "switch", "while"];
@@ -185,7 +185,7 @@ impl<'a> Spread<'a> {
 
 /// What a text defines that other files may use.
 fn offers(text: &str) -> FxHashSet<String> {
-    let mut names = beside::offers(text);
+    let mut names = near::offers(text);
     names.retain(|name| !EVERYWHERE.contains(&name.as_str()));
     names
 }

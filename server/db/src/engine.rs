@@ -1,6 +1,7 @@
 //! From a document to its analysis, recomputing only what changed.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -11,14 +12,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_advice::{Place, Recompiled, Removal};
-use warplens_base::{Command, SourceFile};
+use warplens_base::Command;
 use warplens_codegen::{Compiled, Options, compile};
 use warplens_facts::facts::{KernelFacts, Launch};
 use warplens_facts::{Contents, Request, analyze};
 use warplens_ir::{
     Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, LaunchWords,
-    Storage, TemplateArguments, Unit, Var, builds, launch_sites, launch_sites_through, lower,
-    may_build, outline,
+    Storage, TemplateArguments, Unit, Var, builds, launch_sites, lower, may_build, outline,
 };
 use warplens_machine::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_models::{Factor, Input, ModelId};
@@ -30,14 +30,15 @@ use crate::compilers::{CompilerWord, Words};
 use crate::counting::Counting;
 use crate::estimates::Estimates;
 use crate::executed::Running;
-use crate::hosts::Kinds;
+use crate::kinds::is_header;
 use crate::launch::{self, Given, Resolved};
+use crate::launches::{Called, Hosts, arguments_of};
 use crate::options::{BuildOptions, kernel_names};
 use crate::parallel;
 use crate::said;
 use crate::settings::{BankBytes, Settings};
 use crate::suppress;
-use crate::translation::{Project, flatten, is_header, may_hold_kernels};
+use crate::translation::{Project, flatten};
 use crate::{
     Cancel, FileAnalysis, KernelAnalysis, Overrides, PlacedFinding, PlacedKernel, Severity,
     Variants,
@@ -57,8 +58,6 @@ const MOST_BRANCHES: usize = 4;
 const FEW: usize = 4;
 /// Times that other files are looked for in which there may be what one lacks.
 const MOST_LOOKS: usize = 3;
-/// Launches of one kernel that are told apart.
-const MOST_VARIANTS: usize = 8;
 
 /// Analyses documents. One engine serves every document and thread of a process.
 #[derive(Debug)]
@@ -69,16 +68,10 @@ pub struct Engine {
     outlines: Kept<u64, Vec<Item>>,
     /// Launches of a text, each with the item that holds it; ranges count from that item's first byte.
     sites: Kept<u64, Vec<(usize, LaunchSite)>>,
-    /// Launches by file, for kernels that are launched from another one.
-    launches: Mutex<FxHashMap<PathBuf, Arc<Vec<LaunchSite>>>>,
-    /// Host programs read for the kernels of other files, with the hash of what was read and what they build.
-    hosts_read: Mutex<FxHashMap<PathBuf, HostRead>>,
-    /// Launches by a file's functions as other files call them, with the hashes of all that was read.
-    called: Mutex<FxHashMap<PathBuf, Called>>,
+    /// What host programs say of the kernels of other files.
+    pub(crate) hosts: Hosts,
     /// What a text with programs in its literals builds them with.
     builds: Kept<u64, Vec<Build>>,
-    /// Which files are looked for launches when a kernel is launched in none that was analysed.
-    hosts: Kinds,
     /// Whether an analysis can say its counts as formulas later.
     formulas: bool,
     /// Whether the kernels of one file are shared out among threads.
@@ -109,17 +102,6 @@ impl Lowered {
             kernel,
         }
     }
-}
-
-/// A host program that was read: the hash of its text, and what it builds.
-type HostRead = (u64, Arc<Vec<Build>>);
-
-/// What a file launches when others call it.
-#[derive(Debug)]
-struct Called {
-    /// A hash of it and of those that call it.
-    read: u64,
-    sites: Arc<Vec<LaunchSite>>,
 }
 
 /// What was computed once, by content, and how many values have room.
@@ -219,7 +201,7 @@ pub(crate) struct Program {
 
 impl Program {
     /// A hash of what its launches depend on: what runs on the device matters to them by its name, unless it launches itself.
-    fn launching(&self) -> u64 {
+    pub(crate) fn launching(&self) -> u64 {
         let mut hasher = FxHasher::default();
         (self.headers_key, self.text.missing.is_empty()).hash(&mut hasher);
         let launches = self.launch_words();
@@ -254,6 +236,15 @@ impl Program {
     }
 }
 
+/// A definition of a kernel with its launches, and whether each stands in its own file.
+struct Launched {
+    sites: Vec<(LaunchSite, bool)>,
+    /// In IR under the first of them, where that was looked at for what it calls.
+    lowered: Option<Result<Option<Arc<Lowered>>, ()>>,
+    /// Whether that was not kept from before.
+    computed: bool,
+}
+
 /// What came of one definition of a kernel.
 #[derive(Default)]
 struct Made {
@@ -270,6 +261,8 @@ pub(crate) struct FileParts {
     /// Launches in this file; ranges in its source.
     pub(crate) sites: Vec<LaunchSite>,
     pub(crate) directives: Vec<Directive>,
+    /// Whether it is read as another file includes it.
+    is_included: bool,
 }
 
 impl Engine {
@@ -286,7 +279,6 @@ impl Engine {
     /// The same for looking at many files once each: it keeps next to nothing.
     pub fn for_many_files(profiles: Profiles, project: Project) -> Engine {
         Engine {
-            hosts: Kinds::Plain,
             formulas: false,
             // Others look at other files meanwhile.
             shares: false,
@@ -302,11 +294,8 @@ impl Engine {
             units: Kept::new(units),
             outlines: Kept::new(2 * units),
             sites: Kept::new(kernels),
-            launches: Mutex::default(),
-            hosts_read: Mutex::default(),
-            called: Mutex::default(),
+            hosts: Hosts::default(),
             builds: Kept::new(kernels),
-            hosts: Kinds::All,
             formulas: true,
             shares: true,
             kernels: Kept::new(kernels),
@@ -373,11 +362,12 @@ impl Engine {
         settings: &Settings,
         profile: &Profile,
         neighbours: bool,
+        linked: &[PathBuf],
         options: Option<&Arc<BuildOptions>>,
     ) -> FileParts {
         let translation = self
             .project
-            .translate(document, path, settings, profile, neighbours);
+            .translate(document, path, settings, profile, neighbours, linked);
         let mut main = self.program(&translation.text, &translation.headers);
         main.options = options.cloned();
         main.linked = translation.linked;
@@ -399,6 +389,7 @@ impl Engine {
             programs,
             sites,
             directives: directives(&translation.text.source),
+            is_included: translation.is_included,
         }
     }
 
@@ -431,41 +422,16 @@ impl Engine {
         let copy = document.clone();
         let translation =
             self.project
-                .translate(&copy, path, &options.applied(settings), profile, false);
+                .translate(&copy, path, &options.applied(settings), profile, false, &[]);
         (translation.text.embedded.clone(), Some(Arc::new(options)))
     }
 
-    /// What a host program near an OpenCL file defines when it builds it.
-    fn build_options(
-        &self,
-        document: &Document,
-        path: &Path,
-        settings: &Settings,
-        profile: &Profile,
-    ) -> Option<BuildOptions> {
-        if document.language() != Language::OpenCl {
-            return None;
-        }
-        let kernels = kernel_names(document.source());
-        let words: Vec<&str> = kernels.iter().map(String::as_str).collect();
-        if words.is_empty() {
-            return None;
-        }
-        self.project
-            .hosts_near(path, &words, self.hosts)
-            .into_iter()
-            .find_map(|host| {
-                let builds = self.read_host(&host, settings, profile);
-                BuildOptions::of(&builds, &kernels, &host.path, &host.text, settings)
-            })
-    }
-
-    fn program(&self, text: &Arc<Expanded>, headers: &[Arc<Expanded>]) -> Program {
+    pub(crate) fn program(&self, text: &Arc<Expanded>, headers: &[Arc<Expanded>]) -> Program {
         self.program_with(text, headers, None)
     }
 
     /// The same with another source file whose host functions it may call.
-    fn program_with(
+    pub(crate) fn program_with(
         &self,
         text: &Arc<Expanded>,
         headers: &[Arc<Expanded>],
@@ -540,12 +506,12 @@ impl Engine {
     }
 
     /// The items of a header: the same whatever stands before it.
-    fn items(&self, header: &Arc<Expanded>) -> Arc<Vec<Item>> {
+    pub(crate) fn items(&self, header: &Arc<Expanded>) -> Arc<Vec<Item>> {
         self.outlines.get_or(header.hash, || outline(header))
     }
 
     /// The launches in a text; ranges in its source.
-    fn launches_in(&self, program: &Program) -> Vec<LaunchSite> {
+    pub(crate) fn launches_in(&self, program: &Program) -> Vec<LaunchSite> {
         let text = &program.text.text;
         if !program.launch_words().within(&(0..text.len())) {
             return Vec::new();
@@ -579,228 +545,9 @@ impl Engine {
             .collect()
     }
 
-    /// The launches of a kernel, different ones, those of its own file first; with whether it is.
-    fn launches_of(
-        &self,
-        kernel: &str,
-        own: &[LaunchSite],
-        by_callers: &[LaunchSite],
-        path: &Path,
-    ) -> Vec<(LaunchSite, bool)> {
-        let mut found: Vec<(LaunchSite, bool)> = Vec::new();
-        for site in own.iter().filter(|site| site.kernel == kernel) {
-            add_variant(&mut found, site, true);
-        }
-        // What the callers decide stands for what the file left open.
-        if by_callers.iter().any(|site| site.kernel == kernel) {
-            found.clear();
-            for site in by_callers.iter().filter(|site| site.kernel == kernel) {
-                add_variant(&mut found, site, false);
-            }
-        }
-        if found.iter().all(|(site, _)| site.block.is_none()) {
-            let launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut files: Vec<_> = launches.iter().filter(|(of, _)| *of != path).collect();
-            files.sort_by_key(|(of, _)| {
-                // The nearest file first, then by name, so that the answer does not depend on chance.
-                let shared = of
-                    .components()
-                    .zip(path.components())
-                    .take_while(|(a, b)| a == b);
-                (usize::MAX - shared.count(), (*of).clone())
-            });
-            for (_, sites) in files {
-                for site in sites.iter().filter(|site| site.kernel == kernel) {
-                    add_variant(&mut found, site, false);
-                }
-            }
-        }
-        // What says most comes first.
-        found.sort_by_key(|(site, _)| (site.block.is_none(), site.grid.is_none()));
-        found
-    }
-
-    /// Reads the host programs near a file for launches of its kernels, where the file does not say their blocks.
-    fn read_hosts(&self, path: &Path, parts: &FileParts, settings: &Settings, profile: &Profile) {
-        let kernels: Vec<&str> = parts
-            .programs
-            .iter()
-            .flat_map(|program| &program.items)
-            .filter_map(|item| match &item.kind {
-                ItemKind::Kernel(name) => Some(name.as_str()),
-                _ => None,
-            })
-            .filter(|name| {
-                let own = |site: &&LaunchSite| site.kernel == **name && site.block.is_some();
-                !parts.sites.iter().any(|site| own(&site))
-            })
-            .collect();
-        if kernels.is_empty() {
-            return;
-        }
-        for host in self.project.hosts_near(path, &kernels, self.hosts) {
-            self.read_host(&host, settings, profile);
-        }
-    }
-
-    /// Reads the files near one that call its functions, where these launch blocks that only their callers
-    /// decide. Gives the launches that come about.
-    fn launches_by_callers(
-        &self,
-        path: &Path,
-        parts: &FileParts,
-        settings: &Settings,
-        profile: &Profile,
-    ) -> Arc<Vec<LaunchSite>> {
-        let main = &parts.programs[0];
-        let mut launchers: Vec<&str> = Vec::new();
-        let open = |site: &&LaunchSite| {
-            let mut others = parts.sites.iter();
-            site.block.is_none()
-                && !others.any(|other| other.kernel == site.kernel && other.block.is_some())
-        };
-        for site in parts.sites.iter().filter(open) {
-            let outermost = site.through.first().unwrap_or(&site.inside);
-            if !outermost.is_empty()
-                && !outermost.contains("::")
-                && outermost != "main"
-                && !launchers.contains(&outermost.as_str())
-                && main.items.iter().any(|item| {
-                    matches!(&item.kind, ItemKind::Function(name) if name == outermost)
-                        && may_decide(&main.text.text[item.range.clone()])
-                })
-            {
-                launchers.push(outermost);
-            }
-        }
-        // Who includes a header launches by it himself.
-        if launchers.is_empty() || main.text.language == Language::OpenCl || is_header(path) {
-            return Arc::default();
-        }
-        let callers = self.project.hosts_near(path, &launchers, Kinds::Callers);
-        let mut hasher = FxHasher::default();
-        main.launching().hash(&mut hasher);
-        for caller in &callers {
-            (&*caller.path, caller.hash).hash(&mut hasher);
-        }
-        let read = hasher.finish();
-        let known = || self.called.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(called) = known().get(path)
-            && called.read == read
-        {
-            return Arc::clone(&called.sites);
-        }
-        let mut sites: Vec<LaunchSite> = Vec::new();
-        for caller in callers {
-            let language = Language::from_path(&caller.path).unwrap_or(Language::Cuda);
-            let document = Document::new(&caller.text, language);
-            let found = catch_unwind(AssertUnwindSafe(|| {
-                let translation =
-                    self.project
-                        .translate(&document, &caller.path, settings, profile, false);
-                let program =
-                    self.program_with(&translation.text, &translation.headers, Some(&main.text));
-                launch_sites_through(&program.text, &program.items, &program.unit, &launchers)
-            }));
-            sites.extend(found.unwrap_or_default().into_iter().filter(|site| {
-                let mut own = parts.sites.iter().filter(open);
-                site.block.is_some() && own.any(|own| own.kernel == site.kernel)
-            }));
-        }
-        let sites = Arc::new(sites.iter().map(LaunchSite::without_classes).collect());
-        let called = Called {
-            read,
-            sites: Arc::clone(&sites),
-        };
-        known().insert(path.to_path_buf(), called);
-        sites
-    }
-
-    /// Reads a host program once: keeps its launches, gives what it builds.
-    fn read_host(
-        &self,
-        host: &SourceFile,
-        settings: &Settings,
-        profile: &Profile,
-    ) -> Arc<Vec<Build>> {
-        let read = || {
-            self.hosts_read
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some((hash, known)) = read().get(&*host.path)
-            && *hash == host.hash
-        {
-            return Arc::clone(known);
-        }
-        let language = Language::from_path(&host.path).unwrap_or(Language::Cuda);
-        let document = Document::new(&host.text, language);
-        let found = catch_unwind(AssertUnwindSafe(|| {
-            let translation = self
-                .project
-                .translate(&document, &host.path, settings, profile, false);
-            let program = self.program(&translation.text, &translation.headers);
-            let built = builds(&program.text, &program.items, &program.unit);
-            (self.launches_in(&program), built)
-        }));
-        let built = match found {
-            Ok((sites, built)) => {
-                self.keep_launches(&host.path, &sites);
-                Arc::new(built)
-            }
-            Err(_) => Arc::default(),
-        };
-        let kept = (host.hash, Arc::clone(&built));
-        read().insert(host.path.to_path_buf(), kept);
-        built
-    }
-
-    /// True where another file analysed since includes this one or launches one of these kernels.
-    pub fn knows_more(&self, path: &Path, unlaunched: &[String]) -> bool {
-        if self.project.is_included(path) {
-            return true;
-        }
-        let launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
-        launches
-            .iter()
-            .filter(|(of, _)| *of != path)
-            .any(|(_, sites)| {
-                sites
-                    .iter()
-                    .any(|site| unlaunched.contains(&site.kernel) && site.block.is_some())
-            })
-    }
-
     /// The folders in which what a file lacks is looked for.
     pub(crate) fn around(&self, path: &Path) -> Vec<PathBuf> {
         self.project.around(path)
-    }
-
-    /// Takes over what is known of files that are the same in an earlier version: who includes and who launches whom. `name`
-    /// is what this version calls a file of that one, `None` where it differs.
-    pub fn adopt(&self, earlier: &Engine, name: &dyn Fn(&Path) -> Option<PathBuf>) {
-        self.project.adopt(&earlier.project, name);
-        let known = {
-            let launches = earlier.launches.lock();
-            launches.unwrap_or_else(PoisonError::into_inner).clone()
-        };
-        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
-        launches.extend(
-            known
-                .into_iter()
-                .filter_map(|(path, sites)| Some((name(&path)?, sites))),
-        );
-    }
-
-    fn keep_launches(&self, path: &Path, sites: &[LaunchSite]) {
-        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
-        if sites.is_empty() {
-            launches.remove(path);
-        } else {
-            // Without what would hold on to whole texts.
-            let light = sites.iter().map(LaunchSite::without_classes).collect();
-            launches.insert(path.to_path_buf(), Arc::new(light));
-        }
     }
 
     /// Analyses every kernel of a parsed document; `None` when cancelled.
@@ -825,45 +572,105 @@ impl Engine {
         cancel: &Cancel,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Option<FileAnalysis> {
-        let mut beside = self.project.found_beside(path);
         let mut file =
             self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
         // OpenCL that lacks what its host puts in front: the neighbours may have it. A file that includes others
         // says itself what it needs.
         let alone = || !includes_others(document.source());
         let lacks = |file: &FileAnalysis| (losses(file), left_to_the_build(file));
-        if document.language() == Language::OpenCl {
-            if lacks(&file) > (0, 0) && alone() {
-                let second =
-                    self.analyze_as(document, path, settings, overrides, cancel, wanted, true)?;
-                if places(&second) >= places(&file) && lacks(&second) < lacks(&file) {
-                    return Some(second);
-                }
+        if document.language() == Language::OpenCl && lacks(&file) > (0, 0) && alone() {
+            let second =
+                self.analyze_as(document, path, settings, overrides, cancel, wanted, true)?;
+            if places(&second) >= places(&file) && lacks(&second) < lacks(&file) {
+                file = second;
             }
-            return Some(file);
-        }
-        // What is not defined here may be in another file of the program, which may lack something in turn; so may the file
-        // that includes this one.
-        for _ in 0..MOST_LOOKS {
-            let undefined: FxHashSet<String> = file
-                .kernels
-                .iter()
-                .flat_map(|kernel| kernel.analysis.undefined.iter().cloned())
-                .collect();
-            let unseen = file.found == 0 && may_hold_kernels(document.source());
-            if losses(&file) == 0 && undefined.is_empty() && !unseen {
-                break;
-            }
-            self.project.look_beside(path, &undefined);
-            // A host program that was read for its launches may be the one that includes it.
-            let found = self.project.found_beside(path);
-            if found == beside {
-                break;
-            }
-            beside = found;
-            file = self.analyze_as(document, path, settings, overrides, cancel, wanted, false)?;
         }
         Some(file)
+    }
+
+    /// A file taken apart, with the files that define what its kernels call and it does not: these may lack something in turn.
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
+    fn linked_parts(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        around: &Settings,
+        overrides: &Overrides,
+        profile: &Profile,
+        neighbours: bool,
+        options: Option<&Arc<BuildOptions>>,
+        cancel: &Cancel,
+    ) -> Option<(FileParts, Vec<Launched>)> {
+        let mut linked: Vec<PathBuf> = Vec::new();
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        let opencl = document.language() == Language::OpenCl;
+        for look in 0.. {
+            let parts = self.parts(
+                document, path, settings, profile, neighbours, &linked, options,
+            );
+            let by_callers = self.launches_by_callers(path, &parts, around, profile);
+            let kernels: Vec<(&Program, &Item)> = kernels_of(&parts)
+                .map(|(program, item, _)| (program, item))
+                .collect();
+            self.kernels.make_room(kernels.len());
+            let launched = |(program, item): &(&Program, &Item)| {
+                let name = match &item.kind {
+                    ItemKind::Kernel(name) if !cancel.is_cancelled() => name,
+                    _ => return None,
+                };
+                let kernel = called(program, item, name);
+                let sites =
+                    self.launches_of(kernel, &parts.sites, &by_callers, path, around, profile);
+                let unknown = LaunchSite::unknown(name);
+                let site = sites.first().map_or(&unknown, |(site, _)| site);
+                let (lowered, computed) = if opencl {
+                    (None, false)
+                } else {
+                    let (lowered, computed) = self.lowered(program, item, site, overrides);
+                    (Some(lowered), computed)
+                };
+                Some(Launched {
+                    sites,
+                    lowered,
+                    computed,
+                })
+            };
+            // What is known already takes no time; where several are new most will be.
+            let mut all: Vec<Launched> = Vec::with_capacity(kernels.len());
+            let mut computed = 0;
+            for kernel in &kernels {
+                if self.shares && computed >= FEW {
+                    break;
+                }
+                let one = launched(kernel)?;
+                computed += usize::from(one.computed);
+                all.push(one);
+            }
+            for one in parallel::in_order(&kernels[all.len()..], launched) {
+                all.push(one?);
+            }
+            let launched = all;
+            if opencl || parts.is_included || look == MOST_LOOKS || path.as_os_str().is_empty() {
+                return Some((parts, launched));
+            }
+            let known = names.len();
+            for one in &launched {
+                if let Some(Ok(Some(lowered))) = &one.lowered {
+                    names.extend(lowered.kernel.undefined.iter().cloned());
+                }
+            }
+            if names.len() == known {
+                return Some((parts, launched));
+            }
+            let wanted: Vec<String> = names.iter().cloned().collect();
+            let found = self.project.defining(path, &wanted);
+            if found == linked {
+                return Some((parts, launched));
+            }
+            linked = found;
+        }
+        None
     }
 
     #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
@@ -881,19 +688,21 @@ impl Engine {
         let options = self
             .build_options(document, path, settings, &profile)
             .map(Arc::new);
+        // What is defined for the kernels means nothing to the programs around them.
+        let around = settings;
         let built = options.as_ref().map(|options| options.applied(settings));
         let settings = built.as_ref().unwrap_or(settings);
-        let parts = self.parts(
+        let (parts, launched) = self.linked_parts(
             document,
             path,
             settings,
+            around,
+            overrides,
             &profile,
             neighbours,
             options.as_ref(),
-        );
-        self.keep_launches(path, &parts.sites);
-        self.read_hosts(path, &parts, settings, &profile);
-        let by_callers = self.launches_by_callers(path, &parts, settings, &profile);
+            cancel,
+        )?;
         let ignored = parts
             .directives
             .iter()
@@ -901,37 +710,28 @@ impl Engine {
         let command = self.project.command(path);
         let mut found = 0;
         let mut items = Vec::new();
-        for program in &parts.programs {
-            let mut previous_end = 0;
-            for item in &program.items {
-                let between = previous_end.min(item.source.start)..item.source.start;
-                previous_end = previous_end.max(item.source.end);
-                let ItemKind::Kernel(name) = &item.kind else {
-                    continue;
-                };
-                if let Some(only) = &program.only
-                    && !only.contains(&item.source.start)
-                {
-                    continue;
-                }
-                found += 1;
-                if !ignored && wanted(name) {
-                    items.push((program, item, name, between));
-                }
+        for ((program, item, between), launched) in kernels_of(&parts).zip(&launched) {
+            let ItemKind::Kernel(name) = &item.kind else {
+                continue;
+            };
+            found += 1;
+            if !ignored && wanted(name) {
+                items.push((program, item, name, between, launched));
             }
         }
         self.kernels.make_room(items.len());
         self.compiled.make_room(items.len());
         self.analyses.make_room(items.len());
         // One definition of a kernel, under each of its launches that is looked at; `None` when cancelled.
-        let make = |(program, item, name, between): &(&Program, &Item, &String, Range<usize>)| {
+        let make = |one: &(&Program, &Item, &String, Range<usize>, &Launched)| {
             if cancel.is_cancelled() {
                 return None;
             }
+            let (program, item, name, between, launched) = one;
             let (program, item, name) = (*program, *item, name.as_str());
             let mut made = Made::default();
             let mut branches: Vec<Vec<(String, String)>> = Vec::new();
-            let mut variants = self.launches_of(name, &parts.sites, &by_callers, path);
+            let mut variants = launched.sites.clone();
             let blocks: Vec<_> = variants.iter().map(|(site, _)| site.block).collect();
             if variants.is_empty() {
                 variants.push((LaunchSite::unknown(name), false));
@@ -955,8 +755,15 @@ impl Engine {
                 let (site, here) = &variants[at];
                 let other = at.checked_sub(launches).and_then(|branch| {
                     let assume = branches.get(branch)?;
-                    let (mut other, item) =
-                        self.with_branch(document, path, settings, &profile, assume, item)?;
+                    let (mut other, item) = self.with_branch(
+                        document,
+                        path,
+                        settings,
+                        &profile,
+                        assume,
+                        &parts.programs[0].linked,
+                        item,
+                    )?;
                     other.options.clone_from(&program.options);
                     Some((other, item))
                 });
@@ -964,7 +771,9 @@ impl Engine {
                     Some((program, item)) => (program, item),
                     None => (program, item),
                 };
-                let lowered = match self.lowered(program, item, site, overrides) {
+                let known = launched.lowered.clone().filter(|_| at == 0);
+                let lower = || self.lowered(program, item, site, overrides).0;
+                let lowered = match known.unwrap_or_else(lower) {
                     Ok(Some(lowered)) => lowered,
                     Ok(None) => continue,
                     Err(()) => {
@@ -1078,6 +887,7 @@ impl Engine {
         settings: &Settings,
         profile: &Profile,
         assume: &[(String, String)],
+        linked: &[PathBuf],
         kernel: &Item,
     ) -> Option<(Program, Item)> {
         let mut settings = settings.clone();
@@ -1086,7 +896,7 @@ impl Engine {
         let copy = document.clone();
         let translation = self
             .project
-            .translate(&copy, path, &settings, profile, false);
+            .translate(&copy, path, &settings, profile, false, linked);
         let mut program = self.program(&translation.text, &translation.headers);
         program.linked = translation.linked;
         let item = program
@@ -1097,14 +907,14 @@ impl Engine {
         Some((program, item))
     }
 
-    /// A kernel in IR; `Err` where lowering it failed.
+    /// A kernel in IR, and whether it had to be made; `Err` where lowering it failed.
     fn lowered(
         &self,
         program: &Program,
         item: &Item,
         site: &LaunchSite,
         overrides: &Overrides,
-    ) -> Result<Option<Arc<Lowered>>, ()> {
+    ) -> (Result<Option<Arc<Lowered>>, ()>, bool) {
         let template = TemplateArguments {
             given: overrides
                 .template_args
@@ -1135,12 +945,12 @@ impl Engine {
             &program.linked,
         ]);
         if let Some(lowered) = self.kernels.get(key) {
-            return Ok(Some(lowered));
+            return (Ok(Some(lowered)), false);
         }
         let made = catch_unwind(AssertUnwindSafe(|| {
             lower(&program.text, item, &program.unit, &template)
         }));
-        match made {
+        let lowered = match made {
             Ok(Some(mut kernel)) => {
                 for file in &program.linked {
                     let read = |callee: &CalleeLine| callee.path.as_deref() == Some(file.as_path());
@@ -1162,7 +972,8 @@ impl Engine {
             }
             Ok(None) => Ok(None),
             Err(_) => Err(()),
-        }
+        };
+        (lowered, true)
     }
 
     /// A kernel's analysis, and whether it had to be computed; `None` where it failed.
@@ -1397,7 +1208,6 @@ impl Engine {
                 arguments.clone(),
             ),
             arrays: arrays(kernel),
-            undefined: kernel.undefined.clone(),
             fingerprint: lowered.fingerprint,
             compiled,
             executed,
@@ -1509,6 +1319,32 @@ impl Engine {
     }
 }
 
+/// The kernels of a file in the order of its programs, each with the bytes between it and the item before.
+fn kernels_of(parts: &FileParts) -> impl Iterator<Item = (&Program, &Item, Range<usize>)> {
+    parts.programs.iter().flat_map(|program| {
+        let mut previous_end = 0;
+        program.items.iter().filter_map(move |item| {
+            let between = previous_end.min(item.source.start)..item.source.start;
+            previous_end = previous_end.max(item.source.end);
+            let counts = program
+                .only
+                .as_ref()
+                .is_none_or(|only| only.contains(&item.source.start));
+            let kernel = matches!(item.kind, ItemKind::Kernel(_));
+            (kernel && counts).then_some((program, item, between))
+        })
+    })
+}
+
+/// A kernel as far as it decides who can launch it.
+fn called<'a>(program: &Program, item: &Item, name: &'a str) -> Called<'a> {
+    Called {
+        name,
+        language: program.text.language,
+        arguments: arguments_of(&program.text.text[item.range.clone()], name),
+    }
+}
+
 /// What of the overrides changes a kernel beside its launch.
 struct OverrideKey<'a>(&'a Overrides);
 
@@ -1613,27 +1449,6 @@ fn includes_others(text: &str) -> bool {
     })
 }
 
-/// True for a function to which a caller can give numbers: a template, or one with a parameter that is neither a
-/// pointer nor a reference, or that is a `dim3`.
-fn may_decide(function: &str) -> bool {
-    let head = function.split('{').next().unwrap_or_default();
-    let Some((before, parameters)) = head.split_once('(') else {
-        return false;
-    };
-    let handle = |parameter: &str| {
-        parameter.contains(['*', '&']) && !parameter.contains("dim3")
-            || ["stream", "Stream", "void"]
-                .iter()
-                .any(|word| parameter.contains(word))
-    };
-    before.trim_start().starts_with("template")
-        || parameters
-            .trim_end()
-            .trim_end_matches(')')
-            .split(',')
-            .any(|parameter| !parameter.trim().is_empty() && !handle(parameter))
-}
-
 /// True where a text or a header of it has the name as a word.
 fn stands_in(name: &str, text: &Expanded) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -1650,14 +1465,6 @@ fn left_to_the_build(analysis: &FileAnalysis) -> usize {
         .flat_map(|kernel| &kernel.analysis.facts.assumptions)
         .filter(|assumption| assumption.source.starts_with("-D "))
         .count()
-}
-
-/// Adds a launch, unless one like it is there.
-fn add_variant(found: &mut Vec<(LaunchSite, bool)>, site: &LaunchSite, here: bool) {
-    let known = found.iter().any(|(other, _)| other.same_launch(site));
-    if found.len() < MOST_VARIANTS && !known {
-        found.push((site.clone(), here));
-    }
 }
 
 /// A launch in a few words, to tell variants apart.

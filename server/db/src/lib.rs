@@ -46,7 +46,6 @@ struct Documentation;
 
 pub mod affected;
 mod assembled;
-mod beside;
 mod clock;
 mod compiled;
 mod compilers;
@@ -57,9 +56,11 @@ mod estimates;
 mod executed;
 mod fixes;
 mod graph;
-mod hosts;
+mod kinds;
 mod launch;
+mod launches;
 mod macros;
+mod near;
 mod options;
 mod parallel;
 pub mod pictures;
@@ -94,8 +95,9 @@ pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
 pub use executed::Executed;
 pub use graph::WorkFlow;
+pub use kinds::{is_header, language_by_content, may_hold_kernels};
 pub use sweep::{Configured, Prediction, TunedKernel};
-pub use translation::{Project, is_header, language_by_content, may_hold_kernels};
+pub use translation::Project;
 
 /// Stack of a thread that analyses anybody's source, in bytes: real code nests deeply, and a stack is only reserved, not used.
 pub const STACK: usize = 64 << 20;
@@ -207,8 +209,6 @@ pub struct KernelAnalysis {
     pub(crate) counting: counting::Counting,
     /// Array parameters, and the bytes of their elements.
     pub(crate) arrays: Vec<(String, u64)>,
-    /// Functions that it calls and nothing that was read defines.
-    pub(crate) undefined: Vec<String>,
     /// What a compiler's word on this kernel is kept under.
     pub(crate) fingerprint: u64,
     /// What the machine executes.

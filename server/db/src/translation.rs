@@ -17,9 +17,9 @@ use warplens_syntax::preprocess::{
 };
 use warplens_syntax::{Document, Expanded, Language, embedded_programs, words};
 
-use crate::beside::Beside;
-use crate::hosts::{Hosts, Kinds};
+use crate::kinds::{absolute, is_header, may_hold_kernels};
 use crate::macros::{known_absent, predefined};
+use crate::near::{Kinds, Near, View};
 use crate::settings::{READS_OUTSIDE, Settings};
 use crate::sources::sources_before;
 
@@ -45,6 +45,9 @@ const MOST_READ: usize = 4 << 20;
 const MOST_TESTED: usize = 16;
 /// Places of such a name that are looked at.
 const MOST_USES: usize = 1000;
+/// Files that others depend on whose documents are kept, and files whose includers are.
+const MOST_DOCUMENTS: usize = 32;
+const MOST_INCLUDERS: usize = 8_192;
 /// Programs in strings of one file that are read.
 const MOST_PROGRAMS: usize = 256;
 
@@ -60,11 +63,12 @@ pub struct Project {
     confined: AtomicBool,
     headers: Mutex<Headers>,
     searches: Mutex<FxHashMap<u64, Arc<IncludeSearch>>>,
-    hosts: Hosts,
-    /// Which file was last seen to include a header.
-    includers: Mutex<FxHashMap<PathBuf, PathBuf>>,
     /// What lies in the folders around the files.
-    beside: Beside,
+    near: Near,
+    /// Who includes a file, by its path and what the search for headers depends on; for a generation of the files.
+    includers: Mutex<FxHashMap<(PathBuf, u64), (u64, Option<PathBuf>)>>,
+    /// Files that others depend on, each with its own expansion.
+    documents: Mutex<FxHashMap<PathBuf, (u64, Arc<Document>)>>,
 }
 
 impl std::fmt::Debug for Project {
@@ -161,6 +165,8 @@ pub(crate) struct Translation {
     pub(crate) headers: Vec<Arc<Expanded>>,
     /// Those of them that it does not include but is linked with.
     pub(crate) linked: Vec<PathBuf>,
+    /// Whether it is read as another file includes it.
+    pub(crate) is_included: bool,
 }
 
 impl Default for Project {
@@ -179,9 +185,9 @@ impl Project {
             confined: AtomicBool::new(false),
             headers: Mutex::default(),
             searches: Mutex::default(),
-            hosts: Hosts::default(),
+            near: Near::default(),
             includers: Mutex::default(),
-            beside: Beside::default(),
+            documents: Mutex::default(),
         }
     }
 
@@ -218,57 +224,71 @@ impl Project {
         let own = path.parent().unwrap_or(Path::new(""));
         let marked = own
             .ancestors()
-            .find(|folder| MARKS.iter().any(|mark| folder.join(mark).exists()));
+            .find(|folder| is_marked(folder, &*self.files));
         let home = marked.unwrap_or(own).to_owned();
         Some(Bounds::new(roots.0.iter().cloned().chain([home])))
     }
 
-    /// Files were made, moved or deleted: headers are looked for again.
+    /// Files may have been made, moved, changed or deleted by others: everything is looked at again.
     pub fn refresh(&self) {
-        self.beside.forget();
+        self.files.look_again();
         self.index().refresh();
-        self.hosts.refresh();
     }
 
-    /// The host programs near a file that have one of these words in them, and their texts.
+    pub(crate) fn files(&self) -> &dyn Files {
+        &*self.files
+    }
+
+    fn view<T>(&self, ask: impl FnOnce(View<'_>) -> T) -> T {
+        let roots = {
+            let roots = self.roots.read().unwrap_or_else(PoisonError::into_inner);
+            roots.0.clone()
+        };
+        ask(View {
+            files: &*self.files,
+            roots: &roots,
+        })
+    }
+
+    /// The host programs near a file that have one of these words in them, and their texts: those of the nearest folder.
     pub(crate) fn hosts_near(
         &self,
         path: &Path,
         words: &[&str],
         kinds: Kinds,
     ) -> Vec<Arc<SourceFile>> {
-        let roots = self
-            .roots
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .0
-            .clone();
-        self.hosts
-            .near(&absolute(path), words, kinds, &roots, &*self.files)
-            .into_iter()
-            .filter_map(|path| self.files.read(&path))
+        let found = self.view(|view| self.near.hosts(&absolute(path), words, kinds, view));
+        found
+            .iter()
+            .filter_map(|path| self.files.read(path))
             .collect()
+    }
+
+    /// Those of the folder that many above the file's own; `None` where that is not looked into.
+    pub(crate) fn hosts_at(
+        &self,
+        path: &Path,
+        word: &str,
+        up: usize,
+    ) -> Option<Vec<Arc<SourceFile>>> {
+        let path = absolute(path);
+        let found = self.view(|view| self.near.hosts_at(&path, &[word], Kinds::Hosts, up, view))?;
+        Some(
+            found
+                .iter()
+                .filter_map(|path| self.files.read(path))
+                .collect(),
+        )
+    }
+
+    /// The files near one that define these names.
+    pub(crate) fn defining(&self, path: &Path, names: &[String]) -> Vec<PathBuf> {
+        self.view(|view| self.near.defining(&absolute(path), names, view))
     }
 
     /// The folders in which what a file lacks is looked for.
     pub(crate) fn around(&self, path: &Path) -> Vec<PathBuf> {
-        let roots = self.roots.read().unwrap_or_else(PoisonError::into_inner);
-        self.beside.around(&absolute(path), &roots.0, &*self.files)
-    }
-
-    /// Takes over who includes whom in an earlier version, by the names that files have in this one.
-    pub(crate) fn adopt(&self, earlier: &Project, name: &dyn Fn(&Path) -> Option<PathBuf>) {
-        let known = |project: &Project| {
-            let includers = project.includers.lock();
-            includers.unwrap_or_else(PoisonError::into_inner).clone()
-        };
-        let known = known(earlier).into_iter();
-        let adopted = known.filter_map(|(of, by)| Some((name(&of)?, name(&by)?)));
-        let mut includers = self
-            .includers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        includers.extend(adopted);
+        self.view(|view| self.near.around(&absolute(path), view))
     }
 
     fn index(&self) -> Arc<HeaderIndex> {
@@ -347,7 +367,7 @@ impl Project {
         (Arc::clone(search), key)
     }
 
-    /// What a buffer is analysed as. A header is read as the file reads it that was last seen to include it.
+    /// What a buffer is analysed as, linked with these files. One that others include is read as the nearest of them reads it.
     pub(crate) fn translate(
         &self,
         document: &Document,
@@ -355,19 +375,18 @@ impl Project {
         settings: &Settings,
         profile: &Profile,
         neighbours: bool,
+        linked: &[PathBuf],
     ) -> Translation {
         if let Some(translation) = self.as_included(path, document, settings, profile) {
             return translation;
         }
         let text = self.expand(document, path, settings, profile, neighbours);
         let own = flatten(&text.includes);
-        self.keep_includer(path, &own);
-        let mut headers = self.linked_texts(path, document.language(), settings, profile);
-        let mut linked = Vec::new();
+        let mut linked = linked.to_vec();
+        let mut headers = self.linked_texts(&linked, document.language(), settings, profile);
         if !headers.is_empty() {
             let read: FxHashSet<&Path> = own.iter().map(|header| &*header.path).collect();
             headers.retain(|linked| !read.contains(&*linked.path));
-            linked = self.linked(path);
             linked.retain(|linked| !read.contains(&**linked));
         }
         // All readings of one header count: behind its guard the second has nothing left.
@@ -376,94 +395,62 @@ impl Project {
             text,
             headers,
             linked,
+            is_included: false,
         }
     }
 
-    fn keep_includer(&self, path: &Path, headers: &[Arc<Expanded>]) {
-        if headers.is_empty() {
-            return;
-        }
-        let path = absolute(path);
-        let mut includers = self
-            .includers
+    /// A file on its own, as a host program is read for what it launches.
+    pub(crate) fn alone(
+        &self,
+        file: &SourceFile,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Arc<Expanded> {
+        let language = Language::from_path(&file.path).unwrap_or(Language::Cuda);
+        let document = self.document(file, language);
+        self.expand(&document, &file.path, settings, profile, false)
+    }
+
+    /// A file's document. It keeps its expansion, from which that of a later text starts.
+    fn document(&self, file: &SourceFile, language: Language) -> Arc<Document> {
+        let mut documents = self
+            .documents
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        for header in headers {
-            includers.insert(header.path.to_path_buf(), path.clone());
-        }
-    }
-
-    /// Looks around a file of which something was not found: for a file that includes it, for files that define
-    /// these names.
-    pub(crate) fn look_beside(&self, path: &Path, names: &FxHashSet<String>) {
-        let path = absolute(path);
-        if path.as_os_str().is_empty() {
-            return;
-        }
-        let roots = self
-            .roots
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .0
-            .clone();
-        if !names.is_empty() {
-            self.beside.link(&path, names, &roots, &*self.files);
-        }
-        if self.is_included(&path) {
-            return;
-        }
-        if let Some(includer) = self.beside.includer(&path, &roots, &*self.files) {
-            let mut includers = self
-                .includers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            includers.insert(path, includer);
-        }
-    }
-
-    /// What was found around a file: whether one is known that includes it, and those that it is linked with.
-    pub(crate) fn found_beside(&self, path: &Path) -> (bool, Vec<PathBuf>) {
-        (self.is_included(path), self.linked(path))
-    }
-
-    /// True where files were found because this one lacks something, or lacked it once.
-    pub fn looked_beside(&self, path: &Path) -> bool {
-        self.beside.knows(&absolute(path))
-    }
-
-    /// Lets go of these files: what the text lacks now is looked for again.
-    pub fn forget_beside(&self, path: &Path) {
-        let path = absolute(path);
-        if let Some(includer) = self.beside.forget_file(&path) {
-            let mut includers = self
-                .includers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            if includers.get(&path) == Some(&includer) {
-                includers.remove(&path);
+        let known = documents.get(&*file.path);
+        let known = known.filter(|(_, document)| document.language() == language);
+        let document = match known {
+            Some((hash, document)) if *hash == file.hash => return Arc::clone(document),
+            Some((_, document)) => {
+                let mut document = Document::clone(document);
+                document.edit(0..document.len(), &file.text);
+                Arc::new(document)
             }
+            None => Arc::new(Document::new(&file.text, language)),
+        };
+        if documents.len() >= MOST_DOCUMENTS {
+            documents.clear();
         }
-    }
-
-    /// The files that a file is linked with.
-    pub(crate) fn linked(&self, path: &Path) -> Vec<PathBuf> {
-        self.beside.linked(&absolute(path))
+        let known = (file.hash, Arc::clone(&document));
+        documents.insert(file.path.to_path_buf(), known);
+        document
     }
 
     /// The texts of the files that a file is linked with, each behind its headers.
     fn linked_texts(
         &self,
-        path: &Path,
+        linked: &[PathBuf],
         language: Language,
         settings: &Settings,
         profile: &Profile,
     ) -> Vec<Arc<Expanded>> {
         let mut texts: Vec<Arc<Expanded>> = Vec::new();
-        for linked in self.linked(path) {
-            let Some(document) = self.beside.document(&linked, &*self.files, language) else {
+        for linked in linked {
+            let Some(file) = self.files.read(linked) else {
                 continue;
             };
-            let text = self.expand(&document, &linked, settings, profile, false);
+            let document = self.document(&file, language);
+            let text = self.expand(&document, linked, settings, profile, false);
             for header in flatten(&text.includes).into_iter().chain([text]) {
                 if !texts.iter().any(|known| known.path == header.path) {
                     texts.push(header);
@@ -489,9 +476,9 @@ impl Project {
             &format!("{variable}_src"),
             &format!("{variable}_source"),
         ];
-        let mut hosts = self.hosts_near(&path, &words.map(String::as_str), Kinds::All);
+        let mut hosts = self.hosts_near(&path, &words.map(String::as_str), Kinds::Hosts);
         if hosts.is_empty() {
-            hosts = self.hosts_near(&path, &[stem], Kinds::All);
+            hosts = self.hosts_near(&path, &[stem], Kinds::Hosts);
         }
         hosts
             .iter()
@@ -531,16 +518,15 @@ impl Project {
             if bounds.is_some_and(|bounds| !bounds.hold(folder)) {
                 continue;
             }
-            let Ok(entries) = std::fs::read_dir(folder) else {
-                continue;
-            };
-            let mut files: Vec<PathBuf> = entries
-                .flatten()
-                .map(|entry| entry.path())
-                .filter(|file| *file != path && (file.extension() == own || is_header(file)))
+            let files: Vec<PathBuf> = self
+                .files
+                .list(folder)
+                .iter()
+                .map(|entry| &entry.path)
+                .filter(|file| **file != path && (file.extension() == own || is_header(file)))
                 .take(MOST_NEIGHBOURS)
+                .cloned()
                 .collect();
-            files.sort();
             found.extend(files.into_iter().filter(|file| {
                 self.files.read(file).is_some_and(|file| {
                     let text = &file.text;
@@ -576,27 +562,50 @@ impl Project {
         headers.bytes
     }
 
-    /// True for a header that some file was seen to include.
-    pub(crate) fn is_included(&self, path: &Path) -> bool {
-        let includers = self
-            .includers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        includers.contains_key(&absolute(path))
+    /// The nearest file that includes this one.
+    fn includer(&self, path: &Path, opencl: bool, settings: &Settings) -> Option<PathBuf> {
+        let mut hasher = FxHasher::default();
+        let confined = self.confined.load(Ordering::Relaxed);
+        (&settings.include_paths, confined, opencl).hash(&mut hasher);
+        let key = (path.to_path_buf(), hasher.finish());
+        let generation = self.files.generation();
+        let known = || {
+            self.includers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some((seen, includer)) = known().get(&key)
+            && *seen == generation
+        {
+            return includer.clone();
+        }
+        let includes = |from: &Path, line: &str| {
+            // A host program that includes OpenCL as a string does not compile it.
+            if opencl && Language::from_path(from) != Some(Language::OpenCl) {
+                return false;
+            }
+            let command = self.command(from);
+            let bounds = self.bounds(from);
+            let (search, _) = self.search(settings, command.as_deref(), bounds.as_ref());
+            search.resolve(&*self.files, line, false, from).as_deref() == Some(path)
+        };
+        let includer = self.view(|view| self.near.includer(path, view, &includes));
+        let mut known = known();
+        if known.len() >= MOST_INCLUDERS {
+            known.clear();
+        }
+        known.insert(key, (generation, includer.clone()));
+        includer
     }
 
     /// The files that include a file, the outermost first: what it knows stands before all the others.
-    fn includers_of(&self, path: &Path) -> Vec<PathBuf> {
-        let includers = self
-            .includers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+    fn includers_of(&self, path: &Path, opencl: bool, settings: &Settings) -> Vec<PathBuf> {
         let mut chain: Vec<PathBuf> = Vec::new();
-        let mut at = path;
-        while let Some(next) = includers.get(at)
-            && chain.len() < DEEPEST_INCLUDERS
+        let mut at = path.to_path_buf();
+        while chain.len() < DEEPEST_INCLUDERS
+            && let Some(next) = self.includer(&at, opencl, settings)
             && next != path
-            && !chain.contains(next)
+            && !chain.contains(&next)
         {
             chain.push(next.clone());
             at = next;
@@ -612,7 +621,11 @@ impl Project {
         settings: &Settings,
         profile: &Profile,
     ) -> Option<Translation> {
-        self.includers_of(&absolute(path))
+        if path.as_os_str().is_empty() {
+            return None;
+        }
+        let opencl = document.language() == Language::OpenCl;
+        self.includers_of(&absolute(path), opencl, settings)
             .iter()
             .find_map(|includer| self.included_by(includer, path, document, settings, profile))
     }
@@ -626,14 +639,9 @@ impl Project {
         profile: &Profile,
     ) -> Option<Translation> {
         let key = absolute(path);
-        // A host program that includes OpenCL as a string does not compile it.
-        let compiles = Language::from_path(includer) == Some(Language::OpenCl);
-        if document.language() == Language::OpenCl && !compiles {
-            return None;
-        }
         let file = self.files.read(includer)?;
         let language = Language::from_path(includer).unwrap_or(document.language());
-        let outer = Document::new(&file.text, language);
+        let outer = self.document(&file, language);
         let text = self.expand(&outer, includer, settings, profile, false);
         let all = flatten(&text.includes);
         let at = all
@@ -654,6 +662,7 @@ impl Project {
             text: own,
             headers,
             linked: Vec::new(),
+            is_included: true,
         })
     }
 
@@ -673,7 +682,7 @@ impl Project {
         let mut hasher = FxHasher::default();
         (
             path,
-            generation,
+            self.files.existence(),
             search_key,
             language,
             profile.compute_capability,
@@ -701,7 +710,13 @@ impl Project {
         if let Some(command) = &command {
             Arc::as_ptr(command).hash(&mut hasher);
         }
-        document.expanded(hasher.finish(), |source, previous| {
+        let holds = |last: &Expanded| {
+            let same = |(path, hash): &(PathBuf, u64)| {
+                self.files.read(path).is_some_and(|file| file.hash == *hash)
+            };
+            last.versions.iter().all(same)
+        };
+        document.expanded(hasher.finish(), holds, |source, previous| {
             let mut macros = predefined(language, profile);
             let marker = if language == Language::OpenCl {
                 "__kernel"
@@ -778,6 +793,8 @@ impl Project {
             text.assumed.append(&mut reader.assumed);
             text.assumed.sort();
             text.assumed.dedup();
+            // What only a branch that is not taken reads is nothing that the file depends on, but what is made of it does.
+            let mut tried = Vec::new();
             for (range, assume) in alternatives {
                 let mut macros = macros.clone();
                 for (name, value) in &assume {
@@ -786,12 +803,13 @@ impl Project {
                         None => macros.undefine(name),
                     }
                 }
-                let (missing, reads) = (reader.missing.len(), reader.reads.len());
+                let missing = reader.missing.len();
+                let own = reader.reads.len();
                 let start = reader.before(forced, &beside, macros);
                 let done = reader.run(read, start);
                 let includes = std::mem::take(&mut reader.includes);
                 reader.missing.truncate(missing);
-                reader.reads.truncate(reads);
+                tried.extend(reader.reads.drain(own..));
                 let other = Expanded::new(
                     absolute(path).into(),
                     language,
@@ -807,6 +825,10 @@ impl Project {
             if language != Language::OpenCl {
                 text.embedded = self.embedded(&source, path, settings, profile, &mut reader);
             }
+            tried.append(&mut reader.reads);
+            tried.sort_unstable();
+            tried.dedup();
+            text.versions = tried;
             text
         })
     }
@@ -1315,53 +1337,16 @@ fn kernels_left_out(source: &str, undecided: &[Undecided]) -> Vec<(Range<usize>,
         .collect()
 }
 
-/// A file that others include, by its extension.
-pub fn is_header(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(
-        extension,
-        Some("cuh" | "h" | "hpp" | "hh" | "hxx" | "inc" | "inl" | "clh" | "ipp" | "tcc")
-    )
-}
-
-/// The language of a text: its extension's, unless the words say something else. Kernels are kept in all kinds
-/// of files: OpenCL in `.c`, programs in raw strings in `.opencl`.
-pub fn language_by_content(by_extension: Option<Language>, text: &str) -> Language {
-    let kernel = |line: &str| {
-        let line = line.trim_start();
-        line.starts_with("__kernel") || line.starts_with("kernel void")
-    };
-    match by_extension {
-        Some(language) => language,
-        None if !text.contains("__global__")
-            && !text.contains("R\"")
-            && text.lines().any(kernel) =>
-        {
-            Language::OpenCl
-        }
-        None => Language::Cuda,
-    }
-}
-
 /// OpenCL C in raw strings, as host programs include it: the quotes blank, everything else in its place.
 fn unwrapped(text: &str) -> Option<String> {
     text.contains("R\"(")
         .then(|| text.replace("R\"(", "   ").replace(")\"", "  "))
 }
 
-/// True where a text may define a kernel or hold one in a string literal, by its words.
-pub fn may_hold_kernels(text: &str) -> bool {
-    ["__global__", "__kernel", "kernel void"]
-        .iter()
-        .any(|word| text.contains(word))
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    if path.as_os_str().is_empty() {
-        return PathBuf::new();
-    }
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    warplens_base::normalise(&path)
+fn is_marked(folder: &Path, files: &dyn Files) -> bool {
+    let names = files.list(folder);
+    let mut names = names.iter().map(|entry| entry.path.file_name());
+    names.any(|name| MARKS.iter().any(|mark| name == Some(mark.as_ref())))
 }
 
 /// `#pragma once`, remembered as a macro so that it holds for one translation and not for the next.

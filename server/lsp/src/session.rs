@@ -20,7 +20,7 @@ use tower_lsp_server::ls_types::{
     MessageType, ProgressToken, PublishDiagnosticsParams, Uri, WorkDoneProgressCreateParams,
 };
 use warplens_base::{DiskFiles, Files as _, OpenFiles};
-use warplens_db::{Cancel, Engine, Project, is_header, user_profiles};
+use warplens_db::{Cancel, Engine, Project, user_profiles};
 use warplens_report::estimate::missing_headers;
 use warplens_syntax::Document;
 
@@ -42,8 +42,6 @@ use crate::{Options, Slow};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long all documents are closed before the caches are dropped.
 const CLOSED: Duration = Duration::from_secs(3);
-/// How long nothing is typed before broken text is read anew.
-const PAUSE: Duration = Duration::from_millis(300);
 
 /// How long a request to the client may stay unanswered.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
@@ -105,10 +103,6 @@ struct Task {
     revision: u64,
     content: Content,
     cancel: Cancel,
-    /// No analysis of the document came before.
-    first: bool,
-    /// The text was analysed before and is read again.
-    anew: bool,
 }
 
 /// A document at the time of a request about it.
@@ -272,16 +266,14 @@ impl Session {
         if state.open.is_empty() {
             self.forget_later();
         }
-        if is_header(&open.path) {
-            // What is on disk counts again, as it is now.
-            self.sources.close(&open.path);
-            self.sources.inner().forget(&open.path);
-            self.analyse_dependents(&mut state, &open.path);
+        // What is on disk counts again, as it is now.
+        if matches!(open.content, Content::Config(_)) {
+            self.analyse_all(&mut state);
             return;
         }
-        if matches!(open.content, Content::Config(_)) {
-            // What is on disk counts again.
-            self.analyse_all(&mut state);
+        self.sources.inner().forget(&open.path);
+        if self.sources.close(&open.path) {
+            self.analyse_others(&mut state, &open.path);
         }
     }
 
@@ -337,6 +329,13 @@ impl Session {
         self.reload();
     }
 
+    /// A client that does not tell which files change outside of it was used: any may have changed.
+    pub fn look_again(&self) {
+        if !self.peer().registers_watchers {
+            self.sources.look_again();
+        }
+    }
+
     /// Analyses all open documents again and tells the client to refresh what has changed.
     pub fn settings_changed(self: &Arc<Self>) {
         self.analyse_all(&mut self.state());
@@ -373,7 +372,7 @@ impl Session {
         while let Some(task) = self.take(uri) {
             let started = Instant::now();
             idle(self.slow.analysis, &task.cancel);
-            self.share_header(&task);
+            self.share(&task);
             let result = catch_unwind(AssertUnwindSafe(|| match &task.content {
                 Content::Source(_) => self.analyse(&task).map(Some),
                 Content::Config(_) => Some(None),
@@ -394,7 +393,6 @@ impl Session {
             match result {
                 Ok(Some(Some(analysed))) => {
                     if let Some(analysed) = self.finish(&task, Some(analysed)) {
-                        self.read_anew_later(&task, &analysed.document);
                         self.refine(&task, analysed);
                     }
                 }
@@ -415,43 +413,29 @@ impl Session {
         }
     }
 
-    /// The text of an open header counts from here on, saved or not: files that include it are analysed again.
-    fn share_header(self: &Arc<Self>, task: &Task) {
+    /// What stands in an open document counts from here on, saved or not: who may have read it is analysed again.
+    fn share(self: &Arc<Self>, task: &Task) {
         let Content::Source(document) = &task.content else {
             return;
         };
-        if !is_header(&task.path) {
+        if !task.path.is_absolute() {
             return;
         }
-        let text = document.source();
-        let before = self.sources.read(&task.path);
-        let changed = before.is_none_or(|before| *before.text != **text);
-        // With the state in hand: a header that was closed meanwhile must not come back.
+        let text = Arc::clone(document.source());
+        // With the state in hand: a document that was closed meanwhile must not come back.
         let mut state = self.state();
-        if state.open.contains_key(task.uri.as_str()) {
-            self.sources.set(&task.path, text.to_string());
-            if changed {
-                self.analyse_dependents(&mut state, &task.path);
-            }
+        if state.open.contains_key(task.uri.as_str()) && self.sources.set(&task.path, text) {
+            self.analyse_others(&mut state, &task.path);
         }
     }
 
-    /// Analyses again what depends on a header.
-    fn analyse_dependents(self: &Arc<Self>, state: &mut State, header: &Path) {
-        let depends_on_it = |open: &&OpenDocument| {
-            if open.path == header || matches!(open.content, Content::Config(_)) {
-                return false;
-            }
-            // Who is being analysed may have read the old text.
-            *open.done.borrow() < open.revision
-                || open.last.as_ref().is_some_and(|last| {
-                    let file = &last.file;
-                    file.reads.iter().any(|read| read == header)
-                        || !file.missing_includes.is_empty()
-                })
-        };
-        let dependents = state.open.iter().filter(|(_, open)| depends_on_it(open));
-        let keys: Vec<String> = dependents.map(|(key, _)| key.clone()).collect();
+    /// Analyses again what may depend on a document.
+    fn analyse_others(self: &Arc<Self>, state: &mut State, changed: &Path) {
+        let others = state
+            .open
+            .iter()
+            .filter(|(_, open)| open.path != changed && matches!(open.content, Content::Source(_)));
+        let keys: Vec<String> = others.map(|(key, _)| key.clone()).collect();
         for key in keys {
             self.analyse_again(state, &key);
         }
@@ -566,57 +550,11 @@ impl Session {
         });
     }
 
-    /// A parser that goes on from an earlier tree may read what is broken in another way than one that begins anew, and what
-    /// an earlier text lacked may have been found in other files. In a pause the text is read anew, so that what is shown hangs
-    /// on the text alone. No answer waits for that; the next edit stops it.
-    fn read_anew_later(self: &Arc<Self>, task: &Task, document: &Document) {
-        let project = self.engine().project();
-        if task.first || !(document.is_broken() || project.looked_beside(&task.path)) {
-            return;
-        }
-        let task = Task {
-            uri: task.uri.clone(),
-            path: task.path.clone(),
-            content: Content::Source(document.anew()),
-            cancel: task.cancel.clone(),
-            anew: true,
-            ..*task
-        };
-        let session = Arc::downgrade(self);
-        self.runtime.spawn(async move {
-            tokio::time::sleep(PAUSE).await;
-            let Some(there) = session.upgrade().filter(|_| !task.cancel.is_cancelled()) else {
-                return;
-            };
-            there.pool.submit(Priority::Request, move || {
-                let Some(session) = session.upgrade() else {
-                    return;
-                };
-                session.engine().project().forget_beside(&task.path);
-                if let Some(analysed) = session.analyse(&task)
-                    && let Some(analysed) = session.finish(&task, Some(analysed))
-                {
-                    session.refine(&task, analysed);
-                }
-            });
-        });
-    }
-
-    /// True where what is shown of a document already is what an analysis says.
-    fn shows(&self, analysed: &Analysed) -> bool {
-        let state = self.state();
-        let open = state.open.get(analysed.uri.as_str());
-        let last = open.and_then(|open| open.last.clone());
-        drop(state);
-        last.is_some_and(|last| shown::fingerprint(&last) == shown::fingerprint(analysed))
-    }
-
     /// Keeps and publishes what was found, unless the document has moved on meanwhile; what was published.
     fn finish(self: &Arc<Self>, task: &Task, analysed: Option<Analysed>) -> Option<Arc<Analysed>> {
         let analysed = analysed.map(Arc::new);
-        let told = task.anew && analysed.as_deref().is_some_and(|found| self.shows(found));
         // Made before the lock is taken: it is the dearest part.
-        let publishes = self.peer().pushes() && !told;
+        let publishes = self.peer().pushes();
         let published = publishes.then(|| PublishDiagnosticsParams {
             uri: task.uri.clone(),
             version: Some(task.version),
@@ -632,12 +570,9 @@ impl Session {
         });
         let mut state = self.state();
         let open = state.open.get_mut(task.uri.as_str())?;
-        if task.anew && open.revision != task.revision {
-            return None;
-        }
         let mut before = None;
         if let Some(analysed) = &analysed {
-            if std::mem::take(&mut open.unasked) || task.anew {
+            if std::mem::take(&mut open.unasked) {
                 before.clone_from(&open.last);
             }
             open.last = Some(analysed.clone());
@@ -645,7 +580,7 @@ impl Session {
                 .retain(|moved| moved.revision > analysed.revision);
         }
         // Overtaken; or done already, by a worker of the same document before it was closed and opened again.
-        let done = !task.anew && *open.done.borrow() >= task.revision;
+        let done = *open.done.borrow() >= task.revision;
         if open.revision != task.revision || done {
             return None;
         }
@@ -1024,8 +959,6 @@ impl Task {
             revision: open.revision,
             content: open.content.clone(),
             cancel: open.cancel.clone(),
-            first: open.last.is_none(),
-            anew: false,
         }
     }
 }

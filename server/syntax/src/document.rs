@@ -136,12 +136,13 @@ impl Document {
         })
     }
 
-    /// The preprocessed text. `surroundings` stands for everything besides the buffer that `make` looks at;
-    /// where neither has changed the last answer is given again. `make` is given the text and the last
-    /// expansion, whose tree it may start from.
+    /// The preprocessed text. `surroundings` stands for what besides the buffer `make` looks at, but for the files that the
+    /// last expansion read: of these `holds` says whether they are what they were. Where nothing has changed the last answer
+    /// is given again. `make` is given the text and the last expansion, whose tree it may start from.
     pub fn expanded(
         &self,
         surroundings: u64,
+        holds: impl FnOnce(&Expanded) -> bool,
         make: impl FnOnce(Arc<str>, Option<&Expanded>) -> Expanded,
     ) -> Arc<Expanded> {
         let last = self
@@ -152,6 +153,7 @@ impl Document {
         if let Some(last) = &last
             && last.revision == self.revision
             && last.surroundings == surroundings
+            && holds(&last.text)
         {
             return Arc::clone(&last.text);
         }
@@ -163,20 +165,6 @@ impl Document {
             text: Arc::clone(&text),
         });
         text
-    }
-
-    /// True where the parser found something wrong in the last expansion: how it read that depends on the trees before.
-    pub fn is_broken(&self) -> bool {
-        let last = self.last_expanded();
-        last.is_some_and(|last| last.tree.root_node().has_error())
-    }
-
-    /// The same text with nothing parsed.
-    pub fn anew(&self) -> Document {
-        Document {
-            expanded: Mutex::default(),
-            ..self.clone()
-        }
     }
 
     /// The last expansion, whatever it was made from.

@@ -44,6 +44,8 @@ pub struct Expanded {
     pub assumed: Vec<(String, String)>,
     /// Every file it depends on besides its own.
     pub reads: Vec<std::path::PathBuf>,
+    /// Every file that was read to make it, branches that are not taken included, with the hash of its text.
+    pub versions: Vec<(std::path::PathBuf, u64)>,
     /// Includes that were not found, as spelled.
     pub missing: Vec<String>,
     /// Conditionals that nothing decided.
@@ -109,6 +111,7 @@ impl Expanded {
             alternatives: Vec::new(),
             assumed: Vec::new(),
             reads: Vec::new(),
+            versions: Vec::new(),
             missing: Vec::new(),
             undecided: done.undecided,
             problems: done.problems,

@@ -7,6 +7,10 @@
 //!
 //! What is done about a function depends on its own text and how the next one begins: it is kept, and while somebody types the
 //! broken text as a whole need not be parsed.
+//!
+//! The tree depends on the text alone, though it is made from an earlier one. A parser that goes on from an earlier tree may
+//! read what is broken in another way than one that begins anew, and what is sound it reads alike. So a broken text's tree is
+//! made from that of the same text with its broken functions empty, which is sound, and which typing in them leaves as it is.
 
 mod brackets;
 
@@ -58,7 +62,16 @@ pub(crate) enum Known {
         /// The bodies of those that are as they were written.
         bodies: Vec<Range<usize>>,
         last: Option<Looked>,
+        /// The text with its broken functions empty, where the tree was made from that one's.
+        hollow: Option<Hollow>,
     },
+}
+
+/// A text with its broken functions empty, and its tree, which depends on that text alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Hollow {
+    text: String,
+    tree: Tree,
 }
 
 /// The first function that was looked at, with how the next one begins: most likely somebody types in it.
@@ -104,12 +117,16 @@ pub(crate) fn parse(text: String, language: Language, earlier: Option<Earlier>) 
     if new.count() > MOST {
         return afresh(text, language, before);
     }
-    judge(text, &functions, verdicts, last, language, before, None)
+    let hollow = match earlier.known {
+        Known::Judged { hollow, .. } => hollow.as_ref(),
+        Known::Sound => None,
+    };
+    judge(text, &functions, verdicts, last, language, before, hollow)
 }
 
 /// Without anything known about the functions.
 fn afresh(text: String, language: Language, old: Option<(&str, &Tree)>) -> Mended {
-    let tree = parser::parse(&text, language, old);
+    let tree = sound_or_anew(&text, language, old);
     if !tree.root_node().has_error() {
         let known = Known::Sound;
         return Mended { text, tree, known };
@@ -125,10 +142,60 @@ fn afresh(text: String, language: Language, old: Option<(&str, &Tree)>) -> Mende
         .iter()
         .map(|one| (own_key(&text, one), sound(one).then_some(Verdict::Sound)))
         .collect();
-    judge(text, &functions, verdicts, None, language, old, Some(tree))
+    judge(text, &functions, verdicts, None, language, old, None)
 }
 
-/// Finds the verdicts that are open (each behind its function's own key), does what they say and parses the text, unless it is what `tree` is the tree of.
+/// The tree of a text: from an earlier one's where nothing is broken in it, else from nothing.
+fn sound_or_anew(text: &str, language: Language, old: Option<(&str, &Tree)>) -> Tree {
+    let tree = parser::parse(text, language, old);
+    if old.is_some() && tree.root_node().has_error() {
+        return parser::parse(text, language, None);
+    }
+    tree
+}
+
+/// The tree of a text in which these functions may be broken, and what it was made from; see the module.
+fn stable(
+    text: &str,
+    functions: &[Function],
+    verdicts: &[(u64, Option<Verdict>)],
+    language: Language,
+    old: Option<(&str, &Tree)>,
+    earlier: Option<&Hollow>,
+) -> (Tree, Option<Hollow>) {
+    let broken = || {
+        let both = functions.iter().zip(verdicts);
+        both.filter(|(_, (_, verdict))| !matches!(verdict, Some(Verdict::Sound)))
+    };
+    if broken().next().is_none() {
+        return (sound_or_anew(text, language, old), None);
+    }
+    let inside = |function: &Function| {
+        let start = function.body.start + 1;
+        start..start.max(function.body.end - 1)
+    };
+    let broken: Vec<Range<usize>> = broken().map(|(function, _)| inside(function)).collect();
+    let mut hollow = text.to_owned().into_bytes();
+    for inside in &broken {
+        for byte in &mut hollow[inside.clone()] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+    }
+    // Whole characters were blanked: what stands between brackets.
+    let hollow = String::from_utf8(hollow).unwrap_or_else(|_| text.to_owned());
+    let tree = match earlier {
+        Some(earlier) if earlier.text == hollow => earlier.tree.clone(),
+        Some(earlier) => sound_or_anew(&hollow, language, Some((&earlier.text, &earlier.tree))),
+        None => sound_or_anew(&hollow, language, old),
+    };
+    let hollow = Hollow { text: hollow, tree };
+    let tree = parser::parse_filled(text, language, &hollow.tree, broken);
+    (tree, Some(hollow))
+}
+
+/// Finds the verdicts that are open (each behind its function's own key), does what they say and parses the text.
 fn judge(
     text: String,
     functions: &[Function],
@@ -136,7 +203,7 @@ fn judge(
     last: Option<Looked>,
     language: Language,
     old: Option<(&str, &Tree)>,
-    tree: Option<Tree>,
+    earlier: Option<&Hollow>,
 ) -> Mended {
     let mut before = last.as_ref();
     let mut looked = None;
@@ -155,12 +222,10 @@ fn judge(
         broken = MOST.min(broken + usize::from(wrong));
     }
     let mended = obeyed(&text, functions, &verdicts);
-    let known = known(&text, functions, verdicts, looked.or(last));
-    let (text, tree) = match mended {
-        Some(mended) => (mended, None),
-        None => (text, tree),
-    };
-    let tree = tree.unwrap_or_else(|| parser::parse(&text, language, old));
+    let read = mended.as_deref().unwrap_or(&text);
+    let (tree, hollow) = stable(read, functions, &verdicts, language, old, earlier);
+    let known = known(&text, functions, verdicts, looked.or(last), hollow);
+    let text = mended.unwrap_or(text);
     Mended { text, tree, known }
 }
 
@@ -202,6 +267,7 @@ fn known(
     functions: &[Function],
     verdicts: Vec<(u64, Option<Verdict>)>,
     last: Option<Looked>,
+    hollow: Option<Hollow>,
 ) -> Known {
     let mut known = FxHashMap::default();
     let mut bodies = Vec::with_capacity(functions.len());
@@ -220,6 +286,7 @@ fn known(
         verdicts: known,
         bodies,
         last,
+        hollow,
     }
 }
 
@@ -234,6 +301,7 @@ impl Known {
                 verdicts,
                 bodies,
                 last,
+                ..
             } => (
                 Cow::Borrowed(verdicts),
                 Cow::Borrowed(bodies.as_slice()),
@@ -300,7 +368,7 @@ fn verdict_of(
     let before = last.map(|last| (last.text.as_str(), &last.tree));
     let mut tree = parser::parse(&alone, language, before);
     // Broken code is not always read from an earlier tree as it is read afresh.
-    if before.is_some() && !holds(&tree) {
+    if before.is_some() && tree.root_node().has_error() {
         tree = parser::parse(&alone, language, None);
     }
     let verdict = if holds(&tree) {
@@ -509,7 +577,8 @@ mod tests {
             let typed = parse(text.clone(), Language::Cuda, earlier);
             let opened = mended(&text);
             assert_eq!(typed.text, opened.text, "typed and opened:\n{text}");
-            assert_eq!(bodies(&typed.tree), bodies(&opened.tree), "{text}");
+            let sexp = |mended: &Mended| mended.tree.root_node().to_sexp();
+            assert_eq!(sexp(&typed), sexp(&opened), "{text}");
             last = Some(typed);
         }
     }

@@ -1,6 +1,7 @@
 //! Trees of texts, from the trees of earlier texts where there are any.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use tree_sitter::{InputEdit, Parser, Point, Tree};
 
@@ -20,6 +21,36 @@ pub(crate) fn parse(text: &str, language: Language, old: Option<(&str, &Tree)>) 
         }
         tree
     });
+    run(text, language, old_tree.as_ref())
+}
+
+/// The tree of a text that differs from an equally long one, whose tree `old` is, in these bytes, which are in order, and
+/// nowhere in its line feeds.
+pub(crate) fn parse_filled(
+    text: &str,
+    language: Language,
+    old: &Tree,
+    changed: impl IntoIterator<Item = Range<usize>>,
+) -> Tree {
+    let bytes = text.as_bytes();
+    let mut tree = old.clone();
+    let (mut at, mut position) = (0, Point::new(0, 0));
+    for range in changed {
+        let start_position = advance(position, &bytes[at..range.start]);
+        (at, position) = (range.end, advance(start_position, &bytes[range.clone()]));
+        tree.edit(&InputEdit {
+            start_byte: range.start,
+            old_end_byte: range.end,
+            new_end_byte: range.end,
+            start_position,
+            old_end_position: position,
+            new_end_position: position,
+        });
+    }
+    run(text, language, Some(&tree))
+}
+
+fn run(text: &str, language: Language, old_tree: Option<&Tree>) -> Tree {
     let parser = match language {
         Language::OpenCl => &OPENCL,
         Language::Cuda | Language::Hip => &CUDA,
@@ -33,7 +64,7 @@ pub(crate) fn parse(text: &str, language: Language, old: Option<(&str, &Tree)>) 
                     .expect("tree-sitter and the grammars are pinned to one ABI");
                 parser
             })
-            .parse(text, old_tree.as_ref())
+            .parse(text, old_tree)
             .expect("no timeout or cancellation is set")
     })
 }

@@ -29,19 +29,8 @@ pub struct CheckRequest<'a> {
     pub losses: bool,
     /// Keep the texts of files with findings.
     pub texts: bool,
-    /// The results of an earlier version of the same files, to reuse.
-    pub known: Option<EarlierVersion<'a>>,
-}
-
-/// The results of an earlier version of the same files.
-#[derive(Clone, Copy)]
-pub struct EarlierVersion<'a> {
-    /// The engine that holds them.
-    pub engine: &'a Engine,
-    /// What this version calls a file of that one, by its absolute path; `None` for a file that is to be looked at.
-    pub name: &'a (dyn Fn(&Path) -> Option<PathBuf> + Sync),
-    /// True for a file of this version that is to be looked at.
-    pub wanted: &'a (dyn Fn(&Path) -> bool + Sync),
+    /// Which of the files are looked at; all where that is not said.
+    pub wanted: Option<&'a (dyn Fn(&Path) -> bool + Sync)>,
 }
 
 /// The results of all files.
@@ -64,8 +53,6 @@ pub struct FileOutcome<T> {
     pub kept: Option<T>,
     text: Option<String>,
     read: bool,
-    /// Kernels without a launch in the analysed files.
-    unlaunched: Vec<String>,
 }
 
 impl<T: Sync> CheckRun<T> {
@@ -141,9 +128,8 @@ pub fn check<T: Send>(
     let mut files = input::files(asked.paths);
     let configs = Configs::of_files(&files, &profiles, asked);
     let engine = Engine::for_many_files(profiles, project);
-    if let Some(known) = asked.known {
-        engine.adopt(known.engine, known.name);
-        files.retain(|file| (known.wanted)(file));
+    if let Some(wanted) = asked.wanted {
+        files.retain(|file| wanted(file));
     }
     let progress = Progress::new(files.len());
     let pool = rayon::ThreadPoolBuilder::new()
@@ -155,30 +141,7 @@ pub fn check<T: Send>(
         progress.step();
         outcome
     };
-    let outcomes = pool.install(|| {
-        // Headers last: who includes and launches them is known by then.
-        let (headers, sources): (Vec<&PathBuf>, Vec<&PathBuf>) =
-            files.iter().partition(|path| warplens_db::is_header(path));
-        let mut of_sources: Vec<FileOutcome<T>> =
-            sources.par_iter().map(|path| look(path)).collect();
-        let of_headers: Vec<FileOutcome<T>> = headers.par_iter().map(|path| look(path)).collect();
-        // Files whose kernels are launched from one that was looked at after them are looked at again.
-        let launched = |outcome: &FileOutcome<T>, path: &Path| {
-            outcome.read
-                && outcome.stats.kernels > 0
-                && engine.knows_more(path, &outcome.unlaunched)
-        };
-        of_sources
-            .par_iter_mut()
-            .zip(&sources)
-            .filter(|(outcome, path)| launched(outcome, path))
-            .for_each(|(outcome, path)| *outcome = file(path));
-        let mut by_path: HashMap<&PathBuf, FileOutcome<T>> =
-            sources.into_iter().zip(of_sources).collect();
-        by_path.extend(headers.into_iter().zip(of_headers));
-        let in_order = files.iter().filter_map(|path| by_path.remove(path));
-        in_order.collect::<Vec<_>>()
-    });
+    let outcomes = pool.install(|| files.par_iter().map(look).collect());
     progress.finish();
     Ok(CheckRun {
         engine,
@@ -210,7 +173,6 @@ fn one<T>(
                 kept: None,
                 text: None,
                 read: false,
-                unlaunched: Vec::new(),
             };
         }
     };
@@ -224,12 +186,6 @@ fn one<T>(
     if !asked.losses {
         stats.losses = Vec::new();
     }
-    let unlaunched = analysis
-        .iter()
-        .flat_map(|analysis| &analysis.kernels)
-        .filter(|kernel| !kernel.analysis.launch_known)
-        .map(|kernel| kernel.analysis.facts.name.clone())
-        .collect();
     let kept = analysis.and_then(|analysis| keep(path, &source.text, analysis));
     let text = (asked.texts && !diagnostics.is_empty()).then_some(source.text);
     FileOutcome {
@@ -238,7 +194,6 @@ fn one<T>(
         kept,
         text,
         read: true,
-        unlaunched,
     }
 }
 

@@ -8,8 +8,8 @@ use tower_lsp_server::ls_types::{ConfigurationItem, Registration};
 use crate::configuration;
 use crate::session::Session;
 
-/// Headers, by their extensions.
-const HEADERS: &str = "*.{cuh,h,hpp,hh,hxx,inc,inl,clh,ipp,tcc}";
+/// Headers, kernels and host programs, by their extensions.
+const SOURCES: &str = "*.{cu,cuh,hip,cl,clh,opencl,c,cc,cpp,cxx,h,hpp,hh,hxx,inc,inl,ipp,tcc}";
 
 /// Requests from the client what `initialize` does not carry. Each request is a task of its own: a client
 /// that never answers costs nothing but the answer.
@@ -17,7 +17,7 @@ pub fn handle(session: &Arc<Session>) {
     let peer = session.peer();
     let mut wanted = Vec::new();
     if peer.registers_watchers {
-        let watched = [configuration::FILE_NAME, "compile_commands.json", HEADERS];
+        let watched = [configuration::FILE_NAME, "compile_commands.json", SOURCES];
         let watchers = watched.map(|name| json!({"globPattern": format!("**/{name}")}));
         wanted.push(Registration {
             id: "watched-files".to_owned(),

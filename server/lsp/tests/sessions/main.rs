@@ -10,6 +10,7 @@ mod encoding;
 mod faults;
 mod features;
 mod headers;
+mod history;
 mod junk;
 mod lifecycle;
 mod ordering;

@@ -117,7 +117,7 @@ impl Check {
                     || matches!(self.format, Format::Sarif | Format::Gitlab)
                     || self.baseline.is_some()
                     || self.write_baseline.is_some(),
-                known: None,
+                wanted: None,
             },
             input::project(&self.paths),
             // Only the table of kernels needs it.

@@ -14,7 +14,7 @@ use warplens_db::wire::Diagnostic;
 use warplens_report::baseline::line;
 use warplens_report::diff;
 
-use crate::checked::{self, CheckRequest, CheckRun, EarlierVersion};
+use crate::checked::{self, CheckRequest, CheckRun};
 use crate::output::{self, Colour};
 use crate::revision::Revision;
 use crate::values::Preprocessing;
@@ -154,16 +154,16 @@ impl Diff {
         side: &Side,
         gpu: Option<&str>,
         findings: bool,
-        known: Option<EarlierVersion<'_>>,
+        wanted: Option<&(dyn Fn(&Path) -> bool + Sync)>,
     ) -> anyhow::Result<SideRun> {
-        let again = known.is_some();
+        let again = wanted.is_some();
         let request = CheckRequest {
             paths: &side.paths,
             gpu,
             preprocessing: &self.preprocessing,
             losses: false,
             texts: findings,
-            known,
+            wanted,
         };
         let checked = checked::check(&request, side.project(), &|path, text, analysis| {
             // Its name is known further down.
@@ -228,25 +228,8 @@ impl Diff {
         let same = readings.iter().map(|reading| &reading.path);
         let same = same.filter(|path| !affected.contains(*path));
         let same: HashSet<String> = same.map(|path| old.name(path)).collect();
-        let name = |path: &Path| {
-            let absolute = std::path::absolute(path).ok()?;
-            let inside = absolute.strip_prefix(&old_root).ok()?;
-            if affected.contains(&absolute) {
-                return None;
-            }
-            let found = new.root.join(inside);
-            if path.is_absolute() {
-                return std::path::absolute(found).ok();
-            }
-            // As `walk` names it.
-            Some(found.strip_prefix(".").map(Path::to_owned).unwrap_or(found))
-        };
-        let known = EarlierVersion {
-            engine: checked.engine(),
-            name: &name,
-            wanted: &|path| !same.contains(&new.name(path)),
-        };
-        let mut seen = self.look(new, gpu, findings, Some(known))?.seen;
+        let wanted = |path: &Path| !same.contains(&new.name(path));
+        let mut seen = self.look(new, gpu, findings, Some(&wanted))?.seen;
         let of_files: HashSet<String> = checked.files().map(|(path, _)| old.name(path)).collect();
         let stays = |file: &String| same.contains(file) || !of_files.contains(file);
         let was = &earlier.seen;

@@ -1,0 +1,49 @@
+//! What a file is, by its name and its words.
+
+use std::path::{Path, PathBuf};
+
+use warplens_syntax::Language;
+
+/// A file that others include, by its extension.
+pub fn is_header(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(
+        extension,
+        Some("cuh" | "h" | "hpp" | "hh" | "hxx" | "inc" | "inl" | "clh" | "ipp" | "tcc")
+    )
+}
+
+/// The language of a text: its extension's, unless the words say something else. Kernels are kept in all kinds
+/// of files: OpenCL in `.c`, programs in raw strings in `.opencl`.
+pub fn language_by_content(by_extension: Option<Language>, text: &str) -> Language {
+    let kernel = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("__kernel") || line.starts_with("kernel void")
+    };
+    match by_extension {
+        Some(language) => language,
+        None if !text.contains("__global__")
+            && !text.contains("R\"")
+            && text.lines().any(kernel) =>
+        {
+            Language::OpenCl
+        }
+        None => Language::Cuda,
+    }
+}
+
+/// True where a text may define a kernel or hold one in a string literal, by its words.
+pub fn may_hold_kernels(text: &str) -> bool {
+    ["__global__", "__kernel", "kernel void"]
+        .iter()
+        .any(|word| text.contains(word))
+}
+
+/// The path as it is meant from the current folder; an empty one, of a text in no file, stays empty.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() {
+        return PathBuf::new();
+    }
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    warplens_base::normalise(&path)
+}
