@@ -22,7 +22,8 @@ use std::fmt;
 
 use warplens_codegen::{Class, Compiled};
 use warplens_facts::facts::{KernelFacts, Site};
-use warplens_ir::{HostMemory, Kernel};
+use warplens_host::HostMemory;
+use warplens_ir::Kernel;
 use warplens_machine::{Occupancy, Profile};
 use warplens_models::Factor;
 

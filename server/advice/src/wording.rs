@@ -1,6 +1,7 @@
 //! How findings speak, and how loud: the number first, then the cause, then the assumption, on one line.
 
 use warplens_facts::facts::{Access, Certainty, KernelFacts};
+use warplens_syntax::words_in;
 
 use crate::Severity;
 
@@ -65,8 +66,7 @@ pub(crate) fn severity(gain: f64, certainty: Certainty, stated: bool) -> Severit
 
 /// Identifiers of an expression.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .filter(|word| word.chars().next().is_some_and(|c| !c.is_ascii_digit()))
+    words_in(text).filter(|word| !word.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// `assumes n = 1024, block 256`: the assumptions that the given expressions depend on, or all of the

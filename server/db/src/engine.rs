@@ -16,10 +16,11 @@ use warplens_base::Command;
 use warplens_codegen::{Compiled, Options, compile};
 use warplens_facts::facts::{KernelFacts, Launch};
 use warplens_facts::{Contents, Request, analyze};
-use warplens_ir::{
-    Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, LaunchWords,
-    Storage, TemplateArguments, Unit, Var, builds, launch_sites, lower, may_build, outline,
+use warplens_hir::{Item, ItemKind, TemplateArguments, Unit, lower, outline};
+use warplens_host::{
+    Build, LaunchSite, LaunchWords, builds, launch_sites, may_build,
 };
+use warplens_ir::{Assumption, AssumptionKind, CalleeLine, Kernel, Storage, Var};
 use warplens_machine::{KernelArguments, Profile, Profiles, occupancy};
 use warplens_models::{Factor, Input, ModelId};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
@@ -1498,7 +1499,7 @@ fn function_lines(program: &Program) -> FxHashMap<u64, u32> {
         .iter()
         .filter(|item| matches!(item.kind, ItemKind::Function(_) | ItemKind::Declaration))
         .map(|item| {
-            let hash = warplens_ir::text_hash(&program.text.text[item.range.clone()]);
+            let hash = warplens_hir::text_hash(&program.text.text[item.range.clone()]);
             (hash, item.line)
         })
         .collect()

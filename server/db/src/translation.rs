@@ -15,7 +15,7 @@ use warplens_machine::{Profile, Profiles};
 use warplens_syntax::preprocess::{
     self, IncludeLine, Included, Includes, Macros, Options, Piece, SourceMap, Trace, Undecided,
 };
-use warplens_syntax::{Document, Expanded, Language, embedded_programs, words};
+use warplens_syntax::{Document, Expanded, Kind, Language, embedded_programs, words};
 
 use crate::kinds::{absolute, is_header, may_hold_kernels};
 use crate::macros::{known_absent, predefined};
@@ -1007,9 +1007,7 @@ impl Reader<'_> {
         );
         // What its guard leaves empty was read before.
         let root = text.tree.root_node();
-        let empty = root
-            .children(&mut root.walk())
-            .all(|child| child.kind() == "comment");
+        let empty = root.children().all(|child| child.kind() == Kind::Comment);
         if empty {
             inner.bytes -= file.text.len();
         }

@@ -158,8 +158,12 @@ fn with_excerpt(readme: &str) -> anyhow::Result<String> {
     ))
 }
 
-/// Pages that tests hold against the code and write, and the arguments of `cargo test` that run these.
-const PAGES: [(&[&str], &str); 3] = [
+/// Pages and lists that tests hold against the code and write, and the arguments of `cargo test` that run these.
+const PAGES: [(&[&str], &str); 4] = [
+    (
+        &["warplens-syntax", "--test", "node_types"],
+        "server/syntax/src/tree/generated.rs",
+    ),
     (
         &["warplens-machine", "--test", "published"],
         "docs/gpus.md, docs/gpus",

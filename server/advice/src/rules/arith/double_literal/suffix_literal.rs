@@ -1,7 +1,7 @@
 //! Adds `f` to constants that make float arithmetic double.
 
 use warplens_facts::facts::OpClass;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Kind, Node, Parsed};
 
 use crate::fixes::arithmetic::Action;
 use crate::fixes::source::text;
@@ -28,7 +28,7 @@ fn suffixed(parsed: &Parsed, node: Node) -> Option<Vec<Edit>> {
     let fits = written
         .parse::<f64>()
         .is_ok_and(|value| value == 0.0 || (1e-37..1e38).contains(&value.abs()));
-    if node.kind() != "number_literal" || !decimal || !double || !fits {
+    if node.kind() != Kind::NumberLiteral || !decimal || !double || !fits {
         return None;
     }
     let end = node.end_byte();

@@ -1,7 +1,6 @@
 //! Writes `1 / sqrt(x)` as `rsqrt(x)`.
 
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Field, Kind, Node, Parsed};
 
 use crate::fixes::arithmetic::{Action, bare, call};
 use crate::fixes::source::text;
@@ -18,11 +17,11 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 }
 
 fn inverse(parsed: &Parsed, node: Node) -> Option<String> {
-    if node.kind() != "binary_expression" {
+    if node.kind() != Kind::BinaryExpression {
         return None;
     }
-    let one = node.field("left")?;
-    let (name, arguments) = call(parsed, node.field("right")?)?;
+    let one = node.field(Field::Left)?;
+    let (name, arguments) = call(parsed, node.field(Field::Right)?)?;
     let [argument] = arguments[..] else {
         return None;
     };

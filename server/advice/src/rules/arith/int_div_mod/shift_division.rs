@@ -1,10 +1,9 @@
 //! Writes divisions of what is never negative by a power of two as shifts, remainders as masks.
 
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Field, Kind, Node, Parsed};
 
 use crate::fixes::arithmetic::{Action, bare, binds};
-use crate::fixes::source::{children, descendants, text};
+use crate::fixes::source::{children, text};
 use crate::fixes::types::{self, declarations, repeatable};
 use crate::fixes::{Fix, Kernel, Request};
 
@@ -22,11 +21,11 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 
 /// `i / (1 << k)` as `(i >> k)`, `i % w` with `w = 1 << k` as `(i & (w - 1))`.
 fn shifted(parsed: &Parsed, node: Node) -> Option<String> {
-    if node.kind() != "binary_expression" {
+    if node.kind() != Kind::BinaryExpression {
         return None;
     }
-    let left = node.field("left")?;
-    let right = node.field("right")?;
+    let left = node.field(Field::Left)?;
+    let right = node.field(Field::Right)?;
     let exponent = exponent(parsed, right)?;
     if !never_negative(parsed, left, DEEPEST) {
         return None;
@@ -39,7 +38,7 @@ fn shifted(parsed: &Parsed, node: Node) -> Option<String> {
             format!("({written})")
         }
     };
-    match text(parsed, node.field("operator")?) {
+    match text(parsed, node.field(Field::Operator)?) {
         "/" => Some(format!("({} >> {})", close(left), close(exponent))),
         "%" => Some(format!("({} & ({} - 1))", close(left), close(right))),
         _ => None,
@@ -49,12 +48,12 @@ fn shifted(parsed: &Parsed, node: Node) -> Option<String> {
 /// The `k` of a divisor `1 << k`, or of a name that holds that and never anything else.
 fn exponent<'t>(parsed: &'t Parsed, divisor: Node<'t>) -> Option<Node<'t>> {
     let divisor = bare(divisor);
-    let power = if divisor.kind() == "identifier" {
+    let power = if divisor.kind() == Kind::Identifier {
         let held = held(parsed, divisor)?;
         let exponent = power(parsed, held)?;
         // What it was made of is still the same.
-        let fixed = exponent.kind() == "number_literal"
-            || (exponent.kind() == "identifier" && unchanged(parsed, exponent));
+        let fixed = exponent.kind() == Kind::NumberLiteral
+            || (exponent.kind() == Kind::Identifier && unchanged(parsed, exponent));
         return fixed.then_some(exponent);
     } else {
         power(parsed, divisor)?
@@ -64,12 +63,12 @@ fn exponent<'t>(parsed: &'t Parsed, divisor: Node<'t>) -> Option<Node<'t>> {
 
 fn power<'t>(parsed: &Parsed, node: Node<'t>) -> Option<Node<'t>> {
     let node = bare(node);
-    if node.kind() != "binary_expression" {
+    if node.kind() != Kind::BinaryExpression {
         return None;
     }
-    let one = text(parsed, node.field("left")?);
-    let shifts = text(parsed, node.field("operator")?) == "<<";
-    (shifts && matches!(one, "1" | "1u" | "1U")).then(|| node.field("right").map(bare))?
+    let one = text(parsed, node.field(Field::Left)?);
+    let shifts = text(parsed, node.field(Field::Operator)?) == "<<";
+    (shifts && matches!(one, "1" | "1u" | "1U")).then(|| node.field(Field::Right).map(bare))?
 }
 
 /// What a name of a function is declared with, where it is declared once and never assigned.
@@ -79,8 +78,8 @@ fn held<'t>(parsed: &'t Parsed, name: Node<'t>) -> Option<Node<'t>> {
     let [(_, declarator)] = all[..] else {
         return None;
     };
-    (declarator.kind() == "init_declarator" && unchanged(parsed, name))
-        .then(|| declarator.field("value"))?
+    (declarator.kind() == Kind::InitDeclarator && unchanged(parsed, name))
+        .then(|| declarator.field(Field::Value))?
 }
 
 /// True where a name is declared once in its function and nothing there may change it.
@@ -91,11 +90,11 @@ fn unchanged(parsed: &Parsed, name: Node) -> bool {
     let word = text(parsed, name);
     let names = |node: Option<Node>| node.is_some_and(|node| text(parsed, bare(node)) == word);
     declarations(parsed, function, word).len() == 1
-        && !descendants(function).iter().any(|node| match node.kind() {
-            "assignment_expression" => names(node.field("left")),
-            "update_expression" => names(node.field("argument")),
-            "pointer_expression" => names(node.field("argument")),
-            "reference_declarator" | "lambda_expression" | "ERROR" => true,
+        && !function.descendants().iter().any(|node| match node.kind() {
+            Kind::AssignmentExpression => names(node.field(Field::Left)),
+            Kind::UpdateExpression => names(node.field(Field::Argument)),
+            Kind::PointerExpression => names(node.field(Field::Argument)),
+            Kind::ReferenceDeclarator | Kind::LambdaExpression | Kind::Error => true,
             _ => false,
         })
 }
@@ -112,14 +111,14 @@ fn never_negative(parsed: &Parsed, node: Node, depth: u32) -> bool {
             .is_some_and(|inner| never_negative(parsed, inner, depth))
     };
     match node.kind() {
-        "number_literal" => true,
-        "field_expression" => node.field("argument").is_some_and(|of| {
+        Kind::NumberLiteral => true,
+        Kind::FieldExpression => node.field(Field::Argument).is_some_and(|of| {
             matches!(
                 text(parsed, of),
                 "threadIdx" | "blockIdx" | "blockDim" | "gridDim"
             )
         }),
-        "call_expression" => node.field("function").is_some_and(|of| {
+        Kind::CallExpression => node.field(Field::Function).is_some_and(|of| {
             matches!(
                 text(parsed, of),
                 "get_global_id"
@@ -129,13 +128,13 @@ fn never_negative(parsed: &Parsed, node: Node, depth: u32) -> bool {
                     | "get_num_groups"
             )
         }),
-        "binary_expression" => {
-            let operator = node.field("operator");
+        Kind::BinaryExpression => {
+            let operator = node.field(Field::Operator);
             let closed = operator
                 .is_some_and(|one| matches!(text(parsed, one), "+" | "*" | "/" | "%" | ">>"));
-            closed && field("left") && field("right")
+            closed && field(Field::Left) && field(Field::Right)
         }
-        "identifier" => {
+        Kind::Identifier => {
             is_unsigned(parsed, node)
                 || held(parsed, node).is_some_and(|value| never_negative(parsed, value, depth))
                 || counts_up(parsed, node, depth)
@@ -153,8 +152,10 @@ fn is_unsigned(parsed: &Parsed, name: Node) -> bool {
         return false;
     };
     let written = text(parsed, ty);
-    !matches!(declarator.kind(), "pointer_declarator" | "array_declarator")
-        && (written.starts_with("unsigned") || matches!(written, "uint" | "size_t" | "uint32_t"))
+    !matches!(
+        declarator.kind(),
+        Kind::PointerDeclarator | Kind::ArrayDeclarator
+    ) && (written.starts_with("unsigned") || matches!(written, "uint" | "size_t" | "uint32_t"))
 }
 
 /// The counter of a `for` that begins at what is not negative and only grows.
@@ -167,26 +168,26 @@ fn counts_up(parsed: &Parsed, name: Node, depth: u32) -> bool {
     let [(_, declarator)] = all[..] else {
         return false;
     };
-    let begins = declarator.kind() == "init_declarator"
+    let begins = declarator.kind() == Kind::InitDeclarator
         && declarator
-            .field("value")
+            .field(Field::Value)
             .is_some_and(|value| never_negative(parsed, value, depth));
-    let grows = descendants(function).iter().all(|node| {
+    let grows = function.descendants().iter().all(|node| {
         let at = |field| {
             node.field(field)
                 .is_some_and(|inner| text(parsed, bare(inner)) == word)
         };
         match node.kind() {
-            "update_expression" if at("argument") => text(parsed, *node).contains("++"),
-            "assignment_expression" if at("left") => {
-                let operator = node.field("operator");
+            Kind::UpdateExpression if at(Field::Argument) => text(parsed, *node).contains("++"),
+            Kind::AssignmentExpression if at(Field::Left) => {
+                let operator = node.field(Field::Operator);
                 let adds = operator.is_some_and(|one| text(parsed, one) == "+=");
                 adds && node
-                    .field("right")
+                    .field(Field::Right)
                     .is_some_and(|value| never_negative(parsed, value, depth))
             }
-            "pointer_expression" => !at("argument"),
-            "reference_declarator" | "lambda_expression" | "ERROR" => false,
+            Kind::PointerExpression => !at(Field::Argument),
+            Kind::ReferenceDeclarator | Kind::LambdaExpression | Kind::Error => false,
             _ => true,
         }
     });

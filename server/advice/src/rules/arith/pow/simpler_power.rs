@@ -1,7 +1,6 @@
 //! Writes a power with a constant exponent as what it is: a product, a root, an exponential.
 
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Field, Kind, Node, Parsed};
 
 use crate::fixes::arithmetic::{Action, bare, binds, call};
 use crate::fixes::source::text;
@@ -130,19 +129,18 @@ fn stands_alone(node: Node) -> bool {
         return false;
     };
     match parent.kind() {
-        "argument_list"
-        | "parenthesized_expression"
-        | "init_declarator"
-        | "return_statement"
-        | "expression_statement" => true,
-        "assignment_expression" => parent.field("right") == Some(node),
-        "binary_expression" => {
-            let mut cursor = parent.walk();
+        Kind::ArgumentList
+        | Kind::ParenthesizedExpression
+        | Kind::InitDeclarator
+        | Kind::ReturnStatement
+        | Kind::ExpressionStatement => true,
+        Kind::AssignmentExpression => parent.field(Field::Right) == Some(node),
+        Kind::BinaryExpression => {
             let operator = parent
-                .children(&mut cursor)
+                .children()
                 .find(|child| !child.is_named())
                 .map(|child| child.kind());
-            matches!(operator, Some("+" | "-"))
+            matches!(operator, Some(Kind::Plus | Kind::Minus))
         }
         _ => false,
     }

@@ -1,10 +1,9 @@
 //! Computes sine and cosine of one argument at once, and those of a multiple of pi without its reduction.
 
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Field, Kind, Node, Parsed, has_word, words_in};
 
 use crate::fixes::arithmetic::{Action, bare, call};
-use crate::fixes::source::{descendants, has_word, text};
+use crate::fixes::source::text;
 use crate::fixes::types::{self, Number, becomes_single, value};
 use crate::fixes::{Edit, Fix, Kernel, Request};
 
@@ -69,11 +68,11 @@ fn of_pi(parsed: &Parsed, node: Node) -> Option<String> {
 
 fn product<'t>(parsed: &Parsed, node: Node<'t>, factors: &mut Vec<Node<'t>>) {
     let inner = bare(node);
-    if inner.kind() == "binary_expression"
+    if inner.kind() == Kind::BinaryExpression
         && let (Some(a), Some(b), Some(operator)) = (
-            inner.field("left"),
-            inner.field("right"),
-            inner.field("operator"),
+            inner.field(Field::Left),
+            inner.field(Field::Right),
+            inner.field(Field::Operator),
         )
         && text(parsed, operator) == "*"
     {
@@ -87,11 +86,11 @@ fn product<'t>(parsed: &Parsed, node: Node<'t>, factors: &mut Vec<Node<'t>>) {
 fn is_pi(parsed: &Parsed, node: Node) -> bool {
     let node = bare(node);
     match node.kind() {
-        "identifier" => matches!(
+        Kind::Identifier => matches!(
             text(parsed, node),
             "M_PI" | "M_PI_F" | "PI" | "PI_F" | "CUDART_PI" | "CUDART_PI_F"
         ),
-        "number_literal" => {
+        Kind::NumberLiteral => {
             value(parsed, node).is_some_and(|number| (number - std::f64::consts::PI).abs() < 1e-6)
         }
         _ => false,
@@ -113,7 +112,7 @@ fn statement(node: Node) -> Option<Node> {
     let mut at = node;
     loop {
         let parent = at.parent()?;
-        if parent.kind() == "compound_statement" {
+        if parent.kind() == Kind::CompoundStatement {
             return Some(at);
         }
         at = parent;
@@ -126,9 +125,9 @@ fn pair<'t>(parsed: &'t Parsed, first: Node<'t>) -> Option<Pair<'t>> {
     let before = statement(first)?;
     let list = before.parent()?;
     let written = text(parsed, argument);
-    let second = descendants(list).into_iter().find(|node| {
+    let second = list.descendants().into_iter().find(|node| {
         node.start_byte() > first.start_byte()
-            && node.kind() == "call_expression"
+            && node.kind() == Kind::CallExpression
             && wave(parsed, *node).is_some_and(|(other, same, argument)| {
                 other != name && same == suffixed && text(parsed, argument) == written
             })
@@ -163,12 +162,7 @@ fn together(parsed: &Parsed, first: Node) -> Option<Vec<Edit>> {
     } = pair(parsed, first)?;
     let function = types::function(first)?;
     let named = |what: &str| {
-        let stem: String = argument
-            .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-            .filter(|word| !word.is_empty())
-            .take(3)
-            .collect::<Vec<_>>()
-            .join("_");
+        let stem: String = words_in(argument).take(3).collect::<Vec<_>>().join("_");
         // Neither a name of the function's nor that of an earlier pair.
         let earlier = parsed.text[function.start_byte()..first.start_byte()]
             .matches(text(parsed, first))

@@ -1,15 +1,13 @@
 //! Sums over the warp before one lane adds to memory.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::Finding;
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word, is_identifier, words_in};
 
 use crate::fixes::proof::{of_findings, one_launch, prove};
 use crate::fixes::source::{
-    atomic_call, declared_type, descendants, function_declarator, has_word, indent, kernel_node,
-    new_name, text,
+    atomic_call, declared_type, function_declarator, indent, kernel_node, new_name, text,
 };
 use crate::fixes::wording::{counted, gain, number};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
@@ -37,8 +35,9 @@ fn fix(
     let ty = declared_type(parsed, function, &access.array)
         .filter(|ty| matches!(*ty, "float" | "double"))?;
     // Lanes that have left do not answer.
-    let leaves = |node: &Node<'_>| matches!(node.kind(), "return_statement" | "goto_statement");
-    if descendants(function).iter().any(leaves) {
+    let leaves =
+        |node: &Node<'_>| matches!(node.kind(), Kind::ReturnStatement | Kind::GotoStatement);
+    if function.descendants().iter().any(leaves) {
         return None;
     }
     let top = at_the_top(function, call.statement)?;
@@ -118,15 +117,15 @@ fn first_lane(request: &Request<'_>, kernel: &Kernel<'_>) -> Option<String> {
 /// The statement at the top of the function that a statement is or is a branch of. `None` where something else is around
 /// it: a loop may end for some lanes before others.
 fn at_the_top<'t>(function: Node<'t>, statement: Node<'t>) -> Option<Node<'t>> {
-    let body = function.field("body")?;
+    let body = function.field(Field::Body)?;
     let mut top = statement;
     let mut at = statement;
     loop {
         let parent = at.parent()?;
         match parent.kind() {
-            "compound_statement" if parent == body => return Some(top),
-            "compound_statement" | "else_clause" => {}
-            "if_statement" => top = parent,
+            Kind::CompoundStatement if parent == body => return Some(top),
+            Kind::CompoundStatement | Kind::ElseClause => {}
+            Kind::IfStatement => top = parent,
             _ => return None,
         }
         at = parent;
@@ -142,9 +141,8 @@ fn same_outside(
     address: &str,
 ) -> Option<()> {
     let declarator = function_declarator(function)?;
-    let parameters = text(parsed, declarator.field("parameters")?);
-    let words = address.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
-    for word in words.filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_')) {
+    let parameters = text(parsed, declarator.field(Field::Parameters)?);
+    for word in words_in(address).filter(|word| is_identifier(word)) {
         let shared = kernel
             .facts
             .shared_arrays
@@ -162,11 +160,11 @@ fn same_outside(
 
 /// True where a function may change a variable of this name.
 fn assigned(parsed: &Parsed, function: Node<'_>, name: &str) -> bool {
-    descendants(function).into_iter().any(|node| {
+    function.descendants().into_iter().any(|node| {
         let changed = match node.kind() {
-            "assignment_expression" => node.field("left"),
-            "update_expression" => node.field("argument"),
-            "init_declarator" => node.field("declarator"),
+            Kind::AssignmentExpression => node.field(Field::Left),
+            Kind::UpdateExpression => node.field(Field::Argument),
+            Kind::InitDeclarator => node.field(Field::Declarator),
             _ => None,
         };
         changed.is_some_and(|changed| text(parsed, changed).trim_start_matches('*') == name)

@@ -1,15 +1,12 @@
 //! Adds in a variable of the thread, and once to memory behind the loop.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::Finding;
-use warplens_syntax::Node;
+use warplens_syntax::{Field, Kind, Node, has_word};
 
 use crate::fixes::proof::{executions, of_findings, prove};
-use crate::fixes::source::{
-    atomic_call, declared_type, has_word, indent, kernel_node, new_name, text,
-};
+use crate::fixes::source::{atomic_call, declared_type, indent, kernel_node, new_name, text};
 use crate::fixes::wording::{gain, number};
 use crate::fixes::{Fix, Kernel, Request, in_order};
 
@@ -36,8 +33,8 @@ fn fix(
     let heads = |node: Node<'_>| {
         matches!(
             node.kind(),
-            "for_statement" | "while_statement" | "do_statement"
-        ) && node.field("condition").is_some_and(|head| {
+            Kind::ForStatement | Kind::WhileStatement | Kind::DoStatement
+        ) && node.field(Field::Condition).is_some_and(|head| {
             head.start_byte() <= loop_at.start && loop_at.end <= head.end_byte()
         })
     };
@@ -47,7 +44,7 @@ fn fix(
     // A label or a branch without braces would take only the first of the statements.
     around
         .parent()
-        .filter(|parent| parent.kind() == "compound_statement")?;
+        .filter(|parent| parent.kind() == Kind::CompoundStatement)?;
     let ty = declared_type(parsed, function, &access.array)?;
     let rounded = match ty {
         "float" | "double" => true,

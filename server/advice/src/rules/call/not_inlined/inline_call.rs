@@ -1,14 +1,13 @@
 //! Lets the compiler put a function in place of its calls: `__forceinline__` for `__noinline__`.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::Finding;
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{
-    descendants_at_top, function_declarator, has_word, in_a_macro, kernel_node, text,
+    descendants_at_top, function_declarator, in_a_macro, kernel_node, text,
 };
 use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request};
@@ -38,12 +37,12 @@ fn fix(
     let parsed = request.document.parsed();
     let function = kernel_node(parsed, kernel.start..kernel.end)?;
     let mut call = function.descendant_for_byte_range(place.start, place.end)?;
-    while call.kind() != "call_expression" {
+    while call.kind() != Kind::CallExpression {
         call = call
             .parent()
             .filter(|parent| parent.byte_range().len() <= place.len())?;
     }
-    let callee = call.field("function")?;
+    let callee = call.field(Field::Function)?;
     let name = text(parsed, callee).split('<').next()?.trim();
     if in_a_macro(parsed, name) || SPELLED.iter().any(|word| in_a_macro(parsed, word)) {
         return None;
@@ -85,7 +84,7 @@ fn fix(
 fn definition<'t>(parsed: &'t Parsed, name: &str) -> Option<Node<'t>> {
     let mut definitions = descendants_at_top(parsed.tree.root_node())
         .into_iter()
-        .filter(|node| node.kind() == "function_definition")
+        .filter(|node| node.kind() == Kind::FunctionDefinition)
         .filter(|node| declares(parsed, *node, name));
     let (Some(definition), None) = (definitions.next(), definitions.next()) else {
         return None;
@@ -95,7 +94,7 @@ fn definition<'t>(parsed: &'t Parsed, name: &str) -> Option<Node<'t>> {
 
 fn declares(parsed: &Parsed, node: Node, name: &str) -> bool {
     function_declarator(node)
-        .and_then(|declarator| declarator.field("declarator"))
+        .and_then(|declarator| declarator.field(Field::Declarator))
         .is_some_and(|of| text(parsed, of) == name)
 }
 
@@ -103,13 +102,13 @@ fn declares(parsed: &Parsed, node: Node, name: &str) -> bool {
 fn only_declared_once(parsed: &Parsed, name: &str) -> bool {
     !descendants_at_top(parsed.tree.root_node())
         .into_iter()
-        .filter(|node| node.kind() == "declaration")
+        .filter(|node| node.kind() == Kind::Declaration)
         .any(|node| has_word(text(parsed, node), name))
 }
 
 /// Where a definition says that it is not to be inlined. Words that the grammar lacks may stand in front of it.
 fn told(parsed: &Parsed, definition: Node) -> Option<Range<usize>> {
-    let body = definition.field("body")?;
+    let body = definition.field(Field::Body)?;
     let from = definition
         .prev_sibling()
         .map_or(0, |before| before.end_byte());

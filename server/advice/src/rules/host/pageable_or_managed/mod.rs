@@ -1,7 +1,7 @@
 //! host/pageable-or-managed: what a kernel works on crosses the bus slowly, or each time it is used.
 
 use warplens_facts::facts::{Op, Space};
-use warplens_ir::{HostMemory, HostMemoryKind};
+use warplens_host::{HostMemory, HostMemoryKind};
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};

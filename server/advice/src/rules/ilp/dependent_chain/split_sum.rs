@@ -1,15 +1,14 @@
 //! Splits the sum of a loop into several that do not wait for one another, added up at the end.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::Cure;
 use warplens_facts::facts::BranchKind;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Field, Kind, Node, Parsed};
 
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{
-    children, declared_name, descendants, in_a_macro, indent, kernel_node, new_name, text, writes,
+    children, declared_name, in_a_macro, indent, kernel_node, new_name, text, writes,
 };
 use crate::fixes::wording::{gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
@@ -97,49 +96,49 @@ impl<'t> Loop<'t> {
     /// The innermost around a statement, where it can be written several times.
     fn around(parsed: &'t Parsed, function: Node<'t>, place: &Range<usize>) -> Option<Loop<'t>> {
         let mut node = function.descendant_for_byte_range(place.start, place.end)?;
-        while node.kind() != "for_statement" {
-            if matches!(node.kind(), "while_statement" | "do_statement") || node == function {
+        while node.kind() != Kind::ForStatement {
+            if matches!(node.kind(), Kind::WhileStatement | Kind::DoStatement) || node == function {
                 return None;
             }
             node = node.parent()?;
         }
-        let initializer = node.field("initializer")?;
-        let declarator = initializer
-            .field("declarator")
-            .filter(|one| one.kind() == "init_declarator" && initializer.kind() == "declaration")?;
+        let initializer = node.field(Field::Initializer)?;
+        let declarator = initializer.field(Field::Declarator).filter(|one| {
+            one.kind() == Kind::InitDeclarator && initializer.kind() == Kind::Declaration
+        })?;
         let alone = children(initializer)
             .iter()
-            .filter(|one| one.kind().ends_with("declarator"))
+            .filter(|one| one.kind().is_declarator())
             .count()
             == 1;
         let counter = declarator
-            .field("declarator")
-            .filter(|name| name.kind() == "identifier" && alone)
+            .field(Field::Declarator)
+            .filter(|name| name.kind() == Kind::Identifier && alone)
             .map(|name| text(parsed, name))?;
         let condition = node
-            .field("condition")
-            .filter(|one| one.kind() == "binary_expression")?;
+            .field(Field::Condition)
+            .filter(|one| one.kind() == Kind::BinaryExpression)?;
         let side = |name| condition.field(name);
-        let operator = text(parsed, side("operator")?);
-        let counted = side("left").is_some_and(|left| text(parsed, left) == counter);
-        let body = node.field("body")?;
+        let operator = text(parsed, side(Field::Operator)?);
+        let counted = side(Field::Left).is_some_and(|left| text(parsed, left) == counter);
+        let body = node.field(Field::Body)?;
         let found = Loop {
             node,
             initializer,
-            start: declarator.field("value")?,
+            start: declarator.field(Field::Value)?,
             counter,
             condition,
             operator,
-            bound: side("right")?,
-            step: step(parsed, node.field("update")?, counter)?,
+            bound: side(Field::Right)?,
+            step: step(parsed, node.field(Field::Update)?, counter)?,
             body: match body.kind() {
-                "compound_statement" => children(body),
+                Kind::CompoundStatement => children(body),
                 _ => vec![body],
             },
         };
         let block = node
             .parent()
-            .is_some_and(|one| one.kind() == "compound_statement");
+            .is_some_and(|one| one.kind() == Kind::CompoundStatement);
         let begins_line = parsed.text[..node.start_byte()]
             .trim_end_matches([' ', '\t'])
             .ends_with('\n');
@@ -152,26 +151,27 @@ impl<'t> Loop<'t> {
     fn repeats(&self, parsed: &Parsed) -> bool {
         let short = !self.body.is_empty() && self.body.len() <= LONGEST;
         let plain = self.body.iter().all(|one| {
-            matches!(one.kind(), "expression_statement" | "declaration") && !one.has_error()
+            matches!(one.kind(), Kind::ExpressionStatement | Kind::Declaration) && !one.has_error()
         });
         let above = self.node.prev_sibling();
-        let asked = above.is_some_and(|one| one.kind().starts_with("preproc"));
-        let bound = descendants(self.bound);
+        let asked = above.is_some_and(|one| one.kind().is_directive());
+        let bound = self.bound.descendants();
         let simple = bound.iter().all(|one| {
             matches!(
                 one.kind(),
-                "identifier"
-                    | "number_literal"
-                    | "binary_expression"
-                    | "parenthesized_expression"
-                    | "field_expression"
-                    | "field_identifier"
+                Kind::Identifier
+                    | Kind::NumberLiteral
+                    | Kind::BinaryExpression
+                    | Kind::ParenthesizedExpression
+                    | Kind::FieldExpression
+                    | Kind::FieldIdentifier
             ) || !one.is_named()
         });
-        let names = || bound.iter().filter(|one| one.kind() == "identifier");
+        let names = || bound.iter().filter(|one| one.kind() == Kind::Identifier);
         let changed = |name: &str| {
             self.body.iter().any(|statement| {
-                descendants(*statement)
+                statement
+                    .descendants()
                     .into_iter()
                     .any(|one| text(parsed, one) == name && writes(parsed, one))
             })
@@ -194,9 +194,9 @@ impl<'t> Loop<'t> {
             let mut at = Some(one);
             while let Some(node) = at {
                 let declared = node
-                    .field("initializer")
-                    .filter(|_| node.kind() == "for_statement")
-                    .and_then(|initializer| initializer.field("declarator"))
+                    .field(Field::Initializer)
+                    .filter(|_| node.kind() == Kind::ForStatement)
+                    .and_then(|initializer| initializer.field(Field::Declarator))
                     .and_then(declared_name);
                 if declared.is_some_and(|name| text(parsed, name) == self.counter) {
                     return true;
@@ -205,9 +205,10 @@ impl<'t> Loop<'t> {
             }
             false
         };
-        descendants(function)
+        function
+            .descendants()
             .into_iter()
-            .filter(|one| one.kind() == "identifier" && text(parsed, *one) == self.counter)
+            .filter(|one| one.kind() == Kind::Identifier && text(parsed, *one) == self.counter)
             .filter(outside)
             .all(of_another_loop)
     }
@@ -225,13 +226,13 @@ impl<'t> Loop<'t> {
 fn step(parsed: &Parsed, update: Node, counter: &str) -> Option<u64> {
     let of = |name| update.field(name);
     match update.kind() {
-        "update_expression" => (text(parsed, of("argument")?) == counter
-            && text(parsed, of("operator")?) == "++")
+        Kind::UpdateExpression => (text(parsed, of(Field::Argument)?) == counter
+            && text(parsed, of(Field::Operator)?) == "++")
             .then_some(1),
-        "assignment_expression" => {
-            let adds =
-                text(parsed, of("operator")?) == "+=" && text(parsed, of("left")?) == counter;
-            let by = text(parsed, of("right")?).parse::<u64>().ok()?;
+        Kind::AssignmentExpression => {
+            let adds = text(parsed, of(Field::Operator)?) == "+="
+                && text(parsed, of(Field::Left)?) == counter;
+            let by = text(parsed, of(Field::Right)?).parse::<u64>().ok()?;
             (adds && (1..=1024).contains(&by)).then_some(by)
         }
         _ => None,
@@ -251,17 +252,17 @@ fn sum<'t>(
         .find(|one| one.start_byte() <= place.start && place.end <= one.end_byte())?;
     let added = statement
         .named_child(0)
-        .filter(|one| one.kind() == "assignment_expression")?;
+        .filter(|one| one.kind() == Kind::AssignmentExpression)?;
     let left = added
-        .field("left")
-        .filter(|left| left.kind() == "identifier")?;
+        .field(Field::Left)
+        .filter(|left| left.kind() == Kind::Identifier)?;
     let name = text(parsed, left);
-    let declarations: Vec<Node> = descendants(function)
+    let declarations: Vec<Node> = function
+        .descendants()
         .into_iter()
-        .filter(|one| one.kind() == "declaration")
+        .filter(|one| one.kind() == Kind::Declaration)
         .filter(|one| {
-            let mut cursor = one.walk();
-            one.children_by_field_name("declarator", &mut cursor)
+            one.fields(Field::Declarator)
                 .any(|one| declared_name(one).is_some_and(|found| text(parsed, found) == name))
         })
         .collect();
@@ -273,7 +274,7 @@ fn sum<'t>(
     if !before || volatile || in_a_macro(parsed, name) {
         return None;
     }
-    let ty = text(parsed, declaration.field("type")?);
+    let ty = text(parsed, declaration.field(Field::Type)?);
     let zero = match ty {
         "float" => "0.0f",
         "double" => "0.0",
@@ -346,7 +347,7 @@ impl Splitting<'_, '_> {
             lines.push(format!("for (; {head}; {further}) {{"));
         }
         let mut text_of = lines.join(&format!("{end}{margin}"));
-        let declares = of.body.iter().any(|one| one.kind() == "declaration");
+        let declares = of.body.iter().any(|one| one.kind() == Kind::Declaration);
         for at in 0..self.sums {
             let statements: Vec<String> = of
                 .body
@@ -384,16 +385,13 @@ impl Splitting<'_, '_> {
     }
 
     fn type_of_sum(&self) -> Option<&str> {
-        let declaration = descendants(self.function).into_iter().find(|one| {
-            let mut cursor = one.walk();
-            one.kind() == "declaration"
-                && one
-                    .children_by_field_name("declarator", &mut cursor)
-                    .any(|one| {
-                        declared_name(one).is_some_and(|found| text(self.parsed, found) == self.sum)
-                    })
+        let declaration = self.function.descendants().into_iter().find(|one| {
+            one.kind() == Kind::Declaration
+                && one.fields(Field::Declarator).any(|one| {
+                    declared_name(one).is_some_and(|found| text(self.parsed, found) == self.sum)
+                })
         })?;
-        Some(text(self.parsed, declaration.field("type")?))
+        Some(text(self.parsed, declaration.field(Field::Type)?))
     }
 
     /// A statement of the iteration that comes so many later.
@@ -401,8 +399,8 @@ impl Splitting<'_, '_> {
         let written = text(self.parsed, statement);
         let mut out = String::new();
         let mut from = statement.start_byte();
-        for one in descendants(statement) {
-            if one.kind() != "identifier" || later == 0 {
+        for one in statement.descendants() {
+            if one.kind() != Kind::Identifier || later == 0 {
                 continue;
             }
             let name = text(self.parsed, one);
@@ -431,8 +429,8 @@ impl Splitting<'_, '_> {
 /// True where an operand needs no parentheses to become a sum: a whole subscript, or an argument.
 fn stands_alone(operand: Node) -> bool {
     operand.parent().is_some_and(|parent| match parent.kind() {
-        "subscript_argument_list" | "argument_list" | "parenthesized_expression" => true,
-        "subscript_expression" => parent.field("index") == Some(operand),
+        Kind::SubscriptArgumentList | Kind::ArgumentList | Kind::ParenthesizedExpression => true,
+        Kind::SubscriptExpression => parent.field(Field::Index) == Some(operand),
         _ => false,
     })
 }

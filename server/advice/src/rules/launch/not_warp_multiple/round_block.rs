@@ -1,13 +1,12 @@
 //! Rounds a block up to whole warps where it is launched, and the grid that is computed from it with it.
 
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::nodes::CallExpression;
+use warplens_syntax::{Field, Kind, Node, Parsed, has_word};
 
 use crate::fixes::guarded::{Axis, axes, squeezed};
 use crate::fixes::proof::{asked, prove};
 use crate::fixes::source::{
-    children, descendants, descendants_at_top, function_declarator, has_word, in_a_macro,
-    kernel_node, text,
+    children, descendants_at_top, function_declarator, in_a_macro, kernel_node, text,
 };
 use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
@@ -91,19 +90,16 @@ impl<'t> Launch<'t> {
             .tree
             .root_node()
             .descendant_for_byte_range(place.start, place.end)?;
-        while call.kind() != "call_expression" || call.start_byte() != place.start {
+        while call.kind() != Kind::CallExpression || call.start_byte() != place.start {
             call = call.parent()?;
         }
-        let mut cursor = call.walk();
-        let config = call
-            .children(&mut cursor)
-            .find(|child| child.kind() == "kernel_call_syntax")?;
-        let parts = children(config);
-        let [grid, block] = parts[..] else {
+        let launch = CallExpression::cast(call)?.launch()?;
+        let extents: Vec<Node> = launch.extents().collect();
+        let [grid, block] = extents[..] else {
             return None;
         };
         let mut host = call;
-        while host.kind() != "function_definition" {
+        while host.kind() != Kind::FunctionDefinition {
             host = host.parent()?;
         }
         (!host.has_error()).then_some(Launch {
@@ -116,10 +112,10 @@ impl<'t> Launch<'t> {
 
     /// What the launch passes for the bound of the kernel's index.
     fn passed(&self, parsed: &Parsed, definition: Node, guard: &Axis) -> Option<String> {
-        let parameters = function_declarator(definition)?.field("parameters")?;
+        let parameters = function_declarator(definition)?.field(Field::Parameters)?;
         let position = children(parameters).iter().position(|parameter| {
             parameter
-                .field("declarator")
+                .field(Field::Declarator)
                 .is_some_and(|name| text(parsed, name) == guard.bound)
         });
         let Some(position) = position else {
@@ -127,7 +123,7 @@ impl<'t> Launch<'t> {
             let constant = guard.bound.parse::<u64>().is_ok() || defined(parsed, &guard.bound)?.1;
             return constant.then(|| guard.bound.clone());
         };
-        let arguments = self.call.field("arguments")?;
+        let arguments = self.call.field(Field::Arguments)?;
         let argument = *children(arguments).get(position)?;
         Some(squeezed(text(parsed, argument)))
     }
@@ -137,12 +133,12 @@ impl<'t> Launch<'t> {
 fn defined(parsed: &Parsed, name: &str) -> Option<(std::ops::Range<usize>, bool)> {
     let mut all = descendants_at_top(parsed.tree.root_node())
         .into_iter()
-        .filter(|node| node.kind() == "preproc_def")
+        .filter(|node| node.kind() == Kind::PreprocDef)
         .filter(|node| {
-            node.field("name")
+            node.field(Field::Name)
                 .is_some_and(|of| text(parsed, of) == name)
         });
-    let value = all.next()?.field("value")?;
+    let value = all.next()?.field(Field::Value)?;
     let written = text(parsed, value);
     let start = value.start_byte() + written.len() - written.trim_start().len();
     Some((start..start + written.trim().len(), all.next().is_none()))
@@ -172,7 +168,7 @@ impl Width {
                     names,
                 });
             }
-            if at.kind() != "identifier" {
+            if at.kind() != Kind::Identifier {
                 return None;
             }
             let name = text(parsed, at);
@@ -211,13 +207,13 @@ impl Width {
 /// The x of `dim3(x, y)`.
 fn first_extent<'t>(parsed: &Parsed, node: Node<'t>) -> Option<Node<'t>> {
     let list = match node.kind() {
-        "call_expression" => {
-            let callee = node.field("function")?;
+        Kind::CallExpression => {
+            let callee = node.field(Field::Function)?;
             (text(parsed, callee) == "dim3")
-                .then(|| node.field("arguments"))
+                .then(|| node.field(Field::Arguments))
                 .flatten()?
         }
-        "argument_list" | "initializer_list" => node,
+        Kind::ArgumentList | Kind::InitializerList => node,
         _ => return None,
     };
     children(list).into_iter().next()
@@ -226,21 +222,21 @@ fn first_extent<'t>(parsed: &Parsed, node: Node<'t>) -> Option<Node<'t>> {
 /// The value that the one declaration of a name in a function gives it, and whether it is extents.
 fn declaration<'t>(parsed: &'t Parsed, host: Node<'t>, name: &str) -> Option<(Node<'t>, bool)> {
     let mut found = None;
-    for node in descendants(host) {
-        if node.kind() != "init_declarator" {
+    for node in host.descendants() {
+        if node.kind() != Kind::InitDeclarator {
             continue;
         }
         let declares = node
-            .field("declarator")
-            .is_some_and(|of| of.kind() == "identifier" && text(parsed, of) == name);
+            .field(Field::Declarator)
+            .is_some_and(|of| of.kind() == Kind::Identifier && text(parsed, of) == name);
         if !declares {
             continue;
         }
         if found.is_some() {
             return None;
         }
-        let ty = node.parent()?.field("type")?;
-        let value = node.field("value")?;
+        let ty = node.parent()?.field(Field::Type)?;
+        let value = node.field(Field::Value)?;
         found = Some((value, text(parsed, ty) == "dim3"));
     }
     found
@@ -253,8 +249,8 @@ fn used_for_the_launch(parsed: &Parsed, launch: &Launch, name: &str) -> Option<(
     }
     let block_name = text(parsed, launch.block);
     let grid_name = text(parsed, launch.grid);
-    for node in descendants(launch.host) {
-        if node.child_count() > 0 || text(parsed, node) != name || node.kind() != "identifier" {
+    for node in launch.host.descendants() {
+        if node.child_count() > 0 || text(parsed, node) != name || node.kind() != Kind::Identifier {
             continue;
         }
         let mut child = node;
@@ -264,8 +260,10 @@ fn used_for_the_launch(parsed: &Parsed, launch: &Launch, name: &str) -> Option<(
                 right = true;
                 break;
             }
-            if parent.kind() == "init_declarator" {
-                let declared = parent.field("declarator").map_or("", |of| text(parsed, of));
+            if parent.kind() == Kind::InitDeclarator {
+                let declared = parent
+                    .field(Field::Declarator)
+                    .map_or("", |of| text(parsed, of));
                 // Its own declaration, or that of what the launch takes.
                 right = declared == name || declared == block_name || declared == grid_name;
                 break;
@@ -283,7 +281,7 @@ fn used_for_the_launch(parsed: &Parsed, launch: &Launch, name: &str) -> Option<(
 fn nowhere_else(parsed: &Parsed, launch: &Launch, name: &str) -> bool {
     descendants_at_top(parsed.tree.root_node())
         .into_iter()
-        .filter(|node| *node != launch.host && node.kind() != "preproc_def")
+        .filter(|node| *node != launch.host && node.kind() != Kind::PreprocDef)
         .all(|node| !has_word(text(parsed, node), name))
 }
 
@@ -301,12 +299,14 @@ fn grid(
         if let Some(first) = first_extent(parsed, at) {
             at = first;
         }
-        if at.kind() != "identifier" {
+        if at.kind() != Kind::Identifier {
             break;
         }
         let name = text(parsed, at);
         let (declared, extents) = declaration(parsed, launch.host, name)?;
-        let written = descendants(launch.host)
+        let written = launch
+            .host
+            .descendants()
             .into_iter()
             .filter(|node| node.child_count() == 0 && text(parsed, *node) == name)
             .count();
@@ -340,8 +340,8 @@ fn grid(
     ];
     let (_, less, numbers) = by_number.iter().find(|(form, ..)| *form == written)?;
     let mut edits = Vec::new();
-    for node in descendants(at) {
-        if node.kind() != "number_literal" {
+    for node in at.descendants() {
+        if node.kind() != Kind::NumberLiteral {
             continue;
         }
         let number = text(parsed, node).parse::<u64>().ok()?;

@@ -1,13 +1,12 @@
 //! Lets each thread take further elements, as many threads on: any number of blocks does the work then, whole waves of
 //! them too.
 
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
 
 use crate::fixes::guarded::axes;
 use crate::fixes::proof::{asked, prove};
 use crate::fixes::source::{
-    children, declared_name, descendants, has_word, in_a_macro, indent, kernel_node, text, writes,
+    children, declared_name, in_a_macro, indent, kernel_node, text, writes,
 };
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 
@@ -37,10 +36,10 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let [_, 1, 1] = kernel.facts.launch.block else {
         return None;
     };
-    let statements = children(definition.field("body")?);
+    let statements = children(definition.field(Field::Body)?);
     let guard_at = statements
         .iter()
-        .position(|one| one.kind() == "if_statement")?;
+        .position(|one| one.kind() == Kind::IfStatement)?;
     let (before, rest) = statements.split_at(guard_at);
     let (guard, behind) = rest.split_first()?;
     let index = before
@@ -54,29 +53,30 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let mut names: Vec<&str> = vec![&axis.index];
     for statement in &others {
         let declarators = children(**statement).into_iter();
-        let declarators = declarators.filter(|one| one.kind() == "init_declarator");
+        let declarators = declarators.filter(|one| one.kind() == Kind::InitDeclarator);
         names.extend(
             declarators
                 .filter_map(declared_name)
                 .map(|name| text(parsed, name)),
         );
     }
-    let then = guard.field("consequence")?;
+    let then = guard.field(Field::Consequence)?;
     let inside = if behind.is_empty() {
         std::slice::from_ref(&then)
     } else {
         behind
     };
-    let all: Vec<Node> = inside.iter().flat_map(|one| descendants(*one)).collect();
-    let ends = all.iter().any(|one| one.kind() == "return_statement");
+    let all: Vec<Node> = inside.iter().flat_map(Node::descendants).collect();
+    let ends = all.iter().any(|one| one.kind() == Kind::ReturnStatement);
     let changed = all.iter().any(|one| {
         let name = text(parsed, *one);
-        (names.contains(&name) || has_word(&axis.bound, name) && one.kind() == "identifier")
+        (names.contains(&name) || has_word(&axis.bound, name) && one.kind() == Kind::Identifier)
             && writes(parsed, *one)
     });
-    let directives = descendants(definition)
+    let directives = definition
+        .descendants()
         .iter()
-        .any(|one| one.kind().starts_with("preproc"));
+        .any(|one| one.kind().is_directive());
     if hang || ends || changed || directives || in_a_macro(parsed, &axis.index) {
         return None;
     }
@@ -99,7 +99,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
 fn declares(parsed: &Parsed, statement: Node, name: &str) -> bool {
     let declarators: Vec<Node> = children(statement)
         .into_iter()
-        .filter(|one| one.kind() == "init_declarator")
+        .filter(|one| one.kind() == Kind::InitDeclarator)
         .collect();
     let [declarator] = declarators[..] else {
         return false;
@@ -112,14 +112,14 @@ fn edits(request: &Request<'_>, index: &Node, guard: &Node, behind: &[Node]) -> 
     let parsed = request.document.parsed();
     let declarator = children(*index)
         .into_iter()
-        .find(|one| one.kind() == "init_declarator")?;
-    let ty = text(parsed, index.field("type")?);
+        .find(|one| one.kind() == Kind::InitDeclarator)?;
+    let ty = text(parsed, index.field(Field::Type)?);
     let name = text(parsed, declared_name(declarator)?);
     let stride = match request.document.language() {
         Language::OpenCl => "get_global_size(0)",
         Language::Cuda | Language::Hip => "gridDim.x * blockDim.x",
     };
-    let condition = guard.field("condition")?;
+    let condition = guard.field(Field::Condition)?;
     let test = text(parsed, condition);
     let test = test.strip_prefix('(')?.strip_suffix(')')?.trim();
     let head = |test: &str| {

@@ -2,11 +2,10 @@
 //! is registers.
 
 use warplens_facts::facts::Space;
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Field, Kind, Node, Parsed, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{descendants, has_word, kernel_node, pragma, text};
+use crate::fixes::source::{kernel_node, pragma, text};
 use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 
@@ -31,7 +30,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
         .find(|access| access.space == Space::Local && kernel.place(access.site).start == at)
         .map(|access| access.array.clone())?;
     let mut loops: Vec<Node> = Vec::new();
-    for node in descendants(function) {
+    for node in function.descendants() {
         let root = subscripted(node);
         let Some((root, index)) = root else { continue };
         if text(parsed, root) != array {
@@ -40,7 +39,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
         let written = text(parsed, index);
         let mut outer = node.parent();
         while let Some(around) = outer {
-            if around.kind() == "for_statement"
+            if around.kind() == Kind::ForStatement
                 && counter(parsed, around).is_some_and(|name| has_word(written, name))
                 && !loops.contains(&around)
             {
@@ -79,21 +78,23 @@ fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
 
 /// The name under a chain of subscripts, and the innermost subscript's index of this node.
 fn subscripted(node: Node) -> Option<(Node, Node)> {
-    if node.kind() != "subscript_expression" {
+    if node.kind() != Kind::SubscriptExpression {
         return None;
     }
-    let index = node.field("indices").or_else(|| node.field("index"))?;
-    let mut root = node.field("argument")?;
-    while root.kind() == "subscript_expression" {
-        root = root.field("argument")?;
+    let index = node
+        .field(Field::Indices)
+        .or_else(|| node.field(Field::Index))?;
+    let mut root = node.field(Field::Argument)?;
+    while root.kind() == Kind::SubscriptExpression {
+        root = root.field(Field::Argument)?;
     }
     Some((root, index))
 }
 
 /// The name of a loop's counter: what its initialiser declares.
 fn counter<'t>(parsed: &'t Parsed, of: Node) -> Option<&'t str> {
-    let initialiser = of.field("initializer")?;
-    let declarator = initialiser.field("declarator")?;
-    let name = declarator.field("declarator")?;
-    (name.kind() == "identifier").then(|| text(parsed, name))
+    let initialiser = of.field(Field::Initializer)?;
+    let declarator = initialiser.field(Field::Declarator)?;
+    let name = declarator.field(Field::Declarator)?;
+    (name.kind() == Kind::Identifier).then(|| text(parsed, name))
 }

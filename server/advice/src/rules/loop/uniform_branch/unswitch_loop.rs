@@ -1,12 +1,11 @@
 //! Moves a condition out of a loop that is the same in every iteration: the loop is written twice.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Field, Kind, Node, Parsed};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{children, descendants, in_a_macro, indent, kernel_node, text, writes};
+use crate::fixes::source::{children, in_a_macro, indent, kernel_node, text, writes};
 use crate::fixes::wording::{gain, number, occupancy};
 use crate::fixes::{Fix, Kernel, Request};
 
@@ -26,15 +25,15 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<Fix> {
     let parsed = request.document.parsed();
     let function = kernel_node(parsed, kernel.start..kernel.end)?;
-    let branch = around(function, place, "if_statement")?;
+    let branch = around(function, place, Kind::IfStatement)?;
     let looped = branch
         .parent()
-        .filter(|one| one.kind() == "compound_statement")?
+        .filter(|one| one.kind() == Kind::CompoundStatement)?
         .parent()?;
-    if !matches!(looped.kind(), "for_statement" | "while_statement") {
+    if !matches!(looped.kind(), Kind::ForStatement | Kind::WhileStatement) {
         return None;
     }
-    let condition = branch.field("condition")?;
+    let condition = branch.field(Field::Condition)?;
     if !movable(parsed, looped, condition) {
         return None;
     }
@@ -66,12 +65,12 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<F
 }
 
 /// The innermost node of a kind whose condition stands there.
-fn around<'t>(function: Node<'t>, place: &Range<usize>, kind: &str) -> Option<Node<'t>> {
+fn around<'t>(function: Node<'t>, place: &Range<usize>, kind: Kind) -> Option<Node<'t>> {
     let mut at = function.descendant_for_byte_range(place.start, place.end)?;
     while at.kind() != kind {
         at = at.parent().filter(|_| at != function)?;
     }
-    let condition = at.field("condition")?;
+    let condition = at.field(Field::Condition)?;
     let holds = condition.start_byte() <= place.start && place.end <= condition.end_byte();
     holds.then_some(at)
 }
@@ -86,41 +85,42 @@ fn inside<'t>(parsed: &'t Parsed, condition: Node) -> Option<&'t str> {
 fn movable(parsed: &Parsed, looped: Node, condition: Node) -> bool {
     let written = text(parsed, looped);
     let above = looped.prev_sibling();
-    let asked = above.is_some_and(|one| one.kind().starts_with("preproc"));
+    let asked = above.is_some_and(|one| one.kind().is_directive());
     let begins = parsed.text[..looped.start_byte()]
         .trim_end_matches([' ', '\t'])
         .ends_with('\n');
-    let all = descendants(looped);
+    let all = looped.descendants();
     let directive = |one: &Node| {
-        one.kind().starts_with("preproc")
+        one.kind().is_directive()
             || matches!(
                 one.kind(),
-                "labeled_statement" | "goto_statement" | "raw_string_literal"
+                Kind::LabeledStatement | Kind::GotoStatement | Kind::RawStringLiteral
             )
     };
     let barrier = ["__sync", "barrier", "sync("]
         .iter()
         .any(|word| written.contains(word));
-    let plain = descendants(condition).iter().all(|one| {
+    let plain = condition.descendants().iter().all(|one| {
         matches!(
             one.kind(),
-            "condition_clause"
-                | "parenthesized_expression"
-                | "binary_expression"
-                | "unary_expression"
-                | "identifier"
-                | "number_literal"
-                | "true"
-                | "false"
+            Kind::ConditionClause
+                | Kind::ParenthesizedExpression
+                | Kind::BinaryExpression
+                | Kind::UnaryExpression
+                | Kind::Identifier
+                | Kind::NumberLiteral
+                | Kind::True
+                | Kind::False
         ) || !one.is_named()
     }) && !text(parsed, condition).contains(['/', '%']);
-    let names: Vec<&str> = descendants(condition)
+    let names: Vec<&str> = condition
+        .descendants()
         .iter()
-        .filter(|one| one.kind() == "identifier")
+        .filter(|one| one.kind() == Kind::Identifier)
         .map(|one| text(parsed, *one))
         .collect();
     let kept = names.iter().all(|name| {
-        let written = |one: &&Node| one.kind() == "identifier" && text(parsed, **one) == *name;
+        let written = |one: &&Node| one.kind() == Kind::Identifier && text(parsed, **one) == *name;
         !in_a_macro(parsed, name) && !all.iter().filter(written).any(|one| writes(parsed, *one))
     });
     !names.is_empty()
@@ -144,8 +144,8 @@ fn twice(parsed: &Parsed, looped: Node, branch: Node, condition: Node) -> Option
     } else {
         "\n"
     };
-    let then = side(parsed, branch.field("consequence")?, branch);
-    let otherwise = match branch.field("alternative") {
+    let then = side(parsed, branch.field(Field::Consequence)?, branch);
+    let otherwise = match branch.field(Field::Alternative) {
         Some(other) => {
             let other = children(other).into_iter().next_back().unwrap_or(other);
             side(parsed, other, branch)
@@ -194,9 +194,9 @@ fn twice(parsed: &Parsed, looped: Node, branch: Node, condition: Node) -> Option
 fn side(parsed: &Parsed, side: Node, branch: Node) -> String {
     let written = text(parsed, side);
     let statements = children(side);
-    let bare = side.kind() == "compound_statement"
+    let bare = side.kind() == Kind::CompoundStatement
         && !statements.is_empty()
-        && statements.iter().all(|one| one.kind() != "declaration");
+        && statements.iter().all(|one| one.kind() != Kind::Declaration);
     if !bare {
         return written.to_owned();
     }

@@ -1,10 +1,9 @@
 //! Asks for a loop to be unrolled that the compiler keeps.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::Cure;
-use warplens_syntax::Node;
+use warplens_syntax::{Field, Kind, Node};
 
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{kernel_node, pragma};
@@ -66,9 +65,9 @@ fn loop_of<'t>(function: Node<'t>, place: &Range<usize>) -> Option<Node<'t>> {
     loop {
         let is_loop = matches!(
             at.kind(),
-            "for_statement" | "while_statement" | "do_statement"
+            Kind::ForStatement | Kind::WhileStatement | Kind::DoStatement
         );
-        let condition = at.field("condition").filter(|_| is_loop);
+        let condition = at.field(Field::Condition).filter(|_| is_loop);
         if let Some(condition) = condition {
             let holds = condition.start_byte() <= place.start && place.end <= condition.end_byte();
             return holds.then_some(at);

@@ -6,14 +6,13 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
-use warplens_syntax::{Document, Language, Node, Parsed};
+use warplens_syntax::nodes::CallExpression;
+use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word};
 
 use crate::fixes::Edit;
 use crate::fixes::source::{
-    children, declared_name, descendants, descendants_at_top, function_declarator, has_word,
-    macro_naming, text,
+    children, declared_name, descendants_at_top, function_declarator, macro_naming, text,
 };
 use crate::rules::mem::aos::aos_to_soa::{Converted, Definition, lines, mentions};
 
@@ -45,16 +44,16 @@ pub(crate) fn follow(
     for node in descendants_at_top(parsed.tree.root_node()) {
         // Prototypes and instantiations are changed with the kernel.
         let named = match node.kind() {
-            "declaration" | "template_instantiation" => function_declarator(node),
+            Kind::Declaration | Kind::TemplateInstantiation => function_declarator(node),
             _ => None,
         };
-        let named = named.and_then(|declarator| declarator.field("declarator"));
+        let named = named.and_then(|declarator| declarator.field(Field::Declarator));
         let named = named.map_or(0..0, |name| name.byte_range());
         if kernels.contains(&node.byte_range()) {
             continue;
         }
-        for name in descendants(node) {
-            if name.kind() != "identifier" || named.contains(&name.start_byte()) {
+        for name in node.descendants() {
+            if name.kind() != Kind::Identifier || named.contains(&name.start_byte()) {
                 continue;
             }
             let written = text(parsed, name);
@@ -85,9 +84,10 @@ pub(crate) fn follow(
     for launch in &launches {
         bytes.push(launch.call.start_byte());
         for argument in launch.arguments() {
-            let root = descendants(argument)
+            let root = argument
+                .descendants()
                 .into_iter()
-                .find(|node| node.kind() == "identifier");
+                .find(|node| node.kind() == Kind::Identifier);
             let Some(root) = root else { continue };
             let name = text(parsed, root);
             if let Some(scope) = scope_of(parsed, root, name) {
@@ -109,7 +109,7 @@ impl<'t> Launch<'t> {
     fn arguments(&self) -> Vec<Node<'t>> {
         let all = self
             .call
-            .field("arguments")
+            .field(Field::Arguments)
             .map(children)
             .unwrap_or_default();
         self.positions
@@ -124,16 +124,12 @@ fn launch(name: Node) -> Option<Node> {
     let mut function = name;
     while matches!(
         function.parent()?.kind(),
-        "template_function" | "qualified_identifier"
+        Kind::TemplateFunction | Kind::QualifiedIdentifier
     ) {
         function = function.parent()?;
     }
-    let call = function.parent()?;
-    let mut cursor = call.walk();
-    let launched = call
-        .children(&mut cursor)
-        .any(|child| child.kind() == "kernel_call_syntax");
-    (launched && call.field("function") == Some(function)).then_some(call)
+    let call = CallExpression::cast(function.parent()?)?;
+    (call.launch().is_some() && call.function() == Some(function)).then_some(call.node())
 }
 
 /// The block or function in which the variable that a name means is declared.
@@ -141,10 +137,10 @@ fn scope_of<'t>(parsed: &Parsed, name: Node<'t>, of: &str) -> Option<Node<'t>> {
     let mut at = name;
     while let Some(parent) = at.parent() {
         match parent.kind() {
-            "compound_statement" if declaration_in(parsed, parent, of).is_some() => {
+            Kind::CompoundStatement if declaration_in(parsed, parent, of).is_some() => {
                 return Some(parent);
             }
-            "function_definition" => return Some(parent),
+            Kind::FunctionDefinition => return Some(parent),
             _ => {}
         }
         at = parent;
@@ -156,11 +152,10 @@ fn scope_of<'t>(parsed: &Parsed, name: Node<'t>, of: &str) -> Option<Node<'t>> {
 fn declaration_in<'t>(parsed: &Parsed, block: Node<'t>, name: &str) -> Option<Node<'t>> {
     children(block)
         .into_iter()
-        .filter(|child| child.kind() == "declaration")
+        .filter(|child| child.kind() == Kind::Declaration)
         .find(|declaration| {
-            let mut cursor = declaration.walk();
             declaration
-                .children_by_field_name("declarator", &mut cursor)
+                .fields(Field::Declarator)
                 .filter_map(declared_name)
                 .any(|declared| text(parsed, declared) == name)
         })
@@ -208,7 +203,7 @@ impl Follow<'_> {
         }
         let mut declarations: Vec<Node> = Vec::new();
         while let Some(argument) = arguments.first().copied() {
-            if argument.kind() != "identifier" {
+            if argument.kind() != Kind::Identifier {
                 return None;
             }
             let name = text(parsed, argument);
@@ -250,18 +245,18 @@ impl Follow<'_> {
             return None;
         };
         let pointer = match declarator.kind() {
-            "init_declarator" => {
-                let value = declarator.field("value")?;
+            Kind::InitDeclarator => {
+                let value = declarator.field(Field::Value)?;
                 if !matches!(text(self.parsed, value), "nullptr" | "NULL" | "0") {
                     return None;
                 }
-                declarator.field("declarator")?
+                declarator.field(Field::Declarator)?
             }
             _ => declarator,
         };
-        let declared = pointer.field("declarator")?;
-        let plain = pointer.kind() == "pointer_declarator"
-            && declared.kind() == "identifier"
+        let declared = pointer.field(Field::Declarator)?;
+        let plain = pointer.kind() == Kind::PointerDeclarator
+            && declared.kind() == Kind::Identifier
             && children(pointer).len() == 1;
         if !plain || text(self.parsed, ty) != self.definition.name {
             return None;
@@ -278,15 +273,15 @@ impl Follow<'_> {
     fn call(&mut self, used: Node) -> Option<()> {
         let mut argument = used;
         let mut in_size = false;
-        while argument.parent()?.kind() != "argument_list" {
+        while argument.parent()?.kind() != Kind::ArgumentList {
             argument = argument.parent()?;
-            in_size |= argument.kind() == "sizeof_expression";
+            in_size |= argument.kind() == Kind::SizeofExpression;
         }
         let list = argument.parent()?;
         let call = list
             .parent()
-            .filter(|call| call.kind() == "call_expression")?;
-        let function = text(self.parsed, call.field("function")?);
+            .filter(|call| call.kind() == Kind::CallExpression)?;
+        let function = text(self.parsed, call.field(Field::Function)?);
         let function = function.strip_prefix(self.runtime)?;
         let arguments = children(list);
         let position = arguments.iter().position(|one| *one == argument)?;
@@ -341,24 +336,25 @@ impl Follow<'_> {
     /// `&d`, or the same behind a cast.
     fn is_address_of(&self, argument: Node, name: &str) -> bool {
         let mut at = argument;
-        if at.kind() == "cast_expression" {
-            let Some(value) = at.field("value") else {
+        if at.kind() == Kind::CastExpression {
+            let Some(value) = at.field(Field::Value) else {
                 return false;
             };
             at = value;
         }
-        at.kind() == "pointer_expression"
+        at.kind() == Kind::PointerExpression
             && text(self.parsed, at).starts_with('&')
             && at
-                .field("argument")
+                .field(Field::Argument)
                 .is_some_and(|of| text(self.parsed, of) == name)
     }
 
     /// True for an array of the structure on the host: its variable's declaration names the structure.
     fn is_host_array(&self, argument: Node) -> bool {
-        let root = descendants(argument)
+        let root = argument
+            .descendants()
             .into_iter()
-            .find(|node| node.kind() == "identifier");
+            .find(|node| node.kind() == Kind::Identifier);
         let Some(root) = root else { return false };
         let name = text(self.parsed, root);
         let Some(scope) = scope_of(self.parsed, root, name) else {
@@ -388,9 +384,9 @@ impl Follow<'_> {
             written == one || same.iter().any(|size| size == written)
         };
         let product = || {
-            let (left, right) = (bytes.field("left")?, bytes.field("right")?);
-            let operator = bytes.field("operator")?;
-            if bytes.kind() != "binary_expression" || text(self.parsed, operator) != "*" {
+            let (left, right) = (bytes.field(Field::Left)?, bytes.field(Field::Right)?);
+            let operator = bytes.field(Field::Operator)?;
+            if bytes.kind() != Kind::BinaryExpression || text(self.parsed, operator) != "*" {
                 return None;
             }
             // What is left is the count as its author computed it.

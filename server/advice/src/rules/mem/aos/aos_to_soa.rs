@@ -6,14 +6,13 @@
 //! where all of it is seen (see [`crate::rules::mem::aos::aos_host`]); elsewhere the title says that it remains to be done.
 
 use std::fmt::Write as _;
-use warplens_syntax::Fields as _;
 
 use warplens_facts::facts::{Access, Space};
-use warplens_syntax::{Document, Language, Node, Parsed};
+use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word};
 
 use crate::fixes::source::{
-    Hands, children, declared_name, descendants, descendants_at_top, function_declarator, hands,
-    has_word, in_a_macro, kernel_node, text, uses,
+    Hands, children, declared_name, descendants_at_top, function_declarator, hands, in_a_macro,
+    kernel_node, text, uses,
 };
 use crate::fixes::wording::{counted, gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
@@ -220,25 +219,25 @@ fn structure_of<'t>(parsed: &'t Parsed, kernel: &Kernel, param: &str) -> Option<
 }
 
 fn parameters(function: Node) -> Option<Vec<Node>> {
-    let list = function_declarator(function)?.field("parameters")?;
+    let list = function_declarator(function)?.field(Field::Parameters)?;
     Some(children(list))
 }
 
 /// `Particle` of `const struct Particle *p`.
 fn type_name<'t>(parsed: &'t Parsed, param: Node) -> Option<&'t str> {
-    let ty = param.field("type")?;
-    let name = if ty.kind() == "struct_specifier" {
-        ty.field("name")?
+    let ty = param.field(Field::Type)?;
+    let name = if ty.kind() == Kind::StructSpecifier {
+        ty.field(Field::Name)?
     } else {
         ty
     };
-    (name.kind() == "type_identifier").then(|| text(parsed, name))
+    (name.kind() == Kind::TypeIdentifier).then(|| text(parsed, name))
 }
 
 /// The name a parameter declares; a prototype may leave it out.
 fn name_of(param: Node) -> Option<Node> {
-    let name = declared_name(param.field("declarator")?)?;
-    (name.kind() == "identifier").then_some(name)
+    let name = declared_name(param.field(Field::Declarator)?)?;
+    (name.kind() == Kind::Identifier).then_some(name)
 }
 
 /// A structure of plain fields, defined in this file.
@@ -267,23 +266,27 @@ impl<'t> Definition<'t> {
             .filter_map(|node| {
                 let of = |node: Option<Node>| node.is_some_and(|node| text(parsed, node) == name);
                 let structure = match node.kind() {
-                    "struct_specifier" if of(node.field("name")) => node,
-                    "type_definition" => {
-                        let structure = node.field("type")?;
-                        let aliased = of(node.field("declarator")) || of(structure.field("name"));
-                        (aliased && structure.kind() == "struct_specifier").then_some(structure)?
+                    Kind::StructSpecifier if of(node.field(Field::Name)) => node,
+                    Kind::TypeDefinition => {
+                        let structure = node.field(Field::Type)?;
+                        let aliased =
+                            of(node.field(Field::Declarator)) || of(structure.field(Field::Name));
+                        (aliased && structure.kind() == Kind::StructSpecifier)
+                            .then_some(structure)?
                     }
                     _ => return None,
                 };
-                structure.field("body").map(|body| (node, structure, body))
+                structure
+                    .field(Field::Body)
+                    .map(|body| (node, structure, body))
             });
         let (node, structure, body) = found.next()?;
         let template = node
             .parent()
-            .is_some_and(|parent| parent.kind() == "template_declaration");
+            .is_some_and(|parent| parent.kind() == Kind::TemplateDeclaration);
         let derived = children(structure)
             .iter()
-            .any(|child| child.kind() == "base_class_clause");
+            .any(|child| child.kind() == Kind::BaseClassClause);
         if found.next().is_some()
             || template
             || derived
@@ -295,17 +298,17 @@ impl<'t> Definition<'t> {
         let mut fields = Vec::new();
         for field in children(body) {
             let ty = field
-                .field("type")
-                .filter(|_| field.kind() == "field_declaration")?;
+                .field(Field::Type)
+                .filter(|_| field.kind() == Kind::FieldDeclaration)?;
             let ty_text = text(parsed, ty);
             if !is_scalar(ty, ty_text) {
                 return None;
             }
             for child in children(field) {
-                if child != ty && child.kind() != "field_identifier" {
+                if child != ty && child.kind() != Kind::FieldIdentifier {
                     return None;
                 }
-                if child.kind() == "field_identifier" {
+                if child.kind() == Kind::FieldIdentifier {
                     fields.push((ty_text, text(parsed, child)));
                 }
             }
@@ -314,7 +317,7 @@ impl<'t> Definition<'t> {
             return None;
         }
         let mut end = node.end_byte();
-        if node.kind() == "struct_specifier" {
+        if node.kind() == Kind::StructSpecifier {
             let rest = &parsed.text[end..];
             let gap = rest.len() - rest.trim_start().len();
             rest.trim_start().starts_with(';').then_some(())?;
@@ -367,9 +370,9 @@ impl<'t> Definition<'t> {
 /// Types that lie in memory as one element: an array of them is what a structure of arrays has.
 fn is_scalar(ty: Node, written: &str) -> bool {
     match ty.kind() {
-        "primitive_type" => written != "void",
-        "sized_type_specifier" => true,
-        "type_identifier" => matches!(
+        Kind::PrimitiveType => written != "void",
+        Kind::SizedTypeSpecifier => true,
+        Kind::TypeIdentifier => matches!(
             written,
             "uint"
                 | "ushort"
@@ -411,14 +414,13 @@ fn kernels<'t>(
     let parsed = document.parsed();
     let top = descendants_at_top(parsed.tree.root_node());
     let is_kernel = |node: &Node| {
-        let mut cursor = node.walk();
-        node.children(&mut cursor)
-            .any(|child| child.kind() == "__global__")
+        node.children()
+            .any(|child| child.kind() == Kind::CudaGlobal)
     };
     let mut converted: Vec<Converted> = Vec::new();
     for function in top
         .iter()
-        .filter(|node| node.kind() == "function_definition" && is_kernel(node))
+        .filter(|node| node.kind() == Kind::FunctionDefinition && is_kernel(node))
     {
         let mut positions = Vec::new();
         for (position, param) in parameters(*function)?.into_iter().enumerate() {
@@ -435,7 +437,7 @@ fn kernels<'t>(
         if function.has_error() {
             return None;
         }
-        let name = function_declarator(*function)?.field("declarator")?;
+        let name = function_declarator(*function)?.field(Field::Declarator)?;
         converted.push(Converted {
             name: text(parsed, name).to_owned(),
             function: *function,
@@ -445,10 +447,10 @@ fn kernels<'t>(
     // What declares or instantiates them must say the same.
     for node in top {
         let declares = match node.kind() {
-            "declaration" | "template_instantiation" => function_declarator(node),
+            Kind::Declaration | Kind::TemplateInstantiation => function_declarator(node),
             _ => None,
         };
-        let name = declares.and_then(|declarator| declarator.field("declarator"));
+        let name = declares.and_then(|declarator| declarator.field(Field::Declarator));
         let Some(name) = name.map(|name| text(parsed, name)) else {
             continue;
         };
@@ -472,23 +474,23 @@ fn kernels<'t>(
 /// A structure passed by value is its own business.
 fn by_value(param: Node) -> bool {
     param
-        .field("declarator")
-        .is_some_and(|declarator| declarator.kind() == "identifier")
+        .field(Field::Declarator)
+        .is_some_and(|declarator| declarator.kind() == Kind::Identifier)
 }
 
 /// `const Particle *__restrict__ p` becomes `const ParticleArrays p`.
 fn parameter(parsed: &Parsed, param: Node, definition: &Definition) -> Option<Edit> {
-    let ty = param.field("type")?;
-    let declarator = param.field("declarator")?;
+    let ty = param.field(Field::Type)?;
+    let declarator = param.field(Field::Declarator)?;
     let one_star = matches!(
         declarator.kind(),
-        "pointer_declarator" | "abstract_pointer_declarator" | "array_declarator"
+        Kind::PointerDeclarator | Kind::AbstractPointerDeclarator | Kind::ArrayDeclarator
     ) && declarator
-        .field("declarator")
-        .is_none_or(|inner| inner.kind() == "identifier")
-        && declarator.field("size").is_none();
+        .field(Field::Declarator)
+        .is_none_or(|inner| inner.kind() == Kind::Identifier)
+        && declarator.field(Field::Size).is_none();
     let volatile = has_word(text(parsed, param), "volatile");
-    if param.kind() != "parameter_declaration" || !one_star || volatile {
+    if param.kind() != Kind::ParameterDeclaration || !one_star || volatile {
         return None;
     }
     let name = name_of(param)
@@ -517,32 +519,38 @@ fn accesses(
     for used in uses(parsed, function, name_text, name)? {
         let outer = used.parent()?;
         let access = match outer.kind() {
-            "subscript_expression" if outer.field("argument") == Some(used) => outer.parent()?,
-            "field_expression" => outer,
+            Kind::SubscriptExpression if outer.field(Field::Argument) == Some(used) => {
+                outer.parent()?
+            }
+            Kind::FieldExpression => outer,
             _ => return None,
         };
-        let field = access.field("field")?;
-        let operator = access.field("operator")?;
+        let field = access.field(Field::Field)?;
+        let operator = access.field(Field::Operator)?;
         let known = definition
             .fields
             .iter()
             .any(|(_, name)| *name == text(parsed, field));
-        if access.kind() != "field_expression" || !known || hands(document, access) != Hands::Value
+        if access.kind() != Kind::FieldExpression
+            || !known
+            || hands(document, access) != Hands::Value
         {
             return None;
         }
         if access == outer {
             // p->x is p[0].x
-            if access.field("argument") != Some(used) || text(parsed, operator) != "->" {
+            if access.field(Field::Argument) != Some(used) || text(parsed, operator) != "->" {
                 return None;
             }
             edits.push((operator.byte_range(), ".".to_owned()));
             edits.push((access.end_byte()..access.end_byte(), "[0]".to_owned()));
             continue;
         }
-        let indices = outer.field("indices").or_else(|| outer.field("index"))?;
-        let one = indices.kind() != "subscript_argument_list" || children(indices).len() == 1;
-        if access.field("argument") != Some(outer) || text(parsed, operator) != "." || !one {
+        let indices = outer
+            .field(Field::Indices)
+            .or_else(|| outer.field(Field::Index))?;
+        let one = indices.kind() != Kind::SubscriptArgumentList || children(indices).len() == 1;
+        if access.field(Field::Argument) != Some(outer) || text(parsed, operator) != "." || !one {
             return None;
         }
         edits.push((
@@ -567,8 +575,9 @@ pub(crate) fn lines(parsed: &Parsed, bytes: impl IntoIterator<Item = usize>) -> 
 
 /// Identifiers of this name.
 pub(crate) fn mentions<'t>(parsed: &'t Parsed, within: Node<'t>, name: &str) -> Vec<Node<'t>> {
-    descendants(within)
+    within
+        .descendants()
         .into_iter()
-        .filter(|node| node.kind() == "identifier" && text(parsed, *node) == name)
+        .filter(|node| node.kind() == Kind::Identifier && text(parsed, *node) == name)
         .collect()
 }

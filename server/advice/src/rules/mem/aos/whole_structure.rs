@@ -4,17 +4,16 @@
 //! multiple of that already, and it is a part of no other structure.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use warplens_facts::facts::Op;
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
 
 use crate::fixes::lanes::Lanes;
 use crate::fixes::launches::launches;
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{
-    children, declared_name, declared_type, descendants, function_declarator, has_word, in_a_macro,
-    indent, is_always_evaluated, kernel_node, new_name, only_subscript, text,
+    children, declared_name, declared_type, function_declarator, in_a_macro, indent,
+    is_always_evaluated, kernel_node, new_name, only_subscript, text,
 };
 use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
@@ -103,32 +102,32 @@ impl<'t> Plan<'t> {
         let opencl = request.document.language() == Language::OpenCl;
         let lanes = Lanes::new(request.document, function)?;
         let mut field = function.descendant_for_byte_range(place.start, place.end)?;
-        while field.kind() != "field_expression" {
+        while field.kind() != Kind::FieldExpression {
             field = field
                 .parent()
                 .filter(|parent| parent.byte_range().len() <= place.len() + 64)?;
         }
-        let of = field.field("argument")?;
-        let base = of.field("argument")?;
+        let of = field.field(Field::Argument)?;
+        let base = of.field(Field::Argument)?;
         let array = text(parsed, base);
         let element = text(parsed, of);
         let index = only_subscript(of)?;
-        let plain = of.kind() == "subscript_expression"
-            && base.kind() == "identifier"
-            && descendants(index).into_iter().all(|node| {
+        let plain = of.kind() == Kind::SubscriptExpression
+            && base.kind() == Kind::Identifier
+            && index.descendants().into_iter().all(|node| {
                 !matches!(
                     node.kind(),
-                    "call_expression"
-                        | "update_expression"
-                        | "assignment_expression"
-                        | "subscript_expression"
-                        | "pointer_expression"
+                    Kind::CallExpression
+                        | Kind::UpdateExpression
+                        | Kind::AssignmentExpression
+                        | Kind::SubscriptExpression
+                        | Kind::PointerExpression
                 )
             });
-        let parameter = children(function_declarator(function)?.field("parameters")?)
+        let parameter = children(function_declarator(function)?.field(Field::Parameters)?)
             .into_iter()
             .find(|one| {
-                one.field("declarator")
+                one.field(Field::Declarator)
                     .and_then(declared_name)
                     .is_some_and(|name| text(parsed, name) == array)
             })?;
@@ -153,32 +152,34 @@ impl<'t> Plan<'t> {
         let mut statement = field;
         while !matches!(
             statement.kind(),
-            "expression_statement" | "declaration" | "return_statement"
+            Kind::ExpressionStatement | Kind::Declaration | Kind::ReturnStatement
         ) {
             statement = statement.parent()?;
         }
         let block = statement.parent()?;
-        if block.kind() != "compound_statement" || !is_always_evaluated(field, statement) {
+        if block.kind() != Kind::CompoundStatement || !is_always_evaluated(field, statement) {
             return None;
         }
-        let names: Vec<&str> = descendants(index)
+        let names: Vec<&str> = index
+            .descendants()
             .into_iter()
-            .filter(|node| node.kind() == "identifier")
+            .filter(|node| node.kind() == Kind::Identifier)
             .map(|node| text(parsed, node))
             .collect();
         let is_element = |node: &Node<'t>| {
-            node.kind() == "field_expression"
-                && node.field("argument").is_some_and(|argument| {
-                    argument.kind() == "subscript_expression" && text(parsed, argument) == element
+            node.kind() == Kind::FieldExpression
+                && node.field(Field::Argument).is_some_and(|argument| {
+                    argument.kind() == Kind::SubscriptExpression
+                        && text(parsed, argument) == element
                 })
         };
         // From the first statement that takes a field for sure, until something may change the structure or its index.
         let (mut first, mut uses, mut fields) = (None, Vec::new(), Vec::new());
         for one in children(block) {
-            let taken: Vec<Node> = descendants(one).into_iter().filter(is_element).collect();
+            let taken: Vec<Node> = one.descendants().into_iter().filter(is_element).collect();
             let starts = matches!(
                 one.kind(),
-                "expression_statement" | "declaration" | "return_statement"
+                Kind::ExpressionStatement | Kind::Declaration | Kind::ReturnStatement
             ) && taken.iter().any(|node| is_always_evaluated(*node, one));
             if first.is_none() && !starts {
                 continue;
@@ -190,21 +191,21 @@ impl<'t> Plan<'t> {
                 return None;
             }
             let quiet = constant || changes_nothing(parsed, one, opencl);
-            let at_end = one.kind() == "expression_statement"
+            let at_end = one.kind() == Kind::ExpressionStatement
                 && one.named_child(0).is_some_and(|assignment| {
-                    assignment.kind() == "assignment_expression"
+                    assignment.kind() == Kind::AssignmentExpression
                         && children(assignment)
                             .into_iter()
                             .all(|part| changes_nothing(parsed, part, opencl))
                 });
-            let leaves = one.kind() == "return_statement" && taken.len() == 1;
+            let leaves = one.kind() == Kind::ReturnStatement && taken.len() == 1;
             if !quiet && !at_end && !leaves {
                 break;
             }
             first.get_or_insert(one);
             for node in taken {
-                fields.push(text(parsed, node.field("field")?));
-                uses.push(node.field("argument")?.byte_range());
+                fields.push(text(parsed, node.field(Field::Field)?));
+                uses.push(node.field(Field::Argument)?.byte_range());
             }
             if !quiet {
                 break;
@@ -257,11 +258,11 @@ impl<'t> Plan<'t> {
 
 /// True where a statement gives one of these variables a value, or declares it.
 fn moves(parsed: &Parsed, statement: Node, names: &[&str]) -> bool {
-    descendants(statement).into_iter().any(|node| {
+    statement.descendants().into_iter().any(|node| {
         let changed = match node.kind() {
-            "assignment_expression" => node.field("left"),
-            "update_expression" | "pointer_expression" => node.field("argument"),
-            "init_declarator" => node.field("declarator").and_then(declared_name),
+            Kind::AssignmentExpression => node.field(Field::Left),
+            Kind::UpdateExpression | Kind::PointerExpression => node.field(Field::Argument),
+            Kind::InitDeclarator => node.field(Field::Declarator).and_then(declared_name),
             _ => None,
         };
         changed.is_some_and(|of| names.contains(&text(parsed, of)))
@@ -271,8 +272,8 @@ fn moves(parsed: &Parsed, statement: Node, names: &[&str]) -> bool {
 /// True where a field is what is changed, or its address is taken.
 fn is_target(field: Node) -> bool {
     field.parent().is_some_and(|parent| match parent.kind() {
-        "assignment_expression" => parent.field("left") == Some(field),
-        "update_expression" | "pointer_expression" => true,
+        Kind::AssignmentExpression => parent.field(Field::Left) == Some(field),
+        Kind::UpdateExpression | Kind::PointerExpression => true,
         _ => false,
     })
 }
@@ -287,16 +288,16 @@ struct Definition {
 impl Definition {
     /// `None` where the file does not show that nothing else depends on its alignment.
     fn new(parsed: &Parsed, name: &str) -> Option<Definition> {
-        let all = descendants(parsed.tree.root_node());
+        let all = parsed.tree.root_node().descendants();
         let mut found = all.iter().copied().filter(|node| {
-            node.kind() == "struct_specifier"
-                && node.field("body").is_some()
+            node.kind() == Kind::StructSpecifier
+                && node.field(Field::Body).is_some()
                 && is_called(parsed, *node, name)
         });
         let (Some(definition), None) = (found.next(), found.next()) else {
             return None;
         };
-        let body = definition.field("body")?;
+        let body = definition.field(Field::Body)?;
         let head = &parsed.text[definition.start_byte()..body.start_byte()];
         let after = definition
             .parent()
@@ -310,18 +311,15 @@ impl Definition {
         }
         let mut types = Vec::new();
         for member in children(body) {
-            let mut cursor = member.walk();
-            let declarators: Vec<Node> = member
-                .children_by_field_name("declarator", &mut cursor)
-                .collect();
-            let plain = member.kind() == "field_declaration"
+            let declarators: Vec<Node> = member.fields(Field::Declarator).collect();
+            let plain = member.kind() == Kind::FieldDeclaration
                 && !declarators.is_empty()
                 && declarators
                     .iter()
-                    .all(|one| one.kind() == "field_identifier")
-                && member.field("default_value").is_none();
+                    .all(|one| one.kind() == Kind::FieldIdentifier)
+                && member.field(Field::DefaultValue).is_none();
             plain.then_some(())?;
-            let ty = text(parsed, member.field("type")?);
+            let ty = text(parsed, member.field(Field::Type)?);
             types.extend(declarators.iter().map(|_| ty));
         }
         let (_, size) = vector_of(types.first()?)?;
@@ -332,18 +330,18 @@ impl Definition {
         }
         // A part of something else, or what some bytes are taken for.
         let elsewhere = all.iter().any(|node| match node.kind() {
-            "field_declaration" => has_word(text(parsed, *node), name),
-            "base_class_clause" | "alignof_expression" | "offsetof_expression" => {
+            Kind::FieldDeclaration => has_word(text(parsed, *node), name),
+            Kind::BaseClassClause | Kind::AlignofExpression | Kind::OffsetofExpression => {
                 has_word(text(parsed, *node), name)
             }
-            "cast_expression" => {
-                let ty = node.field("type").map(|ty| text(parsed, ty));
+            Kind::CastExpression => {
+                let ty = node.field(Field::Type).map(|ty| text(parsed, ty));
                 ty.is_some_and(|ty| has_word(ty, name) && ty.contains('*'))
                     && !node
-                        .field("value")
+                        .field(Field::Value)
                         .is_some_and(|value| allocates(parsed, value))
             }
-            "template_argument_list" => {
+            Kind::TemplateArgumentList => {
                 let of = node.parent().map(|parent| text(parsed, parent));
                 let written = text(parsed, *node);
                 has_word(written, name)
@@ -366,20 +364,20 @@ impl Definition {
 
 /// True for `struct P {…}` and `typedef struct {…} P;`.
 fn is_called(parsed: &Parsed, definition: Node, name: &str) -> bool {
-    let own = definition.field("name");
+    let own = definition.field(Field::Name);
     let tagged = own.is_some_and(|own| text(parsed, own) == name);
     tagged
         || definition.parent().is_some_and(|parent| {
-            parent.kind() == "type_definition"
+            parent.kind() == Kind::TypeDefinition
                 && parent
-                    .field("declarator")
+                    .field(Field::Declarator)
                     .is_some_and(|one| text(parsed, one) == name)
         })
 }
 
 fn allocates(parsed: &Parsed, value: Node) -> bool {
-    value.kind() == "call_expression"
+    value.kind() == Kind::CallExpression
         && value
-            .field("function")
+            .field(Field::Function)
             .is_some_and(|callee| ALLOCATE.contains(&text(parsed, callee)))
 }

@@ -1,17 +1,14 @@
 //! Copies into shared memory past the registers: `__pipeline_memcpy_async`, waited for before the barrier.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::Finding;
 use warplens_facts::facts::{Op, Space};
 use warplens_ir::{Function, known_function};
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{
-    declared_type, descendants, has_word, in_a_macro, indent, kernel_node, text,
-};
+use crate::fixes::source::{declared_type, in_a_macro, indent, kernel_node, text};
 use crate::fixes::wording::{counted, gain};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 
@@ -123,27 +120,27 @@ struct Copy<'t> {
 
 fn copy<'t>(parsed: &'t Parsed, function: Node<'t>, place: &Range<usize>) -> Option<Copy<'t>> {
     let mut assignment = function.descendant_for_byte_range(place.start, place.end)?;
-    while assignment.kind() != "assignment_expression" {
+    while assignment.kind() != Kind::AssignmentExpression {
         assignment = assignment
             .parent()
             .filter(|parent| parent.byte_range().len() <= place.len() + 1)?;
     }
     let statement = assignment
         .parent()
-        .filter(|parent| parent.kind() == "expression_statement")?;
-    let operator = assignment.field("operator")?;
-    let to = assignment.field("left")?;
-    let from = assignment.field("right")?;
-    let element = |node: Node| node.kind() == "subscript_expression";
+        .filter(|parent| parent.kind() == Kind::ExpressionStatement)?;
+    let operator = assignment.field(Field::Operator)?;
+    let to = assignment.field(Field::Left)?;
+    let from = assignment.field(Field::Right)?;
+    let element = |node: Node| node.kind() == Kind::SubscriptExpression;
     if text(parsed, operator) != "=" || !element(to) || !element(from) {
         return None;
     }
     let mut array = to;
-    while array.kind() == "subscript_expression" {
-        array = array.field("argument")?;
+    while array.kind() == Kind::SubscriptExpression {
+        array = array.field(Field::Argument)?;
     }
     let tile = text(parsed, array);
-    if array.kind() != "identifier" || in_a_macro(parsed, tile) || changes(parsed, assignment) {
+    if array.kind() != Kind::Identifier || in_a_macro(parsed, tile) || changes(parsed, assignment) {
         return None;
     }
     hangs_on_no_template(parsed, function, tile).then_some(Copy {
@@ -157,11 +154,11 @@ fn copy<'t>(parsed: &'t Parsed, function: Node<'t>, place: &Range<usize>) -> Opt
 
 /// True where evaluating a subscript changes something: it is written twice.
 fn changes(parsed: &Parsed, assignment: Node) -> bool {
-    descendants(assignment).into_iter().any(|node| {
+    assignment.descendants().into_iter().any(|node| {
         node != assignment
             && matches!(
                 node.kind(),
-                "assignment_expression" | "update_expression" | "call_expression"
+                Kind::AssignmentExpression | Kind::UpdateExpression | Kind::CallExpression
             )
             && !text(parsed, node).is_empty()
     })
@@ -171,11 +168,11 @@ fn changes(parsed: &Parsed, assignment: Node) -> bool {
 fn hangs_on_no_template(parsed: &Parsed, function: Node, tile: &str) -> bool {
     let Some(template) = function
         .parent()
-        .filter(|parent| parent.kind() == "template_declaration")
+        .filter(|parent| parent.kind() == Kind::TemplateDeclaration)
     else {
         return true;
     };
-    let parameters = template.field("parameters");
+    let parameters = template.field(Field::Parameters);
     let Some(parameters) = parameters else {
         return false;
     };
@@ -188,10 +185,10 @@ fn declared_element<'t>(parsed: &'t Parsed, function: Node<'t>, tile: &str) -> O
     if let Some(found) = declared_type(parsed, function, tile) {
         return Some(found);
     }
-    let declarations = descendants(function).into_iter();
+    let declarations = function.descendants().into_iter();
     let mut declaring = declarations
-        .filter(|node| node.kind() == "declaration" && has_word(text(parsed, *node), tile));
-    let ty = declaring.next()?.field("type")?;
+        .filter(|node| node.kind() == Kind::Declaration && has_word(text(parsed, *node), tile));
+    let ty = declaring.next()?.field(Field::Type)?;
     Some(text(parsed, ty))
 }
 
@@ -203,12 +200,12 @@ fn waited_for<'t>(
     function: Node<'t>,
     copy: &Copy<'t>,
 ) -> Option<Node<'t>> {
-    let body = function.field("body")?;
+    let body = function.field(Field::Body)?;
     let mut at = copy.statement;
     let barrier = 'found: loop {
         let mut next = at;
         // The sides of an `if` are no list: what stands beside is another side.
-        if at.parent()?.kind() == "compound_statement" {
+        if at.parent()?.kind() == Kind::CompoundStatement {
             while let Some(sibling) = next.next_named_sibling() {
                 if is_barrier(parsed, sibling) {
                     break 'found sibling;
@@ -217,7 +214,7 @@ fn waited_for<'t>(
             }
         }
         at = at.parent()?;
-        if at == body || at.kind() == "switch_statement" {
+        if at == body || at.kind() == Kind::SwitchStatement {
             return None;
         }
     };
@@ -231,7 +228,8 @@ fn waited_for<'t>(
             && place.start < stretch.end
     });
     let list = barrier.parent()?;
-    let harmless = descendants(list)
+    let harmless = list
+        .descendants()
         .into_iter()
         .filter(|node| stretch.start <= node.start_byte() && node.end_byte() <= stretch.end)
         .all(|node| harmless(parsed, node, copy.tile));
@@ -239,7 +237,7 @@ fn waited_for<'t>(
 }
 
 fn is_barrier(parsed: &Parsed, statement: Node) -> bool {
-    statement.kind() == "expression_statement"
+    statement.kind() == Kind::ExpressionStatement
         && text(parsed, statement)
             .split_whitespace()
             .collect::<String>()
@@ -249,27 +247,31 @@ fn is_barrier(parsed: &Parsed, statement: Node) -> bool {
 /// True for what may stand between a copy into `tile` and the barrier.
 fn harmless(parsed: &Parsed, node: Node, tile: &str) -> bool {
     match node.kind() {
-        "return_statement" | "break_statement" | "continue_statement" | "goto_statement"
-        | "labeled_statement" | "asm_statement" | "gnu_asm_expression" | "lambda_expression" => {
-            false
-        }
-        "call_expression" => {
-            let name = node.field("function");
+        Kind::ReturnStatement
+        | Kind::BreakStatement
+        | Kind::ContinueStatement
+        | Kind::GotoStatement
+        | Kind::LabeledStatement
+        | Kind::GnuAsmExpression
+        | Kind::LambdaExpression => false,
+        Kind::CallExpression => {
+            let name = node.field(Field::Function);
             let name = name.map_or("", |name| text(parsed, name));
             matches!(known_function(name, false), Some(Function::Math(..)))
         }
-        "identifier" if text(parsed, node) == tile => {
+        Kind::Identifier if text(parsed, node) == tile => {
             let mut place = node;
             while let Some(parent) = place.parent().filter(|parent| {
-                parent.kind() == "subscript_expression" && parent.field("argument") == Some(place)
+                parent.kind() == Kind::SubscriptExpression
+                    && parent.field(Field::Argument) == Some(place)
             }) {
                 place = parent;
             }
             place.parent().is_some_and(|parent| {
-                parent.kind() == "assignment_expression"
-                    && parent.field("left") == Some(place)
+                parent.kind() == Kind::AssignmentExpression
+                    && parent.field(Field::Left) == Some(place)
                     && parent
-                        .field("operator")
+                        .field(Field::Operator)
                         .is_some_and(|operator| text(parsed, operator) == "=")
             })
         }
@@ -280,10 +282,9 @@ fn harmless(parsed: &Parsed, node: Node, tile: &str) -> bool {
 /// Behind the last header that the file includes in front of the kernel, else its beginning.
 fn behind_includes(parsed: &Parsed, kernel: usize) -> usize {
     let root = parsed.tree.root_node();
-    let mut cursor = root.walk();
     let last = root
-        .children(&mut cursor)
-        .filter(|node| node.kind() == "preproc_include" && node.end_byte() <= kernel)
+        .children()
+        .filter(|node| node.kind() == Kind::PreprocInclude && node.end_byte() <= kernel)
         .last();
     let Some(last) = last else {
         return 0;

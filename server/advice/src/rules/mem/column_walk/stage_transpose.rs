@@ -7,17 +7,16 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use warplens_facts::facts::{Op, Pattern, Source, Space};
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Field, Kind, Node, Parsed, has_word};
 
 use crate::fixes::lanes::{Lanes, Local, is_integer};
 use crate::fixes::launches::launches;
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{
-    children, declared_name, declared_type, descendants, function_declarator, has_word, in_a_macro,
-    indent, is_always_evaluated, kernel_node, only_subscript, text,
+    children, declared_name, declared_type, function_declarator, in_a_macro, indent,
+    is_always_evaluated, kernel_node, only_subscript, text,
 };
 use crate::fixes::wording::{counted, gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
@@ -150,19 +149,19 @@ impl<'t> Plan<'t> {
     ) -> Option<Plan<'t>> {
         let parsed = request.document.parsed();
         let lanes = Lanes::new(request.document, function)?;
-        let body = function.field("body")?;
+        let body = function.field(Field::Body)?;
         let element = function.descendant_for_byte_range(place.start, place.end)?;
-        let exact = element.kind() == "subscript_expression" && element.byte_range() == *place;
-        let base = element.field("argument")?;
+        let exact = element.kind() == Kind::SubscriptExpression && element.byte_range() == *place;
+        let base = element.field(Field::Argument)?;
         let array = text(parsed, base);
         let index = only_subscript(element)?;
-        if !exact || base.kind() != "identifier" || in_a_macro(parsed, array) {
+        if !exact || base.kind() != Kind::Identifier || in_a_macro(parsed, array) {
             return None;
         }
         let mut parameters =
-            children(function_declarator(function)?.field("parameters")?).into_iter();
+            children(function_declarator(function)?.field(Field::Parameters)?).into_iter();
         let parameter = parameters.find(|one| {
-            let declarator = one.field("declarator");
+            let declarator = one.field(Field::Declarator);
             declarator
                 .and_then(declared_name)
                 .is_some_and(|name| text(parsed, name) == array)
@@ -205,15 +204,17 @@ impl<'t> Plan<'t> {
     fn store(&self) -> Option<Vec<Edit>> {
         let parsed = self.parsed;
         let assignment = self.statement.named_child(0)?;
-        let stores = self.statement.kind() == "expression_statement"
-            && assignment.kind() == "assignment_expression"
-            && assignment.field("left") == Some(self.element)
-            && text(parsed, assignment.field("operator")?) == "=";
+        let stores = self.statement.kind() == Kind::ExpressionStatement
+            && assignment.kind() == Kind::AssignmentExpression
+            && assignment.field(Field::Left) == Some(self.element)
+            && text(parsed, assignment.field(Field::Operator)?) == "=";
         // What comes behind it would see its word.
         let last =
             children(self.body).last() == Some(&self.top) && is_last(self.statement, self.body);
         // Two stores, and the order of theirs may matter.
-        let others = descendants(self.body)
+        let others = self
+            .body
+            .descendants()
             .into_iter()
             .filter(|node| is_store(*node) && *node != assignment)
             .count();
@@ -275,17 +276,21 @@ impl<'t> Plan<'t> {
     fn load(&self) -> Option<Vec<Edit>> {
         let parsed = self.parsed;
         let first = self.first();
-        let stored_before = descendants(self.body)
+        let stored_before = self
+            .body
+            .descendants()
             .into_iter()
             .any(|node| is_store(node) && node.end_byte() <= self.element.start_byte());
-        let once = descendants(self.body)
+        let once = self
+            .body
+            .descendants()
             .into_iter()
             .filter(|node| is_store(*node))
             .all(|store| {
                 // The element is what is read, not what is written.
                 store
-                    .field("left")
-                    .or_else(|| store.field("argument"))
+                    .field(Field::Left)
+                    .or_else(|| store.field(Field::Argument))
                     .is_none_or(|left| !contains(left, self.element))
             });
         if stored_before || !once || !is_always_evaluated(self.element, self.statement) {
@@ -428,8 +433,8 @@ impl<'t> Plan<'t> {
 
     /// `x < w && y < h` of `x >= w || y >= h`, where all of it is whole numbers; else `!(…)`.
     fn negated_text(&self, condition: Node<'t>, written: &str) -> String {
-        let whole = descendants(condition).into_iter().all(|node| {
-            node.kind() != "identifier"
+        let whole = condition.descendants().into_iter().all(|node| {
+            node.kind() != Kind::Identifier
                 || declared_type_of(self.parsed, self.body, text(self.parsed, node))
                     .is_none_or(is_integer)
         });
@@ -471,23 +476,23 @@ fn declared_type_of<'t>(parsed: &'t Parsed, body: Node<'t>, name: &str) -> Optio
     if matches!(name, "threadIdx" | "blockIdx" | "blockDim" | "gridDim") {
         return Some("int");
     }
-    descendants(body.parent()?)
+    body.parent()?
+        .descendants()
         .into_iter()
-        .filter(|node| matches!(node.kind(), "parameter_declaration" | "declaration"))
+        .filter(|node| matches!(node.kind(), Kind::ParameterDeclaration | Kind::Declaration))
         .find(|node| {
-            let mut cursor = node.walk();
-            node.children_by_field_name("declarator", &mut cursor)
+            node.fields(Field::Declarator)
                 .any(|one| declared_name(one).is_some_and(|found| text(parsed, found) == name))
         })
-        .and_then(|node| node.field("type"))
+        .and_then(|node| node.field(Field::Type))
         .map(|ty| text(parsed, ty))
 }
 
 /// True for what `&&` may stand beside.
 fn binds(parsed: &Parsed, condition: Node) -> bool {
-    condition.kind() == "binary_expression"
+    condition.kind() == Kind::BinaryExpression
         && condition
-            .field("operator")
+            .field(Field::Operator)
             .is_some_and(|operator| text(parsed, operator) != "||")
 }
 
@@ -497,7 +502,10 @@ type Way<'t> = (Node<'t>, Node<'t>, Vec<Node<'t>>);
 /// `None` where something other than conditions without an `else` stands between.
 fn way_to<'t>(parsed: &Parsed, body: Node<'t>, element: Node<'t>) -> Option<Way<'t>> {
     let mut statement = element;
-    while !matches!(statement.kind(), "expression_statement" | "declaration") {
+    while !matches!(
+        statement.kind(),
+        Kind::ExpressionStatement | Kind::Declaration
+    ) {
         statement = statement.parent()?;
     }
     let mut guards = Vec::new();
@@ -508,9 +516,10 @@ fn way_to<'t>(parsed: &Parsed, body: Node<'t>, element: Node<'t>) -> Option<Way<
             break;
         }
         match parent.kind() {
-            "compound_statement" => {}
-            "if_statement" => {
-                if parent.field("alternative").is_some() || parent.field("consequence") != Some(at)
+            Kind::CompoundStatement => {}
+            Kind::IfStatement => {
+                if parent.field(Field::Alternative).is_some()
+                    || parent.field(Field::Consequence) != Some(at)
                 {
                     return None;
                 }
@@ -526,7 +535,7 @@ fn way_to<'t>(parsed: &Parsed, body: Node<'t>, element: Node<'t>) -> Option<Way<
 
 /// The expression that an `if` asks for.
 pub(crate) fn condition<'t>(parsed: &Parsed, of: Node<'t>) -> Option<Node<'t>> {
-    let clause = of.field("condition")?;
+    let clause = of.field(Field::Condition)?;
     let inner = children(clause);
     let [one] = inner[..] else { return None };
     (text(parsed, clause).starts_with('(') && !text(parsed, of).starts_with("if constexpr"))
@@ -544,13 +553,13 @@ pub(crate) fn exits<'t>(
         if statement.start_byte() >= top.start_byte() {
             break;
         }
-        if statement.kind() != "if_statement" {
+        if statement.kind() != Kind::IfStatement {
             continue;
         }
-        let then = statement.field("consequence")?;
+        let then = statement.field(Field::Consequence)?;
         let written: String = text(parsed, then).split_whitespace().collect();
         if matches!(written.as_str(), "return;" | "{return;}")
-            && statement.field("alternative").is_none()
+            && statement.field(Field::Alternative).is_none()
         {
             found.push((statement, condition(parsed, statement)?));
         }
@@ -560,17 +569,17 @@ pub(crate) fn exits<'t>(
 
 /// True where nothing else ends a thread or brings threads together.
 pub(crate) fn is_plain(parsed: &Parsed, body: Node, exits: &[(Node, Node)]) -> bool {
-    let returns = descendants(body)
+    let returns = body
+        .descendants()
         .into_iter()
         .filter(|node| {
             matches!(
                 node.kind(),
-                "return_statement"
-                    | "goto_statement"
-                    | "lambda_expression"
-                    | "labeled_statement"
-                    | "asm_statement"
-                    | "gnu_asm_expression"
+                Kind::ReturnStatement
+                    | Kind::GotoStatement
+                    | Kind::LambdaExpression
+                    | Kind::LabeledStatement
+                    | Kind::GnuAsmExpression
             )
         })
         .count();
@@ -599,11 +608,11 @@ pub(crate) fn is_plain(parsed: &Parsed, body: Node, exits: &[(Node, Node)]) -> b
 /// True for what changes something through a subscript or a pointer.
 pub(crate) fn is_store(node: Node) -> bool {
     let target = match node.kind() {
-        "assignment_expression" => node.field("left"),
-        "update_expression" => node.field("argument"),
+        Kind::AssignmentExpression => node.field(Field::Left),
+        Kind::UpdateExpression => node.field(Field::Argument),
         _ => None,
     };
-    target.is_some_and(|target| target.kind() != "identifier")
+    target.is_some_and(|target| target.kind() != Kind::Identifier)
 }
 
 fn contains(outer: Node, inner: Node) -> bool {
@@ -617,7 +626,7 @@ fn is_last(statement: Node, body: Node) -> bool {
         let Some(parent) = at.parent() else {
             return false;
         };
-        if parent.kind() == "compound_statement" && children(parent).last() != Some(&at) {
+        if parent.kind() == Kind::CompoundStatement && children(parent).last() != Some(&at) {
             return false;
         }
         at = parent;

@@ -5,14 +5,12 @@
 
 use warplens_facts::facts::{Access, Source};
 use warplens_ir::known_function;
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
 
 use crate::fixes::launches::{Launch, launches};
 use crate::fixes::proof::{asked, prove};
 use crate::fixes::source::{
-    children, declared_name, descendants, function_declarator, has_word, in_a_macro, kernel_node,
-    text,
+    children, declared_name, function_declarator, in_a_macro, kernel_node, text,
 };
 use crate::fixes::wording::{counted, gain, number};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
@@ -55,7 +53,7 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 fn fix(request: &Request<'_>, kernel: &Kernel<'_>, access: usize) -> Option<Fix> {
     let parsed = request.document.parsed();
     let function = kernel_node(parsed, kernel.start..kernel.end)?;
-    let body = function.field("body")?;
+    let body = function.field(Field::Body)?;
     let launch = &kernel.facts.launch;
     let [width, height, _] = launch.block;
     if function.has_error() || width * height <= 1 || launch.block_source.is_assumption() {
@@ -146,20 +144,20 @@ fn axes(parsed: &Parsed, body: Node, opencl: bool) -> Option<Vec<Edit>> {
     {
         return None;
     }
-    for node in descendants(body) {
+    for node in body.descendants() {
         match node.kind() {
-            "identifier" if matches!(text(parsed, node), "threadIdx" | "blockDim") => {
+            Kind::Identifier if matches!(text(parsed, node), "threadIdx" | "blockDim") => {
                 let field = node
                     .parent()
-                    .filter(|parent| parent.kind() == "field_expression")?
-                    .field("field")?;
+                    .filter(|parent| parent.kind() == Kind::FieldExpression)?
+                    .field(Field::Field)?;
                 edits.extend(
                     other(text(parsed, field), "x", "y").map(|axis| (field.byte_range(), axis)),
                 );
             }
-            "call_expression" => {
-                let callee = node.field("function")?;
-                let arguments = children(node.field("arguments")?);
+            Kind::CallExpression => {
+                let callee = node.field(Field::Function)?;
+                let arguments = children(node.field(Field::Arguments)?);
                 match text(parsed, callee) {
                     "get_local_id" | "get_local_size" if opencl => {
                         let axis = arguments.first()?;
@@ -170,11 +168,11 @@ fn axes(parsed: &Parsed, body: Node, opencl: bool) -> Option<Vec<Edit>> {
                     }
                     name if opencl && name.starts_with("get_global") => return None,
                     name if is_indifferent(parsed, name, opencl) => {}
-                    _ if callee.kind() == "primitive_type" => {}
+                    _ if callee.kind() == Kind::PrimitiveType => {}
                     _ => return None,
                 }
             }
-            "lambda_expression" => return None,
+            Kind::LambdaExpression => return None,
             _ => {}
         }
     }
@@ -198,12 +196,15 @@ fn is_indifferent(parsed: &Parsed, name: &str, opencl: bool) -> bool {
     {
         return true;
     }
-    let mut defined = descendants(parsed.tree.root_node())
+    let mut defined = parsed
+        .tree
+        .root_node()
+        .descendants()
         .into_iter()
         .filter(|node| {
-            node.kind() == "function_definition"
+            node.kind() == Kind::FunctionDefinition
                 && function_declarator(*node)
-                    .and_then(|declarator| declarator.field("declarator"))
+                    .and_then(|declarator| declarator.field(Field::Declarator))
                     .is_some_and(|of| text(parsed, of) == name)
         });
     let (Some(one), None) = (defined.next(), defined.next()) else {
@@ -218,10 +219,11 @@ fn is_indifferent(parsed: &Parsed, name: &str, opencl: bool) -> bool {
         "get_global_id",
     ];
     // What it calls itself is not followed.
-    let calls = descendants(one)
+    let calls = one
+        .descendants()
         .into_iter()
-        .filter(|node| node.kind() == "call_expression")
-        .filter_map(|call| call.field("function"))
+        .filter(|node| node.kind() == Kind::CallExpression)
+        .filter_map(|call| call.field(Field::Function))
         .all(|callee| known_function(text(parsed, callee), opencl).is_some());
     calls && !looks.iter().any(|word| has_word(written, word))
 }
@@ -251,34 +253,36 @@ fn extents<'t>(
         let all = children(list);
         (all.len() >= 2).then(|| (all[0], all[1]))
     };
-    if block.kind() == "call_expression" {
-        let callee = block.field("function")?;
-        let list = block.field("arguments")?;
+    if block.kind() == Kind::CallExpression {
+        let callee = block.field(Field::Function)?;
+        let list = block.field(Field::Arguments)?;
         return (text(parsed, callee) == "dim3").then(|| two(list))?;
     }
-    if block.kind() != "identifier" {
+    if block.kind() != Kind::Identifier {
         return None;
     }
     let name = text(parsed, block);
     let mut around = block;
-    while around.kind() != "function_definition" {
+    while around.kind() != Kind::FunctionDefinition {
         around = around.parent()?;
     }
     let mut list = None;
-    for node in descendants(around) {
-        if node.kind() != "identifier" || text(parsed, node) != name {
+    for node in around.descendants() {
+        if node.kind() != Kind::Identifier || text(parsed, node) != name {
             continue;
         }
         let parent = node.parent()?;
-        let declares = matches!(parent.kind(), "init_declarator" | "function_declarator")
-            && parent.field("declarator") == Some(node)
+        let declares = matches!(
+            parent.kind(),
+            Kind::InitDeclarator | Kind::FunctionDeclarator
+        ) && parent.field(Field::Declarator) == Some(node)
             && declared_name(parent) == Some(node);
         if declares && list.is_none() {
             let given = parent
-                .field("value")
-                .or_else(|| parent.field("parameters"))?;
+                .field(Field::Value)
+                .or_else(|| parent.field(Field::Parameters))?;
             let given = match given.kind() {
-                "call_expression" => given.field("arguments")?,
+                Kind::CallExpression => given.field(Field::Arguments)?,
                 _ => given,
             };
             list = Some(given);

@@ -4,15 +4,12 @@
 //! loop. What is left to see: the loop runs at least once, so that nothing is loaded that was not.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::Cure;
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{
-    children, declared_name, descendants, has_word, in_a_macro, kernel_node, text,
-};
+use crate::fixes::source::{children, declared_name, in_a_macro, kernel_node, text};
 use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 
@@ -43,7 +40,9 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: Range<usize>) -> Optio
         .iter()
         .map(|word| format!("{array}_{word}"))
         .find(|name| !has_word(&parsed.text, name))?;
-    let mut edits: Vec<Edit> = descendants(looped.field("body")?)
+    let mut edits: Vec<Edit> = looped
+        .field(Field::Body)?
+        .descendants()
         .into_iter()
         .filter(|node| node.kind() == load.kind() && same(text(parsed, *node), written))
         .map(|node| (node.byte_range(), name.clone()))
@@ -83,25 +82,25 @@ fn same(a: &str, b: &str) -> bool {
 /// The subscript that a finding is about.
 fn element_at(function: Node<'_>, place: Range<usize>) -> Option<Node<'_>> {
     let node = function.descendant_for_byte_range(place.start, place.end)?;
-    (node.kind() == "subscript_expression" && node.byte_range() == place).then_some(node)
+    (node.kind() == Kind::SubscriptExpression && node.byte_range() == place).then_some(node)
 }
 
 /// The name that its subscripts follow.
 fn array(element: Node) -> Option<Node> {
     let mut at = element;
-    while at.kind() == "subscript_expression" {
-        at = at.field("argument")?;
+    while at.kind() == Kind::SubscriptExpression {
+        at = at.field(Field::Argument)?;
     }
-    (at.kind() == "identifier").then_some(at)
+    (at.kind() == Kind::Identifier).then_some(at)
 }
 
 fn loop_around(node: Node) -> Option<Node> {
     let mut at = node.parent()?;
     while !matches!(
         at.kind(),
-        "for_statement" | "while_statement" | "do_statement"
+        Kind::ForStatement | Kind::WhileStatement | Kind::DoStatement
     ) {
-        if at.kind() == "function_definition" || at.kind() == "lambda_expression" {
+        if at.kind() == Kind::FunctionDefinition || at.kind() == Kind::LambdaExpression {
             return None;
         }
         at = at.parent()?;
@@ -112,8 +111,8 @@ fn loop_around(node: Node) -> Option<Node> {
 /// True where the loop's body runs at least once, whatever the arguments.
 fn runs(parsed: &Parsed, looped: Node) -> bool {
     match looped.kind() {
-        "do_statement" => true,
-        "for_statement" => {
+        Kind::DoStatement => true,
+        Kind::ForStatement => {
             literal_bounds(parsed, looped).is_some_and(|(first, op, last)| match op {
                 "<" => first < last,
                 "<=" => first <= last,
@@ -130,37 +129,37 @@ fn runs(parsed: &Parsed, looped: Node) -> bool {
 /// `(0, "<", 8)` of `for (int k = 0; k < 8; …)`.
 fn literal_bounds<'t>(parsed: &'t Parsed, looped: Node) -> Option<(i64, &'t str, i64)> {
     let number = |node: Node| text(parsed, node).parse::<i64>().ok();
-    let given = looped.field("initializer")?;
+    let given = looped.field(Field::Initializer)?;
     let (counter, first) = match given.kind() {
-        "declaration" => {
-            let one = given.field("declarator")?;
-            (declared_name(one)?, one.field("value")?)
+        Kind::Declaration => {
+            let one = given.field(Field::Declarator)?;
+            (declared_name(one)?, one.field(Field::Value)?)
         }
-        "assignment_expression" => (given.field("left")?, given.field("right")?),
+        Kind::AssignmentExpression => (given.field(Field::Left)?, given.field(Field::Right)?),
         _ => return None,
     };
-    let condition = looped.field("condition")?;
-    let left = condition.field("left")?;
+    let condition = looped.field(Field::Condition)?;
+    let left = condition.field(Field::Left)?;
     let plain =
-        condition.kind() == "binary_expression" && text(parsed, left) == text(parsed, counter);
-    let operator = text(parsed, condition.field("operator")?);
-    let last = number(condition.field("right")?)?;
+        condition.kind() == Kind::BinaryExpression && text(parsed, left) == text(parsed, counter);
+    let operator = text(parsed, condition.field(Field::Operator)?);
+    let last = number(condition.field(Field::Right)?)?;
     plain.then_some((number(first)?, operator, last))
 }
 
 /// True where each iteration evaluates the load.
 fn comes_there(load: Node, looped: Node) -> bool {
-    let Some(body) = looped.field("body") else {
+    let Some(body) = looped.field(Field::Body) else {
         return false;
     };
-    let leaves = descendants(body).into_iter().any(|node| {
+    let leaves = body.descendants().into_iter().any(|node| {
         matches!(
             node.kind(),
-            "break_statement"
-                | "continue_statement"
-                | "return_statement"
-                | "goto_statement"
-                | "lambda_expression"
+            Kind::BreakStatement
+                | Kind::ContinueStatement
+                | Kind::ReturnStatement
+                | Kind::GotoStatement
+                | Kind::LambdaExpression
         )
     });
     let mut at = load;
@@ -169,19 +168,19 @@ fn comes_there(load: Node, looped: Node) -> bool {
             return false;
         };
         let always = match parent.kind() {
-            "binary_expression" => parent
-                .field("operator")
-                .is_some_and(|operator| !matches!(operator.kind(), "&&" | "||")),
-            "assignment_expression" => parent.field("right") == Some(at),
-            "compound_statement"
-            | "expression_statement"
-            | "declaration"
-            | "init_declarator"
-            | "parenthesized_expression"
-            | "argument_list"
-            | "call_expression"
-            | "cast_expression"
-            | "unary_expression" => true,
+            Kind::BinaryExpression => parent
+                .field(Field::Operator)
+                .is_some_and(|operator| !matches!(operator.kind(), Kind::And | Kind::Or)),
+            Kind::AssignmentExpression => parent.field(Field::Right) == Some(at),
+            Kind::CompoundStatement
+            | Kind::ExpressionStatement
+            | Kind::Declaration
+            | Kind::InitDeclarator
+            | Kind::ParenthesizedExpression
+            | Kind::ArgumentList
+            | Kind::CallExpression
+            | Kind::CastExpression
+            | Kind::UnaryExpression => true,
             _ => false,
         };
         if !always {
@@ -194,7 +193,7 @@ fn comes_there(load: Node, looped: Node) -> bool {
 
 /// Where a declaration can stand before the loop and its pragmas.
 fn before(parsed: &Parsed, looped: Node) -> Option<usize> {
-    if looped.parent()?.kind() != "compound_statement" {
+    if looped.parent()?.kind() != Kind::CompoundStatement {
         return None;
     }
     let mut first = looped;
@@ -210,25 +209,24 @@ fn before(parsed: &Parsed, looped: Node) -> Option<usize> {
 /// The type of an array's elements as it is declared.
 fn element_type(request: &Request<'_>, function: Node, array: &str) -> Option<String> {
     let parsed = request.document.parsed();
-    let mut declared = descendants(function).into_iter().filter(|node| {
+    let mut declared = function.descendants().into_iter().filter(|node| {
         let named = |declarator: Node| {
-            matches!(declarator.kind(), "array_declarator" | "pointer_declarator")
-                && declared_name(declarator).is_some_and(|name| text(parsed, name) == array)
+            matches!(
+                declarator.kind(),
+                Kind::ArrayDeclarator | Kind::PointerDeclarator
+            ) && declared_name(declarator).is_some_and(|name| text(parsed, name) == array)
         };
-        let mut cursor = node.walk();
-        matches!(node.kind(), "declaration" | "parameter_declaration")
-            && node
-                .children_by_field_name("declarator", &mut cursor)
-                .any(named)
+        matches!(node.kind(), Kind::Declaration | Kind::ParameterDeclaration)
+            && node.fields(Field::Declarator).any(named)
     });
     let (one, None) = (declared.next()?, declared.next()) else {
         return None;
     };
-    let ty = one.field("type")?;
+    let ty = one.field(Field::Type)?;
     if has_word(text(parsed, one), "volatile") || children(one).is_empty() {
         return None;
     }
-    if ty.kind() == "primitive_type" {
+    if ty.kind() == Kind::PrimitiveType {
         return Some(text(parsed, ty).to_owned());
     }
     (request.document.language() != Language::OpenCl).then(|| "auto".to_owned())

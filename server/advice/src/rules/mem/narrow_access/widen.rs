@@ -4,19 +4,18 @@
 //! their number whatever the arguments are, that nothing between them changes what they read, and where the array begins.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::Finding;
 use warplens_facts::facts::Op;
 use warplens_ir::{Function, known_function};
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word, is_restrict};
 
 use crate::fixes::lanes::Lanes;
 use crate::fixes::launches::launches;
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{
-    children, declared_name, declared_type, descendants, function_declarator, has_word, in_a_macro,
-    indent, is_always_evaluated, kernel_node, new_name, only_subscript, text,
+    children, declared_name, declared_type, function_declarator, in_a_macro, indent,
+    is_always_evaluated, kernel_node, new_name, only_subscript, text,
 };
 use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
@@ -117,11 +116,11 @@ impl<'t> Plan<'t> {
         let mut array = None;
         for place in places {
             let element = function.descendant_for_byte_range(place.start, place.end)?;
-            let base = element.field("argument")?;
+            let base = element.field(Field::Argument)?;
             let same = *array.get_or_insert(text(parsed, base)) == text(parsed, base);
-            if element.kind() != "subscript_expression"
+            if element.kind() != Kind::SubscriptExpression
                 || element.byte_range() != *place
-                || base.kind() != "identifier"
+                || base.kind() != Kind::Identifier
                 || !same
             {
                 return None;
@@ -134,14 +133,15 @@ impl<'t> Plan<'t> {
             .iter()
             .zip(first.constant..)
             .all(|((_, sum), at)| sum.terms == first.terms && sum.constant == at);
-        let position = children(function_declarator(function)?.field("parameters")?)
+        let position = children(function_declarator(function)?.field(Field::Parameters)?)
             .into_iter()
             .position(|one| {
-                one.field("declarator")
+                one.field(Field::Declarator)
                     .and_then(declared_name)
                     .is_some_and(|name| text(parsed, name) == array)
             })?;
-        let parameter = children(function_declarator(function)?.field("parameters")?)[position];
+        let parameter =
+            children(function_declarator(function)?.field(Field::Parameters)?)[position];
         let declared = text(parsed, parameter);
         let element = vector_of(declared_type(parsed, function, array)?)?;
         let width = elements.len();
@@ -193,13 +193,13 @@ impl<'t> Plan<'t> {
             let mut statement = *element;
             while !matches!(
                 statement.kind(),
-                "expression_statement" | "declaration" | "return_statement"
+                Kind::ExpressionStatement | Kind::Declaration | Kind::ReturnStatement
             ) {
                 statement = statement.parent()?;
             }
             let around = statement.parent()?;
             let same = *block.get_or_insert(around) == around;
-            if around.kind() != "compound_statement"
+            if around.kind() != Kind::CompoundStatement
                 || !same
                 || !is_always_evaluated(*element, statement)
             {
@@ -216,11 +216,7 @@ impl<'t> Plan<'t> {
         let parsed = self.parsed;
         let (block, statements) = self.statements()?;
         let (first, last) = (*statements.first()?, *statements.last()?);
-        let constant = has_word(self.declared, "const")
-            && self
-                .declared
-                .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-                .any(|word| word.trim_matches('_') == "restrict");
+        let constant = has_word(self.declared, "const") && is_restrict(self.declared);
         let mut covered = Vec::new();
         for statement in children(block) {
             if statement.start_byte() < first.start_byte() {
@@ -228,9 +224,9 @@ impl<'t> Plan<'t> {
             }
             let quiet = constant || changes_nothing(parsed, statement, self.opencl);
             // What a statement stores at its end, it stores behind its loads.
-            let at_end = statement.kind() == "expression_statement"
+            let at_end = statement.kind() == Kind::ExpressionStatement
                 && statement.named_child(0).is_some_and(|assignment| {
-                    assignment.kind() == "assignment_expression"
+                    assignment.kind() == Kind::AssignmentExpression
                         && children(assignment)
                             .into_iter()
                             .all(|part| changes_nothing(parsed, part, self.opencl))
@@ -248,15 +244,15 @@ impl<'t> Plan<'t> {
         }
         let words = &self.elements[0].1.terms;
         let moved = covered.iter().any(|statement| {
-            descendants(*statement).into_iter().any(|node| {
+            statement.descendants().into_iter().any(|node| {
                 let changed = match node.kind() {
-                    "assignment_expression" => node.field("left"),
-                    "update_expression" => node.field("argument"),
-                    "init_declarator" => node.field("declarator"),
+                    Kind::AssignmentExpression => node.field(Field::Left),
+                    Kind::UpdateExpression => node.field(Field::Argument),
+                    Kind::InitDeclarator => node.field(Field::Declarator),
                     _ => None,
                 };
                 changed.is_some_and(|name| {
-                    name.kind() == "identifier"
+                    name.kind() == Kind::Identifier
                         && words
                             .iter()
                             .any(|(term, _)| has_word(term, text(parsed, name)))
@@ -278,7 +274,7 @@ impl<'t> Plan<'t> {
         );
         let mut edits = Vec::new();
         for statement in covered {
-            for node in descendants(statement) {
+            for node in statement.descendants() {
                 let Some(sum) = self.is_of_the_array(node) else {
                     continue;
                 };
@@ -317,9 +313,9 @@ impl<'t> Plan<'t> {
 
     /// The subscript of an element of the array.
     fn is_of_the_array(&self, node: Node<'t>) -> Option<Sum> {
-        let base = node.field("argument")?;
-        let is = node.kind() == "subscript_expression"
-            && base.kind() == "identifier"
+        let base = node.field(Field::Argument)?;
+        let is = node.kind() == Kind::SubscriptExpression
+            && base.kind() == Kind::Identifier
             && text(self.parsed, base) == self.array;
         is.then(|| Sum::new(self.parsed, only_subscript(node)?))?
     }
@@ -333,30 +329,29 @@ impl<'t> Plan<'t> {
         if all.get(at..at + statements.len()) != Some(&statements[..]) {
             return None;
         }
-        let alone = self
-            .declared
-            .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-            .any(|word| word.trim_matches('_') == "restrict");
+        let alone = is_restrict(self.declared);
         let mut values = Vec::new();
         for (element, _) in &self.elements {
             let assignment = element.parent()?;
-            let plain = assignment.kind() == "assignment_expression"
-                && assignment.field("left") == Some(*element)
-                && text(parsed, assignment.field("operator")?) == "="
+            let plain = assignment.kind() == Kind::AssignmentExpression
+                && assignment.field(Field::Left) == Some(*element)
+                && text(parsed, assignment.field(Field::Operator)?) == "="
                 && assignment
                     .parent()
                     .is_some_and(|parent| statements.contains(&parent));
-            let value = assignment.field("right")?;
-            let reads = descendants(value).into_iter().any(|node| {
-                matches!(node.kind(), "subscript_expression" | "pointer_expression")
-                    || text(parsed, node) == "->"
+            let value = assignment.field(Field::Right)?;
+            let reads = value.descendants().into_iter().any(|node| {
+                matches!(
+                    node.kind(),
+                    Kind::SubscriptExpression | Kind::PointerExpression
+                ) || text(parsed, node) == "->"
             });
             let own = has_word(text(parsed, value), self.array);
             if !plain
                 || own
                 || (reads && !alone)
                 || !changes_nothing(parsed, value, self.opencl)
-                || value.kind() == "comma_expression"
+                || value.kind() == Kind::CommaExpression
             {
                 return None;
             }
@@ -398,7 +393,7 @@ impl<'t> Plan<'t> {
 /// True for a variable that its function allocates in device memory and gives nothing else.
 fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
     let mut function = argument;
-    while function.kind() != "function_definition" {
+    while function.kind() != Kind::FunctionDefinition {
         let Some(parent) = function.parent() else {
             return false;
         };
@@ -406,12 +401,12 @@ fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
     }
     let name = text(parsed, argument);
     let mut allocated = false;
-    for node in descendants(function) {
+    for node in function.descendants() {
         match node.kind() {
-            "call_expression" => {
-                let callee = node.field("function");
+            Kind::CallExpression => {
+                let callee = node.field(Field::Function);
                 let first = node
-                    .field("arguments")
+                    .field(Field::Arguments)
                     .and_then(|list| children(list).first().copied());
                 if let (Some(callee), Some(first)) = (callee, first)
                     && ALLOCATE.contains(&text(parsed, callee))
@@ -420,8 +415,10 @@ fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
                     allocated = true;
                 }
             }
-            "assignment_expression" | "update_expression" => {
-                let changed = node.field("left").or_else(|| node.field("argument"));
+            Kind::AssignmentExpression | Kind::UpdateExpression => {
+                let changed = node
+                    .field(Field::Left)
+                    .or_else(|| node.field(Field::Argument));
                 if changed.is_some_and(|of| text(parsed, of) == name) {
                     return false;
                 }
@@ -429,7 +426,7 @@ fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
             _ => {}
         }
     }
-    argument.kind() == "identifier" && allocated
+    argument.kind() == Kind::Identifier && allocated
 }
 
 /// The vectors of a type: their name without the length, and an element's bytes.
@@ -460,21 +457,21 @@ struct Sum {
 impl Sum {
     /// `None` where it reads memory or changes something.
     fn new(parsed: &Parsed, index: Node) -> Option<Sum> {
-        let plain = descendants(index).into_iter().all(|node| {
+        let plain = index.descendants().into_iter().all(|node| {
             !node.is_named()
                 || matches!(
                     node.kind(),
-                    "number_literal"
-                        | "identifier"
-                        | "field_identifier"
-                        | "field_expression"
-                        | "binary_expression"
-                        | "unary_expression"
-                        | "parenthesized_expression"
-                        | "cast_expression"
-                        | "type_descriptor"
-                        | "primitive_type"
-                        | "sized_type_specifier"
+                    Kind::NumberLiteral
+                        | Kind::Identifier
+                        | Kind::FieldIdentifier
+                        | Kind::FieldExpression
+                        | Kind::BinaryExpression
+                        | Kind::UnaryExpression
+                        | Kind::ParenthesizedExpression
+                        | Kind::CastExpression
+                        | Kind::TypeDescriptor
+                        | Kind::PrimitiveType
+                        | Kind::SizedTypeSpecifier
                 )
                 || coordinate(parsed, node)
         });
@@ -490,8 +487,8 @@ impl Sum {
     fn add(&mut self, parsed: &Parsed, node: Node, minus: bool) -> Option<()> {
         let written = text(parsed, node);
         match node.kind() {
-            "parenthesized_expression" => return self.add(parsed, node.named_child(0)?, minus),
-            "number_literal" => {
+            Kind::ParenthesizedExpression => return self.add(parsed, node.named_child(0)?, minus),
+            Kind::NumberLiteral => {
                 let value: i64 = written
                     .trim_end_matches(['u', 'U', 'l', 'L'])
                     .parse()
@@ -500,11 +497,11 @@ impl Sum {
                     .constant
                     .checked_add(if minus { -value } else { value })?;
             }
-            "binary_expression" => {
-                let operator = text(parsed, node.field("operator")?);
+            Kind::BinaryExpression => {
+                let operator = text(parsed, node.field(Field::Operator)?);
                 if matches!(operator, "+" | "-") {
-                    self.add(parsed, node.field("left")?, minus)?;
-                    let right = node.field("right")?;
+                    self.add(parsed, node.field(Field::Left)?, minus)?;
+                    let right = node.field(Field::Right)?;
                     return self.add(parsed, right, minus != (operator == "-"));
                 }
                 self.term(written, minus);
@@ -523,10 +520,10 @@ impl Sum {
 /// True for a part of `get_global_id(0)`.
 fn coordinate(parsed: &Parsed, node: Node) -> bool {
     match node.kind() {
-        "call_expression" => node
-            .field("function")
+        Kind::CallExpression => node
+            .field(Field::Function)
             .is_some_and(|callee| text(parsed, callee).starts_with("get_")),
-        "argument_list" => true,
+        Kind::ArgumentList => true,
         _ => false,
     }
 }
@@ -534,31 +531,37 @@ fn coordinate(parsed: &Parsed, node: Node) -> bool {
 /// True where an element is what an assignment or a step changes, or its address is taken.
 fn is_written(element: Node) -> bool {
     element.parent().is_some_and(|parent| match parent.kind() {
-        "assignment_expression" => parent.field("left") == Some(element),
-        "update_expression" | "pointer_expression" => true,
+        Kind::AssignmentExpression => parent.field(Field::Left) == Some(element),
+        Kind::UpdateExpression | Kind::PointerExpression => true,
         _ => false,
     })
 }
 
 /// True where nothing in memory is changed and no other thread is met.
 pub(crate) fn changes_nothing(parsed: &Parsed, node: Node, opencl: bool) -> bool {
-    descendants(node).into_iter().all(|node| match node.kind() {
-        "assignment_expression" => node
-            .field("left")
-            .is_some_and(|left| left.kind() == "identifier"),
-        "update_expression" => node
-            .field("argument")
-            .is_some_and(|of| of.kind() == "identifier"),
-        "call_expression" => node.field("function").is_some_and(|callee| {
-            let name = text(parsed, callee);
-            name.starts_with("get_")
-                || name.starts_with("make_")
-                || known_function(name, opencl).is_some_and(|function| is_pure(&function))
-        }),
-        "lambda_expression" | "return_statement" | "goto_statement" | "break_statement"
-        | "continue_statement" | "asm_statement" | "gnu_asm_expression" => false,
-        _ => true,
-    })
+    node.descendants()
+        .into_iter()
+        .all(|node| match node.kind() {
+            Kind::AssignmentExpression => node
+                .field(Field::Left)
+                .is_some_and(|left| left.kind() == Kind::Identifier),
+            Kind::UpdateExpression => node
+                .field(Field::Argument)
+                .is_some_and(|of| of.kind() == Kind::Identifier),
+            Kind::CallExpression => node.field(Field::Function).is_some_and(|callee| {
+                let name = text(parsed, callee);
+                name.starts_with("get_")
+                    || name.starts_with("make_")
+                    || known_function(name, opencl).is_some_and(|function| is_pure(&function))
+            }),
+            Kind::LambdaExpression
+            | Kind::ReturnStatement
+            | Kind::GotoStatement
+            | Kind::BreakStatement
+            | Kind::ContinueStatement
+            | Kind::GnuAsmExpression => false,
+            _ => true,
+        })
 }
 
 fn is_pure(function: &Function) -> bool {

@@ -4,14 +4,13 @@
 //! the file shows every declaration.
 
 use crate::Cure;
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word, is_restrict};
 
 use crate::fixes::launches::{Launches, are_distinct, launches};
 use crate::fixes::proof::{Proof, of_findings, prove};
 use crate::fixes::source::{
-    Hands, children, declared_name, descendants_at_top, function_declarator, hands, has_word,
-    in_a_macro, kernel_node, text, uses,
+    Hands, children, declared_name, descendants_at_top, function_declarator, hands, in_a_macro,
+    kernel_node, text, uses,
 };
 use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
@@ -116,8 +115,8 @@ impl Pointer<'_> {
         };
         uses.into_iter().all(|used| {
             used.parent().is_some_and(|element| {
-                let subscript = element.kind() == "subscript_expression"
-                    && element.field("argument") == Some(used);
+                let subscript = element.kind() == Kind::SubscriptExpression
+                    && element.field(Field::Argument) == Some(used);
                 subscript
                     && !is_written(element)
                     && hands(request.document, element) == Hands::Value
@@ -131,12 +130,12 @@ fn is_written(element: Node) -> bool {
     let mut at = element;
     while let Some(parent) = at.parent() {
         match parent.kind() {
-            "field_expression" | "subscript_expression" if parent.field("argument") == Some(at) => {
-            }
-            "parenthesized_expression" => {}
-            "assignment_expression" => return parent.field("left") == Some(at),
-            "update_expression" | "pointer_expression" => return true,
-            "init_declarator" | "argument_list" | "return_statement" => return false,
+            Kind::FieldExpression | Kind::SubscriptExpression
+                if parent.field(Field::Argument) == Some(at) => {}
+            Kind::ParenthesizedExpression => {}
+            Kind::AssignmentExpression => return parent.field(Field::Left) == Some(at),
+            Kind::UpdateExpression | Kind::PointerExpression => return true,
+            Kind::InitDeclarator | Kind::ArgumentList | Kind::ReturnStatement => return false,
             _ => return false,
         }
         at = parent;
@@ -145,7 +144,7 @@ fn is_written(element: Node) -> bool {
 }
 
 fn parameters(declared: Node) -> Option<Vec<Node>> {
-    let list = function_declarator(declared)?.field("parameters")?;
+    let list = function_declarator(declared)?.field(Field::Parameters)?;
     Some(children(list))
 }
 
@@ -153,7 +152,7 @@ fn parameters(declared: Node) -> Option<Vec<Node>> {
 fn pointers<'t>(parsed: &'t Parsed, function: Node<'t>) -> Option<Vec<Pointer<'t>>> {
     let mut found = Vec::new();
     for (position, parameter) in parameters(function)?.into_iter().enumerate() {
-        let Some(declarator) = parameter.field("declarator") else {
+        let Some(declarator) = parameter.field(Field::Declarator) else {
             continue;
         };
         let written = text(parsed, parameter);
@@ -165,11 +164,13 @@ fn pointers<'t>(parsed: &'t Parsed, function: Node<'t>) -> Option<Vec<Pointer<'t
             continue;
         }
         match declarator.kind() {
-            "pointer_declarator" => found.push(Pointer {
+            Kind::PointerDeclarator => found.push(Pointer {
                 position,
                 name: declared_name(declarator)?,
             }),
-            "array_declarator" | "function_declarator" | "parenthesized_declarator" => return None,
+            Kind::ArrayDeclarator | Kind::FunctionDeclarator | Kind::ParenthesizedDeclarator => {
+                return None;
+            }
             _ => {}
         }
     }
@@ -191,9 +192,9 @@ fn distinct(parsed: &Parsed, launches: &Launches, pointers: &[Pointer]) -> bool 
 fn declarations<'t>(parsed: &'t Parsed, name: &str, function: Node<'t>) -> Vec<Node<'t>> {
     let mut found = vec![function];
     for node in descendants_at_top(parsed.tree.root_node()) {
-        let declares = matches!(node.kind(), "declaration" | "template_instantiation");
+        let declares = matches!(node.kind(), Kind::Declaration | Kind::TemplateInstantiation);
         let declarator = declares.then(|| function_declarator(node)).flatten();
-        let declared = declarator.and_then(|of| of.field("declarator"));
+        let declared = declarator.and_then(|of| of.field(Field::Declarator));
         let plain = declared.map(|of| text(parsed, of).split('<').next().unwrap_or_default());
         if plain.is_some_and(|plain| plain.trim() == name) {
             found.push(node);
@@ -206,7 +207,7 @@ fn declarations<'t>(parsed: &'t Parsed, name: &str, function: Node<'t>) -> Vec<N
 fn may_be_const(parsed: &Parsed, all: &[Node]) -> bool {
     let instantiated = all
         .iter()
-        .any(|node| node.kind() == "template_instantiation");
+        .any(|node| node.kind() == Kind::TemplateInstantiation);
     let own_headers = parsed.text.lines().any(|line| {
         line.trim_start()
             .strip_prefix('#')
@@ -219,21 +220,19 @@ fn may_be_const(parsed: &Parsed, all: &[Node]) -> bool {
 /// What makes a parameter `restrict`: nothing where it is; `None` where it cannot be said.
 fn edit(request: &Request<'_>, parameter: Node, constant: bool) -> Option<Vec<Edit>> {
     let parsed = request.document.parsed();
-    let declarator = parameter.field("declarator")?;
+    let declarator = parameter.field(Field::Declarator)?;
     let written = text(parsed, parameter);
-    let is_restrict = written
-        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .any(|word| word.trim_matches('_') == "restrict");
+    let already = is_restrict(written);
     let mut edits = Vec::new();
-    if !is_restrict {
+    if !already {
         if !matches!(
             declarator.kind(),
-            "pointer_declarator" | "abstract_pointer_declarator"
+            Kind::PointerDeclarator | Kind::AbstractPointerDeclarator
         ) {
             return None;
         }
         let word = word(request);
-        match declared_name(declarator).filter(|name| name.kind() == "identifier") {
+        match declared_name(declarator).filter(|name| name.kind() == Kind::Identifier) {
             Some(name) => {
                 let at = name.start_byte();
                 edits.push((at..at, format!("{word} ")));
@@ -245,10 +244,10 @@ fn edit(request: &Request<'_>, parameter: Node, constant: bool) -> Option<Vec<Ed
         }
     }
     let one_star = declarator
-        .field("declarator")
-        .is_none_or(|inner| inner.kind() == "identifier");
+        .field(Field::Declarator)
+        .is_none_or(|inner| inner.kind() == Kind::Identifier);
     if constant && one_star && !has_word(written, "const") && !has_word(written, "constant") {
-        let at = parameter.field("type")?.start_byte();
+        let at = parameter.field(Field::Type)?.start_byte();
         edits.push((at..at, "const ".to_owned()));
     }
     Some(edits)

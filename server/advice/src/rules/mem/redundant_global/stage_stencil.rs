@@ -7,18 +7,17 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use warplens_facts::facts::{Op, Source, Space};
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
 
 use crate::fixes::lanes::{Lanes, macro_value};
 use crate::fixes::launches::launches;
 use crate::fixes::polynomial::Polynomial;
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{
-    children, declared_name, declared_type, descendants, function_declarator, has_word, in_a_macro,
-    indent, is_always_evaluated, kernel_node, only_subscript, text,
+    children, declared_name, declared_type, function_declarator, in_a_macro, indent,
+    is_always_evaluated, kernel_node, only_subscript, text,
 };
 use crate::fixes::wording::{gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
@@ -154,18 +153,18 @@ impl<'t> Plan<'t> {
         let parsed = request.document.parsed();
         let opencl = request.document.language() == Language::OpenCl;
         let lanes = Lanes::new(request.document, function)?;
-        let body = function.field("body")?;
+        let body = function.field(Field::Body)?;
         let asked = function.descendant_for_byte_range(place.start, place.end)?;
-        let base = asked.field("argument")?;
+        let base = asked.field(Field::Argument)?;
         let array = text(parsed, base);
-        let is_element = asked.kind() == "subscript_expression" && asked.byte_range() == *place;
-        if !is_element || base.kind() != "identifier" || block[2] != 1 {
+        let is_element = asked.kind() == Kind::SubscriptExpression && asked.byte_range() == *place;
+        if !is_element || base.kind() != Kind::Identifier || block[2] != 1 {
             return None;
         }
-        let parameter = children(function_declarator(function)?.field("parameters")?)
+        let parameter = children(function_declarator(function)?.field(Field::Parameters)?)
             .into_iter()
             .find(|one| {
-                one.field("declarator")
+                one.field(Field::Declarator)
                     .and_then(declared_name)
                     .is_some_and(|name| text(parsed, name) == array)
             })?;
@@ -186,11 +185,11 @@ impl<'t> Plan<'t> {
         let (mut loads, mut ranges) = (Vec::new(), Vec::new());
         let mut shared: Option<(Node, Vec<Node>)> = None;
         let mut row = None;
-        for element in descendants(body) {
-            let of_array = element.kind() == "subscript_expression"
+        for element in body.descendants() {
+            let of_array = element.kind() == Kind::SubscriptExpression
                 && element
-                    .field("argument")
-                    .is_some_and(|of| of.kind() == "identifier" && text(parsed, of) == array);
+                    .field(Field::Argument)
+                    .is_some_and(|of| of.kind() == Kind::Identifier && text(parsed, of) == array);
             if !of_array {
                 continue;
             }
@@ -240,7 +239,7 @@ impl<'t> Plan<'t> {
         }
         // Nothing of this thread's stores may be what it loads later.
         let last = loads.last()?.element.end_byte();
-        let early = descendants(body).into_iter().any(|node| {
+        let early = body.descendants().into_iter().any(|node| {
             is_store(node) && (node.end_byte() < last || in_a_loop_of(node, &loads, body))
         });
         let written = loads.iter().any(|load| is_target(load.element));
@@ -426,7 +425,7 @@ impl<'t> Reader<'_, 't> {
         let mut statement = element;
         while !matches!(
             statement.kind(),
-            "expression_statement" | "declaration" | "return_statement"
+            Kind::ExpressionStatement | Kind::Declaration | Kind::ReturnStatement
         ) {
             statement = statement.parent()?;
         }
@@ -439,16 +438,16 @@ impl<'t> Reader<'_, 't> {
                 break;
             }
             match parent.kind() {
-                "compound_statement" => {}
-                "if_statement" => {
-                    if parent.field("alternative").is_some()
-                        || parent.field("consequence") != Some(at)
+                Kind::CompoundStatement => {}
+                Kind::IfStatement => {
+                    if parent.field(Field::Alternative).is_some()
+                        || parent.field(Field::Consequence) != Some(at)
                     {
                         return None;
                     }
                     guards.push(condition(self.parsed, parent)?);
                 }
-                "for_statement" if parent.field("body") == Some(at) => {
+                Kind::ForStatement if parent.field(Field::Body) == Some(at) => {
                     let counter = self.counter(parent)?;
                     match self.counters.iter().find(|known| known.0 == counter.0) {
                         Some(known) if *known != counter => return None,
@@ -465,37 +464,40 @@ impl<'t> Reader<'_, 't> {
 
     /// The counter of `for (int k = -3; k <= 3; k++)` with its first and last value.
     fn counter(&self, looped: Node<'t>) -> Option<(String, i64, i64)> {
-        let given = looped.field("initializer")?;
-        let one = given.field("declarator")?;
+        let given = looped.field(Field::Initializer)?;
+        let one = given.field(Field::Declarator)?;
         let name = text(self.parsed, declared_name(one)?);
-        let first = self.number(one.field("value")?)?;
-        let ty = text(self.parsed, given.field("type")?);
-        let test = looped.field("condition")?;
-        let left = text(self.parsed, test.field("left")?);
-        let bound = self.number(test.field("right")?)?;
-        let last = match text(self.parsed, test.field("operator")?) {
+        let first = self.number(one.field(Field::Value)?)?;
+        let ty = text(self.parsed, given.field(Field::Type)?);
+        let test = looped.field(Field::Condition)?;
+        let left = text(self.parsed, test.field(Field::Left)?);
+        let bound = self.number(test.field(Field::Right)?)?;
+        let last = match text(self.parsed, test.field(Field::Operator)?) {
             "<" => bound.checked_sub(1)?,
             "<=" => bound,
             _ => return None,
         };
-        let step: String = text(self.parsed, looped.field("update")?)
+        let step: String = text(self.parsed, looped.field(Field::Update)?)
             .split_whitespace()
             .collect();
         let by_one = step == format!("{name}++") || step == format!("++{name}");
         // It is written to in its own head, and nowhere else.
-        let body = looped.field("body")?;
-        let kept = !descendants(body).into_iter().any(|node| {
+        let body = looped.field(Field::Body)?;
+        let kept = !body.descendants().into_iter().any(|node| {
             let changed = node
-                .field("left")
-                .filter(|_| node.kind() == "assignment_expression")
+                .field(Field::Left)
+                .filter(|_| node.kind() == Kind::AssignmentExpression)
                 .or_else(|| {
-                    node.field("argument").filter(|_| {
-                        matches!(node.kind(), "update_expression" | "pointer_expression")
+                    node.field(Field::Argument).filter(|_| {
+                        matches!(
+                            node.kind(),
+                            Kind::UpdateExpression | Kind::PointerExpression
+                        )
                     })
                 })
                 .or_else(|| {
-                    node.field("declarator")
-                        .filter(|_| matches!(node.kind(), "init_declarator" | "declaration"))
+                    node.field(Field::Declarator)
+                        .filter(|_| matches!(node.kind(), Kind::InitDeclarator | Kind::Declaration))
                 });
             changed.is_some_and(|of| text(self.parsed, of) == name)
         });
@@ -515,43 +517,43 @@ impl<'t> Reader<'_, 't> {
         let parsed = self.parsed;
         let deeper = |node| self.read(node, depth + 1);
         match node.kind() {
-            "number_literal" => {
+            Kind::NumberLiteral => {
                 let digits = text(parsed, node).trim_end_matches(['u', 'U']);
                 let octal = digits.len() > 1 && digits.starts_with('0');
                 (!octal).then(|| digits.parse().ok().map(Polynomial::constant))?
             }
-            "parenthesized_expression" => deeper(node.named_child(0)?),
-            "unary_expression" => {
-                let minus = text(parsed, node.field("operator")?) == "-";
-                let of = deeper(node.field("argument")?)?;
+            Kind::ParenthesizedExpression => deeper(node.named_child(0)?),
+            Kind::UnaryExpression => {
+                let minus = text(parsed, node.field(Field::Operator)?) == "-";
+                let of = deeper(node.field(Field::Argument)?)?;
                 minus.then(|| Polynomial::default().plus(&of, -1))?
             }
-            "binary_expression" => {
-                let left = deeper(node.field("left")?)?;
-                let right = deeper(node.field("right")?)?;
-                match text(parsed, node.field("operator")?) {
+            Kind::BinaryExpression => {
+                let left = deeper(node.field(Field::Left)?)?;
+                let right = deeper(node.field(Field::Right)?)?;
+                match text(parsed, node.field(Field::Operator)?) {
                     "+" => left.plus(&right, 1),
                     "-" => left.plus(&right, -1),
                     "*" => left.times(&right),
                     _ => None,
                 }
             }
-            "field_expression" => {
-                let axis = match text(parsed, node.field("field")?) {
+            Kind::FieldExpression => {
+                let axis = match text(parsed, node.field(Field::Field)?) {
                     "x" => 0,
                     "y" => 1,
                     _ => return None,
                 };
-                match text(parsed, node.field("argument")?) {
+                match text(parsed, node.field(Field::Argument)?) {
                     "threadIdx" => Some(Polynomial::name(THREAD[axis])),
                     "blockIdx" => Some(Polynomial::name(BLOCK[axis])),
                     "blockDim" => self.size(axis),
                     _ => None,
                 }
             }
-            "call_expression" if self.opencl => {
-                let name = text(parsed, node.field("function")?);
-                let arguments = children(node.field("arguments")?);
+            Kind::CallExpression if self.opencl => {
+                let name = text(parsed, node.field(Field::Function)?);
+                let arguments = children(node.field(Field::Arguments)?);
                 let [axis] = arguments[..] else { return None };
                 let axis: usize = text(parsed, axis).parse().ok().filter(|axis| *axis < 2)?;
                 match name {
@@ -566,7 +568,7 @@ impl<'t> Reader<'_, 't> {
                     _ => None,
                 }
             }
-            "identifier" => {
+            Kind::Identifier => {
                 let name = text(parsed, node);
                 if self.counters.iter().any(|(known, ..)| known == name) {
                     return Some(Polynomial::name(name));
@@ -654,15 +656,15 @@ impl<'t> Reader<'_, 't> {
     /// Notes what a condition, or its opposite, says of the places; `None` where it says something else.
     fn bound(&self, condition: Node<'t>, not: bool, bounds: &mut [Bounds; 2]) -> Option<()> {
         let parsed = self.parsed;
-        if condition.kind() == "parenthesized_expression" {
+        if condition.kind() == Kind::ParenthesizedExpression {
             return self.bound(condition.named_child(0)?, not, bounds);
         }
-        if condition.kind() != "binary_expression" {
+        if condition.kind() != Kind::BinaryExpression {
             return None;
         }
-        let left = condition.field("left")?;
-        let right = condition.field("right")?;
-        let operator = text(parsed, condition.field("operator")?);
+        let left = condition.field(Field::Left)?;
+        let right = condition.field(Field::Right)?;
+        let operator = text(parsed, condition.field(Field::Operator)?);
         if operator == if not { "||" } else { "&&" } {
             self.bound(left, not, bounds)?;
             return self.bound(right, not, bounds);
@@ -712,7 +714,7 @@ fn in_a_loop_of(store: Node, loads: &[Load], body: Node) -> bool {
     while at != body {
         let looped = matches!(
             at.kind(),
-            "for_statement" | "while_statement" | "do_statement"
+            Kind::ForStatement | Kind::WhileStatement | Kind::DoStatement
         );
         if looped && contains_any(at, loads) {
             return true;
@@ -735,8 +737,8 @@ fn contains_any(outer: Node, loads: &[Load]) -> bool {
 /// True where an element is what is changed, or its address is taken.
 fn is_target(element: Node) -> bool {
     element.parent().is_some_and(|parent| match parent.kind() {
-        "assignment_expression" => parent.field("left") == Some(element),
-        "update_expression" | "pointer_expression" => true,
+        Kind::AssignmentExpression => parent.field(Field::Left) == Some(element),
+        Kind::UpdateExpression | Kind::PointerExpression => true,
         _ => false,
     })
 }

@@ -1,10 +1,10 @@
 //! Promises the compiler how big the block is: `__launch_bounds__`, in OpenCL `reqd_work_group_size`.
 
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Language, Node, Parsed};
+use warplens_syntax::nodes::CallExpression;
+use warplens_syntax::{Field, Kind, Language, Node, Parsed};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{descendants, function_declarator, in_a_macro, kernel_node, text};
+use crate::fixes::source::{function_declarator, in_a_macro, kernel_node, text};
 use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request};
 
@@ -19,7 +19,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let parsed = document.parsed();
     let definition = kernel_node(parsed, kernel.start..kernel.end)?;
     let declarator = function_declarator(definition)?;
-    let name = declarator.field("declarator")?;
+    let name = declarator.field(Field::Declarator)?;
     let head = parsed.text.get(kernel.start..declarator.start_byte())?;
     if text(parsed, name) != kernel.facts.name
         || head.contains('#')
@@ -40,7 +40,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
         if !head.contains("kernel") || blocks.iter().any(|block| *block != [x, y, z]) {
             return None;
         }
-        let ty = definition.field("type")?;
+        let ty = definition.field(Field::Type)?;
         (
             ty.start_byte(),
             format!("__attribute__((reqd_work_group_size({x}, {y}, {z})))"),
@@ -74,26 +74,27 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
 
 /// True where the file names the kernel only to declare it and to launch it: who has its address may launch it otherwise.
 fn only_launched(parsed: &Parsed, name: &str, defined: Node) -> bool {
-    descendants(parsed.tree.root_node())
+    parsed
+        .tree
+        .root_node()
+        .descendants()
         .into_iter()
         .filter(|node| node.child_count() == 0 && *node != defined && text(parsed, *node) == name)
-        .filter(|node| node.kind() == "identifier")
+        .filter(|node| node.kind() == Kind::Identifier)
         .all(|node| {
             let mut child = node;
             while let Some(parent) = child.parent() {
                 match parent.kind() {
-                    "template_function" | "parenthesized_expression" => child = parent,
-                    "call_expression" => {
-                        let mut cursor = parent.walk();
-                        return parent.field("function") == Some(child)
-                            && parent
-                                .children(&mut cursor)
-                                .any(|part| part.kind() == "kernel_call_syntax");
+                    Kind::TemplateFunction | Kind::ParenthesizedExpression => child = parent,
+                    Kind::CallExpression => {
+                        return CallExpression::cast(parent).is_some_and(|call| {
+                            call.function() == Some(child) && call.launch().is_some()
+                        });
                     }
-                    "function_declarator" => {
+                    Kind::FunctionDeclarator => {
                         return parent
                             .parent()
-                            .is_some_and(|outer| outer.kind() == "declaration");
+                            .is_some_and(|outer| outer.kind() == Kind::Declaration);
                     }
                     _ => return false,
                 }

@@ -1,10 +1,9 @@
 //! Pads a shared array: one more element in a row, and a column no longer lies in one bank.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use warplens_facts::facts::{Access, SharedArray, Space};
-use warplens_syntax::{Document, Node, Parsed};
+use warplens_syntax::{Document, Field, Kind, Node, Parsed};
 
 use crate::fixes::source::{
     Hands, children, declared_name, hands, in_a_macro, kernel_node, text, uses,
@@ -209,24 +208,24 @@ impl<'t> Plan<'t> {
         let function = kernel_node(parsed, kernel.start..kernel.end)?;
         let Range { start, end } = kernel.place(array.site);
         let declarator = function.descendant_for_byte_range(start, end)?;
-        if declarator.byte_range() != (start..end) || declarator.kind() != "array_declarator" {
+        if declarator.byte_range() != (start..end) || declarator.kind() != Kind::ArrayDeclarator {
             return None;
         }
         let declaration = declarator
             .parent()
-            .filter(|parent| parent.kind() == "declaration")?;
+            .filter(|parent| parent.kind() == Kind::Declaration)?;
         let stored_elsewhere = children(declaration).iter().any(|child| {
-            child.kind() == "storage_class_specifier" && text(parsed, *child) == "extern"
+            child.kind() == Kind::StorageClassSpecifier && text(parsed, *child) == "extern"
         });
-        let ty = declaration.field("type")?;
-        if stored_elsewhere || declaration.has_error() || ty.field("body").is_some() {
+        let ty = declaration.field(Field::Type)?;
+        if stored_elsewhere || declaration.has_error() || ty.field(Field::Body).is_some() {
             return None;
         }
         let mut sizes = Vec::new();
         let mut at = declarator;
-        while at.kind() == "array_declarator" {
-            sizes.push(at.field("size")?);
-            at = at.field("declarator")?;
+        while at.kind() == Kind::ArrayDeclarator {
+            sizes.push(at.field(Field::Size)?);
+            at = at.field(Field::Declarator)?;
         }
         sizes.reverse();
         let name = declared_name(at).filter(|name| *name == at)?;
@@ -290,7 +289,10 @@ impl<'t> Plan<'t> {
 pub(crate) fn simple(node: Node) -> bool {
     matches!(
         node.kind(),
-        "number_literal" | "identifier" | "parenthesized_expression" | "call_expression"
+        Kind::NumberLiteral
+            | Kind::Identifier
+            | Kind::ParenthesizedExpression
+            | Kind::CallExpression
     )
 }
 
@@ -300,9 +302,9 @@ fn padded(parsed: &Parsed, size: Node, padding: u64) -> Option<String> {
     if let Some(sum) = literal(written, padding) {
         return Some(sum);
     }
-    if size.kind() == "binary_expression" {
-        let operator = text(parsed, size.field("operator")?);
-        let right = size.field("right")?;
+    if size.kind() == Kind::BinaryExpression {
+        let operator = text(parsed, size.field(Field::Operator)?);
+        let right = size.field(Field::Right)?;
         if operator == "+"
             && let Some(sum) = literal(text(parsed, right), padding)
         {
@@ -314,7 +316,11 @@ fn padded(parsed: &Parsed, size: Node, padding: u64) -> Option<String> {
         }
         return Some(format!("({written}) + {padding}"));
     }
-    let plain = simple(size) || matches!(size.kind(), "sizeof_expression" | "qualified_identifier");
+    let plain = simple(size)
+        || matches!(
+            size.kind(),
+            Kind::SizeofExpression | Kind::QualifiedIdentifier
+        );
     Some(if plain {
         format!("{written} + {padding}")
     } else {
@@ -342,11 +348,13 @@ pub(crate) fn subscript(name: Node<'_>, most: usize) -> Option<(Node<'_>, Vec<No
     let mut indices = Vec::new();
     while indices.len() < most
         && let Some(parent) = at.parent()
-        && parent.kind() == "subscript_expression"
-        && parent.field("argument") == Some(at)
+        && parent.kind() == Kind::SubscriptExpression
+        && parent.field(Field::Argument) == Some(at)
     {
-        let index = parent.field("indices").or_else(|| parent.field("index"))?;
-        let index = if index.kind() == "subscript_argument_list" {
+        let index = parent
+            .field(Field::Indices)
+            .or_else(|| parent.field(Field::Index))?;
+        let index = if index.kind() == Kind::SubscriptArgumentList {
             let list = children(index);
             let [one] = list[..] else { return None };
             one
@@ -374,14 +382,14 @@ fn kept_right(
     let mut outer = at.parent();
     let mut operand = at;
     while let Some(parent) = outer
-        && parent.kind() == "parenthesized_expression"
+        && parent.kind() == Kind::ParenthesizedExpression
     {
         operand = parent;
         outer = parent.parent();
     }
     if let Some(parent) = outer
-        && parent.kind() == "sizeof_expression"
-        && parent.field("value") == Some(operand)
+        && parent.kind() == Kind::SizeofExpression
+        && parent.field(Field::Value) == Some(operand)
     {
         if indices.len() < array.extents.len() {
             sizeofs.push((parent.byte_range(), array.extents.len() - indices.len()));

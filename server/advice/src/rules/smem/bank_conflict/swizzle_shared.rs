@@ -2,10 +2,10 @@
 //! the tile needs no more room.
 
 use warplens_facts::facts::SharedArray;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Kind, Node, Parsed};
 
 use crate::fixes::proof::prove;
-use crate::fixes::source::{descendants, text};
+use crate::fixes::source::text;
 use crate::fixes::wording::{counted, gain, number};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
 use crate::rules::smem::bank_conflict::pad_shared::{
@@ -92,10 +92,10 @@ fn swizzled(
     let changes = |node: &Node| {
         matches!(
             node.kind(),
-            "assignment_expression" | "update_expression" | "lambda_expression"
-        ) || node.kind() == "call_expression" && !text(parsed, *node).starts_with("get_local_id")
+            Kind::AssignmentExpression | Kind::UpdateExpression | Kind::LambdaExpression
+        ) || node.kind() == Kind::CallExpression && !text(parsed, *node).starts_with("get_local_id")
     };
-    if descendants(row).iter().any(changes) {
+    if row.descendants().iter().any(changes) {
         return None;
     }
     // A coordinate of a block that is bigger than the tile runs into the next row on purpose.
@@ -117,7 +117,12 @@ fn swizzled(
     }
     let operand = |node: Node| {
         let written = text(parsed, node);
-        if simple(node) || matches!(node.kind(), "field_expression" | "subscript_expression") {
+        if simple(node)
+            || matches!(
+                node.kind(),
+                Kind::FieldExpression | Kind::SubscriptExpression
+            )
+        {
             written.to_owned()
         } else {
             format!("({written})")

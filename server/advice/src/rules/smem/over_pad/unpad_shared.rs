@@ -5,7 +5,7 @@ use crate::fixes::source::{children, text};
 use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request};
 use crate::rules::smem::bank_conflict::pad_shared::{Plan, total_passes};
-use warplens_syntax::Fields as _;
+use warplens_syntax::{Field, Kind};
 
 const RULE: &str = "smem/over-pad";
 
@@ -26,18 +26,18 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize) -> Option<Fix> {
     let (padded, _) = *array.extents.last()?;
     let plain = padded / 16 * 16;
     let mut size = last;
-    while size.kind() == "parenthesized_expression" {
+    while size.kind() == Kind::ParenthesizedExpression {
         size = *children(size).first()?;
     }
     let parsed = request.document.parsed();
     let number = |written: &str| written.parse::<u64>().ok();
     let short = if number(text(parsed, size)) == Some(padded) {
         plain.to_string()
-    } else if size.kind() == "binary_expression" {
-        let operator = text(parsed, size.field("operator")?);
+    } else if size.kind() == Kind::BinaryExpression {
+        let operator = text(parsed, size.field(Field::Operator)?);
         let (left, right) = (
-            text(parsed, size.field("left")?),
-            text(parsed, size.field("right")?),
+            text(parsed, size.field(Field::Left)?),
+            text(parsed, size.field(Field::Right)?),
         );
         if operator != "+" || number(right) != Some(padded - plain) {
             return None;

@@ -1,11 +1,10 @@
 //! Takes out a barrier that nothing crosses, or makes it one of the warp.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::Cure;
 use warplens_facts::facts::{KernelFacts, OpClass};
-use warplens_syntax::{Language, Node};
+use warplens_syntax::{Field, Kind, Language, Node};
 
 use crate::fixes::proof::{of_findings, one_launch, prove};
 use crate::fixes::source::{in_a_macro, kernel_node, text};
@@ -32,18 +31,18 @@ fn fix(
     let parsed = document.parsed();
     let function = kernel_node(parsed, kernel.start..kernel.end)?;
     let mut node = function.descendant_for_byte_range(place.start, place.end)?;
-    while node.kind() != "expression_statement" {
+    while node.kind() != Kind::ExpressionStatement {
         node = node
             .parent()
             .filter(|parent| parent.byte_range().len() <= place.len() + 1)?;
     }
     let call = node
         .named_child(0)
-        .filter(|call| call.kind() == "call_expression")?;
-    let name = text(parsed, call.field("function")?);
+        .filter(|call| call.kind() == Kind::CallExpression)?;
+    let name = text(parsed, call.field(Field::Function)?);
     let alone = node
         .parent()
-        .is_some_and(|parent| parent.kind() == "compound_statement");
+        .is_some_and(|parent| parent.kind() == Kind::CompoundStatement);
     if !matches!(name, "__syncthreads" | "barrier" | "work_group_barrier")
         || !alone
         || in_a_macro(parsed, name)

@@ -1,13 +1,13 @@
 //! Makes a fence's scope that of who reads.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::{Cure, Finding};
-use warplens_syntax::Parsed;
+use warplens_syntax::{Field, Kind, Parsed, has_word};
 
+use crate::fixes::launches::launches_written;
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{has_word, in_a_macro, kernel_node, text};
+use crate::fixes::source::{in_a_macro, kernel_node, text};
 use crate::fixes::wording::gain;
 use crate::fixes::{Fix, Kernel, Request};
 
@@ -45,12 +45,12 @@ fn fix(
     let parsed = request.document.parsed();
     let function = kernel_node(parsed, kernel.start..kernel.end)?;
     let mut call = function.descendant_for_byte_range(place.start, place.end)?;
-    while call.kind() != "call_expression" {
+    while call.kind() != Kind::CallExpression {
         call = call
             .parent()
             .filter(|parent| parent.byte_range().len() <= place.len())?;
     }
-    let callee = call.field("function")?;
+    let callee = call.field(Field::Function)?;
     let name = text(parsed, callee);
     if !matches!(name, "__threadfence" | "__threadfence_system") || in_a_macro(parsed, name) {
         return None;
@@ -77,11 +77,7 @@ fn fix(
 /// True where the file launches the kernel, allocates device memory, and shows no memory that anyone else may look at.
 fn own_memory(parsed: &Parsed, kernel: &Kernel<'_>) -> bool {
     let text = &*parsed.text;
-    let launched = text.match_indices("<<<").any(|(at, _)| {
-        let before = text[..at].trim_end();
-        before.ends_with(kernel.facts.name.as_str())
-    });
-    launched
+    launches_written(parsed, &kernel.facts.name) > 0
         && (has_word(text, "cudaMalloc") || has_word(text, "hipMalloc"))
         && !SEEN_ELSEWHERE.iter().any(|word| text.contains(word))
 }
