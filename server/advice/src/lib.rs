@@ -20,12 +20,12 @@ mod testing;
 
 use std::fmt;
 
-use warplens_codegen::{Class, Compiled};
-use warplens_facts::facts::{KernelFacts, Site};
+use warplens_codegen::{Class, CompiledKernel};
+use warplens_facts::facts::{Site, SourceFacts};
 use warplens_host::HostMemory;
 use warplens_ir::Kernel;
 use warplens_machine::{Occupancy, Profile};
-use warplens_models::Factor;
+use warplens_models::{Change, Factor, ModelInput};
 
 pub use catalogue::{catalogue, find, href};
 pub use rule::{Rule, State};
@@ -135,12 +135,14 @@ pub enum Removal {
 /// What a rule sees: one kernel under one launch on one GPU.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// What is known about the kernel.
-    pub facts: &'a KernelFacts,
+    /// The kernel as the machine executes it.
+    pub input: &'a ModelInput,
+    /// The source as written: the input's.
+    pub facts: &'a SourceFacts,
     /// The kernel as the source says it, its device functions in place of their calls.
     pub kernel: &'a Kernel,
     /// What the machine executes.
-    pub compiled: &'a Compiled,
+    pub compiled: &'a CompiledKernel,
     /// The GPU.
     pub profile: &'a Profile,
     /// Resident blocks and warps.
@@ -158,8 +160,8 @@ pub struct Context<'a> {
     /// Predicted whole-kernel speedup of removing one cause: 1.0 is none. Whatever is not a finite number
     /// above 1 counts as none.
     pub gain: &'a dyn Fn(Removal) -> f64,
-    /// Predicted whole-kernel speedup of what a rule makes of a copy of the facts, below 1 where it becomes slower. Registers, shared memory and
-    /// launch there decide the occupancy; a block of another shape is [`Removal::Launch`]'s.
+    /// Predicted whole-kernel speedup of some changes, below 1 where it becomes slower. A block of another shape is
+    /// [`Removal::Launch`]'s.
     pub trial: Trial<'a>,
     /// Compiles a changed copy of the kernel: what it executes then. `None` where it cannot be followed.
     pub recompiled: Recompile<'a>,
@@ -185,8 +187,8 @@ pub struct Recompiled {
     pub gain: f64,
 }
 
-/// Predicts the facts as something that is given a copy of them leaves them.
-pub type Trial<'a> = &'a dyn Fn(&mut dyn FnMut(&mut KernelFacts)) -> f64;
+/// Predicts the kernel with some changes.
+pub type Trial<'a> = &'a dyn Fn(&[Change]) -> f64;
 
 impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -206,15 +208,14 @@ impl Context<'_> {
         believed((self.gain)(removal))
     }
 
-    /// The predicted gain of a change to the facts, likewise.
-    fn trial(&self, mut change: impl FnMut(&mut KernelFacts)) -> f64 {
-        believed((self.trial)(&mut change))
+    /// The predicted gain of some changes, likewise.
+    fn trial(&self, changes: &[Change]) -> f64 {
+        believed((self.trial)(changes))
     }
 
-    /// How many times as long the kernel takes with a change to the facts: what it gains where the source has what the
-    /// facts lack.
-    fn slowdown(&self, mut change: impl FnMut(&mut KernelFacts)) -> f64 {
-        believed((self.trial)(&mut change).recip())
+    /// How many times as long the kernel takes with some changes: what it gains where the source has what they take away.
+    fn slowdown(&self, changes: &[Change]) -> f64 {
+        believed((self.trial)(changes).recip())
     }
 }
 

@@ -1,6 +1,6 @@
 //! How findings speak, and how loud: the number first, then the cause, then the assumption, on one line.
 
-use warplens_facts::facts::{Access, Certainty, KernelFacts};
+use warplens_facts::facts::{Access, Certainty, SourceFacts};
 use warplens_syntax::words_in;
 
 use crate::Severity;
@@ -73,7 +73,7 @@ fn identifiers(text: &str) -> impl Iterator<Item = &str> {
 /// kernel's where none of them is named there. `None` where there is nothing to state.
 ///
 /// The alignment of pointers is assumed everywhere (the contract says so) and is not repeated.
-pub(crate) fn assumes(facts: &KernelFacts, expressions: &[&str]) -> Option<String> {
+pub(crate) fn assumes(facts: &SourceFacts, expressions: &[&str]) -> Option<String> {
     let values: Vec<_> = facts
         .assumptions
         .iter()
@@ -122,7 +122,7 @@ pub(crate) fn assumes(facts: &KernelFacts, expressions: &[&str]) -> Option<Strin
 
 /// The last clause about an access's figures: what they depend on, `None` where they are exact without
 /// a condition.
-pub(crate) fn reservation(facts: &KernelFacts, access: &Access) -> Option<String> {
+pub(crate) fn reservation(facts: &SourceFacts, access: &Access) -> Option<String> {
     match access.certainty {
         Certainty::Exact => conditions(&access.constraints),
         Certainty::Assumed | Certainty::Unknown => {

@@ -12,9 +12,9 @@ use warplens_ir::{Control, Site};
 
 use crate::graph::{Graph, Op, V};
 use crate::select::{self, Instruction, needs_move};
-use crate::{Class, Compiled};
+use crate::{Class, CompiledKernel};
 
-/// How often: an index into [`Compiled::frequencies`].
+/// How often: an index into [`CompiledKernel::frequencies`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frequency(pub(crate) u32);
 
@@ -314,7 +314,7 @@ impl Waits {
     }
 }
 
-impl Compiled {
+impl CompiledKernel {
     /// Executions of each frequency by one warp, averaged over those of the launch; `ways` says how they go on at a
     /// control, `None` where nobody counted: then every way is gone, and a loop is gone through once.
     pub fn executions<'w>(&self, ways: &dyn Fn(Control) -> Option<Ways<'w>>) -> Executions {

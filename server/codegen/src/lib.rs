@@ -73,7 +73,7 @@ impl Default for Options {
 
 /// A compiled kernel.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Compiled {
+pub struct CompiledKernel {
     /// Registers of a thread; on AMD its VGPRs.
     pub registers: u32,
     /// Registers that a wave's lanes share, where there are some (SGPRs).
@@ -95,7 +95,7 @@ pub struct Compiled {
     pub complete: bool,
 }
 
-impl Compiled {
+impl CompiledKernel {
     /// All instructions.
     pub fn total(&self) -> u64 {
         self.instructions.values().sum()
@@ -120,7 +120,7 @@ const FEWEST: u32 = 8;
 const CALLING: u32 = 24;
 
 /// Compiles a kernel.
-pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
+pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
     let controls = Controls::of(kernel);
     let none = FxHashSet::default();
     let build = |in_memory: &FxHashSet<_>, picked: &FxHashSet<_>| {
@@ -167,11 +167,11 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
     if passes::loads_far_ahead(&graph) {
         fewest = fewest.max(AHEAD.min(options.max_registers));
     }
-    let mut compiled = Compiled {
+    let mut compiled = CompiledKernel {
         registers: allocation.registers.max(fewest),
         spill_bytes: allocation.words_spilled() * 4,
         complete,
-        ..Compiled::default()
+        ..CompiledKernel::default()
     };
     if options.backend == Backend::Amdgpu {
         let registers = amd::registers(&graph, kernel);

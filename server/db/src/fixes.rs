@@ -162,7 +162,7 @@ fn off(settings: &Settings, rule: &str) -> bool {
 fn per_warp(analysis: &KernelAnalysis) -> Option<f64> {
     let facts = &analysis.facts;
     let warps = facts.launch.blocks() as f64 * facts.launch.warps_per_block(facts.warp_size) as f64;
-    let all = analysis.executed.as_ref()?.total();
+    let all = analysis.input.instructions.as_ref()?.total();
     (warps > 0.0).then(|| all / warps)
 }
 
@@ -174,14 +174,15 @@ impl Analysis for FileAnalysis {
                 start: placed.start,
                 end: placed.end,
                 facts: &placed.analysis.facts,
+                resources: placed.analysis.input.resources,
                 findings: &placed.analysis.findings,
                 launched_at: placed.launched_at.as_ref(),
                 blocks: &placed.blocks,
                 places: &placed.places,
                 cycles: placed.analysis.estimate().cycles,
                 instructions: per_warp(&placed.analysis),
-                occupancy: placed.analysis.occupancy.fraction,
-                launchable: placed.analysis.occupancy.active_blocks_per_sm > 0
+                occupancy: placed.analysis.input.occupancy.fraction,
+                launchable: placed.analysis.input.occupancy.active_blocks_per_sm > 0
                     && !placed
                         .analysis
                         .findings

@@ -52,8 +52,8 @@ mod compilers;
 mod counting;
 pub mod difference;
 mod engine;
+mod estimate;
 mod estimates;
-mod executed;
 mod fixes;
 mod graph;
 mod kinds;
@@ -83,17 +83,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use fixes::first_word;
 use rustc_hash::FxHashMap;
 pub use warplens_advice::{Finding, Severity};
-use warplens_facts::facts::{CalleeLine, KernelFacts, Places, Site, Span};
-use warplens_machine::Occupancy;
+use warplens_facts::facts::{CalleeLine, Places, Site, SourceFacts, Span};
 pub use warplens_machine::{Profile, Profiles};
-pub use warplens_models::ModelId;
+pub use warplens_models::{ModelId, ModelInput, WarpInstructions};
 pub use warplens_syntax::{Document, Language};
 use warplens_toolchain::CompilerReport;
 pub use warplens_tuning::Configuration;
 
 pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
-pub use executed::Executed;
 pub use graph::WorkFlow;
 pub use kinds::{is_header, language_by_content, may_hold_kernels};
 pub use sweep::{Configured, Prediction, TunedKernel};
@@ -185,12 +183,12 @@ impl Cancel {
 /// One kernel analysed. Its sites are numbers: [`PlacedKernel`] knows where they stand.
 #[derive(Debug)]
 pub struct KernelAnalysis {
-    /// Facts.
-    pub facts: KernelFacts,
+    /// The source as written.
+    pub facts: Arc<SourceFacts>,
+    /// What models and rules read: the facts and the compiled kernel, joined.
+    pub input: ModelInput,
     /// The GPU.
     pub profile: Arc<Profile>,
-    /// Resident blocks and warps.
-    pub occupancy: Occupancy,
     /// `estimated`, `compiler` or `user`.
     pub registers_source: &'static str,
     /// What the analytical models say, made when first asked for.
@@ -211,10 +209,6 @@ pub struct KernelAnalysis {
     pub(crate) arrays: Vec<(String, u64)>,
     /// What a compiler's word on this kernel is kept under.
     pub(crate) fingerprint: u64,
-    /// What the machine executes.
-    pub compiled: Arc<warplens_codegen::Compiled>,
-    /// What its warps execute, where that could be followed.
-    pub executed: Option<Executed>,
 }
 
 /// A kernel's analysis and where the kernel stands now.

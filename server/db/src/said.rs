@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use warplens_base::{Command, CommandLanguage, Define};
-use warplens_codegen::Compiled;
+use warplens_codegen::CompiledKernel;
 use warplens_ir::Kernel;
 use warplens_toolchain::{CompileRequest, CompilerReport, KernelReport};
 
@@ -130,7 +130,7 @@ fn spelled(argument: &str) -> String {
 }
 
 /// The prediction with what a compiler said in the place of what it is about.
-pub(crate) fn in_place_of(predicted: &Compiled, said: &KernelReport) -> Compiled {
+pub(crate) fn in_place_of(predicted: &CompiledKernel, said: &KernelReport) -> CompiledKernel {
     let mut compiled = predicted.clone();
     compiled.registers = said.registers;
     // Of these it said nothing.

@@ -96,7 +96,10 @@ fn a_word_replaces_estimates_until_its_kernel_is_edited() {
         assert_eq!(said.instructions["fmul"], 13);
     }
     let kernels = analysed(&engine, TWO, &Overrides::default()).kernels;
-    assert!(kernels[0].analysis.occupancy.fraction < before.kernels[0].analysis.occupancy.fraction);
+    assert!(
+        kernels[0].analysis.input.occupancy.fraction
+            < before.kernels[0].analysis.input.occupancy.fraction
+    );
     assert_eq!(lines(&kernels[0]), BTreeMap::from([(1, 14)]));
     assert_eq!(lines(&kernels[1]), BTreeMap::from([(4, 14)]));
 
@@ -109,7 +112,7 @@ fn a_word_replaces_estimates_until_its_kernel_is_edited() {
     assert_eq!(twice.analysis.registers_source, "compiler");
     assert_eq!(lines(twice), BTreeMap::from([(2, 14)]));
     assert_eq!(half.analysis.registers_source, "estimated");
-    assert_ne!(half.analysis.facts.registers_per_thread, 141);
+    assert_ne!(half.analysis.input.resources.registers_per_thread, 141);
     assert!(half.compiled_lines().is_empty());
     let stale = half.compiler.as_ref().expect("the last word");
     assert!(!stale.current && stale.word.kernel.registers == 141);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::branch;
 use crate::context::Executions;
 use crate::execute::Executor;
-use crate::facts::{Access, Assumption, Branch, BranchKind, Certainty, Space};
+use crate::facts::{Access, Assumption, Branch, BranchKind, Certainty, Space, TripCount};
 use crate::flow::Draft;
 use crate::lockstep::{self, BranchCounts, Record};
 
@@ -242,7 +242,7 @@ impl Executor<'_> {
                     outer,
                     inner,
                     known,
-                    text,
+                    count,
                     body,
                     ..
                 } => {
@@ -252,8 +252,7 @@ impl Executor<'_> {
                         .any(|at| self.branches[*at].inner == Some(*inner));
                     if counted && executions[*outer].warps > 0.0 {
                         *known = true;
-                        let trips = executions[*inner].warps / executions[*outer].warps;
-                        *text = trips.to_string();
+                        *count = TripCount::Number;
                     }
                     self.settle_loops(body, executions);
                 }

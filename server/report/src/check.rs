@@ -171,8 +171,8 @@ impl KernelTable {
                 .bottleneck
                 .map_or_else(|| "-".to_owned(), |b| words(b.name()))
                 .into(),
-            percent(analysis.occupancy.fraction).into(),
-            analysis.occupancy.limiter.name().into(),
+            percent(analysis.input.occupancy.fraction).into(),
+            analysis.input.occupancy.limiter.name().into(),
             warp_parallelism(kernel).into(),
         ]);
     }

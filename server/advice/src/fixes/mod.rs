@@ -18,7 +18,8 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::Finding;
-use warplens_facts::facts::{KernelFacts, Places, Site};
+use warplens_facts::facts::{Places, Site, SourceFacts};
+use warplens_models::Resources;
 use warplens_syntax::Document;
 
 pub use proof::proved;
@@ -31,7 +32,9 @@ pub struct Kernel<'a> {
     /// One past its last byte.
     pub end: usize,
     /// What is known about it.
-    pub facts: &'a KernelFacts,
+    pub facts: &'a SourceFacts,
+    /// What a thread and a block of it take of an SM.
+    pub resources: Resources,
     /// What the rules say of it.
     pub findings: &'a [Finding],
     /// Bytes of its launch or of the directive that gives it, where that stands in the file.

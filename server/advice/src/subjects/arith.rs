@@ -3,9 +3,9 @@
 
 use rustc_hash::FxHashMap;
 use warplens_codegen::{Class, Code, Executions, Target, Ways, library};
-use warplens_facts::facts::{Certainty, Mix, Node, Site, each_stretch};
+use warplens_facts::facts::{Certainty, Site};
 use warplens_ir::{BinaryOp, Expr, ExprKind, Function, MathClass, Real, Stmt, Type, UnaryOp};
-use warplens_machine::Pipe;
+use warplens_models::{Change, Instructions};
 
 use crate::wording;
 use crate::{Context, Finding, Place};
@@ -84,7 +84,7 @@ impl<'a> Executed<'a> {
 /// Instructions that a warp executes, by line and class.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Part {
-    lines: FxHashMap<u32, Vec<(Class, f64)>>,
+    lines: Instructions,
     /// The most times that one of them is executed by a warp.
     pub times: f64,
 }
@@ -165,7 +165,10 @@ impl Part {
 
 /// Predicted speedup of the kernel with the instructions of one part replaced by those of another.
 pub(crate) fn instead(ctx: &Context<'_>, before: &Part, after: &Part) -> f64 {
-    ctx.trial(|facts| replace(&mut facts.flow, before, after))
+    ctx.trial(&[Change::Instead {
+        before: before.lines.clone(),
+        after: after.lines.clone(),
+    }])
 }
 
 /// Double precision as single precision: the arithmetic stays, conversions between the two go.
@@ -182,59 +185,6 @@ pub(crate) fn single(class: Class) -> Option<Class> {
 /// True for arithmetic in 64 bits.
 pub(crate) fn is_double(class: Class) -> bool {
     matches!(class, Class::Dfma | Class::Dadd | Class::Dmul)
-}
-
-/// The change, spread over the stretches of each line as its instructions are. What stands on a line without a stretch
-/// of its own is among those of all lines.
-fn replace(flow: &mut [Node], before: &Part, after: &Part) {
-    let mut lines: FxHashMap<u32, Mix> = FxHashMap::default();
-    let mut anywhere = Mix::default();
-    each_stretch(flow, 1.0, &mut |mix, _, line, visits| {
-        lines.entry(line).or_default().add(mix, visits);
-        anywhere.add(mix, visits);
-    });
-    let mut changes: FxHashMap<u32, (Mix, Mix)> = FxHashMap::default();
-    let mut rest = (Mix::default(), Mix::default());
-    for (part, added) in [(before, false), (after, true)] {
-        for (line, classes) in &part.lines {
-            let known = lines.get(line).is_some_and(|mix| mix.total() > 0.0);
-            let change = if known {
-                changes.entry(*line).or_default()
-            } else {
-                &mut rest
-            };
-            let mix = if added { &mut change.1 } else { &mut change.0 };
-            for (class, count) in classes {
-                if let Some(pipe) = class.pipe() {
-                    *mix.of_mut(pipe) += count;
-                }
-            }
-        }
-    }
-    let apply = |mix: &mut Mix, all: &Mix, (less, more): &(Mix, Mix)| {
-        let share = if all.total() > 0.0 {
-            mix.total() / all.total()
-        } else {
-            0.0
-        };
-        for pipe in Pipe::ALL {
-            let (of, taken) = (all.of(pipe), less.of(pipe));
-            let kept = if of > 0.0 {
-                (1.0 - taken / of).max(0.0)
-            } else {
-                1.0
-            };
-            *mix.of_mut(pipe) *= kept;
-        }
-        mix.add(more, share);
-    };
-    each_stretch(flow, 1.0, &mut |mix, chain, line, _| {
-        if let (Some(change), Some(all)) = (changes.get(&line), lines.get(&line)) {
-            apply(mix, all, change);
-        }
-        apply(mix, &anywhere, &rest);
-        *chain = chain.min(mix.total());
-    });
 }
 
 /// Whether one site holds another. What a called function does stands at its call, and there what stands on one line of

@@ -279,8 +279,8 @@ fn by_arithmetic(
         say("launch/tail", None);
         return threads;
     };
-    let facts = &kernel.file.analysis.kernels[kernel.index].analysis.facts;
-    let shared = facts.static_shared_bytes + launch.dynamic_shared_bytes;
+    let input = &kernel.file.analysis.kernels[kernel.index].analysis.input;
+    let shared = input.resources.static_shared_bytes + launch.dynamic_shared_bytes;
     let resident = (RESIDENT / threads.max(1))
         .min(REGISTERS / (registers.next_multiple_of(8) * threads.next_multiple_of(WARP)).max(1))
         .min(SHARED / (shared + 1024))

@@ -159,6 +159,7 @@ mod tests {
     fn check(accesses: &[&Access], split: Option<f64>, share: f64, expected: Option<&str>) {
         let branch = branch(split);
         let line = Line {
+            compilers_own: Vec::new(),
             accesses: accesses.to_vec(),
             branches: split.map(|_| &branch).into_iter().collect(),
             share,
@@ -193,6 +194,7 @@ mod tests {
                 current,
             };
             let line = Line {
+                compilers_own: Vec::new(),
                 accesses: accesses.to_vec(),
                 branches: Vec::new(),
                 share,
@@ -217,6 +219,7 @@ mod tests {
         );
         let branch = branch(Some(0.5));
         let line = Line {
+            compilers_own: Vec::new(),
             accesses: vec![&strided, &conflict],
             branches: vec![&branch],
             share: 0.41,

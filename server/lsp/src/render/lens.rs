@@ -17,7 +17,7 @@ pub fn title(kernel: &PlacedKernel) -> String {
     let analysis = &kernel.analysis;
     let mut parts = vec![gpu_name(&analysis.profile.name).to_owned()];
     let estimate = analysis.estimate();
-    if let Some(impossible) = &analysis.occupancy.why_impossible {
+    if let Some(impossible) = &analysis.input.occupancy.why_impossible {
         parts.push(format!("cannot launch: {impossible}"));
         return parts.join(" · ");
     }
@@ -30,8 +30,8 @@ pub fn title(kernel: &PlacedKernel) -> String {
     }
     parts.push(format!(
         "occupancy {:.0} % ({})",
-        analysis.occupancy.fraction * 100.0,
-        analysis.occupancy.limiter.name()
+        analysis.input.occupancy.fraction * 100.0,
+        analysis.input.occupancy.limiter.name()
     ));
     parts.extend(kernel.compiler.as_ref().and_then(|said| {
         let source = kernel.analysis.registers_source;

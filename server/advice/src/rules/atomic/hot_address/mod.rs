@@ -4,6 +4,7 @@ pub(crate) mod sum_over_warp;
 
 use warplens_facts::facts::{Certainty, Pattern, Space};
 use warplens_ir::Type;
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::rules::atomic::in_loop;
@@ -52,12 +53,9 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
     }
     let access = atomic.facts(ctx);
     let lanes = access.passes_per_request?;
-    let gain = ctx.trial(|facts| {
-        if let Some(access) = facts.accesses.get_mut(atomic.access) {
-            access.passes_per_request = Some(1.0);
-            access.active_lanes_per_request = Some(1.0);
-        }
-    });
+    let gain = ctx.trial(&[Change::OneLane {
+        access: atomic.access,
+    }]);
     let reservation = wording::reservation(ctx.facts, access);
     Some(Finding {
         rule: RULE.id,

@@ -2,8 +2,9 @@
 
 pub(crate) mod add_once;
 
-use warplens_facts::facts::{BranchKind, Certainty, Node};
+use warplens_facts::facts::{BranchKind, Certainty};
 use warplens_ir::{Expr, ExprKind, Function, Part, Stmt, StmtKind, VarId, parts};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State};
 use crate::subjects::atomics::{Atomic, invariant, root};
@@ -44,9 +45,10 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
     if updates < UPDATES || access.certainty == Certainty::Unknown {
         return None;
     }
-    let gain = ctx.trial(|facts| {
-        move_out(&mut facts.flow, atomic.access, around.site.line);
-    });
+    let gain = ctx.trial(&[Change::BehindLoop {
+        access: atomic.access,
+        line: around.site.line,
+    }]);
     let reservation = wording::reservation(ctx.facts, access);
     Some(Finding {
         rule: RULE.id,
@@ -122,51 +124,4 @@ fn leaves_alone(ctx: &Context<'_>, atomic: &Atomic<'_>, around: &Stmt) -> bool {
 
 fn names(expression: &Expr, array: VarId) -> bool {
     matches!(expression.kind, ExprKind::Var(var) if var == array)
-}
-
-/// Takes an access out of a loop and puts it behind.
-fn move_out(flow: &mut Vec<Node>, access: usize, at: u32) -> bool {
-    let mut index = 0;
-    while index < flow.len() {
-        let here = match &mut flow[index] {
-            Node::Loop { body, line, .. } if *line == at => take(body, access),
-            Node::Loop { body, .. } => {
-                if move_out(body, access, at) {
-                    return true;
-                }
-                None
-            }
-            Node::Branch {
-                then, otherwise, ..
-            } => {
-                if move_out(then, access, at) || move_out(otherwise, access, at) {
-                    return true;
-                }
-                None
-            }
-            _ => None,
-        };
-        if let Some(node) = here {
-            flow.insert(index + 1, node);
-            return true;
-        }
-        index += 1;
-    }
-    false
-}
-
-fn take(flow: &mut Vec<Node>, wanted: usize) -> Option<Node> {
-    let found = flow
-        .iter()
-        .position(|node| matches!(node, Node::Access { access, .. } if *access == wanted));
-    if let Some(at) = found {
-        return Some(flow.remove(at));
-    }
-    flow.iter_mut().find_map(|node| match node {
-        Node::Loop { body, .. } => take(body, wanted),
-        Node::Branch {
-            then, otherwise, ..
-        } => take(then, wanted).or_else(|| take(otherwise, wanted)),
-        _ => None,
-    })
 }

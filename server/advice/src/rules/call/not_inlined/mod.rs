@@ -2,10 +2,11 @@
 
 pub(crate) mod inline_call;
 
-use warplens_facts::facts::{Certainty, Mix, Node, each_stretch};
+use warplens_facts::facts::{Certainty, Mix};
 use warplens_ir::{
     Controls, ExprKind, Language, MachineCall, Part, StaysCall, Stmt, StmtKind, expressions, parts,
 };
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};
@@ -59,7 +60,11 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
     if of_a_warp < CALLS {
         return None;
     }
-    let gain = ctx.slowdown(|facts| put(&mut facts.flow, call.site.line, of_a_warp));
+    let gain = ctx.slowdown(&[Change::More {
+        line: call.site.line,
+        mix: CALL,
+        times: of_a_warp,
+    }]);
     if gain < wording::WORTH_KNOWING {
         return None;
     }
@@ -178,26 +183,4 @@ fn executions(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Opt
         parts(&routine.body, &mut look);
     }
     innermost.filter(|made| in_loop && made.times.is_finite())
-}
-
-/// Puts the instructions of so many calls a warp where the call stands.
-fn put(flow: &mut Vec<Node>, at: u32, times: f64) {
-    let mut left = times;
-    each_stretch(flow, 1.0, &mut |mix, chain, line, visits| {
-        if line == at && visits > 0.0 && left > 0.0 {
-            mix.add(&CALL, left / visits);
-            *chain += CALL.total() * left / visits;
-            left = 0.0;
-        }
-    });
-    if left > 0.0 {
-        let mut mix = Mix::default();
-        mix.add(&CALL, left);
-        flow.push(Node::Compute {
-            mix,
-            uses: Vec::new(),
-            chain: mix.total(),
-            line: at,
-        });
-    }
 }

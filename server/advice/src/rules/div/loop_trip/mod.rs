@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use warplens_facts::facts::{Branch, BranchKind, Certainty, Node, Span, Uniformity};
+use warplens_facts::facts::{Branch, BranchKind, Certainty, Span, Uniformity};
 use warplens_ir::{ExprKind, Part, Stmt, StmtKind, parts};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};
@@ -127,7 +128,10 @@ fn finding(
     if active <= 0.0 || busy > 1.0 - IDLE {
         return None;
     }
-    let gain = ctx.trial(|facts| shorten(&mut facts.flow, branch.site.line, busy));
+    let gain = ctx.trial(&[Change::TripCount {
+        line: branch.site.line,
+        factor: busy,
+    }]);
     if gain < wording::WORTH_KNOWING {
         return None;
     }
@@ -158,27 +162,4 @@ fn finding(
         shared_array: None,
         cure: None,
     })
-}
-
-/// The loop with as many iterations as its lanes have on average.
-fn shorten(flow: &mut [Node], at: u32, by: f64) {
-    for node in flow {
-        match node {
-            Node::Loop {
-                trips, body, line, ..
-            } => {
-                if *line == at {
-                    *trips *= by;
-                }
-                shorten(body, at, by);
-            }
-            Node::Branch {
-                then, otherwise, ..
-            } => {
-                shorten(then, at, by);
-                shorten(otherwise, at, by);
-            }
-            Node::Compute { .. } | Node::Access { .. } | Node::Barrier { .. } => {}
-        }
-    }
 }

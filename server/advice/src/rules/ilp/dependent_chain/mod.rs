@@ -2,10 +2,11 @@
 
 pub(crate) mod split_sum;
 
-use warplens_facts::facts::{Branch, BranchKind, Carried, Certainty, KernelFacts, Link, Mix, Node};
+use warplens_facts::facts::{Branch, BranchKind, Carried, Certainty, Link};
 use warplens_ir::{
     BinaryOp, Expr, ExprKind, Part, Site, Stmt, StmtKind, Storage, Type, VarId, parts,
 };
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, counted, number};
@@ -165,7 +166,12 @@ fn finding(
     })?;
     let line = branch.site.line;
     let lines: Vec<u32> = sums.iter().map(|sum| sum.site.line).collect();
-    let gain = ctx.trial(|facts| shorten(facts, line, &lines, waits));
+    let gain = ctx.trial(&[Change::SplitSums {
+        head: line,
+        lines,
+        waits,
+        sums: SPLIT,
+    }]);
     if gain < wording::WORTH_KNOWING {
         return None;
     }
@@ -196,49 +202,4 @@ fn finding(
         shared_array: None,
         cure: Some(Cure::Split(SPLIT)),
     })
-}
-
-/// Takes from an iteration's chain what several sums would not wait for: from the source's, and from the part of a line's
-/// compiled instructions that wait for one another.
-fn shorten(facts: &mut KernelFacts, head: u32, lines: &[u32], waits: f64) {
-    let kept = waits / f64::from(SPLIT);
-    let KernelFacts { flow, serial, .. } = facts;
-    within(flow, head, &mut |mix, chain, line| {
-        if !lines.contains(&line) {
-            return;
-        }
-        *chain = (*chain - waits + kept).max(kept);
-        let total = mix.total();
-        if total > 0.0 {
-            for (_, part) in serial.iter_mut().filter(|known| known.0 == line) {
-                *part = (*part - (waits - kept) / total).max(kept / total).min(1.0);
-            }
-        }
-    });
-}
-
-/// Visits the straight computation of a loop.
-fn within(flow: &mut [Node], head: u32, visit: &mut dyn FnMut(&Mix, &mut f64, u32)) {
-    for node in flow {
-        match node {
-            Node::Loop { line, body, .. } if *line == head => {
-                for node in body {
-                    if let Node::Compute {
-                        mix, chain, line, ..
-                    } = node
-                    {
-                        visit(mix, chain, *line);
-                    }
-                }
-            }
-            Node::Loop { body, .. } => within(body, head, visit),
-            Node::Branch {
-                then, otherwise, ..
-            } => {
-                within(then, head, visit);
-                within(otherwise, head, visit);
-            }
-            _ => {}
-        }
-    }
 }

@@ -89,7 +89,7 @@ fn grid(ctx: &Context<'_>) -> Option<Finding> {
 fn shared(ctx: &Context<'_>) -> Option<Finding> {
     let facts = ctx.facts;
     let dynamic = facts.launch.dynamic_shared_bytes;
-    let fixed = facts.static_shared_bytes;
+    let fixed = ctx.input.resources.static_shared_bytes;
     let largest = facts
         .shared_arrays
         .iter()

@@ -38,11 +38,11 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let why = match occupancy.limiter {
         Limiter::Registers if ctx.registers_known => format!(
             "{} registers a thread leave room for no second",
-            facts.registers_per_thread
+            ctx.input.resources.registers_per_thread
         ),
         Limiter::Shared => format!(
             "{} bytes of shared memory a block leave room for no second",
-            facts.static_shared_bytes + facts.launch.dynamic_shared_bytes
+            ctx.input.resources.static_shared_bytes + facts.launch.dynamic_shared_bytes
         ),
         Limiter::Warps => format!("an SM holds {} warps", profile.max_warps_per_sm),
         // Registers that are estimated, one block too many: no ground.

@@ -1,6 +1,7 @@
 //! launch/small-grid: fewer blocks than the GPU has SMs.
 
 use warplens_facts::facts::{Carried, Certainty, Link, Node};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State};
 use crate::subjects::launch;
@@ -105,19 +106,18 @@ fn split_loop(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
     if !ctx.facts.dependence.complete {
         return None;
     }
-    if !ctx.facts.flow.iter().any(long) {
+    let nodes = ctx.input.flow.nodes.iter().enumerate();
+    let nodes: Vec<usize> = nodes
+        .filter(|(_, node)| long(node))
+        .map(|(at, _)| at)
+        .collect();
+    if nodes.is_empty() {
         return None;
     }
-    let gain = ctx.trial(|facts| {
-        facts.launch.grid[0] *= times;
-        for node in &mut facts.flow {
-            if long(node)
-                && let Node::Loop { trips, .. } = node
-            {
-                *trips /= times as f64;
-            }
-        }
-    });
+    let mut grid = ctx.facts.launch.grid;
+    grid[0] *= times;
+    let parts = times;
+    let gain = ctx.trial(&[Change::Grid(grid), Change::SplitLoops { nodes, parts }]);
     Some((gain, "split each thread's loop over more blocks".to_owned()))
 }
 

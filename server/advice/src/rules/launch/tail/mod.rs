@@ -4,6 +4,7 @@ pub(crate) mod grid_stride;
 
 use warplens_facts::facts::{Certainty, Node, Source};
 use warplens_machine::Limiter;
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::rules::launch::{not_warp_multiple, one_fat_block, small_grid, tiny_block};
@@ -84,12 +85,12 @@ fn last_wave(ctx: &Context<'_>) -> Option<Finding> {
     let waves = blocks as f64 / wave as f64;
     let idle = 1.0 - waves / (full + 1) as f64;
     // Blocks that differ in length fill each other's gaps.
-    if rest == 0 || idle < COSTS || uneven(&facts.flow) || launch::brief(ctx) {
+    if rest == 0 || idle < COSTS || uneven(&ctx.input.flow.nodes) || launch::brief(ctx) {
         return None;
     }
     // The time of the full waves alone, for as many blocks as there are; no more than the idle time can be gained.
     let whole = whole_waves(facts.launch.grid, full * wave)?;
-    let without = ctx.trial(|facts| facts.launch.grid = whole);
+    let without = ctx.trial(&[Change::Grid(whole)]);
     let kept = whole.iter().product::<u64>();
     let gain = (without * kept as f64 / blocks as f64).clamp(1.0, 1.0 / (1.0 - idle));
     if gain < wording::WORTH_KNOWING {

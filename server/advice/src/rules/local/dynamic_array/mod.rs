@@ -4,9 +4,9 @@ pub(crate) mod unroll_local;
 
 use warplens_facts::facts::{Access, Certainty, Space};
 use warplens_ir::{Storage, Type, Var};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::flow::drop_accesses;
 use crate::wording;
 use crate::{Context, Finding, Place};
 
@@ -66,7 +66,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 
 fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Finding {
     let bytes = var.ty.size();
-    let gain = ctx.trial(|facts| drop_accesses(&mut facts.flow, accesses));
+    let gain = ctx.trial(&[Change::WithoutAccesses(accesses.to_vec())]);
     let requests = |access: &Access| access.requests.unwrap_or(0.0);
     let worst = accesses
         .iter()

@@ -59,8 +59,8 @@ fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
     let proof = prove(request, kernel, &edits)?;
     let after = proof.after();
     let speedup = proof.speedup(kernel)?;
-    let bytes = kernel.facts.local_bytes_per_thread;
-    if bytes == 0 || after.facts.local_bytes_per_thread != 0 {
+    let bytes = kernel.resources.local_bytes_per_thread;
+    if bytes == 0 || after.resources.local_bytes_per_thread != 0 {
         return None;
     }
     Some(Fix {

@@ -120,7 +120,7 @@ impl Copy {
         let (Some(_), Some(store)) = (self.load(ctx), self.store(ctx)) else {
             return false;
         };
-        iterations(&ctx.facts.flow, store, 1.0).is_some_and(|times| times >= 2.0)
+        iterations(&ctx.input.flow.nodes, store, 1.0).is_some_and(|times| times >= 2.0)
     }
 }
 

@@ -1,6 +1,7 @@
 //! mem/l2-working-set: what is read again was pushed out of L2 in between.
 
-use warplens_facts::facts::{Access, KernelFacts, LinearAddress, Node, Op, Space};
+use warplens_facts::facts::{Access, LinearAddress, Node, Op, Space};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};
@@ -18,8 +19,6 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Requests of one pass may move this many times its distinct bytes: beyond, it is not this reuse that counts.
 const REPEATED: f64 = 1.5;
-/// What tells blocks apart in an index.
-const COORDINATES: [&str; 3] = ["blockIdx.x", "blockIdx.y", "blockIdx.z"];
 /// More bytes than this have no meaning.
 const MOST: f64 = 1e15;
 
@@ -47,36 +46,22 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 
 fn again(ctx: &Context<'_>, access: &Access, index: usize, l2: f64) -> Option<Finding> {
     let linear = access.linear.as_ref()?;
-    let trips = trips(&ctx.facts.flow, index)?;
+    let trips = trips(&ctx.input.flow.nodes, index)?;
     if trips.len() != linear.loops.len() {
         return None;
     }
     let reuse = of_a_loop(ctx, access, linear, &trips, l2)
         .or_else(|| of_later_blocks(ctx, access, linear, &trips, l2))?;
-    let read_by = |facts: &mut KernelFacts, text: &dyn Fn(&str) -> String| {
-        for other in &mut facts.accesses {
-            if other.array == access.array && other.op == Op::Load {
-                other.index = text(&other.index);
-                // What is read of it is the index then.
-                other.linear = None;
-                other.linear_in_blocks = None;
-            }
-        }
-    };
+    let array = access.array.clone();
     // Without an index the model knows of no reuse. Without the block's coordinates all blocks read the same, which L2
     // holds. In between lies what the first read of each byte costs.
     let before = match reuse.by {
-        By::Loop => ctx.slowdown(|facts| read_by(facts, &|_| "?".to_owned())),
+        By::Loop => ctx.slowdown(&[Change::NoReuse {
+            array: array.clone(),
+        }]),
         By::Blocks => 1.0,
     };
-    let resident = ctx
-        .trial(|facts| {
-            read_by(facts, &|index| {
-                let one_block = |index: String, of: &&str| index.replace(of, "0");
-                COORDINATES.iter().fold(index.to_owned(), one_block)
-            });
-        })
-        .recip();
+    let resident = ctx.trial(&[Change::OneBlockRead { array }]).recip();
     let gain = crate::believed(before / (resident + (before - resident) / reuse.times));
     if gain < wording::WORTH_KNOWING {
         return None;

@@ -7,11 +7,12 @@
 pub(crate) mod hoist_load;
 
 use warplens_codegen::Class;
-use warplens_facts::facts::{Access, Alias, Certainty, KernelFacts, Node, Op, Space};
+use warplens_facts::facts::{Access, Alias, Certainty, Op, SourceFacts, Space};
 use warplens_ir::{
     AddressSpace, Expr, ExprKind, Function, Kernel, Part, Site, Stmt, StmtKind, Storage, Type,
     VarId, parts,
 };
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::rules::mem::no_restrict;
@@ -148,7 +149,7 @@ fn restricted(ctx: &Context<'_>) -> Option<Finding> {
 }
 
 /// True where a load may be repeated because of a store, as far as their places say.
-fn meets(facts: &KernelFacts, load: &Access, store: &Access) -> bool {
+fn meets(facts: &SourceFacts, load: &Access, store: &Access) -> bool {
     load.op == Op::Load
         && load.space == Space::Global
         && load.alias == Alias::Parameter
@@ -196,15 +197,13 @@ fn by_hand(ctx: &Context<'_>) -> Vec<Finding> {
         if found.iter().any(told) || !stays(ctx, access) {
             continue;
         }
-        let Some(trips) = iterations(&ctx.facts.flow, index, 1.0) else {
+        let Some(trips) = iterations(&ctx.input.flow.nodes, index, 1.0) else {
             continue;
         };
         if trips < 2.0 || !movable(ctx.kernel, access) {
             continue;
         }
-        let gain = ctx.trial(|facts| {
-            hoist(&mut facts.flow, index);
-        });
+        let gain = ctx.trial(&[Change::BeforeLoop { access: index }]);
         found.push(Finding {
             rule: RULE.id,
             severity: wording::severity(gain, access.certainty, false),
@@ -244,32 +243,6 @@ fn stays(ctx: &Context<'_>, access: &Access) -> bool {
         .map(|(.., count)| *count)
         .sum();
     made > 0 && invariant(ctx.kernel, access)
-}
-
-/// Moves a load out of its innermost loop; true where it was there.
-fn hoist(nodes: &mut Vec<Node>, access: usize) -> bool {
-    for at in 0..nodes.len() {
-        let moved = match &mut nodes[at] {
-            Node::Loop { body, .. } => {
-                let own =
-                    |node: &Node| matches!(node, Node::Access { access: of, .. } if *of == access);
-                if let Some(inside) = body.iter().position(own) {
-                    let load = body.remove(inside);
-                    nodes.insert(at, load);
-                    return true;
-                }
-                hoist(body, access)
-            }
-            Node::Branch {
-                then, otherwise, ..
-            } => hoist(then, access) || hoist(otherwise, access),
-            _ => false,
-        };
-        if moved {
-            return true;
-        }
-    }
-    false
 }
 
 /// What one iteration of the innermost loop around an access does.
@@ -454,6 +427,8 @@ fn are_apart(kernel: &Kernel, a: VarId, b: VarId) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use warplens_facts::facts::{Node, TripCount};
+
     use super::*;
 
     fn load(access: usize) -> Node {
@@ -467,29 +442,10 @@ mod tests {
         Node::Loop {
             trips,
             known,
-            text: String::new(),
+            count: TripCount::Number,
             body,
             line: 1,
         }
-    }
-
-    #[test]
-    fn a_load_moves_out_of_its_innermost_loop_alone() {
-        let mut flow = vec![turns(
-            4.0,
-            true,
-            vec![turns(8.0, true, vec![load(1), load(2)])],
-        )];
-        assert_eq!(iterations(&flow, 2, 1.0), Some(8.0));
-        assert!(hoist(&mut flow, 2));
-        let expected = vec![turns(
-            4.0,
-            true,
-            vec![load(2), turns(8.0, true, vec![load(1)])],
-        )];
-        assert_eq!(flow, expected);
-        assert_eq!(iterations(&flow, 2, 1.0), Some(4.0));
-        assert!(!hoist(&mut flow, 7));
     }
 
     #[test]

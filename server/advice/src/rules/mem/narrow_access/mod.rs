@@ -3,9 +3,9 @@
 pub(crate) mod widen;
 
 use warplens_facts::facts::{Access, LinearAddress, Op, Space};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::flow::thin;
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
@@ -53,13 +53,12 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         else {
             continue;
         };
-        let gain = ctx.trial(|facts| {
-            for other in (0..accesses.len()).filter(|&one| is_narrow(&accesses[one])) {
-                if group[1..].iter().any(|&own| same(own, other)) {
-                    thin(&mut facts.flow, other, 0.0);
-                }
-            }
-        });
+        let again = |other: usize| group[1..].iter().any(|&own| same(own, other));
+        let gone: Vec<Change> = (0..accesses.len())
+            .filter(|&other| is_narrow(&accesses[other]) && again(other))
+            .map(|access| Change::PartOfAccess { access, part: 0.0 })
+            .collect();
+        let gain = ctx.trial(&gone);
         taken.extend(&group);
         if gain < wording::WORTH_KNOWING {
             continue;

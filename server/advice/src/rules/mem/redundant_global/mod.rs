@@ -2,7 +2,8 @@
 
 pub(crate) mod stage_stencil;
 
-use warplens_facts::facts::{Access, KernelFacts, Mix, Node, Op, Pattern, Space};
+use warplens_facts::facts::{Access, Node, Op, Pattern, Space};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, counted, number};
@@ -28,8 +29,6 @@ const TILE_BYTES: f64 = 8192.0;
 const MOST: usize = 64;
 /// Runs of words that a footprint is made of; beyond, it is not followed.
 const MOST_RUNS: i64 = 512;
-/// Instructions that find a word's place in the array and in the tile, and whether it is there.
-const PLACING: f64 = 12.0;
 /// Words that fit into constant memory.
 const CONSTANT_BYTES: f64 = 65536.0;
 
@@ -56,7 +55,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     if ctx.facts.launch.block_source.is_assumption() {
         return Vec::new();
     }
-    let mut waiting = reused(ctx.facts);
+    let mut waiting = reused(ctx);
     let mut found = Vec::new();
     while let Some(at) = (0..waiting.len()).find(|&at| waiting[at].times() >= AGAIN) {
         let first = waiting.remove(at);
@@ -79,15 +78,19 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
     let access = &ctx.facts.accesses[worst.accesses[0]];
     let bytes = worst.words * f64::from(access.bytes_per_lane);
     let constant = worst.table && bytes <= CONSTANT_BYTES;
-    let gain = ctx.trial(|facts| {
-        for of in together {
+    let changes: Vec<Change> = together
+        .iter()
+        .map(|of| {
+            let accesses = of.accesses.clone();
             if constant {
-                read_as_constants(facts, of);
+                Change::FromConstants { accesses }
             } else {
-                stage(facts, of);
+                let words = of.words;
+                Change::Staged { accesses, words }
             }
-        }
-    });
+        })
+        .collect();
+    let gain = ctx.trial(&changes);
     if gain < WORTH {
         return None;
     }
@@ -141,7 +144,8 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
 }
 
 /// Loads that several threads or iterations of a block make, by array and by how their addresses move.
-fn reused(facts: &KernelFacts) -> Vec<Reused> {
+fn reused(ctx: &Context<'_>) -> Vec<Reused> {
+    let facts = ctx.facts;
     let accesses = &facts.accesses;
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, access) in accesses.iter().enumerate().take(MOST) {
@@ -170,7 +174,7 @@ fn reused(facts: &KernelFacts) -> Vec<Reused> {
     groups
         .into_iter()
         .filter(|group| !written(&accesses[group[0]].array))
-        .filter_map(|group| of_group(facts, group))
+        .filter_map(|group| of_group(ctx, group))
         .collect()
 }
 
@@ -183,11 +187,12 @@ fn is_load(access: &Access) -> bool {
         && !matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown)
 }
 
-fn of_group(facts: &KernelFacts, group: Vec<usize>) -> Option<Reused> {
+fn of_group(ctx: &Context<'_>, group: Vec<usize>) -> Option<Reused> {
+    let facts = ctx.facts;
     let accesses = &facts.accesses;
     let linear = accesses[group[0]].linear.as_ref()?;
     let element = i64::from(accesses[group[0]].bytes_per_lane);
-    let trips = trips(&facts.flow, group[0], &mut Vec::new())?;
+    let trips = trips(&ctx.input.flow.nodes, group[0], &mut Vec::new())?;
     if trips.len() != linear.loops.len() {
         return None;
     }
@@ -334,87 +339,6 @@ fn merge(runs: &mut Vec<(i64, i64)>) {
     *runs = merged;
 }
 
-/// Leaves each word of the block one load from device memory; threads take it from shared memory.
-fn stage(facts: &mut KernelFacts, of: &Reused) {
-    let block = &facts.launch;
-    let threads = block.threads_per_block() as f64;
-    let warp = f64::from(facts.warp_size.max(1));
-    let warps = (threads / warp).ceil().max(1.0);
-    let loads = of.words / warp;
-    let first = of.accesses[0];
-    let bytes = (of.words * f64::from(facts.accesses[first].bytes_per_lane)).min(TILE_BYTES);
-    let mut load = facts.accesses[first].clone();
-    load.requests = Some(loads * block.blocks() as f64);
-    load.active_lanes_per_request = Some(warp.min(of.words));
-    load.transactions_per_request = load.ideal_transactions_per_request;
-    // Words of 8 bytes take two passes, and so do two short rows.
-    let rows = if block.block[0] < u64::from(facts.warp_size) {
-        2.0
-    } else {
-        1.0
-    };
-    let passes = (f64::from(load.bytes_per_lane) / 4.0).ceil().max(1.0) * rows;
-    let mut store = load.clone();
-    store.op = Op::Store;
-    as_shared(&mut store, passes);
-    for &index in &of.accesses {
-        as_shared(&mut facts.accesses[index], passes);
-    }
-    let next = facts.accesses.len();
-    facts.accesses.extend([load, store]);
-    let line = facts.accesses[first].site.line;
-    let staging = Node::Loop {
-        trips: loads / warps,
-        known: true,
-        text: String::new(),
-        body: vec![
-            Node::Compute {
-                mix: Mix {
-                    int: PLACING,
-                    ..Mix::default()
-                },
-                uses: Vec::new(),
-                chain: PLACING,
-                line,
-            },
-            Node::Access {
-                access: next,
-                uses: Vec::new(),
-            },
-            Node::Access {
-                access: next + 1,
-                uses: vec![next],
-            },
-        ],
-        line,
-    };
-    facts.flow.splice(0..0, [staging, Node::Barrier { line }]);
-    facts.static_shared_bytes += bytes as u64;
-}
-
-/// A request to shared memory in so many passes.
-fn as_shared(access: &mut Access, passes: f64) {
-    access.space = Space::Shared;
-    access.transactions_per_request = None;
-    access.ideal_transactions_per_request = None;
-    access.transaction_bytes = 0;
-    access.bytes_moved_per_request = None;
-    access.passes_per_request = Some(passes);
-    access.ideal_passes_per_request = Some(passes);
-    access.bank_conflict_degree = Some(1.0);
-    access.linear = None;
-}
-
-/// The same loads from constant memory: one word a request.
-fn read_as_constants(facts: &mut KernelFacts, of: &Reused) {
-    for &index in &of.accesses {
-        let access = &mut facts.accesses[index];
-        as_shared(access, 1.0);
-        access.space = Space::Constant;
-        access.bank_conflict_degree = None;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -471,7 +395,7 @@ mod tests {
         kernel.trial = gain;
         for (index, by) in with.iter().enumerate() {
             kernel = kernel.access(shifted(*by));
-            kernel.facts.flow.push(Node::Access {
+            kernel.flow.push(Node::Access {
                 access: index,
                 uses: Vec::new(),
             });

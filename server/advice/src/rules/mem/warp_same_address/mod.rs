@@ -1,9 +1,10 @@
 //! mem/warp-same-address: all lanes of a warp load one word after the other, each alone.
 
-use warplens_facts::facts::{Access, KernelFacts, Op, Pattern, Space};
+use warplens_facts::facts::{Access, Op, Pattern, Space};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::flow::{iterations, thin};
+use crate::subjects::flow::iterations;
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
@@ -27,12 +28,15 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     accesses
         .filter(|(_, access)| walks_alone(access))
         .filter_map(|(index, access)| {
-            let trips = iterations(&ctx.facts.flow, index, 1.0)?;
+            let trips = iterations(&ctx.input.flow.nodes, index, 1.0)?;
             let part = f64::from(access.bytes_per_lane) / WIDE;
             if trips < FEWEST || part >= 1.0 {
                 return None;
             }
-            let gain = ctx.trial(|facts: &mut KernelFacts| thin(&mut facts.flow, index, part));
+            let gain = ctx.trial(&[Change::PartOfAccess {
+                access: index,
+                part,
+            }]);
             if gain < wording::WORTH_KNOWING {
                 return None;
             }

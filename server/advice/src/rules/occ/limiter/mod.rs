@@ -45,7 +45,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         // A grid that does not fill the GPU is no matter of residency.
         Limiter::Grid => return None,
         Limiter::Registers => {
-            let registers = facts.registers_per_thread;
+            let registers = ctx.input.resources.registers_per_thread;
             let source = if ctx.registers_known {
                 ""
             } else {
@@ -59,7 +59,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
             )
         }
         Limiter::Shared => {
-            let bytes = facts.static_shared_bytes + facts.launch.dynamic_shared_bytes;
+            let bytes = ctx.input.resources.static_shared_bytes + facts.launch.dynamic_shared_bytes;
             (
                 format!(
                     "{bytes} bytes of shared memory a block leave room for {blocks} of {threads} threads"

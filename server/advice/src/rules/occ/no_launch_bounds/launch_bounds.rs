@@ -62,7 +62,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     Some(Fix {
         title: format!(
             "Add `{promise}`: {} registers a thread whatever the compiler, {}",
-            after.facts.registers_per_thread,
+            after.resources.registers_per_thread,
             gain(speedup)
         ),
         rule: RULE,

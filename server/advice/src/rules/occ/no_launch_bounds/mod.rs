@@ -37,7 +37,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     }
     let threads = facts.launch.threads_per_block();
     let most = registers_for_blocks(profile, threads, 1)?;
-    let registers = facts.registers_per_thread;
+    let registers = ctx.input.resources.registers_per_thread;
     // A block that can have every register there is needs no promise.
     if most >= profile.max_registers_per_thread || f64::from(registers) < f64::from(most) * NEAR {
         return None;

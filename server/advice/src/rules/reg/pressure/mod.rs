@@ -2,6 +2,7 @@
 
 use warplens_facts::facts::Certainty;
 use warplens_machine::{Limiter, registers_for_blocks};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::rules::occ::limiter;
@@ -38,13 +39,13 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let threads = facts.launch.threads_per_block();
-    let registers = facts.registers_per_thread;
+    let registers = ctx.input.resources.registers_per_thread;
     let most = registers_for_blocks(profile, threads, occupancy.active_blocks_per_sm + 1)?;
     let fewer = registers.checked_sub(most).filter(|fewer| *fewer > 0)?;
     if f64::from(fewer) > f64::from(registers) * FEW {
         return None;
     }
-    let gain = ctx.trial(|facts| facts.registers_per_thread = most);
+    let gain = ctx.trial(&[Change::Registers(most)]);
     if gain < wording::WORTH_KNOWING {
         return None;
     }

@@ -55,7 +55,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize, target: usize) -> O
     let after = proof.after();
     let speedup = proof.speedup(kernel)?;
     let same = after.facts.accesses.len() == kernel.facts.accesses.len()
-        && after.facts.static_shared_bytes == kernel.facts.static_shared_bytes;
+        && after.resources.static_shared_bytes == kernel.resources.static_shared_bytes;
     let of = |kernel: &Kernel| kernel.facts.accesses.get(target)?.passes_per_request;
     let (now, then) = (of(kernel)?, of(&after)?);
     let others = after

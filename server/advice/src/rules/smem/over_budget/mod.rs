@@ -20,7 +20,10 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 
 fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let Context { facts, profile, .. } = *ctx;
-    let (fixed, dynamic) = (facts.static_shared_bytes, facts.launch.dynamic_shared_bytes);
+    let (fixed, dynamic) = (
+        ctx.input.resources.static_shared_bytes,
+        facts.launch.dynamic_shared_bytes,
+    );
     let all = fixed + dynamic;
     let granted = u64::from(profile.shared_per_block);
     if dynamic == 0 || all <= granted || ctx.occupancy.why_impossible.is_some() {

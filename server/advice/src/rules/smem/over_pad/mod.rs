@@ -4,6 +4,7 @@ pub(crate) mod unpad_shared;
 
 use warplens_facts::facts::{Access, Certainty, Pattern, SharedArray, Space};
 use warplens_ir::{Storage, VarId};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::subscripts::{Values, of_array};
@@ -55,9 +56,7 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
     }
     let rows: u64 = array.bytes / padded / u64::from(array.element_bytes.max(1));
     let saved = (padded - plain) * rows * u64::from(array.element_bytes);
-    let gain = ctx.trial(|facts| {
-        facts.static_shared_bytes = facts.static_shared_bytes.saturating_sub(saved);
-    });
+    let gain = ctx.trial(&[Change::LessSharedMemory(saved)]);
     let name = &array.name;
     Some(Finding {
         rule: RULE.id,

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use warplens_facts::facts::{Certainty, SharedArray, Space};
 use warplens_ir::{Storage, VarId};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::flow::drop_accesses;
 use crate::subjects::subscripts::{Values, of_array};
 use crate::wording;
 use crate::{Context, Finding, Place};
@@ -40,10 +40,10 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
             access.space == Space::Shared && access.shared_array == Some(index)
         })
         .collect();
-    let gain = ctx.trial(|facts| {
-        facts.static_shared_bytes = facts.static_shared_bytes.saturating_sub(array.bytes);
-        drop_accesses(&mut facts.flow, &accesses);
-    });
+    let gain = ctx.trial(&[
+        Change::LessSharedMemory(array.bytes),
+        Change::WithoutAccesses(accesses),
+    ]);
     Some(Finding {
         rule: RULE.id,
         severity: wording::severity(gain, Certainty::Exact, true),

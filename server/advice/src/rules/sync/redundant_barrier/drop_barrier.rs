@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::Cure;
-use warplens_facts::facts::{KernelFacts, OpClass};
+use warplens_facts::facts::{OpClass, SourceFacts};
 use warplens_syntax::{Field, Kind, Language, Node};
 
 use crate::fixes::proof::{of_findings, one_launch, prove};
@@ -94,7 +94,7 @@ fn whole_line(text: &str, node: Node<'_>) -> Range<usize> {
 }
 
 /// Executions of barriers over the launch.
-fn barriers(facts: &KernelFacts) -> f64 {
+fn barriers(facts: &SourceFacts) -> f64 {
     let of_barriers = facts
         .counts
         .iter()

@@ -2,8 +2,9 @@
 
 pub(crate) mod drop_barrier;
 
-use warplens_facts::facts::{Certainty, Node, Operator, Source};
+use warplens_facts::facts::{Certainty, Operator, Source};
 use warplens_ir::{Builtin, ExprKind, expressions};
+use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::exchange::{self, Crossing, Reach, crossings};
@@ -90,7 +91,7 @@ fn finding(ctx: &Context<'_>, crossing: Crossing) -> Option<Finding> {
     if waits.is_nan() || waits < 0.5 || (name != "__syncthreads" && crossing.reach == Reach::Warp) {
         return None;
     }
-    let gain = ctx.trial(|facts| remove(&mut facts.flow, site.line));
+    let gain = ctx.trial(&[Change::WithoutBarriers { line: site.line }]);
     if gain < wording::WORTH_KNOWING && crossing.reach == Reach::Warp {
         return None;
     }
@@ -135,21 +136,4 @@ fn finding(ctx: &Context<'_>, crossing: Crossing) -> Option<Finding> {
             Reach::Warp | Reach::Block => Cure::WithinWarp,
         }),
     })
-}
-
-/// Takes the barriers of a line out of the work.
-fn remove(flow: &mut Vec<Node>, at: u32) {
-    flow.retain(|node| !matches!(node, Node::Barrier { line } if *line == at));
-    for node in flow {
-        match node {
-            Node::Loop { body, .. } => remove(body, at),
-            Node::Branch {
-                then, otherwise, ..
-            } => {
-                remove(then, at);
-                remove(otherwise, at);
-            }
-            Node::Compute { .. } | Node::Access { .. } | Node::Barrier { .. } => {}
-        }
-    }
 }

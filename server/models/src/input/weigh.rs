@@ -1,32 +1,40 @@
-//! The models' view of a kernel with what was compiled in place of what the source says.
+//! What warps execute: the source's flow with the compiled kernel's instructions and accesses in place of its own.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use warplens_codegen::{Class, Frequency};
 use warplens_facts::facts::{
-    Access, Alias, Certainty, KernelFacts, Mix, Node, Op, Pattern, Site, Space, each_stretch,
+    Alias, Mix, Node, Op, Pattern, Site, SourceFacts, Space, TripCount, each_stretch,
 };
 use warplens_machine::Pipe;
 
-use super::Running;
+use super::dynamic::DynamicCounts;
+use super::executed::{ExecutedAccess, ExecutedFlow, Object, accesses};
 
-impl Running<'_> {
-    /// Puts the instructions of the compiled kernel in place of the source's operations. The flow keeps its shape: what
-    /// a line became goes to the stretches of that line as its operations did, and what stands on no such line to all.
-    /// What waits for what is the compiled kernel's as well: iterations that it writes out wait together.
-    pub(crate) fn weigh(&self, facts: &mut KernelFacts) {
-        let KernelFacts {
-            flow,
+impl DynamicCounts<'_> {
+    /// What an average warp executes. The flow has the source's shape: what a line became goes to the stretches of that
+    /// line as its operations did, and what stands on no such line to all. What waits for what is the compiled kernel's as
+    /// well: iterations that it writes out wait together.
+    pub(super) fn executed(&self, facts: &SourceFacts) -> (ExecutedFlow, Vec<ExecutedAccess>) {
+        let mut flow = facts.flow.clone();
+        let mut accesses = accesses(facts);
+        let idle = self.weigh_accesses(&mut flow, &mut accesses);
+        self.spill(&mut flow, &mut accesses, facts.name_site);
+        let serial = self.weigh_stretches(&mut flow, idle);
+        (
+            ExecutedFlow {
+                nodes: flow,
+                serial,
+            },
             accesses,
-            serial,
-            name_site,
-            ..
-        } = facts;
-        serial.clear();
-        accesses.retain(|access| access.array != SPILLED);
-        let idle = self.weigh_accesses(flow, accesses);
-        self.spill(flow, accesses, *name_site);
+        )
+    }
+
+    /// Puts the compiled kernel's instructions in place of the source's operations. `idle` has by line how many more a
+    /// warp issues than code says. Returns of each line's instructions the part that waits for one another.
+    fn weigh_stretches(&self, flow: &mut [Node], idle: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
+        let mut serial: Vec<(u32, f64)> = Vec::new();
         let mut lines: FxHashMap<u32, Line> = FxHashMap::default();
         let mut operations = 0.0;
         each_stretch(flow, 1.0, &mut |mix, _, line, visits| {
@@ -35,7 +43,7 @@ impl Running<'_> {
             operations += total;
         });
         if operations <= 0.0 {
-            return;
+            return serial;
         }
         let mut anywhere = Line::default();
         let double = |class: Class| class.pipe() == Some(Pipe::Fp64);
@@ -78,12 +86,17 @@ impl Running<'_> {
             *mix = now;
         });
         serial.sort_by_key(|known| known.0);
+        serial
     }
 
     /// Takes away what the compiled kernel does not access: values that stay in registers, and those that were loaded
     /// before. Returns by line how many memory instructions a warp issues that access nothing: the predicate of each
     /// is false in all lanes, where a branch of the source would have passed it by.
-    fn weigh_accesses(&self, flow: &mut Vec<Node>, accesses: &mut [Access]) -> Vec<(u32, f64)> {
+    fn weigh_accesses(
+        &self,
+        flow: &mut Vec<Node>,
+        accesses: &mut [ExecutedAccess],
+    ) -> Vec<(u32, f64)> {
         let mut lines: FxHashMap<Kind, Asked> = FxHashMap::default();
         each_access(flow, 1.0, &mut |access, visits| {
             if let Some(kind) = accesses.get(access).and_then(kind) {
@@ -172,7 +185,7 @@ impl Running<'_> {
     }
 
     /// Adds what registers that found no room are written to memory and read again.
-    fn spill(&self, flow: &mut Vec<Node>, accesses: &mut Vec<Access>, site: Site) {
+    fn spill(&self, flow: &mut Vec<Node>, accesses: &mut Vec<ExecutedAccess>, site: Site) {
         for (class, op) in [(Class::Stl, Op::Store), (Class::Ldl, Op::Load)] {
             let (mut count, mut trips) = (0.0, 0.0);
             for code in &self.compiled.code {
@@ -202,7 +215,7 @@ impl Running<'_> {
             flow.push(Node::Loop {
                 trips: count,
                 known: true,
-                text: String::new(),
+                count: TripCount::Number,
                 body,
                 line: site.line,
             });
@@ -210,21 +223,22 @@ impl Running<'_> {
         }
     }
 
-    /// Accesses to the memory of registers, so many by a warp.
-    fn spilled(&self, op: Op, site: Site, count: f64, trips: f64) -> Access {
-        Access {
+    /// Accesses to the memory of spilled registers, `count` by a warp.
+    fn spilled(&self, op: Op, site: Site, count: f64, trips: f64) -> ExecutedAccess {
+        ExecutedAccess {
+            source: None,
             site,
-            text: SPILLED.to_owned(),
-            array: SPILLED.to_owned(),
+            object: Object::SpilledRegisters,
             space: Space::Local,
             op,
             bytes_per_lane: WORD,
-            index: String::new(),
+            index: None,
             pattern: Pattern::Coalesced,
             stride: None,
             linear: None,
             linear_in_blocks: None,
             field: None,
+            alias: Alias::Own,
             transactions_per_request: None,
             ideal_transactions_per_request: None,
             transaction_bytes: SECTOR,
@@ -233,17 +247,8 @@ impl Running<'_> {
             expected: None,
             passes_per_request: None,
             ideal_passes_per_request: None,
-            bank_conflict_degree: None,
             requests: Some(count * self.warps),
             active_lanes_per_request: None,
-            certainty: Certainty::Unknown,
-            why: Some("the compiler's affair, as predicted".to_owned()),
-            constraints: Vec::new(),
-            other_case: None,
-            loop_depth: 0,
-            shared_array: None,
-            alias: Alias::Own,
-            first_use: None,
             together: if trips > 0.0 {
                 (count / trips).max(1.0)
             } else {
@@ -257,9 +262,6 @@ impl Running<'_> {
 /// Bytes that a lane moves for a register, and of a sector.
 const WORD: u32 = 4;
 const SECTOR: u32 = 32;
-
-/// What the accesses of the compiler's own to a thread's memory go to, of which the source knows nothing.
-const SPILLED: &str = "(registers in memory)";
 
 /// Accesses of one kind on one line.
 type Kind = (u32, Space, Op);
@@ -316,7 +318,7 @@ impl Asked {
     }
 }
 
-fn kind(access: &Access) -> Option<Kind> {
+fn kind(access: &ExecutedAccess) -> Option<Kind> {
     let followed = matches!(access.op, Op::Load | Op::Store) && access.space != Space::Texture;
     followed.then_some((access.site.line, access.space, access.op))
 }
@@ -354,7 +356,7 @@ fn each_access(nodes: &[Node], visits: f64, visit: &mut dyn FnMut(usize, f64)) {
     }
 }
 
-/// Leaves of every access the part that is executed: a branch that so many of the warps take.
+/// Leaves of every access the part that is executed: a branch that this part of the warps takes.
 fn thin(nodes: &mut Vec<Node>, part: &dyn Fn(usize) -> f64) {
     nodes.retain(|node| !matches!(node, Node::Access { access, .. } if part(*access) <= 0.0));
     for node in nodes {

@@ -1,41 +1,40 @@
-//! What warps execute: the compiled kernel's code, each piece as often as the analysis counted warps at the loops and
-//! branches around it.
-
-mod flow;
+//! Dynamic instruction counts: the compiled kernel's code, each piece as often as the analysis counted warps at the loops
+//! and branches around it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use warplens_codegen::{Class, Compiled, Executions, Ways};
-use warplens_facts::facts::{KernelFacts, Site};
+use warplens_codegen::{Class, CompiledKernel, Executions, Ways};
+use warplens_facts::facts::{Site, SourceFacts};
 
 /// Instructions that the warps of a launch execute, by class. They are an estimate, as the compiled kernel is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Executed {
+pub struct WarpInstructions {
     /// By class, over the launch.
     pub classes: BTreeMap<Class, f64>,
     /// True where how often the code runs depends on something assumed: the launch, an argument, a probability.
     pub assumed: bool,
 }
 
-impl Executed {
+impl WarpInstructions {
     /// All of them.
     pub fn total(&self) -> f64 {
         self.classes.values().sum()
     }
 }
 
-/// The compiled kernel's code under one launch.
-pub(crate) struct Running<'a> {
-    compiled: &'a Compiled,
-    executions: Executions,
-    warps: f64,
+/// The compiled kernel's code under one launch, and how often a warp of it runs each piece.
+#[derive(Debug)]
+pub struct DynamicCounts<'a> {
+    pub(super) compiled: &'a CompiledKernel,
+    pub(super) executions: Executions,
+    pub(super) warps: f64,
     assumed: bool,
 }
 
-impl<'a> Running<'a> {
+impl<'a> DynamicCounts<'a> {
     /// `None` where the kernel was not compiled to its end, or the analysis did not come to some part of it.
-    pub(crate) fn new(compiled: &'a Compiled, facts: &KernelFacts) -> Option<Running<'a>> {
+    pub fn new(compiled: &'a CompiledKernel, facts: &SourceFacts) -> Option<DynamicCounts<'a>> {
         if !compiled.complete || compiled.code.is_empty() {
             return None;
         }
@@ -53,7 +52,7 @@ impl<'a> Running<'a> {
             })
         });
         let warps = launch.blocks() as f64 * launch.warps_per_block(facts.warp_size) as f64;
-        (executions.followed && warps.is_finite()).then(|| Running {
+        (executions.followed && warps.is_finite()).then(|| DynamicCounts {
             compiled,
             executions,
             warps,
@@ -62,7 +61,7 @@ impl<'a> Running<'a> {
     }
 
     /// Loads and stores that a warp executes, on average, by their places.
-    pub(crate) fn accessed(&self) -> Vec<(Site, Class, f64)> {
+    pub fn accessed(&self) -> Vec<(Site, Class, f64)> {
         let accesses = self.compiled.code.iter().filter(|code| code.accesses > 0);
         accesses
             .map(|code| {
@@ -73,20 +72,20 @@ impl<'a> Running<'a> {
     }
 
     /// Instructions that a warp executes, on average.
-    pub(crate) fn of_a_warp(&self) -> f64 {
+    pub fn of_a_warp(&self) -> f64 {
         let all = self.compiled.code.iter();
         all.map(|code| f64::from(code.count) * self.executions.of(code.frequency))
             .sum()
     }
 
     /// By class.
-    pub(crate) fn executed(&self) -> Executed {
+    pub fn by_class(&self) -> WarpInstructions {
         let mut classes = BTreeMap::new();
         for code in &self.compiled.code {
             let times = self.executions.of(code.frequency) * self.warps;
             *classes.entry(code.class).or_insert(0.0) += f64::from(code.count) * times;
         }
-        Executed {
+        WarpInstructions {
             classes,
             assumed: self.assumed,
         }
