@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Backend;
 use crate::graph::{Args, B, End, Graph, Op, Space, Ty, V};
+use crate::thresholds::nvcc;
 
 /// Everything, until it stays.
 pub(crate) fn optimise(graph: &mut Graph, backend: Backend) {
@@ -211,7 +212,8 @@ fn left_over(graph: &mut Graph) {
 /// True where a loop that the assembler unrolls further loads from device memory.
 pub(crate) fn loads_far_ahead(graph: &Graph) -> bool {
     let far = |v: &V| matches!(graph.op(*v), Op::Load(Space::Global, ..));
-    (graph.blocks.iter()).any(|block| block.copies >= 4 && block.code.iter().any(far))
+    (graph.blocks.iter())
+        .any(|block| block.copies >= nvcc().assembler.copies_ahead && block.code.iter().any(far))
 }
 
 /// A load may leave a loop that runs it each time and does not change what it reads.

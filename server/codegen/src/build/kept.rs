@@ -10,6 +10,7 @@ use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
 use crate::frequency::{Frequency, Share};
 use crate::graph::{B, End, Loop, Op, Space, Ty, V};
+use crate::thresholds::nvcc;
 
 /// A place of memory that a loop keeps in a register: its access, its base, the value at the loop's head.
 type Carried = ((Space, u8, i64), V, V);
@@ -184,9 +185,13 @@ impl Builder<'_> {
                 if !enters {
                     self.graph.blocks[header.0 as usize].again = Some(frequency);
                 }
-                // The assembler keeps one test of four.
+                // The assembler keeps one test of several.
                 if copies > 2 && (enters || self.is_counted(parts, touched)) {
-                    let turns = Share::Turns(frequency, parts.control, times * 4);
+                    let turns = Share::Turns(
+                        frequency,
+                        parts.control,
+                        times * nvcc().assembler.turns_per_test,
+                    );
                     let turns = self.graph.frequencies.add(turns);
                     self.graph.blocks[header.0 as usize].frequency = turns;
                 }

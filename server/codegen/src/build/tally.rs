@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{RoutineId, VarId};
 
 use super::versions::Object;
+use crate::thresholds::nvcc;
 
 /// What a loop's parts do.
 #[derive(Debug, Default)]
@@ -64,6 +65,9 @@ pub(crate) struct Touched {
 /// What is counted: loads, those from device memory, stores, operations of floating point, work, weight.
 pub(super) type Counts = [u64; 6];
 
+/// Parts of an instruction that sizes of unrolled loops are counted in.
+pub(super) const QUARTERS: u64 = 4;
+
 impl Touched {
     pub(super) fn counts(&mut self) -> [&mut u64; 6] {
         [
@@ -120,7 +124,13 @@ impl Touched {
     /// Quarters of machine instructions of so many iterations side by side, with what moves the addresses.
     pub(super) fn quarters(&self, times: u64) -> u64 {
         let further = (self.moved.len() as u64).saturating_sub(1);
-        let addresses = times / 2 + further * times.saturating_mul(3).min(14);
-        (self.untested().saturating_mul(times).saturating_mul(4)).saturating_add(addresses)
+        let size = &nvcc().size;
+        let moved = times.saturating_mul(size.address).min(size.address_most);
+        let addresses = times / 2 + further * moved;
+        (self
+            .untested()
+            .saturating_mul(times)
+            .saturating_mul(QUARTERS))
+        .saturating_add(addresses)
     }
 }

@@ -11,6 +11,7 @@ use super::loops::Parts;
 use super::places::{is_clobber, is_easy_divisor, library_cost, moving, reached, shape};
 use super::tally::{Counts, Touched};
 use super::versions::Object;
+use crate::thresholds::nvcc;
 
 /// Looks at what statements do without building them.
 pub(super) struct Walk<'a, 'b, 'k> {
@@ -221,7 +222,7 @@ impl Walk<'_, '_, '_> {
                     if self.touched.loads + self.touched.stores > before {
                         // Two branches and what they choose.
                         self.touched.forks = true;
-                        self.touched.weight += 3;
+                        self.touched.weight += nvcc().size.branch;
                     }
                 }
                 StmtKind::Loop {
@@ -271,7 +272,10 @@ impl Walk<'_, '_, '_> {
                         if unknown && !inner.exits && !inner.loops {
                             // It stands there in fours and once more, each with its tests.
                             if self.builder.is_counted(parts, &inner) || !inner.together {
-                                inner.weight = inner.weight.saturating_mul(5).saturating_add(25);
+                                let size = &nvcc().size;
+                                inner.weight = (inner.weight)
+                                    .saturating_mul(size.unknown_loop_copies)
+                                    .saturating_add(size.unknown_loop_tests);
                             }
                             self.touched.add(inner, 1);
                         } else {
@@ -430,8 +434,14 @@ impl Walk<'_, '_, '_> {
                 self.touched.divides |= divides && !float && self.addressing && !by_shift();
                 if divides && !is_easy_divisor(b, float) {
                     self.touched.calls |= float;
-                    self.touched.weight += if float { 8 } else { 12 };
-                    self.works(if float { 8 } else { 20 });
+                    let size = &nvcc().size;
+                    let (operations, machine) = if float {
+                        (size.divide_float, size.divide_float_machine)
+                    } else {
+                        (size.divide_integer, size.divide_integer_machine)
+                    };
+                    self.touched.weight += operations;
+                    self.works(machine);
                 } else {
                     // A product with a counter is widened.
                     self.touched.weight += 1 + u64::from(*op == BinaryOp::Mul && !float);

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Block, WIDEST, latency};
+use super::{Block, latency};
+use crate::thresholds::nvcc;
 
 /// By what the next instruction is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -324,7 +325,7 @@ impl<'a> Issue<'a> {
         }
         let block = self.block;
         let ranked = |rank: usize| block.by_rank[rank] as usize;
-        if self.now_live + WIDEST <= room {
+        if self.now_live + nvcc().registers.widest <= room {
             return self.ready.first().map(ranked);
         }
         if !self.keyed {
