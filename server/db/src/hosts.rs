@@ -11,7 +11,10 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHasher};
 use warplens_base::Files;
+use warplens_ir::LAUNCH_WORDS;
 use warplens_syntax::Language;
+
+use crate::sources::names_sources;
 
 /// Folders above the kernel's own that are looked into.
 const MOST_UP: usize = 3;
@@ -29,18 +32,8 @@ const MOST_HOSTS: usize = 8;
 const MOST_FOLDERS: usize = 256;
 /// Folders are listed again after this long, where files have changed since.
 const LISTED_FOR: Duration = Duration::from_secs(20);
-/// One of these is in every file that launches or builds kernels beside the toolkit's own extensions.
-const WORDS: &[&str] = &[
-    "NDRangeKernel",
-    "nqueueTask",
-    "EnqueueArgs",
-    "LaunchKernel",
-    "LaunchCooperativeKernel",
-    "<<<",
-    "_cl_src",
-    "BuildProgram",
-    "CreateKernel",
-];
+/// One of these, or of the words of launches, is in every file that builds or launches kernels.
+const WORDS: [&str; 2] = ["BuildProgram", "CreateKernel"];
 
 /// Which files are host programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -187,7 +180,11 @@ fn list(folder: &Path, depth: usize, kinds: Kinds, files: &dyn Files) -> Vec<Hos
                 bytes += length;
                 if let Some(file) = files.read(&path)
                     && (kinds == Kinds::Callers
-                        || WORDS.iter().any(|word| file.text.contains(word)))
+                        || LAUNCH_WORDS
+                            .iter()
+                            .chain(&WORDS)
+                            .any(|word| file.text.contains(word))
+                        || names_sources(&file.text))
                 {
                     let words = words_of(&file.text);
                     found.push(Host { path, words });

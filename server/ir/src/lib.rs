@@ -28,8 +28,8 @@ pub use kernel::{
     Var, VarId,
 };
 pub use launch::{
-    Blocks, Build, HostMemory, HostMemoryKind, LaunchSite, LaunchWords, builds, launch_sites,
-    launch_sites_through, may_build,
+    Blocks, Build, HostMemory, HostMemoryKind, LAUNCH_WORDS, LaunchSite, LaunchWords, builds,
+    launch_sites, launch_sites_through, may_build,
 };
 pub use lower::{TemplateArguments, lower};
 pub use outline::{Item, ItemKind, outline};
