@@ -6,6 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::derived;
 use crate::error::ProfileError;
 use crate::profile::{Figure, Header, KEYS, KeySpec, Profile, Vendor};
 use crate::property::Property;
@@ -393,10 +394,10 @@ impl Draft {
             architecture: architecture.to_owned(),
         };
         self.check()?;
-        let figures = self
-            .figures
-            .iter()
-            .map(|(key, at)| ((*key).to_owned(), at.value.clone()));
+        let stated = (self.figures.iter()).map(|(key, at)| (*key, at.value.clone()));
+        let figures = stated
+            .chain(derived::figures(&|key| self.value(key)))
+            .map(|(key, figure)| (key.to_owned(), figure));
         let rules = self
             .rules
             .iter()

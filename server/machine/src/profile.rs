@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use crate::derived;
 use crate::property::Property;
 use crate::rules::{BankRule, GlobalRule, KernelArguments, RULES, RegisterScope, Rule, RuleSpec};
 
@@ -46,14 +47,14 @@ pub struct Figure {
     /// The unit, fixed by the key.
     pub unit: &'static str,
     /// A guide, a paper, a data sheet or a measurement; `estimated: <rule>` where nobody published
-    /// it.
+    /// it, `derived: <rule>` where the profile does not state it and other figures give it.
     pub source: String,
 }
 
 impl Figure {
-    /// Whether nobody published the number.
+    /// Whether nobody published the number: it is estimated or derived from others.
     pub fn is_estimated(&self) -> bool {
-        self.source.starts_with("estimated")
+        self.source.starts_with("estimated") || self.source.starts_with("derived")
     }
 }
 
@@ -85,6 +86,13 @@ pub struct KeySpec {
     pub max: f64,
     /// What it means, in one or two sentences.
     pub about: &'static str,
+}
+
+impl KeySpec {
+    /// The rule that gives the figure where a profile does not state it.
+    pub fn derived_by(&self) -> Option<&'static str> {
+        derived::rule(self.name)
+    }
 }
 
 /// The type of a profile field.
