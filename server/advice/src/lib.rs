@@ -27,6 +27,7 @@ mod div_early_exit_before_barrier;
 mod div_loop_trip;
 mod div_tid_branch;
 mod exchange;
+pub mod fixes;
 mod host_pageable_or_managed;
 mod ilp_dependent_chain;
 mod launch;

@@ -1,10 +1,10 @@
-//! Code actions: what `warplens_fixes` needs of the engine, and its answers as the front ends take them.
+//! Code actions: what `warplens_advice::fixes` needs of the engine, and its answers as the front ends take them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use warplens_fixes::{Analysis, Kernel, Request, fixes};
+use warplens_advice::fixes::{Analysis, Kernel, Request, fixes};
 use warplens_syntax::Document;
 
 use crate::settings::{RuleLevel, Settings};
@@ -92,7 +92,7 @@ impl Engine {
             }
             edits.sort_by_key(|(range, _)| range.start);
             let rule = *rules.first()?;
-            warplens_fixes::proved(request, &edits, &rules).then(|| PlacedFix {
+            warplens_advice::fixes::proved(request, &edits, &rules).then(|| PlacedFix {
                 title: format!("{} in this file", rules.len()),
                 rule,
                 edits,

@@ -1,0 +1,195 @@
+//! What actions about arithmetic share: every place of a finding is rewritten at once, and the copy must have fewer.
+
+use std::ops::Range;
+use warplens_syntax::Fields as _;
+
+use crate::Finding;
+use warplens_syntax::{Node, Parsed};
+
+use crate::fixes::proof;
+use crate::fixes::source::text;
+use crate::fixes::wording::gain;
+use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
+
+/// Places of a finding that are looked at.
+const MOST_PLACES: usize = 64;
+
+/// What a title says of the places that are rewritten, in the kernel before and after; `None` where it must not be done.
+pub(crate) type Says<'a> = &'a dyn Fn(&Parsed, &[Node], &Kernel<'_>, &Kernel<'_>) -> Option<String>;
+
+/// What an action does to the places of a finding.
+pub(crate) struct Action<'a> {
+    /// The rule.
+    pub rule: &'static str,
+    /// The edits of one place; `None` where it must stay.
+    pub rewrite: &'a dyn Fn(&Parsed, Node) -> Option<Vec<Edit>>,
+    /// What the title says of so many places, before the gain.
+    pub says: Says<'a>,
+}
+
+impl Action<'_> {
+    /// The fixes of a request.
+    pub(crate) fn fixes(&self, request: &Request<'_>) -> Vec<Fix> {
+        let mut found = Vec::new();
+        for kernel in request.analysis.kernels() {
+            if !touch(request.range, &(kernel.start..kernel.end)) {
+                continue;
+            }
+            let of_rule = kernel.findings.iter().filter(|one| one.rule == self.rule);
+            for finding in of_rule {
+                let places = places(&kernel, finding);
+                if places.iter().any(|place| touch(request.range, place)) {
+                    found.extend(self.fix(request, &kernel, &places));
+                }
+            }
+        }
+        found
+    }
+
+    fn fix(
+        &self,
+        request: &Request<'_>,
+        kernel: &Kernel<'_>,
+        places: &[Range<usize>],
+    ) -> Option<Fix> {
+        let parsed = request.document.parsed();
+        let mut groups = Vec::new();
+        for place in places.iter().take(MOST_PLACES) {
+            let Some(node) = node_at(parsed, place).filter(|node| !in_macro(parsed, *node)) else {
+                continue;
+            };
+            if let Some(edits) = (self.rewrite)(parsed, node) {
+                groups.push((node, edits));
+            }
+        }
+        // Of one inside another the outer one waits for another time.
+        groups.sort_by_key(|(node, _)| (node.end_byte(), std::cmp::Reverse(node.start_byte())));
+        let mut kept: Vec<Edit> = Vec::new();
+        let mut nodes: Vec<Node> = Vec::new();
+        for (node, edits) in groups {
+            let overlaps = edits.iter().any(|(one, _)| {
+                let other = |(range, _): &Edit| one.start < range.end && range.start < one.end;
+                kept.iter().any(other)
+            });
+            if !overlaps {
+                kept.extend(edits);
+                nodes.push(node);
+            }
+        }
+        nodes.sort_by_key(Node::start_byte);
+        if nodes.is_empty() {
+            return None;
+        }
+        let edits = in_order(kept)?;
+        let proof = proof::prove(request, kernel, &edits)?;
+        let after = proof.after();
+        if remaining(self.rule, &after) >= remaining(self.rule, kernel) {
+            return None;
+        }
+        let says = (self.says)(parsed, &nodes, kernel, &after)?;
+        let speedup = proof.speedup(kernel)?;
+        Some(Fix {
+            title: format!("{says}, {}", gain(speedup)),
+            rule: self.rule,
+            edits,
+            gain: speedup,
+            complete: true,
+        })
+    }
+}
+
+/// Where a finding stands, in the kernel's own text.
+fn places(kernel: &Kernel<'_>, finding: &Finding) -> Vec<Range<usize>> {
+    let first = match finding.place {
+        crate::Place::Site(site) => Some(site),
+        _ => None,
+    };
+    let related = finding.related.iter().map(|(site, _)| *site);
+    first
+        .into_iter()
+        .chain(related)
+        .filter(|site| site.callee == 0)
+        .map(|site| kernel.place(site))
+        .collect()
+}
+
+/// Places of a rule that a kernel has.
+fn remaining(rule: &str, kernel: &Kernel<'_>) -> usize {
+    let of_rule = kernel.findings.iter().filter(|one| one.rule == rule);
+    of_rule.map(|finding| 1 + finding.related.len()).sum()
+}
+
+/// The node that is just these bytes.
+pub(crate) fn node_at<'t>(parsed: &'t Parsed, place: &Range<usize>) -> Option<Node<'t>> {
+    let root = parsed.tree.root_node();
+    let node = root.descendant_for_byte_range(place.start, place.end)?;
+    (node.byte_range() == *place && !node.has_error()).then_some(node)
+}
+
+/// True inside the definition of a macro, or inside what is handed to one of the file: what becomes of it there is not
+/// seen.
+fn in_macro(parsed: &Parsed, node: Node) -> bool {
+    let mut at = Some(node);
+    while let Some(one) = at {
+        if one.kind().starts_with("preproc_") && one.kind().contains("def") {
+            return !matches!(one.kind(), "preproc_ifdef" | "preproc_elifdef");
+        }
+        if one.kind() == "call_expression"
+            && let Some(function) = one.field("function")
+            && defines(&parsed.text, text(parsed, function))
+        {
+            return true;
+        }
+        at = one.parent();
+    }
+    false
+}
+
+/// True where a text defines a macro of that name.
+pub(crate) fn defines(source: &str, name: &str) -> bool {
+    source.match_indices("define").any(|(at, word)| {
+        let rest = source[at + word.len()..].trim_start_matches([' ', '\t']);
+        let behind = rest.strip_prefix(name);
+        source[..at].trim_end_matches([' ', '\t']).ends_with('#')
+            && behind
+                .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    })
+}
+
+/// An expression without the parentheses around it.
+pub(crate) fn bare(node: Node) -> Node {
+    let mut at = node;
+    while at.kind() == "parenthesized_expression"
+        && let Some(inner) = at.named_child(0)
+    {
+        at = inner;
+    }
+    at
+}
+
+/// True for what binds closer than any operator.
+pub(crate) fn binds(node: Node) -> bool {
+    matches!(
+        node.kind(),
+        "number_literal"
+            | "identifier"
+            | "parenthesized_expression"
+            | "call_expression"
+            | "subscript_expression"
+            | "field_expression"
+    )
+}
+
+/// The function's name and arguments of a call.
+pub(crate) fn call<'t>(parsed: &'t Parsed, node: Node<'t>) -> Option<(&'t str, Vec<Node<'t>>)> {
+    let node = bare(node);
+    if node.kind() != "call_expression" {
+        return None;
+    }
+    let function = node.field("function")?;
+    let arguments = node.field("arguments")?;
+    Some((
+        text(parsed, function),
+        crate::fixes::source::children(arguments),
+    ))
+}

@@ -1,0 +1,52 @@
+//! Fuses a product and a sum that intrinsics keep apart.
+
+use warplens_syntax::{Node, Parsed};
+
+use crate::fixes::arithmetic::{Action, call};
+use crate::fixes::source::text;
+use crate::fixes::{Fix, Kernel, Request};
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    let action = Action {
+        rule: "arith/no-fma",
+        rewrite: &|parsed, node| fused(parsed, node).map(|text| vec![(node.byte_range(), text)]),
+        says: &says,
+    };
+    action.fixes(request)
+}
+
+/// `__fadd_rn(__fmul_rn(a, b), c)` as `__fmaf_rn(a, b, c)`.
+fn fused(parsed: &Parsed, node: Node) -> Option<String> {
+    let (sum, terms) = call(parsed, node)?;
+    let [a, b] = terms[..] else {
+        return None;
+    };
+    let (product, function) = match sum {
+        "__fadd_rn" => ("__fmul_rn", "__fmaf_rn"),
+        "__dadd_rn" => ("__dmul_rn", "__fma_rn"),
+        _ => return None,
+    };
+    [(a, b), (b, a)].into_iter().find_map(|(first, other)| {
+        let (name, factors) = call(parsed, first)?;
+        let [x, y] = factors[..] else {
+            return None;
+        };
+        (name == product).then(|| {
+            let written = [x, y, other].map(|node| text(parsed, node));
+            format!("{function}({})", written.join(", "))
+        })
+    })
+}
+
+fn says(parsed: &Parsed, nodes: &[Node], _: &Kernel, _: &Kernel) -> Option<String> {
+    let first = *nodes.first()?;
+    let more = match nodes.len() {
+        1 => "",
+        _ => " and the like",
+    };
+    Some(format!(
+        "Write `{}`{more} as `{}` (rounds once, not twice)",
+        text(parsed, first),
+        fused(parsed, first)?,
+    ))
+}

@@ -1,0 +1,229 @@
+//! Kernels that any number of threads may run: each works on the element of its global index alone, behind a bound.
+
+use warplens_ir::known_function;
+use warplens_syntax::Fields as _;
+use warplens_syntax::{Document, Language, Node, Parsed};
+
+use crate::fixes::source::{
+    children, descendants, descendants_at_top, function_declarator, has_word, text,
+};
+
+/// Words of what depends on the launch's shape, or on other threads.
+const SHAPE: [&str; 24] = [
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
+    "hipThreadIdx_x",
+    "hipBlockIdx_x",
+    "hipBlockDim_x",
+    "get_local_id",
+    "get_group_id",
+    "get_global_id",
+    "get_local_size",
+    "get_global_size",
+    "get_num_groups",
+    "get_sub_group_local_id",
+    "__shared__",
+    "__local",
+    "local",
+    "cooperative_groups",
+    "cg",
+    "barrier",
+    "asm",
+    "goto",
+    "__trap",
+];
+
+/// Beginnings of functions that threads call together.
+const TOGETHER: [&str; 10] = [
+    "__sync",
+    "__shfl",
+    "__ballot",
+    "__any",
+    "__all",
+    "__activemask",
+    "__match",
+    "__reduce",
+    "work_group_",
+    "sub_group_",
+];
+
+/// One axis: the variable that holds the global index, and what it stays below, both as written without spaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Axis {
+    /// The index's name.
+    pub index: String,
+    /// Its bound.
+    pub bound: String,
+}
+
+/// The axes that a kernel's index is computed along, each bounded; `None` for any other kernel.
+pub(crate) fn axes(document: &Document, definition: Node) -> Option<[Option<Axis>; 3]> {
+    let parsed = document.parsed();
+    let body = definition.field("body")?;
+    if body.has_error() {
+        return None;
+    }
+    let mut indices: [Option<String>; 3] = [None, None, None];
+    let statements = children(body);
+    let mut rest = statements.iter();
+    let guard = loop {
+        let statement = *rest.next()?;
+        match statement.kind() {
+            "declaration" => declared(parsed, statement, &mut indices)?,
+            "if_statement" => break statement,
+            _ => return None,
+        }
+    };
+    if guard.field("alternative").is_some() {
+        return None;
+    }
+    let condition = squeezed(text(parsed, guard.field("condition")?));
+    let condition = condition.strip_prefix('(')?.strip_suffix(')')?;
+    let then = guard.field("consequence")?;
+    let leaves = matches!(
+        squeezed(text(parsed, then)).as_str(),
+        "return;" | "{return;}"
+    );
+    let behind: Vec<Node> = rest.copied().collect();
+    let (parts, operator, inside): (Vec<&str>, &str, Vec<Node>) = if leaves {
+        (condition.split("||").collect(), ">=", behind)
+    } else if behind.is_empty() {
+        (condition.split("&&").collect(), "<", vec![then])
+    } else {
+        return None;
+    };
+    let mut found = [None, None, None];
+    for part in parts {
+        let (index, bound) = part.split_once(operator)?;
+        let axis = indices
+            .iter()
+            .position(|one| one.as_deref() == Some(index))?;
+        let plain = bound
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '*' | '+' | '-'));
+        let moves = indices.iter().flatten().any(|one| has_word(bound, one));
+        if !plain || bound.is_empty() || moves || found[axis].is_some() {
+            return None;
+        }
+        found[axis] = Some(Axis {
+            index: index.to_owned(),
+            bound: bound.to_owned(),
+        });
+    }
+    let all = (0..3).all(|axis| indices[axis].is_some() == found[axis].is_some());
+    let alone = inside.iter().all(|node| alone(document, *node));
+    (all && alone && found.iter().any(Option::is_some)).then_some(found)
+}
+
+/// Reads a declaration in front of the guard: of an index, or of something computed from indices and numbers alone.
+fn declared(parsed: &Parsed, statement: Node, indices: &mut [Option<String>; 3]) -> Option<()> {
+    let mut cursor = statement.walk();
+    for declarator in statement.children_by_field_name("declarator", &mut cursor) {
+        if declarator.kind() != "init_declarator" {
+            return None;
+        }
+        let name = declarator.field("declarator")?;
+        let value = squeezed(text(parsed, declarator.field("value")?));
+        if name.kind() != "identifier" {
+            return None;
+        }
+        if let Some(axis) = (0..3).find(|axis| is_global_index(&value, *axis)) {
+            if indices[axis].is_some() {
+                return None;
+            }
+            indices[axis] = Some(text(parsed, name).to_owned());
+        } else {
+            // No memory is read, nothing is called.
+            let plain = value
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '*' | '+' | '-'));
+            let shape = SHAPE.iter().any(|word| has_word(&value, word));
+            if !plain || shape || value.starts_with(['*', '-', '+']) || value.contains("*-") {
+                return None;
+            }
+        }
+    }
+    Some(())
+}
+
+/// True for `blockIdx.x * blockDim.x + threadIdx.x` in any order, and for `get_global_id(0)`.
+fn is_global_index(value: &str, axis: usize) -> bool {
+    let letter = ["x", "y", "z"][axis];
+    let (block, size, thread) = (
+        format!("blockIdx.{letter}"),
+        format!("blockDim.{letter}"),
+        format!("threadIdx.{letter}"),
+    );
+    if value == format!("get_global_id({axis})") {
+        return true;
+    }
+    [format!("{block}*{size}"), format!("{size}*{block}")]
+        .iter()
+        .any(|start| {
+            [
+                format!("{start}+{thread}"),
+                format!("{thread}+{start}"),
+                format!("({start})+{thread}"),
+                format!("{thread}+({start})"),
+            ]
+            .iter()
+            .any(|form| form == value)
+        })
+}
+
+/// True where a thread does this by itself, however many others there are.
+fn alone(document: &Document, node: Node) -> bool {
+    let parsed = document.parsed();
+    let written = text(parsed, node);
+    if SHAPE.iter().any(|word| has_word(written, word)) {
+        return false;
+    }
+    let opencl = document.language() == Language::OpenCl;
+    descendants(node).into_iter().all(|node| {
+        if node.kind() != "call_expression" {
+            return true;
+        }
+        let Some(callee) = node.field("function") else {
+            return false;
+        };
+        let name = text(parsed, callee);
+        if TOGETHER.iter().any(|start| name.starts_with(start)) {
+            return false;
+        }
+        known_function(name, opencl).is_some() || callee.kind() == "primitive_type" || {
+            defined(parsed, name).is_some_and(|function| {
+                let written = text(parsed, function);
+                !SHAPE.iter().any(|word| has_word(written, word))
+                    && !TOGETHER.iter().any(|start| written.contains(start))
+                    && descendants(function).iter().all(|inner| {
+                        inner.kind() != "call_expression"
+                            || inner.field("function").is_some_and(|callee| {
+                                known_function(text(parsed, callee), opencl).is_some()
+                            })
+                    })
+            })
+        }
+    })
+}
+
+/// The one function of that name that the file defines.
+fn defined<'t>(parsed: &'t Parsed, name: &str) -> Option<Node<'t>> {
+    let mut all = descendants_at_top(parsed.tree.root_node())
+        .into_iter()
+        .filter(|node| node.kind() == "function_definition")
+        .filter(|node| {
+            function_declarator(*node)
+                .and_then(|declarator| declarator.field("declarator"))
+                .is_some_and(|of| text(parsed, of) == name)
+        });
+    let one = all.next()?;
+    all.next().is_none().then_some(one)
+}
+
+/// A text without spaces and line breaks.
+pub(crate) fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect()
+}

@@ -1,0 +1,235 @@
+//! Code actions, each offered with its proof: the edit is applied to a copy of the document, the copy is
+//! analysed again, and the title says what that changed.
+//!
+//! An action keeps the program's meaning or is not offered; what remains to be done by hand its title says.
+//! One action a file.
+
+mod aos_host;
+mod aos_to_soa;
+mod arithmetic;
+mod atomic_in_loop;
+mod copy_past_registers;
+mod fused;
+mod grid_stride;
+mod guarded;
+mod hoist_load;
+mod hot_address;
+mod inline_call;
+mod inverse_root;
+mod lanes;
+mod launch_bounds;
+mod launches;
+mod pad_shared;
+mod polynomial;
+mod proof;
+mod redundant_barrier;
+mod restrict;
+mod round_block;
+mod shift_division;
+mod simpler_power;
+mod sine_and_cosine;
+mod source;
+mod split_sum;
+mod stage_stencil;
+mod stage_transpose;
+mod suffix_literal;
+mod swap_axes;
+mod swizzle_shared;
+mod types;
+mod unpad_shared;
+mod unroll_local;
+mod unroll_loop;
+mod unswitch_loop;
+mod whole_structure;
+mod wide_fence;
+mod widen;
+mod wording;
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::Finding;
+use warplens_facts::facts::{KernelFacts, Places, Site};
+use warplens_syntax::Document;
+
+pub use proof::proved;
+
+/// One kernel of an analysed text.
+#[derive(Debug, Clone, Copy)]
+pub struct Kernel<'a> {
+    /// First byte of the kernel in its file.
+    pub start: usize,
+    /// One past its last byte.
+    pub end: usize,
+    /// What is known about it.
+    pub facts: &'a KernelFacts,
+    /// What the rules say of it.
+    pub findings: &'a [Finding],
+    /// Bytes of its launch or of the directive that gives it, where that stands in the file.
+    pub launched_at: Option<&'a Range<usize>>,
+    /// The blocks of every launch of it that was seen; `None` where one is not known.
+    pub blocks: &'a [Option<[u64; 3]>],
+    /// Where the sites of the facts stand, counted from that byte.
+    pub places: &'a Places,
+    /// Predicted cycles, where there is a prediction.
+    pub cycles: Option<f64>,
+    /// Instructions that a warp executes, on average, where that is predicted.
+    pub instructions: Option<f64>,
+    /// Resident warps over the most the GPU holds.
+    pub occupancy: f64,
+    /// False where the launch cannot happen.
+    pub launchable: bool,
+}
+
+impl Kernel<'_> {
+    /// Where a site stands in the file.
+    fn place(&self, site: Site) -> Range<usize> {
+        let bytes = self.places.bytes(site.span);
+        self.start + bytes.start..self.start + bytes.end
+    }
+
+    /// Cycles per thread: comparable where a default grid follows the occupancy.
+    fn cost(&self) -> Option<f64> {
+        let threads = (self.facts.launch.blocks() * self.facts.launch.threads_per_block()) as f64;
+        self.cycles.map(|cycles| cycles / threads.max(1.0))
+    }
+}
+
+/// The analysis of one text.
+pub trait Analysis {
+    /// Its kernels in source order.
+    fn kernels(&self) -> Vec<Kernel<'_>>;
+}
+
+/// Analyses an edited text; `None` where that failed. Kernels outside the given names may be left out.
+pub type Reanalyze<'a> = &'a dyn Fn(&Document, &[String]) -> Option<Box<dyn Analysis>>;
+
+/// What is asked: which actions are there for this range?
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The document, parsed.
+    pub document: &'a Document,
+    /// Its analysis.
+    pub analysis: &'a dyn Analysis,
+    /// The selection, or the place of the cursor (an empty range), in bytes.
+    pub range: &'a Range<usize>,
+    /// For the proof.
+    pub reanalyze: Reanalyze<'a>,
+}
+
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("range", self.range)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An action with its proof done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fix {
+    /// What it does and the predicted difference.
+    pub title: String,
+    /// The rule it answers.
+    pub rule: &'static str,
+    /// Bytes of the document and their new text, in order, not overlapping.
+    pub edits: Vec<(Range<usize>, String)>,
+    /// Predicted speedup of the kernel; 1 is none.
+    pub gain: f64,
+    /// False where something remains to be done by hand, as the title says: nothing to apply unseen.
+    pub complete: bool,
+}
+
+/// Every action for a range, in the order of the places that ask for them.
+pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    let mut found = pad_shared::fixes(request);
+    found.extend(aos_to_soa::fixes(request));
+    found.extend(atomic_in_loop::fixes(request));
+    found.extend(copy_past_registers::fixes(request));
+    found.extend(fused::fixes(request));
+    found.extend(grid_stride::fixes(request));
+    found.extend(hoist_load::fixes(request));
+    found.extend(hot_address::fixes(request));
+    found.extend(inline_call::fixes(request));
+    found.extend(inverse_root::fixes(request));
+    found.extend(launch_bounds::fixes(request));
+    found.extend(redundant_barrier::fixes(request));
+    found.extend(restrict::fixes(request));
+    found.extend(round_block::fixes(request));
+    found.extend(shift_division::fixes(request));
+    found.extend(simpler_power::fixes(request));
+    found.extend(sine_and_cosine::fixes(request));
+    found.extend(split_sum::fixes(request));
+    found.extend(stage_stencil::fixes(request));
+    found.extend(stage_transpose::fixes(request));
+    found.extend(suffix_literal::fixes(request));
+    found.extend(swap_axes::fixes(request));
+    found.extend(swizzle_shared::fixes(request));
+    found.extend(unpad_shared::fixes(request));
+    found.extend(unroll_local::fixes(request));
+    found.extend(unroll_loop::fixes(request));
+    found.extend(unswitch_loop::fixes(request));
+    found.extend(whole_structure::fixes(request));
+    found.extend(wide_fence::fixes(request));
+    found.extend(widen::fixes(request));
+    found
+}
+
+/// An edit as it is collected; [`in_order`] makes a list of them fit to apply.
+pub type Edit = (Range<usize>, String);
+
+/// Sorted; `None` where two overlap.
+fn in_order(mut edits: Vec<Edit>) -> Option<Vec<Edit>> {
+    edits.sort_by_key(|(range, _)| (range.start, range.end));
+    let apart = edits
+        .windows(2)
+        .all(|pair| pair[0].0.end <= pair[1].0.start);
+    apart.then_some(edits)
+}
+
+/// A copy with the edits made, parsed.
+fn edited(document: &Document, edits: &[Edit]) -> Document {
+    let mut copy = document.clone();
+    for (range, text) in edits.iter().rev() {
+        copy.edit(range.clone(), text);
+    }
+    copy
+}
+
+/// True where two ranges share a byte or touch: a cursor at either end of a word is at the word.
+fn touch(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start <= b.end && b.start <= a.end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_come_in_order_and_never_overlap() {
+        let edits = vec![
+            (5..6, "b".to_owned()),
+            (1..2, "a".to_owned()),
+            (2..2, "c".to_owned()),
+        ];
+        let sorted = in_order(edits).unwrap();
+        assert_eq!(
+            sorted
+                .iter()
+                .map(|(range, _)| range.start)
+                .collect::<Vec<_>>(),
+            [1, 2, 5]
+        );
+        assert_eq!(
+            in_order(vec![(1..4, String::new()), (3..5, String::new())]),
+            None
+        );
+    }
+
+    #[test]
+    fn a_cursor_at_the_end_of_a_word_touches_it() {
+        assert!(touch(&(7..7), &(3..7)));
+        assert!(touch(&(3..3), &(3..7)));
+        assert!(!touch(&(8..8), &(3..7)));
+    }
+}
