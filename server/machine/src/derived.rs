@@ -3,7 +3,7 @@
 //! In go the figures that the files state, out come those that follow from them, each with `derived: ` and its rule as source.
 //! A stated figure is never touched: where the paper's authors measured a GPU, or somebody measured since, that holds.
 
-use crate::profile::{Figure, KEYS};
+use crate::profile::{Figure, KEYS, KeySpec};
 
 /// How a figure follows from others.
 pub(crate) struct DerivedKey {
@@ -84,10 +84,12 @@ fn share(figure: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
     Some(bytes / (figure("sm_clock_mhz")? * 1e6) / figure("sms")?)
 }
 
-/// The rule of a key, in words, where there is one.
-pub(crate) fn rule(key: &str) -> Option<&'static str> {
-    let known = RULES.iter().find(|known| known.key == key)?;
-    Some(known.rule)
+impl KeySpec {
+    /// The rule that gives the figure where a profile does not state it, in words.
+    pub fn derived_by(&self) -> Option<&'static str> {
+        let known = RULES.iter().find(|known| known.key == self.name)?;
+        Some(known.rule)
+    }
 }
 
 /// The figures that follow from the stated ones and are none of them.

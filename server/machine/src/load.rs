@@ -394,9 +394,10 @@ impl Draft {
             architecture: architecture.to_owned(),
         };
         self.check()?;
+        let value = |key: &str| self.value(key);
         let stated = (self.figures.iter()).map(|(key, at)| (*key, at.value.clone()));
         let figures = stated
-            .chain(derived::figures(&|key| self.value(key)))
+            .chain(derived::figures(&value))
             .map(|(key, figure)| (key.to_owned(), figure));
         let rules = self
             .rules

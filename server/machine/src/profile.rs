@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::derived;
 use crate::property::Property;
 use crate::rules::{BankRule, GlobalRule, KernelArguments, RULES, RegisterScope, Rule, RuleSpec};
 
@@ -86,13 +85,6 @@ pub struct KeySpec {
     pub max: f64,
     /// What it means, in one or two sentences.
     pub about: &'static str,
-}
-
-impl KeySpec {
-    /// The rule that gives the figure where a profile does not state it.
-    pub fn derived_by(&self) -> Option<&'static str> {
-        derived::rule(self.name)
-    }
 }
 
 /// The type of a profile field.
