@@ -18,6 +18,7 @@ mod property;
 mod rules;
 mod serial;
 mod shared;
+mod spelling;
 
 pub use clock::CUBE_ROOT;
 pub use error::ProfileError;

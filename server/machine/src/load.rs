@@ -590,7 +590,7 @@ fn nearest<T: AsRef<str>>(name: &str, known: impl Iterator<Item = T>) -> Option<
     }
     known
         .iter()
-        .map(|key| (crate::profiles::edits(name, key.as_ref()), key.as_ref()))
+        .map(|key| (crate::spelling::edits(name, key.as_ref()), key.as_ref()))
         .min()
         .filter(|(edits, _)| *edits <= name.len().max(3) / 3)
         .map(|(_, key)| key.to_owned())

@@ -7,8 +7,7 @@ use warplens_db::{FileAnalysis, PlacedKernel};
 use warplens_facts::facts::Source;
 use warplens_models::ModelId;
 
-use crate::estimate::words;
-use crate::figure::{counted, extents, losses, number, percent, time};
+use crate::figure::{counted, extents, losses, number, percent, time, words};
 use crate::style::{Paint, Style, printable, truncate, wrap};
 use crate::table::{Align, Cell, Table};
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use warplens_db::wire::{Estimate, KernelResult};
 
-use crate::estimate::{maybe_time, words};
-use crate::figure::{extents, percent, speedup, time};
+use crate::estimate::maybe_time;
+use crate::figure::{extents, percent, speedup, time, words};
 use crate::table::{Align, Cell, Table};
 
 /// A comparison as Markdown, the fastest GPU first. All `results` are of one kernel under one launch; `model` is

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use warplens_db::wire::{Diagnostic, DiffDocument, KernelChange, Standing};
 
-use crate::estimate::words;
-use crate::figure::{counted, number, percent, time};
+use crate::figure::{counted, number, percent, time, words};
 use crate::style::{Paint, Style, printable};
 use crate::table::{Align, Cell, Table};
 

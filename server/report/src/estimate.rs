@@ -5,7 +5,9 @@ use std::path::Path;
 
 use warplens_db::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult};
 
-use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, time};
+use crate::figure::{
+    bytes, counted, extents, losses, maybe, number, percent, speedup, time, words,
+};
 use crate::models;
 use crate::resources::{registers, spilled};
 use crate::style::{Paint, Style, printable, truncate, wrap};
@@ -60,15 +62,6 @@ pub fn parts(breakdown: &Breakdown) -> [(&'static str, f64); 6] {
         ("divergence", breakdown.divergence),
         ("synchronisation", breakdown.synchronisation),
     ]
-}
-
-/// A bottleneck's name in words.
-pub fn words(name: &str) -> String {
-    if name == "shared" {
-        "shared memory".to_owned()
-    } else {
-        name.replace('_', " ")
-    }
 }
 
 /// What a request of this access costs, what it would cost at best, and in which unit.

@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers and the names of bottlenecks as people read them.
 
 /// `1 234 567` as `1,234,567`.
 pub fn grouped(value: u64) -> String {
@@ -120,6 +120,15 @@ pub fn counted(count: u64, singular: &str) -> String {
 /// `2 statements not understood`; `None` where all were.
 pub fn losses(count: usize) -> Option<String> {
     (count > 0).then(|| format!("{} not understood", counted(count as u64, "statement")))
+}
+
+/// A bottleneck's name in words.
+pub fn words(name: &str) -> String {
+    if name == "shared" {
+        "shared memory".to_owned()
+    } else {
+        name.replace('_', " ")
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use warplens_db::WorkFlow;
 use warplens_models::wfg::drawing::{Arc, Drawing, Relation, Role, Shown};
 
+use crate::escape::escape;
 use crate::figure::{extents, number, percent};
-use crate::html::escape;
 
 const ROW: usize = 44;
 const TOP: usize = 96;

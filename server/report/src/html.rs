@@ -8,17 +8,17 @@ use warplens_db::WorkFlow;
 use warplens_db::pictures::{KernelPictures, LanePicture, Pictures};
 use warplens_db::wire::{Diagnostic, Estimate, KernelResult};
 
+use crate::escape::escape;
 use crate::estimate::{
     access_table, branch_table, first_estimate, loss_table, maybe_time, missing_headers, variant,
-    words,
 };
-use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup};
+use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, words};
 use crate::graph;
 use crate::models;
 use crate::plots::{self, bar, breakdown, gpus, heat, lanes, occupancy, roofline, scaling};
 use crate::resources::registers;
 use crate::sheet;
-use crate::style::{Paint, printable};
+use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 
 /// Lines of source shown as the costliest.
@@ -93,22 +93,6 @@ fn page(title: &str, body: &str) -> String {
         escape(title),
         sheet::text()
     )
-}
-
-/// Text as text: nothing in it is markup, in an element or in a quoted attribute.
-pub(crate) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in printable(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 fn contents(out: &mut String, results: &[KernelResult]) {

@@ -7,6 +7,7 @@ pub mod baseline;
 pub mod check;
 pub mod compare;
 pub mod diff;
+mod escape;
 pub mod estimate;
 pub mod figure;
 mod fingerprint;

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use warplens_db::wire::KernelResult;
 
 use crate::estimate::{
-    MOST_LOSSES, access_table, branch_table, cost, first_estimate, line_name, parts, share, words,
+    MOST_LOSSES, access_table, branch_table, cost, first_estimate, line_name, parts, share,
 };
-use crate::figure::{bytes, counted, extents, losses, number, percent, speedup, time};
+use crate::figure::{bytes, counted, extents, losses, number, percent, speedup, time, words};
 use crate::models;
 use crate::resources::{registers, spilled};
 use crate::style::truncate;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use warplens_db::wire::{Estimate, KernelResult};
 
-use crate::estimate::words;
-use crate::figure::{number, time};
+use crate::figure::{number, time, words};
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 

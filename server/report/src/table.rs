@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::html::escape;
+use crate::escape::escape;
 use crate::style::{Paint, Style, truncate};
 
 /// Which side a column's text keeps to.

@@ -15,7 +15,7 @@ use warplens_machine::Profiles;
 use crate::config::{self, Config};
 use crate::output::{self, Progress};
 use crate::values::Preprocessing;
-use crate::{commands, input, profiles};
+use crate::{commands, input, position, profiles};
 
 /// What is asked.
 pub struct Asked<'a> {
@@ -107,8 +107,8 @@ impl<T: Sync> Checked<T> {
         let overrides = Overrides::default();
         let of_one = |index: &usize| {
             let diagnostic = &diagnostics[*index];
-            let start = input::offset(&source.text, diagnostic.line, diagnostic.column);
-            let end = input::offset(&source.text, diagnostic.end_line, diagnostic.end_column);
+            let start = position::offset(&source.text, diagnostic.line, diagnostic.column);
+            let end = position::offset(&source.text, diagnostic.end_line, diagnostic.end_column);
             let mut fixes = self.engine.fixes(
                 &source.document,
                 path,

@@ -7,7 +7,7 @@ use warplens_db::settings::Settings;
 use warplens_db::wire::Diagnostic;
 use warplens_machine::Profiles;
 
-use crate::input::position;
+use crate::position::position;
 
 /// The file's name.
 pub const NAME: &str = "warplens.toml";

@@ -11,6 +11,7 @@ mod config;
 mod edited;
 mod input;
 mod output;
+mod position;
 mod profiles;
 mod revision;
 mod suggest;

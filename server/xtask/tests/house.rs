@@ -63,17 +63,11 @@ const DEBTS: &[(&str, &str)] = &[
     ("ir", "launch/calls"),
     ("ir", "lower"),
     ("ir", "lower/blocks"),
-    ("lsp", "commands/breakdown"),
     ("lsp", "compiler"),
-    ("lsp", "requests/inlay_hint"),
-    ("machine", "load"),
     ("models", "timing/issue"),
     ("models", "wfg"),
     ("oracle", "tree"),
-    ("report", "estimate"),
-    ("symbolic", "domain/lanes"),
     ("syntax", "preprocess/expand"),
-    ("warplens", "config"),
     ("xtask", "accuracy/own"),
 ];
 

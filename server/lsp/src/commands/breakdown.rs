@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
 use warplens_report::markdown;
 
-use crate::documents::Analysed;
 use crate::render;
 use crate::requests::invalid;
 use crate::session::Session;
@@ -35,12 +34,4 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
         })
         .await?;
     Ok(json!({"markdown": page.map_err(invalid)?}))
-}
-
-/// The analysis of an open document as it stands.
-pub async fn analysed(session: &Arc<Session>, uri: &str) -> Result<Arc<Analysed>> {
-    let snapshot = session.snapshot(&super::estimate::uri(uri)?);
-    let snapshot = snapshot.ok_or_else(|| invalid(format!("{uri} is not open")))?;
-    let analysed = session.analysed(snapshot).await;
-    analysed.ok_or_else(|| invalid(format!("{uri} has no kernels to analyse")))
 }

@@ -25,7 +25,7 @@ struct Argument {
 /// Returns the kernel on the target and the GPUs of `compare`, or on all where none are named, as Markdown.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri, kernel } = super::argument(super::COMPARE_GPUS, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let asker = session.clone();
     let page = session
         .ask(move |cancel| page(asker.engine(), &analysed, &kernel, cancel))

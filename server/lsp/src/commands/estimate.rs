@@ -1,12 +1,10 @@
 //! `warplens.estimate {uri, kernel?}`
 
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
 use tower_lsp_server::jsonrpc::Result;
-use tower_lsp_server::ls_types::Uri;
 
 use crate::requests::invalid;
 use crate::session::Session;
@@ -20,7 +18,7 @@ struct Argument {
 /// Returns what `warplens estimate --format json` prints.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri, kernel } = super::argument(super::ESTIMATE, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let asker = session.clone();
     session
         .ask(move |_| {
@@ -37,9 +35,4 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
             serde_json::to_value(document).map_err(|error| invalid(error.to_string()))
         })
         .await?
-}
-
-/// Reads a document's name.
-pub fn uri(text: &str) -> Result<Uri> {
-    Uri::from_str(text).map_err(|error| invalid(format!("`{text}` is not a URI: {error}")))
 }

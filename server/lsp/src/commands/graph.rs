@@ -19,7 +19,7 @@ struct Argument {
 /// the same as a page in the editor's colours.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri, kernel } = super::argument(super::GRAPH, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let drawn = session
         .ask(move |_| {
             let mut kernels = analysed.file.kernels.iter();

@@ -22,7 +22,7 @@ struct Argument {
 /// hottest.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri } = super::argument(super::HEAT, argument)?;
-    let Some(snapshot) = session.snapshot(&super::estimate::uri(&uri)?) else {
+    let Some(snapshot) = session.snapshot(&super::document::uri(&uri)?) else {
         return Ok(json!({"version": null, "lines": []}));
     };
     let Some(analysed) = session.analysed(snapshot).await else {

@@ -25,7 +25,7 @@ struct Argument {
 /// `{accesses, html, text}`, how many there are and a page with a picture of each, also in characters.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri, position } = super::argument(super::LANES, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let encoding = session.peer().encoding;
     session
         .ask(move |_| {

@@ -2,6 +2,7 @@
 
 pub mod breakdown;
 pub mod compare_gpus;
+mod document;
 pub mod estimate;
 pub mod graph;
 pub mod heat;

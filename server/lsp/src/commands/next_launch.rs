@@ -19,7 +19,7 @@ struct Argument {
 /// `{number, of, launch}`.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri, kernel } = super::argument(super::NEXT_LAUNCH, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let kernels = analysed.file.kernels.iter();
     let mut named = kernels.filter(|placed| placed.analysis.facts.name == kernel);
     let launches = match named.next() {

@@ -18,7 +18,7 @@ struct Argument {
 /// Returns the page about a file, as HTML that needs nothing but itself.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri } = super::argument(super::REPORT, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let asker = session.clone();
     let page = session
         .ask(move |cancel| {

@@ -26,7 +26,7 @@ struct Argument {
 /// waiting, and `actions`, each with its title, its rule, its predicted speedup and the edit that a client applies.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri, kernel } = super::argument(super::WHAT_WOULD_HELP, argument)?;
-    let analysed = super::breakdown::analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let (asker, name) = (session.clone(), kernel.clone());
     let told = session
         .ask(move |_| {

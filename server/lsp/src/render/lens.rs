@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use warplens_db::{PlacedKernel, Spoken};
 use warplens_facts::facts::{Assumption, Launch};
 use warplens_models::ModelId;
-use warplens_report::estimate::words;
 use warplens_report::figure;
+use warplens_report::figure::words;
 
 /// Assumptions beyond these are counted, not named.
 const MOST_NAMED: usize = 3;

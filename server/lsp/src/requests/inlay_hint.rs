@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::Result;
 use tower_lsp_server::ls_types::{
-    InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind,
+    InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind, Uri,
 };
 
 use crate::peer::Peer;
 use crate::render;
-use crate::requests::inlay_hint_resolve::Origin;
 use crate::session::Session;
+
+/// What a hint carries until it is resolved.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Origin {
+    /// Its document. The line is the hint's own.
+    pub uri: Uri,
+}
 
 pub async fn handle(
     session: &Arc<Session>,

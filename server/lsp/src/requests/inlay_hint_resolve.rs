@@ -2,20 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::Result;
-use tower_lsp_server::ls_types::{InlayHint, Uri};
+use tower_lsp_server::ls_types::InlayHint;
 
 use crate::render;
-use crate::requests::{inlay_hint, invalid};
+use crate::requests::inlay_hint::{self, Origin};
+use crate::requests::invalid;
 use crate::session::Session;
-
-/// What a hint carries until then.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Origin {
-    /// Its document. The line is the hint's own.
-    pub uri: Uri,
-}
 
 /// Gives the hint its tooltip. One that has it, and one of a line that has nothing to tell any more, comes back as it is.
 pub async fn handle(session: &Arc<Session>, mut hint: InlayHint) -> Result<InlayHint> {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::escape::escape;
 use crate::figure::number;
-use crate::html::escape;
 
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = 14.0;

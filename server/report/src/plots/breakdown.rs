@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use warplens_db::wire::Estimate;
 
 use super::length;
-use crate::estimate::{parts, words};
-use crate::figure::{number, percent};
-use crate::html::escape;
+use crate::escape::escape;
+use crate::estimate::parts;
+use crate::figure::{number, percent, words};
 
 /// Where the cycles go: all parts as one bar, then each with its figures.
 pub(crate) fn draw(estimate: &Estimate) -> String {

@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use warplens_db::pictures::Elsewhere;
 
 use super::bar;
-use crate::estimate::words;
-use crate::figure::{speedup, time};
-use crate::html::escape;
+use crate::escape::escape;
+use crate::figure::{speedup, time, words};
 
 /// GPUs that are shown at once; the others stand behind a fold.
 const MOST_SHOWN: usize = 12;

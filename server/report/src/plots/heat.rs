@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use warplens_db::pictures::KernelPictures;
 
 use super::bar;
+use crate::escape::escape;
 use crate::figure::{counted, percent};
-use crate::html::escape;
 
 /// Degrees of heat, beside none.
 const DEGREES: f64 = 5.0;

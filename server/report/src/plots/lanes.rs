@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use warplens_db::pictures::{LanePicture, Touched};
 
+use crate::escape::escape;
 use crate::figure::{number, percent};
-use crate::html::escape;
 
 /// Height of a lane's row.
 const ROW: usize = 13;

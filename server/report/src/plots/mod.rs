@@ -16,7 +16,7 @@ pub(crate) mod scaling;
 
 use std::fmt::Write as _;
 
-use crate::html::escape;
+use crate::escape::escape;
 
 /// A picture with its title and what it rests on; `caption` is text, not markup.
 pub(crate) fn figure(title: &str, picture: &str, caption: &str) -> String {

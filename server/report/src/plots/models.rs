@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use warplens_db::wire::KernelResult;
 
 use super::bar;
-use crate::estimate::words;
-use crate::figure::{number, time};
-use crate::html::escape;
+use crate::escape::escape;
+use crate::figure::{number, time, words};
 use crate::models::remark;
 
 /// A row for each model, with a bar for its time; one that does not apply says why.

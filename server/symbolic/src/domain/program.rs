@@ -1,8 +1,17 @@
 //! The expressions of one query as a list, children first, with what each depends on.
 
-use super::walk::Variable;
 use super::{Domain, Layout};
 use crate::{Arena, BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
+
+/// A variable that the walk runs over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Variable {
+    Counter(Symbol),
+    /// Warps along an axis of a regular layout.
+    Warp(u8),
+    /// Warps of a linear layout.
+    LinearWarp,
+}
 
 /// One expression; children are positions in the list.
 #[derive(Debug)]

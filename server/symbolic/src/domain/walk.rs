@@ -1,21 +1,11 @@
 //! The walk over a query's warps: boxes cut in two until guards are decided, then what is left.
 
 use super::lanes::Lanes;
-use super::program::{Needs, Program, ROOTS, Variables, guard_bit};
+use super::program::{Needs, Program, ROOTS, Variable, Variables, guard_bit};
 use super::residues::{Residues, Steps, most_residues, residues};
 use super::{Case, Domain, Guard, Layout, Outcome, Query, WARP_MAX};
 use crate::shift::{Delta, Movement, Shift, lcm, shift};
-use crate::{Arena, BinaryOp, Interval, Node, Symbol, SymbolKind};
-
-/// A variable that the walk runs over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Variable {
-    Counter(Symbol),
-    /// Warps along an axis of a regular layout.
-    Warp(u8),
-    /// Warps of a linear layout.
-    LinearWarp,
-}
+use crate::{Arena, BinaryOp, Interval, Node, SymbolKind};
 
 /// Values from the first to one below the second.
 type Range = (i64, i64);
