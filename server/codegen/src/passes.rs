@@ -165,13 +165,13 @@ fn invariant(graph: &mut Graph) {
             graph.blocks[block as usize].code = stays;
         }
     }
-    left_over(graph);
+    remainder(graph);
 }
 
-/// What stands before a loop need not be computed again before what is left over of it.
-fn left_over(graph: &mut Graph) {
+/// What was hoisted before a loop need not be computed again before its remainder loop.
+fn remainder(graph: &mut Graph) {
     for number in 1..graph.loops.len() {
-        if !graph.loops[number].left_over {
+        if !graph.loops[number].remainder {
             continue;
         }
         let inner = graph.loops[number].header;

@@ -47,7 +47,7 @@ impl Lists {
         self.ends.push(self.all.len() as u32);
     }
 
-    /// For each of so many numbers what it stands beside, in the order of these pairs.
+    /// For each number below `count` the second numbers of its pairs, in their order.
     fn of_pairs(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Lists {
         let mut ends = vec![0u32; count];
         for (number, _) in pairs.clone() {
@@ -153,8 +153,8 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
     let pieces = pieces(code);
     let blocks = pressure.blocks(&pieces);
     let mut least = None;
-    // Fewer registers let in more warps: as few are taken as nothing is lost by. Where it is said how many warps
-    // there are to be, all that this leaves are used.
+    // Fewer registers let more warps reside: the smallest step is taken at which nothing spills. Where the occupancy is
+    // given, all registers that it leaves are used.
     let fewer = steps(options.warps).filter(|step| !options.occupancy_given && *step < most);
     for step in fewer.chain([most]) {
         let room = step.saturating_sub(frame);

@@ -111,7 +111,7 @@ pub(crate) fn figures(
     })
 }
 
-/// A number with so many significant digits.
+/// A number rounded to a number of significant digits.
 fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
 }

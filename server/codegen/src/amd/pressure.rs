@@ -147,7 +147,7 @@ fn issue(code: &Code, block: &BlockCode, entered: Vec<u64>, leaves: &[u64]) -> [
             words.add(v);
         }
     }
-    // What enters and nobody reads takes its register until then only.
+    // A value that enters the block and is not read there holds its register until here.
     for &v in &block.entered {
         if !is(leaves, v) && !uses.contains_key(&v) && is(&live, v) {
             unset(&mut live, v);

@@ -42,7 +42,7 @@ impl Builder<'_> {
                 None => trips.saturating_mul(each) <= most,
             };
             if trips <= 1 || asked && unroll != Some(1) {
-                self.written_out(parts, touched, (trips, trips));
+                self.fully_unrolled(parts, touched, (trips, trips));
                 return;
             }
             let times = match unroll {
@@ -70,7 +70,7 @@ impl Builder<'_> {
         };
         if times > 1 {
             self.kept(parts, touched, (times, 1), true);
-            self.left_over = times;
+            self.remainder = times;
         }
         self.kept(parts, touched, (1, 1), false);
     }

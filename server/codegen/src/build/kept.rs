@@ -15,12 +15,12 @@ use crate::thresholds::nvcc;
 /// A place of memory that a loop keeps in a register: its access, its base, the value at the loop's head.
 type Carried = ((Space, u8, i64), V, V);
 
-/// Code stands there no more often.
+/// The most copies of a block that are counted.
 const MOST_COPIES: u32 = 512;
 
 impl Builder<'_> {
-    /// So many iterations, one behind the other, of a loop that has so many in all.
-    pub(super) fn written_out(
+    /// A loop that is unrolled by the first number, of a trip count that is the second.
+    pub(super) fn fully_unrolled(
         &mut self,
         parts: Parts,
         touched: &Touched,
@@ -100,7 +100,7 @@ impl Builder<'_> {
         (times, copies): (u64, u32),
         followed: bool,
     ) {
-        let left_over = std::mem::take(&mut self.left_over);
+        let remainder = std::mem::take(&mut self.remainder);
         let Some(before) = self.at else { return };
         let enters = parts.condition.is_some_and(|condition| {
             let first = self.fold(condition, &FxHashMap::default(), &FxHashSet::default());
@@ -108,7 +108,7 @@ impl Builder<'_> {
         });
         let around = self.copies;
         let frequency = self.frequency;
-        self.frequency = match left_over {
+        self.frequency = match remainder {
             0 if touched.exits && times > 1 => {
                 let bound = self.trips(parts).unwrap_or(times);
                 self.evenly(parts, ((bound / times).max(1), bound))
@@ -118,7 +118,7 @@ impl Builder<'_> {
                 self.graph.frequencies.add(turns)
             }
             _ => {
-                let left = Share::LeftOver(frequency, parts.control, left_over);
+                let left = Share::LeftOver(frequency, parts.control, remainder);
                 self.graph.frequencies.add(left)
             }
         };
@@ -133,7 +133,7 @@ impl Builder<'_> {
             header,
             before,
             end: header,
-            left_over: false,
+            remainder: false,
             version: self.clock,
         });
         self.end(before, End::Jump(header));

@@ -1,4 +1,4 @@
-//! Loops: written out where they are short, in fours where their end is not known, or kept.
+//! Loops: fully unrolled where they are short, by a factor where their trip count is not known, or kept.
 
 use std::rc::Rc;
 
@@ -44,7 +44,7 @@ impl Builder<'_> {
         self.nesting -= 1;
     }
 
-    /// A loop, written out as far as it is.
+    /// A loop, unrolled as far as nvcc does.
     fn unrolled(&mut self, statement: &Stmt, parts: Parts, unroll: Option<u64>) {
         let touched = self.touched(statement, parts);
         let trips = self.trips(parts);
@@ -76,14 +76,14 @@ impl Builder<'_> {
                 || asked && trips <= limits.pragma_trips
                 || unroll.is_none() && trips.saturating_mul(each) <= full
             {
-                self.written_out(parts, &touched, (trips, trips));
+                self.fully_unrolled(parts, &touched, (trips, trips));
                 return;
             }
-            // As far as the source asks, and what is left over behind it.
+            // By the factor that a pragma asks for, and the remainder behind it.
             if let Some(times @ 2..) = unroll {
                 let times = times.min(limits.pragma_factor);
                 self.kept(parts, &touched, (times, 1), false);
-                self.written_out(parts, &touched, (trips % times, trips));
+                self.fully_unrolled(parts, &touched, (trips % times, trips));
                 return;
             }
             // Partly by the front half, further by the assembler.
@@ -117,7 +117,7 @@ impl Builder<'_> {
                 || turns.saturating_mul(size.saturating_mul(size)) / (QUARTERS * QUARTERS)
                     <= assembler.full_squares;
             if apart && all <= assembler.full_without_loads || plain && small {
-                self.written_out(parts, &touched, (trips, trips));
+                self.fully_unrolled(parts, &touched, (trips, trips));
                 return;
             }
             let further = plain
@@ -132,7 +132,7 @@ impl Builder<'_> {
             };
             self.kept(parts, &touched, (together, copies), false);
             if odd && further {
-                self.written_out(parts, &touched, (trips % together, trips));
+                self.fully_unrolled(parts, &touched, (trips % together, trips));
             }
             return;
         }
@@ -140,7 +140,7 @@ impl Builder<'_> {
         let (times, copies, left) = match unroll {
             Some(1) => (1, 1, 1),
             Some(times) if times > 1 => {
-                // Without a count each iteration has its own test, and nothing is left over.
+                // Without a trip count each iteration has its own test, and there is no remainder.
                 let times = times.min(limits.pragma_factor);
                 if !self.is_counted(parts, &touched) {
                     self.kept(parts, &touched, (1, times as u32), false);
@@ -164,7 +164,7 @@ impl Builder<'_> {
                     && unroll.is_none()
                     && !touched.together
                     && !touched.forks
-                    && !touched.written_out
+                    && !touched.fully_unrolled
                     && !touched.calls
                     && !touched.divides
                     && (touched.stepped || !touched.strided)
@@ -184,8 +184,8 @@ impl Builder<'_> {
                     && self.ends_at_parameter(parts, &touched)
                     && !self.starts_by_lane(parts, &touched)
                     && touched.machine() * times <= assembler.partial;
-                // 16, 8 and 4 iterations, and one; what is left over in fours again where the number of iterations is
-                // not plain, and written out within a loop.
+                // The remainder loop is unrolled as well where the trip count has no closed form, and more so within
+                // another loop.
                 let left = match further {
                     true if !from_constant && self.counts_unsigned(parts) => {
                         assembler.remainder_unsigned
@@ -210,21 +210,20 @@ impl Builder<'_> {
         let both = times > 1 && !touched.exits;
         if both {
             self.kept(parts, &touched, (times, copies), true);
-            self.left_over = times;
+            self.remainder = times;
         }
         let number = self.graph.loops.len();
         self.kept(parts, &touched, (1, left), false);
         if let Some(last) = self.graph.loops.get_mut(number) {
-            last.left_over = both;
+            last.remainder = both;
         }
     }
 
-    /// How often the code of a loop stands there that only the assembler unrolls: once, the first iteration, then
-    /// four, two and one.
+    /// Copies of the body of a loop that only the assembler unrolls: the first iteration, then four, two and one.
     fn further_alone(&self, parts: Parts, touched: &Touched) -> u32 {
         let assembler = &nvcc().assembler;
         let apart = !touched.together
-            || !touched.written_out
+            || !touched.fully_unrolled
                 && !touched.forks
                 && self.ends_at_parameter(parts, touched)
                 && !self.starts_by_lane(parts, touched);
@@ -349,8 +348,8 @@ impl Builder<'_> {
     }
 }
 
-/// How often the code of a loop stands there that goes round so often, of which the assembler unrolls as much as fits:
-/// as many turns as leave few over, which stand there too.
+/// Copies of the body of a loop with this trip count that the assembler unrolls further: the largest factor whose body and
+/// remainder together have at most `most` copies.
 fn further_counted(turns: u64, most: u64) -> u32 {
     let fits = |beside: &u64| beside + turns % beside <= most;
     match (2..=most.min(turns)).rev().find(fits) {

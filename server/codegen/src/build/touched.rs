@@ -71,7 +71,7 @@ impl Walk<'_, '_, '_> {
         self.addressing = outer;
     }
 
-    /// So many operations that are not part of an address.
+    /// Adds operations that are not part of an address.
     fn works(&mut self, operations: u64) {
         if !self.addressing {
             self.touched.work += operations;
@@ -143,7 +143,7 @@ impl Walk<'_, '_, '_> {
             let by_lane = |id: &VarId| {
                 let stays = self.varies.is_some_and(|varies| !varies.contains(id));
                 let held = self.builder.env.get(&(*id, 0));
-                stays && held.is_some_and(|v| self.builder.hangs_on_thread(*v, 0))
+                stays && held.is_some_and(|v| self.builder.depends_on_thread(*v, 0))
             };
             self.touched.strided |= all.iter().any(by_lane);
         } else {
@@ -239,7 +239,7 @@ impl Walk<'_, '_, '_> {
                         step: step.as_ref(),
                         body,
                     };
-                    // Within, a loop counts as often as it would be written out, its counter being constants.
+                    // A loop within counts once per iteration: fully unrolled, its induction variable is a constant.
                     let trips = self.constant_trips(init, parts);
                     let outer = self.varies;
                     if let (Some(varies), true) = (outer, trips.is_some()) {
@@ -270,7 +270,7 @@ impl Walk<'_, '_, '_> {
                         std::mem::swap(&mut inner, self.touched);
                         let unknown = trips.is_none() && step.is_some();
                         if unknown && !inner.exits && !inner.loops {
-                            // It stands there in fours and once more, each with its tests.
+                            // It is unrolled and has a remainder loop, each with its tests.
                             if self.builder.is_counted(parts, &inner) || !inner.together {
                                 let size = &nvcc().size;
                                 inner.weight = (inner.weight)
@@ -285,7 +285,7 @@ impl Walk<'_, '_, '_> {
                     if trips.is_none() {
                         self.touched.loops = true;
                     } else {
-                        self.touched.written_out = true;
+                        self.touched.fully_unrolled = true;
                     }
                 }
                 StmtKind::Block(inner) => self.statements(inner),
