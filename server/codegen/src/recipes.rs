@@ -1,7 +1,7 @@
 //! What the functions of the mathematical library and divisions become, as measured with the compiler.
 //!
 //! `recipes/*.tsv` hold them by architecture, those of `sm_80` in full and of each other one what is different there;
-//! `cargo xtask recipes` makes them from micro-kernels.
+//! `cargo lab recipes` makes them from micro-kernels.
 
 use std::sync::OnceLock;
 

@@ -217,7 +217,7 @@ fn percent(part: Option<f64>) -> String {
 /// What was found by hand of code that nobody here wrote.
 const ELSEWHERE: &str = "\n\
     The kernels are ours and in the manner of what the rules were made for: the figures say that nothing broke, more than what\n\
-    to expect of other code. For that `cargo xtask judge DIR --sample N --seed N` (run by hand) samples findings about a folder and\n\
+    to expect of other code. For that `cargo lab judge DIR --sample N --seed N` (run by hand) samples findings about a folder and\n\
     runs their kernels. Of 400 findings about HeCBench (seeds 7 and 8; 2716 findings, one to 36.2 lines of device code), 143 were\n\
     confirmed and two contradicted; 45 were left open (the run was another case than the finding's, by its data or by an\n\
     argument that is not stated, or the definitions differ) and 210 kernels did not run, most of them for what the interpreter\n\
@@ -244,14 +244,14 @@ fn page(measured: &Measured) -> String {
          `BLESS` the test fails where the page is out of date, where a rule that is on by default falls under 90 % precision, all\n\
          of them together under 95 %, or the recall of uncoalesced accesses or bank conflicts under 90 %.\n\n\
          A site is a line of a kernel, or a kernel, and what a family of rules asks about it. Who labels it knows no rule:\n\n\
-         - **oracle**: the kernel runs thread by thread on the interpreter of `server/oracle`, blocks spread over the launch, and what\n\
+         - **oracle**: the kernel runs thread by thread on the interpreter of `server/lab/oracle`, blocks spread over the launch, and what\n\
          \u{20} its warps do is counted (`verdict.rs` says from which figure on the label is yes). An access is uncoalesced where it takes\n\
          \u{20} half as many sectors again as its bytes fill, a shifted beginning aside: the distinct bytes and those of all lanes both;\n\
          \u{20} where the two differ, or it is little, it is not judged. What moves other sectors with other contents of the arrays\n\
          \u{20} depends on data: that is `mem/gather`'s, and of the other rules' recall no part. A barrier is redundant where no threads race once it only holds warps together. A\n\
          \u{20} branch is yes where a tenth of its warps part and 2 % of the kernel's issues would be saved if lanes that go one way\n\
          \u{20} filled warps.\n\
-         - **compiler**: `tests/labels/compiler.tsv`, written by `cargo xtask labels` from what nvcc makes of the kernel as it is and\n\
+         - **compiler**: `tests/labels/compiler.tsv`, written by `cargo lab labels` from what nvcc makes of the kernel as it is and\n\
          \u{20} with the advice taken: yes where at least 1 % of the instructions are saved.\n\
          - **arithmetic**: the rule's definition applied to the launch, by hand in the test.\n\n\
          *Right* and *wrong* are findings at sites labelled yes and no; *open* ones stand where nobody can tell. Precision is right of\n\

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
-use crate::process::{self, Outcome};
-use crate::repository;
+use xtask::process::{self, Outcome};
+use xtask::repository;
 
 /// Run the fuzz targets, each for some seconds, with cargo-fuzz
 ///

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::repository;
+use xtask::repository;
 
 /// Write what is derived from the code: schemas, pages about rules, GPUs and settings, the book's lists, the README's excerpt
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::{process, repository};
+use xtask::{process, repository};
 
 /// Put the server on the PATH and install the integrations of the editors found
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::repository;
+use xtask::repository;
 
 /// Begin a rule: its file, its page, its fixtures, and its entries in the catalogue
 ///

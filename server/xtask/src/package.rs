@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::repository;
+use xtask::repository;
 
 /// Make the packages of a release, or check that they can be made
 #[derive(Debug, Args)]

@@ -1,15 +1,15 @@
 //! `cargo xtask test`: every check of the repository, in groups.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
-use crate::corpus::Corpus;
 use crate::fuzz::Fuzz;
-use crate::process::{self, Outcome};
-use crate::repository;
+use xtask::process::{self, Outcome};
+use xtask::repository;
 
 /// Run the tests: the fast groups, or with --all also editors, compilers and advisories
 ///
@@ -140,7 +140,7 @@ impl Test {
     /// Runs it.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(folder) = &self.corpus {
-            return Corpus::of(folder, self.edits).run();
+            return corpus(folder, self.edits);
         }
         let groups: Vec<Group> = if self.all {
             Group::FAST.into_iter().chain(Group::SLOW).collect()
@@ -215,7 +215,7 @@ impl Test {
             ),
             Group::Budget => finish(
                 group,
-                process::run(&mut cargo(&["xtask", "budget", "--check"]), limit),
+                process::run(&mut cargo(&["lab", "budget", "--check"]), limit),
             ),
             Group::Book => self.book(group),
         }
@@ -286,6 +286,15 @@ fn unreachable(output: &str) -> bool {
         || output.contains("failed to fetch")
 }
 
+/// `cargo lab corpus`.
+fn corpus(folder: &Path, edits: Option<usize>) -> anyhow::Result<ExitCode> {
+    let mut corpus = vec![OsString::from("corpus"), folder.into()];
+    if let Some(edits) = edits {
+        corpus.extend(["--edits".into(), edits.to_string().into()]);
+    }
+    crate::lab(&corpus)
+}
+
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments);
@@ -337,7 +346,7 @@ fn compilers(group: Group, mut script: Command) -> Verdict {
         println!("{remark}");
     }
     // By cargo: the tests of the workspace may have built this program again, in its place.
-    let held = process::run(&mut cargo(&["xtask", "compiled", "--check"]), group.limit());
+    let held = process::run(&mut cargo(&["lab", "compiled", "--check"]), group.limit());
     let mut verdict = finish(
         group,
         held.map(|held| Outcome {

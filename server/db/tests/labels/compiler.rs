@@ -1,4 +1,4 @@
-//! What a real compiler said of the labelled kernels: `tests/labels/compiler.tsv`, which `cargo xtask labels` writes.
+//! What a real compiler said of the labelled kernels: `tests/labels/compiler.tsv`, which `cargo lab labels` writes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -95,7 +95,7 @@ impl Words {
                 .code
                 .get(&(id.clone(), mark.clone()))
                 .unwrap_or_else(|| {
-                    panic!("{id}: nothing was compiled with `{mark}`: cargo xtask labels")
+                    panic!("{id}: nothing was compiled with `{mark}`: cargo lab labels")
                 });
             let Some(Family::Compiled(rule)) = warplens_rules_id(rule).and_then(Family::of) else {
                 panic!("`{rule}` is not labelled by the compiler");

@@ -20,7 +20,7 @@ struct Argument {
 /// Returns the whole story of one kernel as Markdown.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let Argument { uri, kernel } = super::argument(super::BREAKDOWN, argument)?;
-    let analysed = analysed(session, &uri).await?;
+    let analysed = super::document::analysed(session, &uri).await?;
     let asker = session.clone();
     let page = session
         .ask(move |cancel| {

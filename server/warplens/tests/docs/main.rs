@@ -175,8 +175,13 @@ fn unknown(command: &str) -> Vec<String> {
                 .map(|name| format!("`{command}`: `{subcommand}` has no option {name}"))
                 .collect()
         }
-        ["cargo", "xtask", task, ..] if task.starts_with(char::is_lowercase) => {
-            let main = include_str!("../../../xtask/src/main.rs");
+        ["cargo", program @ ("xtask" | "lab"), task, ..]
+            if task.starts_with(char::is_lowercase) =>
+        {
+            let main = match *program {
+                "lab" => include_str!("../../../lab/src/main.rs"),
+                _ => include_str!("../../../xtask/src/main.rs"),
+            };
             let variant: String = task
                 .split('-')
                 .map(|word| word[..1].to_uppercase() + &word[1..])
@@ -243,6 +248,8 @@ fn a_command_that_is_none_is_found() {
     assert!(!unknown("warplens chekc x").is_empty());
     assert!(!unknown("warplens check --no-such-option").is_empty());
     assert!(!unknown("cargo xtask no-such-task").is_empty());
+    assert!(unknown("cargo lab corpus DIR").is_empty());
+    assert!(!unknown("cargo lab no-such-task").is_empty());
     let folder = Folder::new();
     let block = |text: &str| Page::read(text).blocks.remove(0);
     assert!(run(&folder, &block("```sh\nwarplens gpus >/dev/null\n```\n")).is_empty());

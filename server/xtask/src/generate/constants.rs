@@ -12,8 +12,8 @@ use toml::{Table, Value};
 use super::pages::row;
 
 /// Where the constants and data sets of predicted times are described, and the thresholds of compilers.
-const CONSTANTS: &str = "server/xtask/src/accuracy/constants.toml";
-const SETS: &str = "server/xtask/src/accuracy/sets.toml";
+const CONSTANTS: &str = "server/lab/src/accuracy/constants.toml";
+const SETS: &str = "server/lab/src/accuracy/sets.toml";
 const THRESHOLDS: [(&str, &str); 2] = [
     ("nvcc", "server/codegen/src/thresholds/nvcc.toml"),
     (

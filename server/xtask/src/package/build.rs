@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use sha2::{Digest, Sha256};
 
-use crate::{process, repository};
+use xtask::{process, repository};
 
 /// Everything with link-time optimisation.
 const LIMIT: Duration = Duration::from_hours(1);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::{process, repository};
+use xtask::{process, repository};
 
 /// Check that every crate can be published: its files packaged, and built from them alone
 ///

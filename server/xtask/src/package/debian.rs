@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::{VERSION, archive};
-use crate::{process, repository};
+use xtask::{process, repository};
 
 /// Debian's name of a target's machine; `None` where the target is not Linux.
 pub fn architecture(target: &str) -> Option<&'static str> {

@@ -8,7 +8,8 @@ use anyhow::bail;
 use clap::Args;
 
 use super::{Out, VERSION, archive, build};
-use crate::{install, process, repository};
+use crate::install;
+use xtask::{process, repository};
 
 /// The extension of VS Code, without a server or for one machine with it, and the plugin of Neovim as a folder
 #[derive(Debug, Args)]

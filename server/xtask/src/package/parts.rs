@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use super::{VERSION, archive};
-use crate::{process, repository};
+use xtask::{process, repository};
 
 /// A crate that is linked into the program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

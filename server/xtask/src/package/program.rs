@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::parts::Parts;
 use super::{Out, VERSION, archive, build, debian};
-use crate::{process, repository};
+use xtask::{process, repository};
 
 /// The program for a machine: an archive with licences, manual pages, completions and bill of materials; for Linux a Debian
 /// package, too

@@ -55,7 +55,7 @@ pub struct Row {
 const NEEDED: [&str; 6] = ["kernel", "gpu", "source", "defines", "measured_ms", "valid"];
 
 /// The tables of a folder, by their names; of one that is there whole and as a sample, the sample. A folder in it that holds
-/// what `cargo xtask measure` wrote is one too.
+/// what `cargo lab measure` wrote is one too.
 pub fn of_folder(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let entries =
         std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -110,7 +110,7 @@ pub fn read(id: &str, path: &Path) -> anyhow::Result<Table> {
     parse(id, &text, &meta).with_context(|| path.display().to_string())
 }
 
-/// True for what `cargo xtask measure` wrote.
+/// True for what `cargo lab measure` wrote.
 fn is_own(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "json")

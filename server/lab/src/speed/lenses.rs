@@ -10,7 +10,7 @@ use warplens_latency::client::Client;
 use warplens_latency::figures::{milliseconds, percentile};
 use warplens_latency::session::CHANGED;
 
-use crate::repository;
+use xtask::repository;
 
 /// `auto` has one tier: its first answer is its last, and has to keep what the refined one is given.
 const TARGET: Duration = Duration::from_millis(150);

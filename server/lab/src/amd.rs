@@ -1,4 +1,4 @@
-//! `cargo xtask amd`: the predicted VGPRs, SGPRs, LDS and occupancy held against what clang makes of the same sources.
+//! `cargo lab amd`: the predicted VGPRs, SGPRs, LDS and occupancy held against what clang makes of the same sources.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,8 @@ use clap::Args;
 use serde_json::Value;
 use warplens_machine::{Profile, Profiles, occupancy};
 
-use crate::{corpus, process, repository};
+use crate::corpus;
+use xtask::{process, repository};
 
 /// No file may take longer, to compile or to predict.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -24,7 +25,7 @@ const NEAR: u64 = 4;
 
 /// What stands above the tables.
 const HEAD: &str = "# AMD registers and LDS: predicted and real\n\n\
-`cargo xtask amd` writes this page: warplens predicts from the source the VGPRs, SGPRs and LDS of OpenCL kernels, and\n\
+`cargo lab amd` writes this page: warplens predicts from the source the VGPRs, SGPRs and LDS of OpenCL kernels, and\n\
 here the prediction is held against `-Rpass-analysis=kernel-resource-usage` of clang with libclc. No GPU is needed for\n\
 it, and nothing is executed.\n\n\
 What was calibrated on what: the registers of library functions and divisions (`server/codegen/recipes/gfx90a.tsv`)\n\

@@ -1,4 +1,4 @@
-//! `cargo xtask corpus DIR --edits N`: each file of other people's code opened, edited at random and closed, by the
+//! `cargo lab corpus DIR --edits N`: each file of other people's code opened, edited at random and closed, by the
 //! language server itself.
 //!
 //! At the end everything shown of a file must be what a second server shows that opens the final text: at once, or after

@@ -1,4 +1,4 @@
-//! `cargo xtask labels`: what nvcc makes of the labelled kernels (`tests/labels/compiler.tsv`).
+//! `cargo lab labels`: what nvcc makes of the labelled kernels (`tests/labels/compiler.tsv`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use clap::Args;
 use warplens_codegen::Class;
 
 use crate::machine_code::{Compiler, Function, Scratch};
-use crate::repository;
+use xtask::repository;
 
 /// Compile the labelled kernels as they are and with each advice taken: writes tests/labels/compiler.tsv
 #[derive(Debug, Args)]

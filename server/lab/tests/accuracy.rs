@@ -1,4 +1,4 @@
-//! `cargo xtask accuracy` from a table to its page, on a kernel and a table of our own that was made up.
+//! `cargo lab accuracy` from a table to its page, on a kernel and a table of our own that was made up.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ fn fixtures() -> PathBuf {
 
 fn accuracy(arguments: &[&str]) -> Output {
     let folder = fixtures();
-    Command::new(env!("CARGO_BIN_EXE_xtask"))
+    Command::new(env!("CARGO_BIN_EXE_lab"))
         .arg("accuracy")
         .arg(&folder)
         .arg("--sources")
@@ -56,7 +56,7 @@ fn a_table_becomes_scores_a_page_and_plots() {
         "| made_up | ours: times that were never measured, in proportion to the bytes |",
         "| made_up: rho | 1.00 | at least 0.75 | yes |",
         "![Predicted against measured times, a panel a table](scores/times.svg)",
-        "by `cargo xtask accuracy TABLES --sources SOURCES --ablation`",
+        "by `cargo lab accuracy TABLES --sources SOURCES --ablation`",
         "Kept.",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
@@ -89,7 +89,7 @@ fn a_missed_target_fails_the_check_and_writes_nothing() {
         scratch.path().join("swapped.meta.json"),
     )
     .unwrap();
-    let run = Command::new(env!("CARGO_BIN_EXE_xtask"))
+    let run = Command::new(env!("CARGO_BIN_EXE_lab"))
         .arg("accuracy")
         .arg(scratch.path())
         .arg("--sources")
@@ -120,7 +120,7 @@ fn what_is_not_there_is_said() {
     );
     assert_eq!(unknown.status.code(), Some(2));
     let empty = tempfile::tempdir().unwrap();
-    let nothing = Command::new(env!("CARGO_BIN_EXE_xtask"))
+    let nothing = Command::new(env!("CARGO_BIN_EXE_lab"))
         .args(["accuracy", folder, "--sources"])
         .arg(empty.path())
         .output()

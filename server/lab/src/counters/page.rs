@@ -7,7 +7,7 @@ use super::{Compared, Device, TARGET};
 
 /// What stands above the tables.
 const HEAD: &str = "# What a GPU counts: predicted and measured\n\n\
-`cargo xtask counters` writes this page from what `cargo xtask measure` wrote on a machine with a GPU: of each access of\n\
+`cargo lab counters` writes this page from what `cargo lab measure` wrote on a machine with a GPU: of each access of\n\
 our kernels (`tests/kernels`) the sectors a request (device memory) or the wavefronts a request (shared memory), as\n\
 warplens says before the kernel is compiled and as ncu counted them in the very same launch. A fact that is called\n\
 *exact* has to be what was counted; where one is not, that is a bug.\n\n\
@@ -127,7 +127,7 @@ fn refused(why: &str, none: bool) -> String {
     let mut text = format!("{which} were measured: {why}");
     if why.contains(crate::measure::REFUSED) {
         text.push_str(
-            "\nthe driver keeps counters for administrators: run `cargo xtask measure` as root, or load the module \
+            "\nthe driver keeps counters for administrators: run `cargo lab measure` as root, or load the module \
              with NVreg_RestrictProfilingToAdminUsers=0",
         );
     }

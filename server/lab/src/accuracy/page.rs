@@ -15,7 +15,7 @@ use super::targets::{Unit, factor, targets};
 
 /// What stands above the tables.
 const HEAD: &str = "# Predicted and measured times\n\n\
-`cargo xtask accuracy` writes this page: warplens predicts from the source what launches take, and here the predictions\n\
+`cargo lab accuracy` writes this page: warplens predicts from the source what launches take, and here the predictions\n\
 are held against times and counters that others measured on real GPUs and published. No GPU is needed for it, and nothing\n\
 is executed. Neither the tables of times nor the kernels are part of this repository; `SOURCES` is a folder with the kernels,\n\
 which the tables name.\n\n\

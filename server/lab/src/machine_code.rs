@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use warplens_codegen::Class;
 use warplens_codegen::assembly::{ptxas_verbose, sass};
 
-use crate::{process, repository};
+use xtask::{process, repository};
 
 /// A compiled kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! `cargo xtask budget`: how many instructions the server executes, held against a committed file.
+//! `cargo lab budget`: how many instructions the server executes, held against a committed file.
 //!
 //! Times differ from machine to machine and from minute to minute; instructions hardly do. The server that is counted is
 //! the one that users have, fed in step: it is never told the next thing before it has answered the last.
@@ -14,7 +14,8 @@ use clap::Args;
 use warplens_latency::client::Client;
 use warplens_latency::session::{Session, Times};
 
-use crate::{process, repository, sessions};
+use crate::sessions;
+use xtask::{process, repository};
 
 /// Count the server's instructions under valgrind: against tests/budget.toml, or into it
 #[derive(Debug, Args)]
@@ -35,8 +36,8 @@ pub struct Budget {
 
 /// What every file begins with.
 const HEAD: &str = "\
-# How many instructions the server may execute. `cargo xtask budget` counts them under valgrind and fails where there are
-# more than stated here and the margin; `cargo xtask budget --write` writes this file, after a change that is worth it.
+# How many instructions the server may execute. `cargo lab budget` counts them under valgrind and fails where there are
+# more than stated here and the margin; `cargo lab budget --write` writes this file, after a change that is worth it.
 #
 # Two runs of one program differ by less than 1 %: seeds of hash tables, the order in which threads wake. Other
 # machines have other processors, for which the C library and memchr choose other loops, and other C libraries: the
@@ -244,7 +245,7 @@ fn compare((margin, budgets): &(f64, Counts), counted: &Counts) -> (String, usiz
             over += 1;
             "  OVER"
         } else if more < -*margin {
-            "  better: `cargo xtask budget --write`"
+            "  better: `cargo lab budget --write`"
         } else {
             ""
         };

@@ -1,4 +1,4 @@
-//! `cargo xtask corpus`: the checker over other people's code, how much it understands and what it costs.
+//! `cargo lab corpus`: the checker over other people's code, how much it understands and what it costs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -11,7 +11,8 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
 
-use crate::{count, edited, process, repository};
+use crate::{count, edited};
+use xtask::{process, repository};
 
 /// No folder may take longer.
 const LIMIT: Duration = Duration::from_mins(30);
@@ -46,17 +47,6 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// One folder, with the release build.
-    pub fn of(folder: &Path, edits: Option<usize>) -> Corpus {
-        Corpus {
-            folders: vec![folder.to_owned()],
-            bin: None,
-            worst: 0,
-            edits,
-            seed: 0,
-        }
-    }
-
     /// Edits the files that hold kernels.
     fn edited(&self, bin: &Path, edits: usize) -> anyhow::Result<ExitCode> {
         let mut wrong = 0;

@@ -1,4 +1,4 @@
-//! `cargo xtask speed`: what somebody waits for who types, against the targets, the floor and clangd, in one run.
+//! `cargo lab speed`: what somebody waits for who types, against the targets, the floor and clangd, in one run.
 
 mod lenses;
 
@@ -16,7 +16,8 @@ use warplens_latency::floor::Floor;
 use warplens_latency::kernels;
 use warplens_latency::session::{CHANGED, HINTS, Session, Times};
 
-use crate::{repository, sessions};
+use crate::sessions;
+use xtask::repository;
 
 /// Measure the server on recorded sessions, beside the grammar's own parse and clangd, and write docs/speed.md
 #[derive(Debug, Args)]
@@ -263,7 +264,7 @@ fn page_head(recorded: &[(String, Session)]) -> String {
         .collect();
     format!(
         "# How fast the server answers\n\n\
-         Written by `cargo xtask speed --clangd PATH --write`. The sessions of `tests/sessions` ({}; {keystrokes} keystrokes) \
+         Written by `cargo lab speed --clangd PATH --write`. The sessions of `tests/sessions` ({}; {keystrokes} keystrokes) \
          are replayed in files of 1,000 and 10,000 lines: the kernels that they were recorded in stand in the middle of \
          others, 20 lines each. Times go from writing a message to reading the last byte of its answer, over the pipes of a \
          process, {} ms between an answer and the next key.\n\n\

@@ -1,4 +1,4 @@
-//! `cargo xtask accuracy`: predictions held against times and counters that were measured on real GPUs.
+//! `cargo lab accuracy`: predictions held against times and counters that were measured on real GPUs.
 
 mod description;
 mod own;
@@ -20,15 +20,15 @@ use clap::{Args, ValueEnum};
 use warplens_machine::Profiles;
 use warplens_models::ModelId;
 
-use crate::repository;
 use predict::Subject;
 use set::Set;
 use table::Row;
+use xtask::repository;
 
 /// Hold predicted times and counters against measured ones: docs/accuracy.md
 ///
 /// Reads each table of the folder (NAME.csv or its sample NAME.sample.csv with NAME.meta.json beside it, or a folder that
-/// `cargo xtask measure` wrote), predicts every row from the kernel's source, and scores the ranks, the choice of the best configuration, the times and the counters. Needs
+/// `cargo lab measure` wrote), predicts every row from the kernel's source, and scores the ranks, the choice of the best configuration, the times and the counters. Needs
 /// no GPU. Nothing of the tables or the sources is written but the scores and the plots.
 #[derive(Debug, Args)]
 pub struct Accuracy {
@@ -184,7 +184,7 @@ impl Accuracy {
 
     /// The command without this machine's folders.
     fn command(&self) -> String {
-        let mut words = vec!["cargo xtask accuracy TABLES --sources SOURCES".to_owned()];
+        let mut words = vec!["cargo lab accuracy TABLES --sources SOURCES".to_owned()];
         words.extend(self.sets.iter().map(|id| format!("--set {id}")));
         words.extend(self.rows.map(|rows| format!("--rows {rows}")));
         if self.model != Model::Auto {

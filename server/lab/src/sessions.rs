@@ -1,4 +1,4 @@
-//! `cargo xtask sessions`: the recorded sessions, typed anew.
+//! `cargo lab sessions`: the recorded sessions, typed anew.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -8,7 +8,7 @@ use clap::Args;
 use warplens_latency::client::Client;
 use warplens_latency::typist::{SESSIONS, Typist};
 
-use crate::repository;
+use xtask::repository;
 
 /// Type the sessions of tests/sessions anew, at a person's pace, into a server that records them
 #[derive(Debug, Args)]

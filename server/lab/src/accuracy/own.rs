@@ -1,4 +1,4 @@
-//! What `cargo xtask measure` measured of our own kernels, as a table.
+//! What `cargo lab measure` measured of our own kernels, as a table.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,7 +48,7 @@ pub fn parse(id: &str, all: &Value) -> anyhow::Result<Table> {
     let mut table = Table {
         id: id.to_owned(),
         rows: Vec::new(),
-        origin: "our own kernels, by `cargo xtask measure`".to_owned(),
+        origin: "our own kernels, by `cargo lab measure`".to_owned(),
         problems: Vec::new(),
     };
     let runs = all["runs"].as_array().into_iter().flatten();

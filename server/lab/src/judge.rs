@@ -1,4 +1,4 @@
-//! `cargo xtask judge`: findings about other people's code, held against runs of the kernels they are about.
+//! `cargo lab judge`: findings about other people's code, held against runs of the kernels they are about.
 
 mod kernels;
 mod lines;
@@ -13,15 +13,16 @@ use clap::Args;
 use serde_json::Value;
 use warplens_oracle::{Access, Fork, Space, Tally, Verdict};
 
-use crate::{corpus, process};
+use crate::corpus;
 use kernels::{File, Ran};
+use xtask::process;
 
 /// A check of a whole folder.
 const LIMIT: Duration = Duration::from_mins(30);
 
 /// Sample findings about other people's code and contradict them by brute force
 ///
-/// Each sampled finding's kernel runs on the interpreter of `server/oracle`, under the launch and the arguments that the
+/// Each sampled finding's kernel runs on the interpreter of `server/lab/oracle`, under the launch and the arguments that the
 /// finding states, on arrays without end and with made-up contents. What is counted confirms the finding or contradicts it.
 /// Also the lines of device code to a finding. Fails where a finding is contradicted.
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `cargo xtask measure`: our kernels on this machine's GPU, their times and counters as one JSON file.
+//! `cargo lab measure`: our kernels on this machine's GPU, their times and counters as one JSON file.
 
 pub mod ncu;
 
@@ -10,8 +10,8 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::{process, repository};
 use ncu::number;
+use xtask::{process, repository};
 
 /// What the file begins with.
 pub const SCHEMA: &str = "warplens.measured/1";

@@ -7,13 +7,13 @@ use super::figures::{Counts, MEMORY, Row, Share, blocks, median, registers_error
 
 /// What stands above the tables.
 const HEAD: &str = "# What is compiled: predicted and real\n\n\
-`cargo xtask compiled` writes this page: warplens predicts from the source what the compiler makes of a kernel, its\n\
+`cargo lab compiled` writes this page: warplens predicts from the source what the compiler makes of a kernel, its\n\
 registers and its instructions by class, and here the prediction is held against what nvcc makes of the same source.\n\
 No GPU is needed for it, and nothing is executed.\n\n\
 What was calibrated on what: the recipes of mathematical functions and divisions (`server/codegen/recipes`) are\n\
-measured on micro-kernels that do nothing else (`cargo xtask recipes`), and from how many iterations on loops are\n\
+measured on micro-kernels that do nothing else (`cargo lab recipes`), and from how many iterations on loops are\n\
 written out was read from micro-kernels of one loop each. What does not fit into a bound on registers was read from\n\
-sums, tiles, stencils and factorisations of growing sizes (`cargo xtask compiled --maxrregcount 32` writes the tables\n\
+sums, tiles, stencils and factorisations of growing sizes (`cargo lab compiled --maxrregcount 32` writes the tables\n\
 of that bound). Which of a compiler's habits matter was looked for where predictions failed on PolyBench/GPU, Rodinia,\n\
 SHOC, Parboil, llm.c, the CUDA samples and those programs of HeCBench that the table below does not hold; what was found\n\
 there was measured again on micro-kernels.\n\n\

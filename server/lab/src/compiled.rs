@@ -1,4 +1,4 @@
-//! `cargo xtask compiled`: the predicted instructions and registers held against what nvcc makes of the same sources.
+//! `cargo lab compiled`: the predicted instructions and registers held against what nvcc makes of the same sources.
 
 mod figures;
 mod page;
@@ -15,9 +15,10 @@ use clap::Args;
 use serde_json::Value;
 use warplens_codegen::assembly::Name;
 
+use crate::corpus;
 use crate::machine_code::{Compiler, Function, Scratch};
-use crate::{corpus, process, repository};
 use figures::{Counts, Row};
+use xtask::{process, repository};
 
 /// No file may take longer, to compile or to predict.
 const LIMIT: Duration = Duration::from_mins(1);

@@ -1,4 +1,4 @@
-//! `cargo xtask counters`: what a GPU's counters say of each access of our kernels, beside what is predicted.
+//! `cargo lab counters`: what a GPU's counters say of each access of our kernels, beside what is predicted.
 
 mod compare;
 mod page;
@@ -14,8 +14,9 @@ use clap::Args;
 use serde_json::Value;
 use warplens_machine::Profiles;
 
-use crate::{corpus, measure, process, repository};
+use crate::{corpus, measure};
 use compare::{Row, Verdict};
+use xtask::{process, repository};
 
 /// No prediction may take longer.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -25,7 +26,7 @@ const TARGET: f64 = 0.98;
 
 /// Hold sectors and wavefronts a request against what ncu counted on a GPU: docs/accuracy/counters.md
 ///
-/// Reads what `cargo xtask measure` wrote and shows both figures of each access side by side. Exit status 1 where a
+/// Reads what `cargo lab measure` wrote and shows both figures of each access side by side. Exit status 1 where a
 /// fact that is called exact is not what was counted: that is a bug, and becomes a test. Without measured counters it
 /// says so, writes nothing, and all is well.
 #[derive(Debug, Args)]
@@ -163,8 +164,8 @@ impl Counters {
 }
 
 const NOTHING: &str = "no measured counters: nothing to compare. On a machine with an NVIDIA GPU and ncu:\n\
-    \x20   cargo xtask measure     # writes tests/measured/DEVICE/kernels.json\n\
-    \x20   cargo xtask counters    # holds the facts against it, and writes docs/accuracy/counters.md";
+    \x20   cargo lab measure     # writes tests/measured/DEVICE/kernels.json\n\
+    \x20   cargo lab counters    # holds the facts against it, and writes docs/accuracy/counters.md";
 
 /// How a measured kernel was launched.
 #[derive(Debug, Clone, PartialEq)]
@@ -240,10 +241,10 @@ impl Launch {
 fn device(file: &Path, gpu: Option<&str>, predict: Predict) -> anyhow::Result<Device> {
     let text = std::fs::read_to_string(file).context("cannot be read")?;
     let measured: Value = serde_json::from_str(&text)
-        .context("is no whole file of `cargo xtask measure` (was it cut off?)")?;
+        .context("is no whole file of `cargo lab measure` (was it cut off?)")?;
     if measured["schema"] != measure::SCHEMA {
         bail!(
-            "is no file of `cargo xtask measure`: its schema is not {}",
+            "is no file of `cargo lab measure`: its schema is not {}",
             measure::SCHEMA
         );
     }

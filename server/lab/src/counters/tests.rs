@@ -1,4 +1,4 @@
-//! The comparison on files as `cargo xtask measure` writes them, with what the interpreter counts in the place of a GPU.
+//! The comparison on files as `cargo lab measure` writes them, with what the interpreter counts in the place of a GPU.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

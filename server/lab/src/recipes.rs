@@ -1,4 +1,4 @@
-//! `cargo xtask recipes`: what functions of the mathematical library and divisions become, measured with nvcc.
+//! `cargo lab recipes`: what functions of the mathematical library and divisions become, measured with nvcc.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use clap::Args;
 use warplens_codegen::Class;
 
 use crate::machine_code::{Compiler, Function, Scratch};
-use crate::repository;
+use xtask::repository;
 
 /// Measure with nvcc what mathematical functions and divisions become: server/codegen/recipes/ARCH.tsv
 ///
@@ -199,7 +199,7 @@ fn table(
     whole: Option<&[Recipe]>,
 ) -> anyhow::Result<String> {
     let mut text = format!(
-        "# What the functions of the mathematical library and divisions become; `cargo xtask recipes` writes it.\n\
+        "# What the functions of the mathematical library and divisions become; `cargo lab recipes` writes it.\n\
          # Measured: nvcc {} {}; kernels with one call, with two and with three.\n",
         compiler.version()?,
         [&[format!("-arch={}", compiler.arch)], options]

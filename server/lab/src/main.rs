@@ -1,0 +1,70 @@
+//! `cargo lab`: what is measured about warplens. How near its figures come to compilers, counters and times, how much of other
+//! people's code it understands, what a keystroke costs. Nothing of it is shipped.
+
+// A task talks on standard output; that is its purpose.
+#![allow(clippy::print_stdout)]
+
+mod accuracy;
+mod amd;
+mod budget;
+mod compiled;
+mod corpus;
+mod count;
+mod counters;
+mod edited;
+mod judge;
+mod labels;
+mod machine_code;
+mod measure;
+mod recipes;
+mod sessions;
+mod speed;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo lab", bin_name = "cargo lab", max_term_width = 100)]
+/// The laboratory of the warplens repository
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    Corpus(corpus::Corpus),
+    Judge(judge::Judge),
+    Labels(labels::Labels),
+    Measure(measure::Measure),
+    Counters(counters::Counters),
+    Recipes(recipes::Recipes),
+    Compiled(compiled::Compiled),
+    Amd(amd::Amd),
+    Accuracy(accuracy::Accuracy),
+    Sessions(sessions::Sessions),
+    Speed(speed::Speed),
+    Budget(budget::Budget),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().task {
+        Task::Corpus(corpus) => corpus.run(),
+        Task::Judge(judge) => judge.run(),
+        Task::Labels(labels) => labels.run(),
+        Task::Measure(measure) => measure.run(),
+        Task::Counters(counters) => counters.run(),
+        Task::Recipes(recipes) => recipes.run(),
+        Task::Compiled(compiled) => compiled.run(),
+        Task::Amd(amd) => amd.run(),
+        Task::Accuracy(accuracy) => accuracy.run(),
+        Task::Sessions(sessions) => sessions.run(),
+        Task::Speed(speed) => speed.run(),
+        Task::Budget(budget) => budget.run(),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(2)
+    })
+}
