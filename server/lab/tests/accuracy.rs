@@ -53,7 +53,7 @@ fn a_table_becomes_scores_a_page_and_plots() {
         "| made_up | L2 sectors | 4 |",
         "| made_up | registers | 4 |",
         "## Without each mechanism",
-        "| made_up | ours: times that were never measured, in proportion to the bytes |",
+        "| made_up | ours: times that were never measured, in proportion to the bytes |  |",
         "| made_up: rho | 1.00 | at least 0.75 | yes |",
         "![Predicted against measured times, a panel a table](scores/times.svg)",
         "by `cargo lab accuracy TABLES --sources SOURCES --ablation`",

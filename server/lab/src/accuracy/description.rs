@@ -153,11 +153,6 @@ impl Described {
     pub fn set(&self, id: &str) -> Option<&Description> {
         self.sets.get(id)
     }
-
-    /// Every set, by name.
-    pub fn sets(&self) -> impl Iterator<Item = (&str, &Description)> {
-        self.sets.iter().map(|(id, set)| (id.as_str(), set))
-    }
 }
 
 #[cfg(test)]
@@ -169,12 +164,12 @@ mod tests {
         let file = described();
         for tier in Tier::ALL {
             assert!(
-                file.sets().any(|(_, set)| set.tier == tier),
+                file.sets.values().any(|set| set.tier == tier),
                 "{}",
                 tier.name()
             );
         }
-        assert!(file.sets().all(|(_, set)| set.why.len() > 20));
+        assert!(file.sets.values().all(|set| set.why.len() > 20));
         assert_eq!(
             file.set("gpu_stream_public").expect("known").tier,
             Tier::Calibration

@@ -363,9 +363,13 @@ fn origins(text: &mut String, sets: &[Set]) {
     if sets.iter().all(|set| set.origin.is_empty()) {
         return;
     }
-    text.push_str("## Who measured\n\n| table | from |\n| --- | --- |\n");
+    text.push_str("## Who measured\n\n| table | from | tier |\n| --- | --- | --- |\n");
     for set in sets.iter().filter(|set| !set.origin.is_empty()) {
-        let _ = writeln!(text, "| {} | {} |", set.id, set.origin.replace('|', "/"));
+        let tier = described().set(&set.id).map_or(String::new(), |set| {
+            format!("{}: {}", set.tier.name(), set.why)
+        });
+        let from = set.origin.replace('|', "/");
+        let _ = writeln!(text, "| {} | {from} | {tier} |", set.id);
     }
     text.push('\n');
 }
