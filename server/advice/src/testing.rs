@@ -122,6 +122,15 @@ impl Kernel {
     }
 
     pub(crate) fn findings(&self, gain: impl Fn(Removal) -> f64) -> Vec<Finding> {
+        self.heard(&|_| true, gain)
+    }
+
+    /// What is found for somebody who hears these rules.
+    pub(crate) fn heard(
+        &self,
+        heard: &dyn Fn(&str) -> bool,
+        gain: impl Fn(Removal) -> f64,
+    ) -> Vec<Finding> {
         let profile = a100();
         let launch = &self.facts.launch;
         let occupancy = occupancy(
@@ -138,7 +147,7 @@ impl Kernel {
             profile: &profile,
             occupancy: &occupancy,
             registers_known: self.registers_known,
-            heard: &|_| true,
+            heard,
             block_varies: self.block_varies,
             memory: &[],
             gain: &gain,

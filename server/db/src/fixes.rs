@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use warplens_advice::fixes::{Analysis, Kernel, Request, fixes};
+use warplens_advice::actions;
+use warplens_advice::fixes::{Analysis, Kernel, Request};
 use warplens_syntax::Document;
 
 use crate::settings::{RuleLevel, Settings};
@@ -22,7 +23,7 @@ impl Engine {
         overrides: &Overrides,
         range: Range<usize>,
     ) -> Vec<PlacedFix> {
-        let mut found = self.with_request(document, path, settings, overrides, range, &fixes);
+        let mut found = self.with_request(document, path, settings, overrides, range, &actions);
         found.retain(|fix| !off(settings, fix.rule));
         // One of each rule is preferred, among equals the first. An editor may apply such a one unseen: what
         // leaves work to be done by hand never is.
@@ -60,7 +61,7 @@ impl Engine {
     ) -> Option<PlacedFix> {
         let all = 0..document.len();
         self.with_request(document, path, settings, overrides, all, &|request| {
-            let mut found = fixes(request);
+            let mut found = actions(request);
             found.retain(|fix| {
                 let meant = kind.is_none_or(|(rule, begins)| {
                     fix.rule == rule && first_word(&fix.title) == begins

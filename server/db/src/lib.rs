@@ -88,7 +88,7 @@ use warplens_machine::Occupancy;
 pub use warplens_machine::{Profile, Profiles};
 pub use warplens_models::ModelId;
 pub use warplens_syntax::{Document, Language};
-use warplens_toolchain::Said;
+use warplens_toolchain::CompilerReport;
 pub use warplens_tuning::Configuration;
 
 pub use compilers::{CompilerWord, Spoken};
@@ -113,7 +113,7 @@ pub struct Overrides {
     /// `--registers`.
     pub registers: Option<u32>,
     /// What a compiler said of the file, by the architecture (`sm_80`) that it was asked for.
-    pub said: BTreeMap<String, Arc<Said>>,
+    pub said: BTreeMap<String, Arc<CompilerReport>>,
     /// `--warps-per-sm`.
     pub warps_per_sm: Option<u32>,
     /// `--without`.

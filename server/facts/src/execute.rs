@@ -1034,7 +1034,7 @@ impl<'a> Executor<'a> {
         if self.has_losses() || !(open_access || open_branch) {
             return;
         }
-        let Some(record) = lockstep::run(&lockstep::Question {
+        let Some(record) = lockstep::run(&lockstep::LaunchInput {
             kernel: self.kernel,
             profile: self.profile,
             launch: &self.request.launch,

@@ -337,7 +337,7 @@ profile! {
     max_warps_per_sm: u32 = "warps", 1.0..=1024.0;
     /// Most blocks resident on an SM.
     max_blocks_per_sm: u32 = "blocks", 1.0..=1024.0;
-    /// Most blocks of several warps resident on an SM, where each of them takes one of so many barriers.
+    /// Barriers of an SM; each resident block of several warps takes one.
     barriers_per_sm: Option<u32> = "barriers", 1.0..=1024.0;
     /// 32-bit registers of an SM.
     registers_per_sm: u32 = "registers", 1024.0..=16_777_216.0;
@@ -412,7 +412,7 @@ profile! {
     l2_latency: Option<f64> = "cycles", 1.0..=10_000.0;
     /// Latency of a global load that goes to DRAM, no other traffic.
     dram_latency: f64 = "cycles", 1.0..=100_000.0;
-    /// Latency of a barrier that nobody is late to, without the cycles of each warp.
+    /// Latency of a barrier that all warps reach at once, without the cycles of each warp.
     barrier_latency: f64 = "cycles", 0.0..=10_000.0;
     /// Cycles each warp of the block adds to a barrier.
     barrier_warp_cycles: f64 = "cycles", 0.0..=1000.0;

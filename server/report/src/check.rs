@@ -182,7 +182,7 @@ impl KernelTable {
         self.table.is_empty()
     }
 
-    /// The table, with what `*` means where one stands.
+    /// The table, with a legend where a `*` occurs.
     pub fn render(&self, style: Style) -> String {
         let mut out = self.table.render(style, 0);
         if self.assumed {

@@ -19,7 +19,7 @@ impl Arena {
 
     fn print(&self, id: Id, outer: u8, out: &mut String) {
         if out.len() > 400 {
-            // A formula that long helps nobody.
+            // A longer formula is unreadable.
             if !out.ends_with('…') {
                 out.push('…');
             }

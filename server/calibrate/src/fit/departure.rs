@@ -7,7 +7,7 @@
 
 use warplens_models::mwp_cwp::Parameters;
 
-use super::Fitting;
+use super::Fitter;
 
 /// How far from its beginning a parameter may go, as a factor.
 const REACH: f64 = 16.0;
@@ -24,7 +24,7 @@ struct Run {
     cycles: f64,
 }
 
-pub(super) fn fit(fitting: &mut Fitting) {
+pub(super) fn fit(fitting: &mut Fitter) {
     const BENCH: &str = "departure";
     let runs: Vec<Run> = fitting
         .measurements
@@ -69,7 +69,7 @@ pub(super) fn fit(fitting: &mut Fitting) {
 }
 
 /// The model's inputs of a sample: one block on every SM.
-fn run(fitting: &Fitting, sample: &crate::Sample) -> Option<Run> {
+fn run(fitting: &Fitter, sample: &crate::Sample) -> Option<Run> {
     let number = |name: &str| sample.number(name).filter(|x| x.is_finite() && *x >= 0.0);
     let (rounds, warps, sms) = (number("rounds")?, number("warps")?, fitting.known("sms")?);
     let loads = rounds * number("loads")?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warplens_oracle::{Access, Fork, Run, Space, Verdict};
+use warplens_oracle::{Access, BranchKind, Run, Space, Verdict};
 
 use crate::compiler::Words;
 use crate::kernels::Kernel;
@@ -174,9 +174,9 @@ pub fn label(kernel: &Kernel<'_>, words: &Words, sites: &mut Sites) -> Result<()
         let line = key.via.first().copied().unwrap_or(key.place.line);
         let verdict = ways.splits(run.tally.issued);
         match key.fork {
-            Fork::If | Fork::Switch => add(Family::Branches, line, verdict),
-            Fork::Loop => add(Family::Trips, line, verdict),
-            Fork::Select => {}
+            BranchKind::If | BranchKind::Switch => add(Family::Branches, line, verdict),
+            BranchKind::Loop => add(Family::Trips, line, verdict),
+            BranchKind::Select => {}
         }
     }
     barriers(kernel, run.parted, &mut add);

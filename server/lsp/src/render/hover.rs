@@ -23,11 +23,11 @@ const LONGEST: usize = 160;
 pub enum At {
     /// The name of this kernel.
     Kernel(Range<usize>, String),
-    /// A line of it, told in Markdown.
+    /// A line of it, as Markdown.
     Line(Range<usize>, String),
 }
 
-/// Finds it; `None` where nothing of ours stands.
+/// Finds it; `None` where there is nothing to show.
 pub fn at(analysed: &Analysed, byte: usize) -> Option<At> {
     let rope = analysed.document.rope();
     let line_at = rope.byte_to_line(byte.min(rope.len_bytes())) as u32;
@@ -134,7 +134,7 @@ fn accesses(accesses: &[&Access]) -> Table {
 /// What the table has no room for: memory, width, index, lanes, and how sure all of it is.
 fn access_note(access: &Access) -> String {
     let mut parts = vec![format!(
-        "{} {} of {} B a lane",
+        "{} {} of {} B per lane",
         space(access.space),
         op(access.op),
         access.bytes_per_lane
@@ -263,7 +263,7 @@ fn branches(branches: &[&Branch]) -> Table {
     table
 }
 
-/// At most so many letters of source, as code that no table or paragraph breaks on.
+/// Source text of at most `most` characters, as inline code that breaks no table or paragraph.
 fn code(text: &str, most: usize) -> String {
     let text = text
         .split_whitespace()
@@ -380,7 +380,7 @@ mod tests {
         shared.constraints = vec!["n % 32 == 0".to_owned()];
         assert_eq!(
             access_note(&shared),
-            "`a[i]`: shared load of 4 B a lane, index `threadIdx.x * 32 + threadIdx.y`, 32 lanes active, \
+            "`a[i]`: shared load of 4 B per lane, index `threadIdx.x * 32 + threadIdx.y`, 32 lanes active, \
              32-way bank conflict, assumed (n is assumed), holds when n % 32 == 0"
         );
         assert_eq!(

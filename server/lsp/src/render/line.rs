@@ -14,7 +14,7 @@ pub struct Line<'a> {
     pub branches: Vec<&'a Branch>,
     /// Of the kernel, 0 to 1.
     pub share: f64,
-    /// What a compiler made of it.
+    /// Its instructions in the compiler report.
     pub instructions: Option<Instructions>,
 }
 
