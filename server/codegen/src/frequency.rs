@@ -2,7 +2,7 @@
 //!
 //! The compiler knows no launch, so a block's frequency is a chain of shares: of what stands around it, a side of a
 //! branch, an iteration of a loop. Where a loop was fully unrolled its iterations are blocks of their own, each as
-//! frequent as the loop was; where some stand side by side, the loop has so many fewer turns and others are left over. Of a
+//! frequent as the loop was; an unrolled loop has fewer iterations by its factor, and a remainder loop. Of a
 //! loop that is left from within, it is not known in which iteration: those that are executed are shared out evenly over
 //! the blocks, so that unrolling changes nothing of what is executed but the loop's own tests.
 //! Numbers come from whoever counted warps at the kernel's controls ([`Ways`]).

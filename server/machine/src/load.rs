@@ -216,7 +216,7 @@ impl Draft {
             .unwrap_or_default();
         if text.is_empty() {
             let problem = "must say where the figure comes from; \
-                `estimated: <rule>` where nobody published it";
+                `estimated: <rule>` where it is not published";
             let span = source.map_or_else(|| entry.span(), Spanned::span);
             return Err(self.error(
                 file,
@@ -516,7 +516,7 @@ impl Draft {
             && f64::from(unit) > line
         {
             let problem =
-                format!("must be at least {unit}: `coalescing` moves so many bytes at a time");
+                format!("must be at least {unit}: `coalescing` moves {unit} bytes at a time");
             return Err(self.bad_figure("cache_line_bytes", problem));
         }
         if let (Some(bandwidth), Some(banks)) =

@@ -55,8 +55,8 @@ impl Builder<'_> {
         self.join(breaks);
     }
 
-    /// How often each of the blocks is executed that iterations of a loop with exits are shared out over: so many
-    /// in so many of all that are counted.
+    /// How often each block is executed over which the iterations of a loop with exits are spread: this share of all
+    /// iterations that are counted.
     fn evenly(&mut self, parts: Parts, (part, whole): (u64, u64)) -> Frequency {
         let all = Share::Turns(self.frequency, parts.control, 1);
         let all = self.graph.frequencies.add(all);
@@ -90,7 +90,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A loop that stays one: so many iterations side by side, its code there so often; `followed` where a loop for what
+    /// A loop that stays one, with its unroll factor and the copies of its code; `followed` where a loop for what
     /// is left over comes behind it. Where more than one stand side by side that may be left from within, the iterations
     /// counted are shared out evenly over all that the bound allows.
     pub(super) fn kept(

@@ -22,7 +22,7 @@ which the tables name.\n\n\
 *Rho* is Spearman's rank correlation of predicted and measured times over the configurations of a table, *regret* what the\n\
 configuration predicted best takes over the best one measured. Errors of times are factors, too long or too short alike:\n\
 `2.00x` is half or twice what was measured, `1.00x` is right. Their median and their 90th percentile are given: *scaled* after\n\
-one factor for each kernel and GPU, which takes the clock away that nobody knows, *raw* without, and of *cycles* where the clock\n\
+one factor for each kernel and GPU, which takes away the clock, which is not known, *raw* without, and of *cycles* where the clock\n\
 is known. Of equal predictions the slowest counts for the regret. A table of several kernels that do the same work has one\n\
 factor for its GPU.\n\n\
 The programs of the streams hold an SM to some blocks at a time, which is given to the model, and pass `false` for a\n\
