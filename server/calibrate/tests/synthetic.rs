@@ -134,7 +134,7 @@ fn every_figure_says_where_it_comes_from() {
     );
     assert_eq!(
         loaded.figures()["simd_engine"].source,
-        "estimated: fp32_lanes"
+        "derived: fp32_lanes"
     );
     assert_eq!(loaded.compute_capability, Some((9, 0)));
     assert!(

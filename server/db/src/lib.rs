@@ -66,6 +66,7 @@ mod parallel;
 pub mod pictures;
 mod results;
 mod said;
+mod series;
 pub mod settings;
 mod sources;
 mod suppress;

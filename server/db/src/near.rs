@@ -10,9 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_base::{EntryKind, Files};
+use warplens_host::LAUNCH_WORDS;
 use warplens_syntax::Language;
 
 use crate::kinds::is_header;
+use crate::sources::names_sources;
 
 /// Folders above a file's own that are looked into for hosts and includers, and how deep below each.
 const MOST_UP: usize = 3;
@@ -37,18 +39,8 @@ const MOST_LINKED: usize = 8;
 const MOST_LISTED: usize = 1_024;
 const MOST_INDEXED: usize = 100_000;
 const MOST_ANSWERS: usize = 8_192;
-/// One of these is in every file that launches or builds kernels.
-const WORDS: &[&str] = &[
-    "NDRangeKernel",
-    "nqueueTask",
-    "EnqueueArgs",
-    "LaunchKernel",
-    "LaunchCooperativeKernel",
-    "<<<",
-    "_cl_src",
-    "BuildProgram",
-    "CreateKernel",
-];
+/// One of these, or of the words of launches, is in every file that builds or launches kernels.
+const WORDS: [&str; 2] = ["BuildProgram", "CreateKernel"];
 
 /// Which files are host programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -146,7 +138,13 @@ impl Indexed {
     }
 
     fn is_host(&self, kinds: Kinds, words: &Words, files: &dyn Files) -> bool {
-        let launches = |text: &str| WORDS.iter().any(|word| text.contains(word));
+        let launches = |text: &str| {
+            LAUNCH_WORDS
+                .iter()
+                .chain(&WORDS)
+                .any(|word| text.contains(word))
+                || names_sources(text)
+        };
         kinds == Kinds::Callers || *self.of(&words.launches, files, launches)
     }
 }

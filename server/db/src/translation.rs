@@ -20,8 +20,9 @@ use warplens_syntax::{Document, Expanded, Kind, Language, embedded_programs, wor
 use crate::kinds::{absolute, is_header, may_hold_kernels};
 use crate::macros::{known_absent, predefined};
 use crate::near::{Kinds, Near, View};
+use crate::series::Pieces;
 use crate::settings::{READS_OUTSIDE, Settings};
-use crate::sources::sources_before;
+use crate::sources::{SUFFIXES, sources_before};
 
 /// Headers include headers this deep at most.
 const DEEPEST: usize = 100;
@@ -471,12 +472,11 @@ impl Project {
             return Vec::new();
         };
         let variable = format!("{stem}_{extension}");
-        let words = [
-            &variable,
-            &format!("{variable}_src"),
-            &format!("{variable}_source"),
-        ];
-        let mut hosts = self.hosts_near(&path, &words.map(String::as_str), Kinds::Hosts);
+        let words: Vec<String> = (SUFFIXES.iter())
+            .map(|suffix| format!("{variable}{suffix}"))
+            .collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut hosts = self.hosts_near(&path, &words, Kinds::Hosts);
         if hosts.is_empty() {
             hosts = self.hosts_near(&path, &[stem], Kinds::Hosts);
         }
@@ -512,6 +512,10 @@ impl Project {
             return Vec::new();
         };
         let own = path.extension();
+        let own_text = self
+            .files
+            .read(&path)
+            .map_or_else(String::new, |file| file.text.to_string());
         let mut found = Vec::new();
         let mut bytes = 0;
         for folder in [folder.parent(), Some(folder)].into_iter().flatten() {
@@ -527,21 +531,18 @@ impl Project {
                 .take(MOST_NEIGHBOURS)
                 .cloned()
                 .collect();
+            let all = files.iter().map(PathBuf::as_path).chain([path.as_path()]);
+            let mut pieces = Pieces::of(all, &own_text);
             found.extend(files.into_iter().filter(|file| {
                 self.files.read(file).is_some_and(|file| {
                     let text = &file.text;
                     if bytes + text.len() > MOST_BESIDE {
                         return false;
                     }
-                    // Parts of one program are put together by the host.
-                    let part = file
-                        .path
-                        .file_stem()
-                        .is_some_and(|stem| stem.to_string_lossy().contains("_part"));
                     let plain = !["namespace", "template", "class ", "std::"]
                         .iter()
                         .any(|word| text.contains(word));
-                    let taken = plain && (part || !may_hold_kernels(text));
+                    let taken = plain && (!may_hold_kernels(text) || pieces.take(&file.path, text));
                     bytes += if taken { text.len() } else { 0 };
                     taken
                 })

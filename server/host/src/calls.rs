@@ -186,15 +186,25 @@ impl Host<'_> {
         if let Some(value) = self.conversion(function, &named, &arguments, source) {
             return value;
         }
-        let walked = self.call_named(node, &named, &arguments, source);
-        if matches!(walked, None | Some(Value::Unknown))
-            && let Some(kernel) = self.kernel_by_name(&named.name, &arguments)
-        {
-            return kernel;
+        let value = match self.call_named(node, &named, &arguments, source) {
+            Some(value) => value,
+            None => self.unseen_call(node, &named, template_list, &arguments, source),
+        };
+        match value {
+            Value::Unknown => self.kernel_of_its_name(node, &arguments),
+            value => value,
         }
-        if let Some(value) = walked {
-            return value;
-        }
+    }
+
+    /// A call of a function whose body is not in sight.
+    fn unseen_call(
+        &mut self,
+        node: Node,
+        named: &Named,
+        template_list: Option<Node>,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Value {
         let values: Vec<Value> = arguments
             .iter()
             .map(|argument| argument.value.clone())
@@ -214,14 +224,17 @@ impl Host<'_> {
             };
         }
         let value = self.constant(node, source);
-        self.forget_arguments(&named.name, &arguments, source);
+        self.forget_arguments(&named.name, arguments, source);
         value
     }
 
-    /// A function of the program's own that finds a kernel by its name: `getKernel("name", …)`.
-    fn kernel_by_name(&mut self, function: &str, arguments: &[Argument]) -> Option<Value> {
-        if !function.to_ascii_lowercase().contains("kernel") {
-            return None;
+    /// What a call gives whose value is not known but which is handed one name as text: `program.find("scale", options)`.
+    /// Should it be launched, it is the kernel of that name, since nothing else in the call says which; as any other value it
+    /// is as unknown as before.
+    fn kernel_of_its_name(&mut self, call: Node, arguments: &[Argument]) -> Value {
+        let unused = (call.parent()).is_some_and(|around| around.kind() == "expression_statement");
+        if unused {
+            return Value::Unknown;
         }
         let mut names = arguments
             .iter()
@@ -230,12 +243,11 @@ impl Host<'_> {
                 _ => None,
             })
             .filter(|text| is_identifier(text));
-        let name = names.next()?;
-        // Which of two names is the kernel's is not clear.
-        if names.next().is_some() {
-            return None;
+        match (names.next(), names.next()) {
+            (Some(name), None) => self.kernel_object(&name),
+            // None, or which of two names is the kernel's is not clear.
+            _ => Value::Unknown,
         }
-        Some(self.kernel_object(&name))
     }
 
     pub(super) fn arguments<'t>(&mut self, list: Node<'t>, source: Source) -> Vec<Argument<'t>> {

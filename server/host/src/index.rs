@@ -8,14 +8,20 @@ use warplens_syntax::{Expanded, Field, Kind, Node, words_in};
 use warplens_hir::function_declarator;
 use warplens_hir::{Item, ItemKind};
 
-/// One of these is in every function that launches.
-pub(super) const WORDS: &[&str] = &[
+/// One of these is in every function that launches: the public interfaces of the toolkits, and nothing of a program's own.
+pub const WORDS: &[&str] = &[
+    // CUDA C++ and HIP.
     "<<<",
+    // cudaLaunchKernel, cuLaunchKernel, hipLaunchKernelGGL, hipModuleLaunchKernel and their like.
     "LaunchKernel",
     "LaunchCooperativeKernel",
+    // clEnqueueNDRangeKernel, cl::CommandQueue::enqueueNDRangeKernel.
     "NDRangeKernel",
+    // clEnqueueTask, cl::CommandQueue::enqueueTask.
     "nqueueTask",
+    // cl::EnqueueArgs of OpenCL's C++ bindings.
     "EnqueueArgs",
+    // cudaGraphAddKernelNode, hipGraphAddKernelNode.
     "GraphAdd",
 ];
 /// Namespaces, classes and broken code nest this deep at most.

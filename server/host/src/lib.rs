@@ -25,6 +25,7 @@ mod value;
 mod walk;
 
 pub use builds::{Build, builds, may_build};
+pub use index::WORDS as LAUNCH_WORDS;
 pub use memory::{HostMemory, HostMemoryKind};
 
 use std::ops::Range;

@@ -645,7 +645,7 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
             let (value, _) = number(0)?;
             Some(Value::Float(value.round(), 64).converted(&Type::LONG))
         }
-        // Names from headers of the toolkit.
+        // The toolkit's: `cuda::ceil_div`, `make_uint3`; `make_dim3` is how programs name the one that the toolkit lacks.
         "ceil_div" | "__builtin_expect" | "move" | "forward" | "as_const" | "make_dim3"
         | "make_uint3" | "make_int3" | "make_uint2" | "make_int2" => match name {
             "ceil_div" => {

@@ -561,6 +561,19 @@ fn opencl_hosts() {
              add(cl::EnqueueArgs(queue, cl::NDRange(n), cl::NDRange(64)), *buffer); }",
             &["add[?][64](?)"],
         ),
+        // Whatever the function is called that is handed the name.
+        (
+            "void f() { auto op = cache.program(sources).fetch(\"add\", options);
+             auto entry = lookup(\"add\", options);
+             entry(cl::EnqueueArgs(queue, cl::NDRange(256), cl::NDRange(64)), *buffer); }",
+            &["add[4][64](?)"],
+        ),
+        // One of two names, or none that is launched.
+        (
+            "void f() { auto entry = lookup(\"add\", \"mul\"); auto path = root(\"here\");
+             entry(cl::EnqueueArgs(queue, cl::NDRange(256), cl::NDRange(64)), *buffer); }",
+            &[],
+        ),
         // Without a block the driver chooses.
         (
             "void f() { auto add = findKernel(\"add\", sources, options);

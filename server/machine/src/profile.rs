@@ -45,15 +45,15 @@ pub struct Figure {
     pub value: f64,
     /// The unit, fixed by the key.
     pub unit: &'static str,
-    /// A guide, a paper, a data sheet or a measurement; `estimated: <rule>` where nobody published
-    /// it.
+    /// A guide, a paper, a data sheet or a measurement; `estimated: <rule>` where it is not
+    /// published, `derived: <rule>` where the profile does not state it and other figures give it.
     pub source: String,
 }
 
 impl Figure {
-    /// Whether nobody published the number.
+    /// Whether the number is unpublished: it is estimated or derived from others.
     pub fn is_estimated(&self) -> bool {
-        self.source.starts_with("estimated")
+        self.source.starts_with("estimated") || self.source.starts_with("derived")
     }
 }
 
@@ -159,7 +159,7 @@ macro_rules! profile {
             pub kernel_arguments: KernelArguments,
             $($(#[doc = $about])+ pub $name: $kind,)+
             /// What one unit of a property costs (table `[linear_weights]`), in picoseconds of the whole device;
-            /// empty where nobody fitted the linear model to this GPU.
+            /// empty where the linear model was not fitted to this GPU.
             pub linear_weights: BTreeMap<Property, Figure>,
             /// The limit on its power (W) that its clock follows, where a user gave one; no key of a file.
             pub limited_to_w: Option<f64>,

@@ -1,5 +1,6 @@
 //! `cargo xtask generate`: files that are derived from the code.
 
+mod constants;
 mod pages;
 pub mod registry;
 
@@ -107,10 +108,13 @@ impl Generate {
 type Make = fn(&str) -> anyhow::Result<String>;
 
 /// Pages, and what makes each: the summary lists those that stand before it.
-const TEXTS: [(&str, Make); 3] = [
+const TEXTS: [(&str, Make); 4] = [
     ("README.md", with_excerpt),
     ("docs/configuration-reference.md", |_| {
         pages::settings(&schema("config")?)
+    }),
+    ("docs/accuracy/constants.md", |_| {
+        constants::page(&repository::root())
     }),
     ("docs/SUMMARY.md", |found| {
         pages::summary(found, &repository::root().join("docs"))

@@ -56,7 +56,6 @@ pub fn fit(measurements: &Measurements, nearest: &Profile, counts: &Counts) -> P
     throughput::fit(&mut fitting);
     memory::fit(&mut fitting);
     departure::fit(&mut fitting);
-    fitting.rules();
     linear::fit(&mut fitting, counts);
     for remark in &measurements.remarks {
         fitting.fitted.notes.push(remark.clone());
@@ -218,36 +217,6 @@ impl Fitter<'_> {
                 Some(khz) => self.keep("sm_clock_mhz", khz / 1e3, self.by_driver()),
                 None => self.miss("sm_clock_mhz: the benchmark clock is missing".to_owned()),
             },
-        }
-    }
-
-    /// Keys that follow from others by the rules of the built-in profiles.
-    fn rules(&mut self) {
-        let rules: [(&'static str, &str); 3] = [
-            ("memory_latency", "dram_latency"),
-            ("pipeline_latency", "arithmetic_latency"),
-            ("simd_engine", "fp32_lanes"),
-        ];
-        for (key, of) in rules {
-            if let Some(found) = self.fitted.figures.get(of) {
-                let value = found.value;
-                self.keep(key, value, format!("estimated: {of}"));
-            }
-        }
-        if let Some(lanes) = self
-            .fitted
-            .figures
-            .get("fp32_lanes")
-            .map(|found| found.value)
-        {
-            let slots = self.nearest.issue_per_clock();
-            let cycles = (self.warp() / lanes).max(1.0 / slots);
-            self.keep(
-                "issue_cycles",
-                cycles,
-                "estimated: a warp over the SM's single-precision lanes, no less than one issue slot of its schedulers"
-                    .to_owned(),
-            );
         }
     }
 }
