@@ -107,7 +107,7 @@ try {
       }
       // The lanes of accesses that move more than they have to: the padded kernel has none.
       assert.equal(count(/ lanes touch /), 1);
-      assert.equal(count(/ banks is asked/), 1);
+      assert.equal(count(/ banks accessed/), 1);
       assert.equal(found.plots.length, 3 * 5 + 2);
       assert.deepEqual({ empty: found.empty, cut: found.cut }, { empty: 0, cut: [] });
     });

@@ -31,7 +31,7 @@ trap 'tmux -L "$socket" kill-server 2>/dev/null; rm -rf "$work"' EXIT
 passed=0
 failed=0
 
-# What a reader copies is what is tested: each line of the page's block stands in init.el.
+# The page's block is what is tested: init.el contains each of its lines.
 sed -n '/^## Emacs/,/^## /p' "$root/docs/editors/others.md" | sed -n '/^```elisp$/,/^```$/p' | sed '/^```/d' >"$work/page.el"
 sed '1,/^;; What follows is the page/d' "$here/init.el" >"$work/init.el"
 if [ -s "$work/page.el" ] && diff "$work/page.el" "$work/init.el" >"$work/difference"; then

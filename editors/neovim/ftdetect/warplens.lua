@@ -1,4 +1,4 @@
--- Neovim takes a .cl file for Lisp unless a C comment stands in its first lines, and does not know
+-- Neovim takes a .cl file for Lisp unless its first lines hold a C comment, and does not know
 -- .hip. A .cl file is OpenCL here unless its first line of substance can only be Lisp.
 
 ---@param bufnr integer

@@ -6,7 +6,7 @@
 --- `settings.warplens` and `init_options` have the shape of `warplens.toml`. See |warplens|.
 
 -- Commands that a code lens or a code action may name. They are run here and not sent on as they
--- stand, because what they ask for (a GPU, a launch) or answer (a table, a page) needs the editor.
+-- stay, because what they request (a GPU, a launch) or answer (a table, a page) needs the editor.
 local lens_commands = {
   'warplens.selectGpu',
   'warplens.setLaunch',
@@ -43,7 +43,7 @@ if not vim.lsp.handlers['workspace/diagnostic/refresh'] then
   end
 end
 
--- Asked with every change that no edit made: what else shows figures follows then too.
+-- The server refreshes lenses after every change that is not an edit: other figures follow then too.
 handlers['workspace/inlayHint/refresh'] = function(failure, result, context)
   require('warplens').figures_changed(context.client_id)
   return vim.lsp.handlers['workspace/inlayHint/refresh'](failure, result, context)
@@ -95,7 +95,7 @@ return {
     require('warplens').ended = nil
   end,
   on_exit = function(code, signal)
-    -- 1 is what it says when the editor goes without a word: also an end that somebody wanted.
+    -- It exits with 1 when the editor closes without `shutdown`: that end is intended too.
     local badly = signal ~= 0 and signal ~= 15 and ('stopped by signal %d'):format(signal)
       or code > 1 and ('stopped with status %d'):format(code)
     require('warplens').ended = badly and (badly .. ', see :checkhealth warplens') or nil

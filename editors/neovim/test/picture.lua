@@ -47,7 +47,7 @@ local function colour(number, default)
   return number and ('#%06x'):format(number) or default
 end
 
--- Without a screen Neovim takes some groups' looks for the cursor's, which turns colours around: those are drawn plain.
+-- Without a screen Neovim takes some groups' looks for the cursor's, which inverts colours: those are drawn plain.
 local cells = {}
 for row = 1, ROWS do
   cells[row] = {}

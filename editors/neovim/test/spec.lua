@@ -130,7 +130,7 @@ local function heat()
   return signs
 end
 
---- The virtual lines of the line under the cursor: where they stand and what they say.
+--- The virtual lines of the line under the cursor: their positions and texts.
 local function breakdown_below()
   local mark = marks('warplens.lines')[1]
   if not mark then
@@ -191,7 +191,7 @@ check('the bank conflict of transpose_tiled is reported on its line', function()
 end)
 
 check(':Warplens hints shows inlay hints with sectors and passes at the ends of lines', function()
-  assert(#hints() == 0, 'shown before they were asked for')
+  assert(#hints() == 0, 'shown before they were requested')
   vim.cmd('Warplens hints on')
   local store = find('out[x * n + y] = in[y * n + x]')
   local read = find('= tile[threadIdx.x][threadIdx.y + j]')
@@ -309,7 +309,7 @@ check(':Warplens completes subcommands, GPUs, kernels and rules', function()
   completes('Warplens explain smem', 'smem/bank-conflict')
 end)
 
-check('a warplens.toml takes effect when it is written, and its mistakes stand in it', function()
+check('a warplens.toml takes effect when it is written, and its mistakes are shown in it', function()
   local source = vim.api.nvim_get_current_buf()
   local function write(line)
     vim.cmd.edit(project .. '/warplens.toml')
@@ -572,7 +572,7 @@ check(':Warplens lanes draws the banks and the pieces of memory of the access un
   end
   -- Neighbours in a row are n floats apart in the result: every lane has a piece of its own.
   local scattered = lanes_of('out[x * n + y]')
-  assert(scattered:find('32 lanes touch 32 pieces of 32 B', 1, true), scattered)
+  assert(scattered:find('32 lanes touch 32 segments of 32 B', 1, true), scattered)
   assert(scattered:find('\n +0  █▌ +0\n'), scattered)
   -- A column of a tile of 32: one bank for all.
   local conflict = lanes_of('tile[threadIdx.x]')

@@ -1,4 +1,4 @@
-// Which documents the server looks at, and where the cursor stands in them.
+// Which documents the server analyses, and the cursor's position in them.
 
 import * as vscode from "vscode";
 

@@ -31,6 +31,6 @@ export async function kernelAt(
   const estimate = await session.execute<Estimate>("warplens.estimate", { uri: document.uri.toString() });
   const kernels = [...(estimate?.results ?? [])].sort((a, b) => a.line - b.line);
   if (name !== undefined) return kernels.find((kernel) => kernel.kernel === name);
-  // Attributes and the return type may stand on the line above the name.
+  // Attributes and the return type may be on the line above the name.
   return kernels.filter((kernel) => kernel.line <= line + 2).at(-1) ?? kernels[0];
 }

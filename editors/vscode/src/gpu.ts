@@ -12,7 +12,7 @@ export class Gpu implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[] = [this.changed];
   private shown: string | undefined;
   private missing: string[] = [];
-  private asked = 0;
+  private requests = 0;
 
   readonly onDidChange = this.changed.event;
 
@@ -58,10 +58,10 @@ export class Gpu implements vscode.Disposable {
   async refresh(): Promise<void> {
     const uri = kernelEditor()?.document.uri.toString();
     if (uri === undefined || this.session.server === undefined) return;
-    const turn = ++this.asked;
+    const request = ++this.requests;
     try {
       const estimate = await this.session.execute<Estimate>("warplens.estimate", { uri });
-      if (turn === this.asked) {
+      if (request === this.requests) {
         this.show(estimate?.results?.[0]?.gpu ?? this.shown, estimate?.missing_includes ?? []);
       }
     } catch {

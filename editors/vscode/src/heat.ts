@@ -6,7 +6,7 @@ import type { Session } from "./session";
 
 /** The degrees of heat, from the mildest; a line's heat is its share over that of its kernel's costliest line. */
 const DEGREES = 5;
-/** How long after an edit the map is asked for anew; meanwhile it moves with the text. */
+/** How long after an edit the map is requested again; meanwhile it moves with the text. */
 const PAUSE_MS = 300;
 
 interface Heat {

@@ -326,12 +326,12 @@ await check("the lanes of the access at the cursor, which the page follows", asy
   await bench.openFile("transpose.cu");
   await bench.cursorAt(source, conflict, "tile[");
   await bench.command("warplens: Show the Lanes of the Access at the Cursor");
-  const banks = await bench.inPage(/1 of 32 banks is asked, one of them for 32 different words/, inspect);
+  const banks = await bench.inPage(/1 of 32 banks accessed, up to 32 different words in one/, inspect);
   if (banks.plots !== 1 || banks.clipped.length > 0) throw new Error(`the lanes of one access: ${JSON.stringify(banks)}`);
   await shot();
   const naive = lineOf(/out\[x \* n \+ y\] = in/);
   await bench.cursorAt(source, naive, "out[");
-  await bench.inPage(/32 lanes touch 32 pieces of 32 B where 4 would hold/, inspect);
+  await bench.inPage(/32 lanes touch 32 segments of 32 B, 4 would hold/, inspect);
   await shot("lanes-of-a-column");
   await bench.closeTab(/Lanes at the Cursor/);
   await bench.openFile("transpose.cu");
@@ -510,7 +510,7 @@ await check("without a server it says so, and a path in the settings mends it", 
 });
 
 // code-server's window is a browser and its extensions run beside the files: what is tried here is remote development.
-await check("in a folder nobody trusts the figures are there, and nothing of the folder runs", async (shot) => {
+await check("in an untrusted folder the figures are there, and nothing of the folder runs", async (shot) => {
   await bench.close();
   const strange = path.join(folder, "strange");
   fs.mkdirSync(path.join(strange, ".vscode"), { recursive: true });

@@ -177,11 +177,11 @@ export class Workbench {
     }
   }
 
-  /** Waits until a list that narrows while one types stands still: a click would hit the row that comes next. */
+  /** Waits until a list that narrows while typing is stable: a click would hit the row that comes next. */
   async settled() {
     const rows = () => this.page.locator(".quick-input-list .monaco-list-row").allTextContents();
     let before = await rows();
-    await until("a list that stands still", async () => {
+    await until("a stable list", async () => {
       await this.page.waitForTimeout(100);
       const now = await rows();
       const still = now.length > 0 && now.join("\n") === before.join("\n");

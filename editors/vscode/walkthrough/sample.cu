@@ -1,4 +1,4 @@
-// A sample for warplens: two ways to transpose a matrix, and what each costs on a GPU.
+// A sample for warplens: two transposes of a matrix, and what each costs on a GPU.
 // The hints at the line ends come from the text alone. Change something and watch them.
 
 // warplens: block=(32,32) grid=(64,64) n=2048

@@ -1,72 +1,18 @@
-//! The rule catalogue: facts and estimates in, findings out. One rule a file.
+//! The rule catalogue: facts and estimates in, findings and code actions out. One rule a folder.
 //!
-//! [`run`] applies every rule to one kernel. What a rule means, why it costs and how sure it is stands in
-//! one Markdown page a rule under `docs/`, which is what `warplens explain` prints and what the
-//! diagnostics' links open ([`catalogue`], [`href`]).
+//! [`run`] applies every rule to one kernel; [`actions`] offers the edits that answer findings. What a rule means, why it
+//! costs and how sure it is stands in its page, which is what `warplens explain` prints and what the diagnostics' links
+//! open ([`catalogue`], [`href`]).
+//!
+//! A folder `rules/<category>/<rule>/` has all of a rule: what it finds (`mod.rs`), its code actions, `page.md`, and
+//! `fixtures/`. `rules/mod.rs` is the registry, which `cargo xtask generate` writes from the folders. What several rules
+//! read of a kernel stands in `subjects`, what several actions do to a text in `fixes`; neither knows a rule.
 
-mod access;
-mod alias;
-mod arith;
-mod arith_double_literal;
-mod arith_fast_math;
-mod arith_fp64_slow_gpu;
-mod arith_half_scalar;
-mod arith_int_div_mod;
-mod arith_narrow_int;
-mod arith_no_fma;
-mod arith_pow;
-mod arith_sincos;
-mod arith_slow_trig_range;
-mod atomic_hot_address;
-mod atomic_in_loop;
-mod atomics;
-mod call_not_inlined;
 mod catalogue;
-mod const_divergent_index;
-mod div_early_exit_before_barrier;
-mod div_loop_trip;
-mod div_tid_branch;
-mod exchange;
 pub mod fixes;
-mod host_pageable_or_managed;
-mod ilp_dependent_chain;
-mod launch;
-mod launch_impossible;
-mod launch_not_warp_multiple;
-mod launch_one_fat_block;
-mod launch_small_grid;
-mod launch_tail;
-mod launch_tiny_block;
-mod local_dynamic_array;
-mod local_large_frame;
-mod loop_uniform_branch;
-mod loop_unroll;
-mod loop_unsigned_counter;
-mod mem_aos;
-mod mem_async_copy;
-mod mem_column_walk;
-mod mem_gather;
-mod mem_l2_working_set;
-mod mem_loop_invariant_load;
-mod mem_misaligned;
-mod mem_narrow_access;
-mod mem_no_restrict;
-mod mem_redundant_global;
-mod mem_strided;
-mod mem_uncoalesced;
-mod mem_warp_same_address;
-mod occ_bounds_spill;
-mod occ_limiter;
-mod occ_no_launch_bounds;
-mod reg_pressure;
-mod reg_spill;
-mod smem_bank_conflict;
-mod smem_over_budget;
-mod smem_over_pad;
-mod smem_unused_tile;
-mod subscripts;
-mod sync_redundant_barrier;
-mod sync_wide_fence;
+mod rule;
+mod rules;
+mod subjects;
 mod wording;
 
 #[cfg(test)]
@@ -74,13 +20,18 @@ mod testing;
 
 use std::fmt;
 
-use warplens_codegen::{Class, Compiled};
-use warplens_facts::facts::{KernelFacts, Node, Site};
-use warplens_ir::{HostMemory, Kernel};
+use warplens_codegen::{Class, CompiledKernel};
+use warplens_facts::facts::{Site, SourceFacts};
+use warplens_host::HostMemory;
+use warplens_ir::Kernel;
 use warplens_machine::{Occupancy, Profile};
-use warplens_models::Factor;
+use warplens_models::{Change, Factor, ModelInput};
 
-pub use catalogue::{RuleInfo, State, catalogue, find, href};
+pub use catalogue::{catalogue, find, href};
+pub use rule::{Rule, State};
+
+use rule::{Look, When};
+use rules::RULES;
 
 /// How loud a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -184,12 +135,14 @@ pub enum Removal {
 /// What a rule sees: one kernel under one launch on one GPU.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// What is known about the kernel.
-    pub facts: &'a KernelFacts,
+    /// The kernel as the machine executes it.
+    pub input: &'a ModelInput,
+    /// The source as written: the input's.
+    pub facts: &'a SourceFacts,
     /// The kernel as the source says it, its device functions in place of their calls.
     pub kernel: &'a Kernel,
     /// What the machine executes.
-    pub compiled: &'a Compiled,
+    pub compiled: &'a CompiledKernel,
     /// The GPU.
     pub profile: &'a Profile,
     /// Resident blocks and warps.
@@ -207,8 +160,8 @@ pub struct Context<'a> {
     /// Predicted whole-kernel speedup of removing one cause: 1.0 is none. Whatever is not a finite number
     /// above 1 counts as none.
     pub gain: &'a dyn Fn(Removal) -> f64,
-    /// Predicted whole-kernel speedup of what a rule makes of a copy of the facts, below 1 where it becomes slower. Registers, shared memory and
-    /// launch there decide the occupancy; a block of another shape is [`Removal::Launch`]'s.
+    /// Predicted whole-kernel speedup of some changes, below 1 where it becomes slower. A block of another shape is
+    /// [`Removal::Launch`]'s.
     pub trial: Trial<'a>,
     /// Compiles a changed copy of the kernel: what it executes then. `None` where it cannot be followed.
     pub recompiled: Recompile<'a>,
@@ -234,8 +187,8 @@ pub struct Recompiled {
     pub gain: f64,
 }
 
-/// Predicts the facts as something that is given a copy of them leaves them.
-pub type Trial<'a> = &'a dyn Fn(&mut dyn FnMut(&mut KernelFacts)) -> f64;
+/// Predicts the kernel with some changes.
+pub type Trial<'a> = &'a dyn Fn(&[Change]) -> f64;
 
 impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -255,35 +208,14 @@ impl Context<'_> {
         believed((self.gain)(removal))
     }
 
-    /// The predicted gain of a change to the facts, likewise.
-    fn trial(&self, mut change: impl FnMut(&mut KernelFacts)) -> f64 {
-        believed((self.trial)(&mut change))
+    /// The predicted gain of some changes, likewise.
+    fn trial(&self, changes: &[Change]) -> f64 {
+        believed((self.trial)(changes))
     }
 
-    /// How many times as long the kernel takes with a change to the facts: what it gains where the source has what the
-    /// facts lack.
-    fn slowdown(&self, mut change: impl FnMut(&mut KernelFacts)) -> f64 {
-        believed((self.trial)(&mut change).recip())
-    }
-}
-
-/// Takes accesses out of the work of a warp.
-fn drop_accesses(flow: &mut Vec<Node>, accesses: &[usize]) {
-    flow.retain(|node| !matches!(node, Node::Access { access, .. } if accesses.contains(access)));
-    for node in flow {
-        match node {
-            Node::Loop { body, .. } => drop_accesses(body, accesses),
-            Node::Branch {
-                then, otherwise, ..
-            } => {
-                drop_accesses(then, accesses);
-                drop_accesses(otherwise, accesses);
-            }
-            Node::Compute { uses, .. } | Node::Access { uses, .. } => {
-                uses.retain(|used| !accesses.contains(used));
-            }
-            Node::Barrier { .. } => {}
-        }
+    /// How many times as long the kernel takes with some changes: what it gains where the source has what they take away.
+    fn slowdown(&self, changes: &[Change]) -> f64 {
+        believed((self.trial)(changes).recip())
     }
 }
 
@@ -300,14 +232,20 @@ fn believed(gain: f64) -> f64 {
 /// One access has one finding at most, by the most specific rule; accesses of one array on one line that
 /// share a cause are one finding.
 pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
-    let mut findings = launch_impossible::check(ctx);
+    let mut findings = impossible(ctx);
     // A launch that cannot happen has no cost: its figures would be fiction.
-    if findings.is_empty() {
-        findings.extend(COSTS.iter().flat_map(|check| check(ctx)));
-        let heard = ON_TRIAL.iter().filter(|(rule, _)| (ctx.heard)(rule.id));
-        findings.extend(heard.flat_map(|(_, check)| check(ctx)));
-    }
-    findings.extend(ALWAYS.iter().flat_map(|check| check(ctx)));
+    let moments: &[When] = if findings.is_empty() {
+        &[
+            When::Traffic,
+            When::Reload,
+            When::Cost,
+            When::Trial,
+            When::Always,
+        ]
+    } else {
+        &[When::Always]
+    };
+    findings.extend(moments.iter().flat_map(|&moment| looked(ctx, moment)));
     findings.sort_by_key(|finding| match finding.place {
         Place::Launch | Place::Kernel | Place::Host(_) => (0, 0),
         Place::Site(site) => (1, site.span.start),
@@ -317,68 +255,27 @@ pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
 
 /// The findings about a launch that cannot happen, and no others.
 pub fn impossible(ctx: &Context<'_>) -> Vec<Finding> {
-    launch_impossible::check(ctx)
+    looked(ctx, When::Launch)
 }
 
-/// What looks for findings of one rule, or of several that share a subject.
-type Check = fn(&Context<'_>) -> Vec<Finding>;
+/// What the rules find that look at this moment, in the order of their ids.
+fn looked(ctx: &Context<'_>, moment: When) -> Vec<Finding> {
+    let rules = RULES.iter().filter_map(|rule| match rule.look {
+        Look::At(When::Trial, _) if !(ctx.heard)(rule.id) => None,
+        Look::At(when, check) if when == moment => Some(check),
+        _ => None,
+    });
+    rules.flat_map(|check| check(ctx)).collect()
+}
 
-/// Rules about what something costs under the launch.
-const COSTS: &[Check] = &[
-    access::check,
-    alias::check,
-    arith_double_literal::check,
-    arith_fast_math::check,
-    arith_fp64_slow_gpu::check,
-    arith_pow::check,
-    arith_sincos::check,
-    atomics::check,
-    const_divergent_index::check,
-    div_loop_trip::check,
-    div_tid_branch::check,
-    launch::check,
-    local_dynamic_array::check,
-    occ_limiter::check,
-    occ_no_launch_bounds::check,
-    reg_pressure::check,
-    smem_bank_conflict::check,
-    smem_over_pad::check,
-    smem_unused_tile::check,
-    sync_redundant_barrier::check,
-];
-
-/// Those of them that are tried out: only for who asked for them, several compile the kernel again.
-const ON_TRIAL: &[(RuleInfo, Check)] = &[
-    (arith_half_scalar::INFO, arith_half_scalar::check),
-    (arith_int_div_mod::INFO, arith_int_div_mod::check),
-    (arith_narrow_int::INFO, arith_narrow_int::check),
-    (arith_no_fma::INFO, arith_no_fma::check),
-    (arith_slow_trig_range::INFO, arith_slow_trig_range::check),
-    (call_not_inlined::INFO, call_not_inlined::check),
-    (
-        host_pageable_or_managed::INFO,
-        host_pageable_or_managed::check,
-    ),
-    (ilp_dependent_chain::INFO, ilp_dependent_chain::check),
-    (loop_uniform_branch::INFO, loop_uniform_branch::check),
-    (loop_unroll::INFO, loop_unroll::check),
-    (loop_unsigned_counter::INFO, loop_unsigned_counter::check),
-    (mem_async_copy::INFO, mem_async_copy::check),
-    (mem_gather::INFO, mem_gather::check),
-    (mem_l2_working_set::INFO, mem_l2_working_set::check),
-    (mem_narrow_access::INFO, mem_narrow_access::check),
-    (mem_redundant_global::INFO, mem_redundant_global::check),
-    (mem_warp_same_address::INFO, mem_warp_same_address::check),
-    (smem_over_budget::INFO, smem_over_budget::check),
-    (sync_wide_fence::INFO, sync_wide_fence::check),
-];
-
-/// Rules about what is right or wrong under any launch.
-const ALWAYS: &[Check] = &[
-    div_early_exit_before_barrier::check,
-    occ_bounds_spill::check,
-    reg_spill::check,
-];
+/// Every code action for a range, each proved: in the order of the rules that they answer.
+pub fn actions(request: &fixes::Request<'_>) -> Vec<fixes::Fix> {
+    RULES
+        .iter()
+        .flat_map(|rule| rule.actions)
+        .flat_map(|action| action(request))
+        .collect()
+}
 
 #[cfg(test)]
 mod tests {
@@ -412,10 +309,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_looked_for_when_asked_for_is_on_trial() {
-        for (rule, _) in ON_TRIAL {
-            assert_eq!(rule.state, State::Preview, "{}", rule.id);
+    fn what_is_found_with_another_rule_names_one_that_looks() {
+        for rule in RULES {
+            if let Look::With(other) = rule.look {
+                let other = find(other).unwrap_or_else(|| panic!("{}: no rule {other}", rule.id));
+                assert!(matches!(other.look, Look::At(..)), "{}", rule.id);
+            }
         }
+    }
+
+    #[test]
+    fn what_is_looked_for_only_when_somebody_hears_it_is_a_preview() {
+        for rule in RULES {
+            if let Look::At(When::Trial, _) = rule.look {
+                assert_eq!(rule.state, State::Preview, "{}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_tried_out_is_looked_for_only_when_somebody_hears_it() {
+        let mut gather = access(10);
+        gather.pattern = warplens_facts::facts::Pattern::DataDependent;
+        gather.stride = None;
+        gather.transactions_per_request = None;
+        let kernel = Kernel::new().access(gather);
+        let rules = |hears: &dyn Fn(&str) -> bool| -> Vec<&str> {
+            let findings = kernel.heard(hears, |_| 1.5);
+            findings.iter().map(|finding| finding.rule).collect()
+        };
+        assert_eq!(rules(&|rule| rule == "mem/gather"), ["mem/gather"]);
+        assert_eq!(rules(&|_| false), [""; 0]);
     }
 
     #[test]

@@ -2,21 +2,26 @@
 
 use std::sync::Arc;
 
-use warplens_codegen::Compiled;
+use warplens_codegen::CompiledKernel;
 use warplens_facts::facts::{
-    Access, Alias, Assumption, Branch, BranchKind, Certainty, Dependence, KernelFacts, Launch, Op,
-    Operation, Operator, Pattern, SharedArray, Site, Source, Space, Span, Stride, StructField,
-    Uniformity,
+    Access, Alias, Assumption, Branch, BranchKind, Certainty, Dependence, Launch, Node, Op,
+    Operation, Operator, Pattern, SharedArray, Site, Source, SourceFacts, Space, Span, Stride,
+    StructField, Uniformity,
 };
-use warplens_machine::{Profile, Profiles, occupancy};
+use warplens_machine::{Profile, Profiles};
+use warplens_models::{ModelInput, Resources};
 
 use crate::{Context, Finding, Removal, run};
 
 /// A kernel with a launch that the user gave, on an A100.
 pub(crate) struct Kernel {
-    pub facts: KernelFacts,
+    pub facts: SourceFacts,
+    /// What a warp executes.
+    pub flow: Vec<Node>,
+    /// Of a thread.
+    pub registers: u32,
     pub registers_known: bool,
-    pub compiled: Compiled,
+    pub compiled: CompiledKernel,
     /// One statement launches it with several blocks.
     pub block_varies: bool,
     /// Predicted cycles.
@@ -33,7 +38,7 @@ fn a100() -> Arc<Profile> {
 
 impl Kernel {
     pub(crate) fn new() -> Self {
-        let facts = KernelFacts {
+        let facts = SourceFacts {
             name: "kernel".to_owned(),
             name_site: site(0),
             copied_lines: std::sync::Arc::default(),
@@ -51,13 +56,9 @@ impl Kernel {
             operations: Vec::new(),
             flow: Vec::new(),
             ways: Vec::new(),
-            serial: Vec::new(),
             dependence: Dependence::default(),
             shared_arrays: Vec::new(),
             static_shared_bytes: 0,
-            local_bytes_per_thread: 0,
-            spill_bytes_per_thread: 0,
-            registers_per_thread: 16,
             max_threads_per_block: None,
             assumptions: Vec::new(),
             constraints: Vec::new(),
@@ -65,8 +66,10 @@ impl Kernel {
         };
         Self {
             facts,
+            flow: Vec::new(),
+            registers: 16,
             registers_known: false,
-            compiled: Compiled::default(),
+            compiled: CompiledKernel::default(),
             block_varies: false,
             cycles: Some(1e6),
             trial: 1.0,
@@ -94,7 +97,7 @@ impl Kernel {
     }
 
     pub(crate) fn registers(mut self, registers: u32) -> Self {
-        self.facts.registers_per_thread = registers;
+        self.registers = registers;
         self
     }
 
@@ -122,23 +125,35 @@ impl Kernel {
     }
 
     pub(crate) fn findings(&self, gain: impl Fn(Removal) -> f64) -> Vec<Finding> {
-        let profile = a100();
-        let launch = &self.facts.launch;
-        let occupancy = occupancy(
-            &profile,
-            launch.threads_per_block(),
-            self.facts.registers_per_thread,
-            self.facts.static_shared_bytes + launch.dynamic_shared_bytes,
-            launch.blocks(),
-        );
+        self.heard(&|_| true, gain)
+    }
+
+    /// What is found for somebody who hears these rules.
+    pub(crate) fn heard(
+        &self,
+        heard: &dyn Fn(&str) -> bool,
+        gain: impl Fn(Removal) -> f64,
+    ) -> Vec<Finding> {
+        let resources = Resources {
+            registers_per_thread: self.registers,
+            static_shared_bytes: self.facts.static_shared_bytes,
+            ..Resources::default()
+        };
+        let facts = SourceFacts {
+            flow: self.flow.clone(),
+            ..self.facts.clone()
+        };
+        let compiled = Arc::new(self.compiled.clone());
+        let input = ModelInput::new(Arc::new(facts), compiled, a100(), resources);
         run(&Context {
-            facts: &self.facts,
+            input: &input,
+            facts: &input.facts,
             kernel: &nothing(),
-            compiled: &self.compiled,
-            profile: &profile,
-            occupancy: &occupancy,
+            compiled: &input.compiled,
+            profile: &input.profile,
+            occupancy: &input.occupancy,
             registers_known: self.registers_known,
-            heard: &|_| true,
+            heard,
             block_varies: self.block_varies,
             memory: &[],
             gain: &gain,
@@ -195,6 +210,7 @@ pub(crate) fn access(line: u32) -> Access {
         op: Op::Load,
         bytes_per_lane: 4,
         index: "blockIdx.x * 256 + threadIdx.x".to_owned(),
+        index_expression: None,
         pattern: Pattern::Coalesced,
         linear: None,
         linear_in_blocks: None,
@@ -210,7 +226,7 @@ pub(crate) fn access(line: u32) -> Access {
         transaction_bytes: 32,
         bytes_moved_per_request: Some(128.0),
         lines_per_request: None,
-        expected: None,
+        by_alignment: Vec::new(),
         passes_per_request: None,
         ideal_passes_per_request: None,
         bank_conflict_degree: None,
@@ -224,8 +240,6 @@ pub(crate) fn access(line: u32) -> Access {
         shared_array: None,
         alias: Alias::Unknown,
         first_use: None,
-        together: 1.0,
-        merged: 1.0,
     }
 }
 
@@ -249,7 +263,7 @@ pub(crate) fn strided(line: u32, elements: i64) -> Access {
         transactions_per_request: Some(sectors),
         bytes_moved_per_request: Some(32.0 * sectors),
         lines_per_request: None,
-        expected: None,
+        by_alignment: Vec::new(),
         ..access(line)
     }
 }
@@ -296,15 +310,13 @@ pub(crate) fn bank_conflict(line: u32) -> Access {
         transaction_bytes: 0,
         bytes_moved_per_request: None,
         lines_per_request: None,
-        expected: None,
+        by_alignment: Vec::new(),
         passes_per_request: Some(32.0),
         ideal_passes_per_request: Some(1.0),
         bank_conflict_degree: Some(32.0),
         shared_array: Some(0),
         alias: Alias::Unknown,
         first_use: None,
-        together: 1.0,
-        merged: 1.0,
         ..strided(line, 32)
     }
 }

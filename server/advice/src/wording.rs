@@ -1,6 +1,7 @@
 //! How findings speak, and how loud: the number first, then the cause, then the assumption, on one line.
 
-use warplens_facts::facts::{Access, Certainty, KernelFacts};
+use warplens_facts::facts::{Access, Certainty, SourceFacts};
+use warplens_syntax::words_in;
 
 use crate::Severity;
 
@@ -65,15 +66,14 @@ pub(crate) fn severity(gain: f64, certainty: Certainty, stated: bool) -> Severit
 
 /// Identifiers of an expression.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .filter(|word| word.chars().next().is_some_and(|c| !c.is_ascii_digit()))
+    words_in(text).filter(|word| !word.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// `assumes n = 1024, block 256`: the assumptions that the given expressions depend on, or all of the
 /// kernel's where none of them is named there. `None` where there is nothing to state.
 ///
 /// The alignment of pointers is assumed everywhere (the contract says so) and is not repeated.
-pub(crate) fn assumes(facts: &KernelFacts, expressions: &[&str]) -> Option<String> {
+pub(crate) fn assumes(facts: &SourceFacts, expressions: &[&str]) -> Option<String> {
     let values: Vec<_> = facts
         .assumptions
         .iter()
@@ -122,7 +122,7 @@ pub(crate) fn assumes(facts: &KernelFacts, expressions: &[&str]) -> Option<Strin
 
 /// The last clause about an access's figures: what they depend on, `None` where they are exact without
 /// a condition.
-pub(crate) fn reservation(facts: &KernelFacts, access: &Access) -> Option<String> {
+pub(crate) fn reservation(facts: &SourceFacts, access: &Access) -> Option<String> {
     match access.certainty {
         Certainty::Exact => conditions(&access.constraints),
         Certainty::Assumed | Certainty::Unknown => {

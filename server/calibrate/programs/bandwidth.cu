@@ -28,7 +28,7 @@ __device__ inline float add_up(size_t begin, size_t count, size_t step, Load loa
   return total;
 }
 
-// Each block reads its own chunk again and again. `moved` is 0, which nobody knows before the launch.
+// Each block reads its own chunk again and again. `moved` is 0, which the compiler cannot know.
 template <class Wide, int THREADS>
 __global__ void read_l1(const Wide* data, int passes, int moved, bench::Span* spans, float* sink) {
   constexpr int COUNT = CHUNK / sizeof(Wide);
@@ -184,7 +184,7 @@ static void dram(const bench::Run& run, bool copies) {
   });
 }
 
-// GB/s of what is asked for.
+// GB/s of the bytes requested.
 static void coalescing(const bench::Run& run) {
   const size_t bytes = large(run);
   bench::Buffer<float> data(bytes / sizeof(float));

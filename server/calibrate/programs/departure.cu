@@ -1,4 +1,4 @@
-// The micro-benchmarks of MWP-CWP (Hong and Kim 2009, section 4.2): a loop of 601 rounds with so many loads from DRAM,
+// The micro-benchmarks of MWP-CWP (Hong and Kim 2009, section 4.2): a loop with a trip count of 601 and a number of loads from DRAM,
 // each of which waits for the one before, and so much computation; coalesced, or each lane in a line of its own.
 #include "bench.cuh"
 

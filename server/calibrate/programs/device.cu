@@ -1,7 +1,7 @@
 // What the driver says of the device, and the clock that it holds under load.
 #include "bench.cuh"
 
-// Busy for so many cycles of the SM.
+// Spins for a number of SM cycles.
 __global__ void spin(long long cycles, long long* spent) {
   long long sum = 0;
   long long last = clock64();

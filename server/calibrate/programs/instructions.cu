@@ -118,7 +118,7 @@ struct Tensor {
 template <class Class, int CHAINS>
 __global__ void issue(int seed, bench::Span* spans, typename Class::Value* sink) {
   using Value = typename Class::Value;
-  // Known to nobody before the launch.
+  // Unknown to the compiler.
   const Value a = Value(seed + 3);
   const Value b = Value(seed + 5);
   Value chains[CHAINS];

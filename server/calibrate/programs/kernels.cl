@@ -102,7 +102,7 @@ kernel void barriers(global float* sink, uint rounds) {
 CONFLICTS(conflicts_4, float, ALONE)
 CONFLICTS(conflicts_16, float4, ONE_OF_FOUR)
 
-// Each warp meets on so many addresses; `apart` words lie between those of two warps.
+// Each warp accesses a number of distinct addresses; `apart` words lie between those of two warps.
 kernel void atomics(global uint* counters, uint addresses, uint apart, uint rounds, uint lanes) {
   const uint warp = (uint)get_global_id(0) / lanes;
   global uint* mine = counters + warp * apart + (uint)get_local_id(0) % lanes % addresses;
@@ -117,7 +117,7 @@ kernel void nothing(global float* sink) {
 #define SUM2(wide) ((wide).x + (wide).y)
 #define SUM4(wide) ((wide).x + (wide).y + (wide).z + (wide).w)
 
-// Each group reads the `count` items of its own chunk again and again. `moved` is 0, which nobody knows before the launch.
+// Each group reads the `count` items of its own chunk again and again. `moved` is 0, which the compiler cannot know.
 #define READ_OWN(name, type, sum)                                                                     \
   kernel void name(global const type* data, global float* sink, uint count, uint passes, uint moved) { \
     const uint step = (uint)get_local_size(0);                                                        \
@@ -178,7 +178,7 @@ kernel void gather(global const float* data, global float* sink, uint count, uin
   if (total == -1.0f) sink[0] = total;
 }
 
-// The micro-benchmarks of MWP-CWP (Hong and Kim 2009, section 4.2): rounds of so many loads from DRAM, each of which waits
+// The micro-benchmarks of MWP-CWP (Hong and Kim 2009, section 4.2): iterations with a number of loads from DRAM, each of which waits
 // for the one before, and so much computation; lanes lie `apart` words from one another. What is loaded is 0.
 #define DEPARTURE(name, count)                                                                        \
   kernel void name(global const int* data, global float* sink, uint mask, uint apart, uint rounds, float seed) { \

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-// Every kernel touches at most so many bytes an element, at either end.
+// The most bytes per element that a kernel reads, and the most that it writes.
 constexpr size_t WIDEST = 32;
 
 // Ones: no division of theirs takes a way of its own.

@@ -54,7 +54,7 @@ __global__ void barriers(bench::Span* spans) {
   spans[threadIdx.x] = {from, bench::now()};
 }
 
-// Each warp meets on so many addresses; `apart` words lie between those of two warps.
+// Each warp accesses a number of distinct addresses; `apart` words lie between those of two warps.
 __global__ void atomics(unsigned* counters, int addresses, int apart, int rounds) {
   const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / warpSize;
   unsigned* mine = counters + static_cast<size_t>(warp) * apart + threadIdx.x % warpSize % addresses;

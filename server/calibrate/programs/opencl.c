@@ -130,7 +130,7 @@ static void load_driver(void) {
 
 static handle device, context, queue, program;
 static int repetitions = 9;
-/* Part of the work that is done: less than 1 where a simulator stands in for a GPU. */
+/* The fraction of the work that is done: less than 1 on a simulated GPU. */
 static double part = 1.0;
 static cl_uint units = 1, warp = 32;
 static cl_ulong cache = 0, memory = 0, allocation = 0, on_chip = 0;

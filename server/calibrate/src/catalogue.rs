@@ -46,7 +46,7 @@ impl Interface {
         }
     }
 
-    /// The compiler that is looked for where nobody names one.
+    /// The default compiler.
     pub fn compiler(self) -> &'static str {
         match self {
             Interface::Cuda => "nvcc",

@@ -19,7 +19,7 @@ pub enum Failure {
     NotExecutable {
         /// The compiler, or a program that it made.
         tool: PathBuf,
-        /// In the system's words.
+        /// The system's message.
         problem: String,
     },
     /// The compiler refuses a benchmark.
@@ -31,25 +31,25 @@ pub enum Failure {
         problem: String,
     },
     /// There is no device to measure.
-    #[error("no GPU to measure through {interface}: {why} (--interface names another way)")]
+    #[error("no GPU to measure through {interface}: {why} (--interface selects another interface)")]
     NoDevice {
         /// `cuda`, `hip` or `opencl`.
         interface: &'static str,
-        /// In the driver's words.
+        /// The driver's message.
         why: String,
     },
     /// The driver does not let this user do it.
     #[error("the driver refuses: {0}; ask for the permission, or run as a user who has it")]
     Permission(String),
-    /// The device was asked and the answer is not one.
-    #[error("the device's description was not understood: {0}")]
+    /// The device query printed no valid description.
+    #[error("cannot read the device's description: {0}")]
     Description(String),
     /// A benchmark ended badly.
     #[error("{program} failed: {problem}")]
     Program {
         /// The benchmark.
         program: String,
-        /// What it said.
+        /// Its message.
         problem: String,
     },
     /// A program was ended.
@@ -76,7 +76,7 @@ pub enum Failure {
     Unwritable {
         /// The file.
         file: PathBuf,
-        /// In the system's words.
+        /// The system's message.
         problem: String,
     },
 }

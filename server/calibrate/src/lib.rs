@@ -6,7 +6,7 @@
 //! is fitted without any GPU.
 //!
 //! Nothing of a workspace is executed: programs are this crate's own, written into a private folder, and the compiler is
-//! the one that the user names or that stands on the `PATH`.
+//! the one that the user names or that is on the `PATH`.
 
 mod catalogue;
 pub mod compare;
@@ -20,6 +20,6 @@ pub mod statistics;
 
 pub use catalogue::{Bench, Interface, write_sources};
 pub use failure::Failure;
-pub use fit::{Fitted, fit};
+pub use fit::{ProfileFit, fit};
 pub use measure::{Plan, Progress, find_compiler, measure};
 pub use measurements::{Device, Measurements, SCHEMA, Sample, check_writable, replace};

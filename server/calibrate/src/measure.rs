@@ -270,15 +270,19 @@ impl Workbench<'_> {
 
     /// The line with which the compiler tells its version.
     fn version(&self) -> Result<String, Failure> {
-        let asked = ["--version".to_owned()];
-        let said = self.execute(&self.plan.compiler, &asked)?;
-        let telling =
+        let arguments = ["--version".to_owned()];
+        let version = self.execute(&self.plan.compiler, &arguments)?;
+        let names_version =
             |line: &&str| line.contains("release") || line.contains("ersion") || line.contains('.');
-        let line = said.output.lines().find(telling).unwrap_or("unknown");
+        let line = version
+            .output
+            .lines()
+            .find(names_version)
+            .unwrap_or("unknown");
         Ok(line.trim().chars().take(120).collect())
     }
 
-    /// A program, compiled when it is first asked for.
+    /// A program, compiled on first use.
     fn program(&mut self, name: &'static str) -> Result<PathBuf, Failure> {
         if let Some(known) = self.compiled.get(name) {
             return known.clone();
@@ -449,7 +453,7 @@ fn worst(samples: &[Sample]) -> f64 {
     spreads.fold(0.0, f64::max)
 }
 
-/// The compiler to take where nobody names one: the first that is on the `PATH`, in absolute folders alone.
+/// The default compiler: the first one on the `PATH`, in absolute folders only.
 pub fn find_compiler(wanted: Option<Interface>) -> Result<(Interface, PathBuf), Failure> {
     let interfaces: Vec<Interface> = match wanted {
         Some(interface) => vec![interface],

@@ -36,7 +36,7 @@ impl Outcome {
             .or_else(|| lines().find(|line| !line.trim().is_empty()));
         match (line, self.status) {
             (Some(line), _) => line.trim().chars().take(200).collect(),
-            (None, Some(status)) => format!("exit status {status}, without a word"),
+            (None, Some(status)) => format!("exit status {status}, without a message"),
             (None, None) => "ended by a signal".to_owned(),
         }
     }
@@ -69,7 +69,7 @@ pub fn run(
         .stdin(Stdio::null())
         .stdout(File::create(&paths[0]).map_err(not_executable)?)
         .stderr(File::create(&paths[1]).map_err(not_executable)?);
-    // A group of its own can be ended with all that it started, and does not hear the terminal's Ctrl-C.
+    // A group of its own can be ended with all that it started, and does not get the terminal's Ctrl-C.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut group = Group(command.spawn().map_err(not_executable)?);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use warplens_machine::{Profile, ProfileError, Profiles};
 
-use crate::fit::Fitted;
+use crate::fit::ProfileFit;
 use crate::measurements::{Device, Measurements};
 
 /// The built-in GPU that is most like a device: of its maker, its architecture or else the nearest version of it, by the
@@ -70,7 +70,7 @@ pub fn slug(name: &str) -> String {
 /// What the loader says where the nearest GPU's own figures do not load.
 pub fn write(
     measurements: &Measurements,
-    fitted: &mut Fitted,
+    fitted: &mut ProfileFit,
     nearest: &Profile,
     id: &str,
 ) -> Result<(String, Profile), ProfileError> {
@@ -97,7 +97,7 @@ pub fn write(
     }
 }
 
-fn text(measurements: &Measurements, fitted: &Fitted, nearest: &Profile, id: &str) -> String {
+fn text(measurements: &Measurements, fitted: &ProfileFit, nearest: &Profile, id: &str) -> String {
     let device = &measurements.device;
     let architecture = if device.architecture.is_empty() {
         &nearest.architecture
@@ -219,7 +219,7 @@ mod tests {
         .unwrap();
         assert!(name.id.contains("pcie"), "{}", name.id);
         assert!(nearest(&device("", "", ""), &profiles).is_some());
-        assert!(nearest(&device("X", "xe", "nobody"), &profiles).is_some());
+        assert!(nearest(&device("X", "xe", "unknown"), &profiles).is_some());
     }
 
     #[test]

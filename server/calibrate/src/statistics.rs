@@ -1,6 +1,6 @@
 //! What several measurements of one thing say: the middle one, and how far they lie apart.
 
-/// Deviations from the median beyond so many times the usual one are thrown away.
+/// Samples further from the median than this multiple of the median deviation are outliers.
 const OUTLIER: f64 = 3.5;
 
 /// The median absolute deviation of normal noise times this is its standard deviation.

@@ -115,7 +115,7 @@ fn the_linear_kernels_execute_what_the_model_counts() {
     let mut operations = BTreeMap::new();
     let mut line = String::new();
     for part in run(folder.path(), &["--inst-counts"], "linear").lines() {
-        // What was executed stands in the midst of the sample that it belongs to.
+        // The executed instructions are in the middle of their sample.
         if let Some((count, name)) = part.split_once(" - ") {
             operations.insert(name.to_owned(), count.trim().parse().unwrap());
             continue;

@@ -1,4 +1,4 @@
-//! The runner with programs that stand in for a compiler and for benchmarks: whole runs, resumption, and what goes wrong.
+//! The runner with fake compilers and benchmarks: whole runs, resumption, and failures.
 #![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt;

@@ -4,15 +4,15 @@ mod machine;
 
 use machine::{Machine, counts, nearest, opencl_counts};
 use proptest::prelude::*;
-use warplens_calibrate::{Fitted, compare, fit, profile};
+use warplens_calibrate::{ProfileFit, compare, fit, profile};
 use warplens_machine::{Profiles, Property};
 
-fn fitted(machine: &Machine, seed: u64, noise: f64) -> Fitted {
+fn fitted(machine: &Machine, seed: u64, noise: f64) -> ProfileFit {
     fit(&machine.measured(seed, noise), &nearest(), counts())
 }
 
 /// How far a fitted figure is from the machine's.
-fn error(fitted: &Fitted, key: &str, truth: f64) -> f64 {
+fn error(fitted: &ProfileFit, key: &str, truth: f64) -> f64 {
     let found = fitted.figures.get(key);
     let value = found
         .unwrap_or_else(|| panic!("{key} is missing: {:?}", fitted.missing))
@@ -134,7 +134,7 @@ fn every_figure_says_where_it_comes_from() {
     );
     assert_eq!(
         loaded.figures()["simd_engine"].source,
-        "estimated: fp32_lanes"
+        "derived: fp32_lanes"
     );
     assert_eq!(loaded.compute_capability, Some((9, 0)));
     assert!(

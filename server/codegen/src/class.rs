@@ -113,7 +113,7 @@ impl Class {
     }
 
     /// What one instruction of a warp costs on a GPU; `None` where that depends on the addresses or on other warps: of
-    /// shared memory without conflicts, of a barrier that nobody is late to for one warp alone.
+    /// shared memory without conflicts, of a barrier that one warp alone reaches.
     pub fn timing(self, profile: &Profile) -> Option<Timing> {
         if let Some(pipe) = self.pipe() {
             return Some(profile.timing(pipe));

@@ -1,9 +1,9 @@
 //! How often a block of the compiled kernel is executed.
 //!
 //! The compiler knows no launch, so a block's frequency is a chain of shares: of what stands around it, a side of a
-//! branch, an iteration of a loop. Where a loop was written out its iterations are blocks of their own, each as
-//! frequent as the loop was; where some stand side by side, the loop has so many fewer turns and others are left over. Of a
-//! loop that is left from within, nobody knows in which iteration: those that are executed are shared out evenly over
+//! branch, an iteration of a loop. Where a loop was fully unrolled its iterations are blocks of their own, each as
+//! frequent as the loop was; an unrolled loop has fewer iterations by its factor, and a remainder loop. Of a
+//! loop that is left from within, it is not known in which iteration: those that are executed are shared out evenly over
 //! the blocks, so that unrolling changes nothing of what is executed but the loop's own tests.
 //! Numbers come from whoever counted warps at the kernel's controls ([`Ways`]).
 
@@ -12,9 +12,9 @@ use warplens_ir::{Control, Site};
 
 use crate::graph::{Graph, Op, V};
 use crate::select::{self, Instruction, needs_move};
-use crate::{Class, Compiled};
+use crate::{Class, CompiledKernel};
 
-/// How often: an index into [`Compiled::frequencies`].
+/// How often: an index into [`CompiledKernel::frequencies`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frequency(pub(crate) u32);
 
@@ -30,11 +30,11 @@ pub(crate) enum Share {
     Once,
     /// A side of a branch: the one where its condition holds, or the other.
     Side(Frequency, Option<Control>, bool),
-    /// The turns of a loop in which so many iterations stand side by side.
+    /// The turns of a loop with this unroll factor.
     Turns(Frequency, Option<Control>, u64),
     /// The iterations that such a loop leaves over.
     LeftOver(Frequency, Option<Control>, u64),
-    /// So many in so many.
+    /// The first number in the second.
     Part(Frequency, u64, u64),
     /// Where two ways meet again that were left on the way: as often as both, and no more often than before.
     Either(Frequency, Frequency, Frequency),
@@ -96,7 +96,7 @@ impl Ways<'_> {
     }
 
     /// Iterations that do not fill `times`, on average.
-    fn left_over(&self, times: u64) -> f64 {
+    fn remainder(&self, times: u64) -> f64 {
         let trips = self.trips();
         let warps: f64 = self.turns.iter().map(|(_, warps)| warps).sum();
         if warps > 0.0 {
@@ -111,7 +111,7 @@ impl Ways<'_> {
     }
 
     fn turns(&self, times: u64) -> f64 {
-        ((self.trips() - self.left_over(times)) / times as f64).max(0.0)
+        ((self.trips() - self.remainder(times)) / times as f64).max(0.0)
     }
 }
 
@@ -314,9 +314,9 @@ impl Waits {
     }
 }
 
-impl Compiled {
+impl CompiledKernel {
     /// Executions of each frequency by one warp, averaged over those of the launch; `ways` says how they go on at a
-    /// control, `None` where nobody counted: then every way is gone, and a loop is gone through once.
+    /// control, `None` where it was not counted: then every way is gone, and a loop is gone through once.
     pub fn executions<'w>(&self, ways: &dyn Fn(Control) -> Option<Ways<'w>>) -> Executions {
         let mut times: Vec<f64> = Vec::with_capacity(self.frequencies.len());
         let mut followed = true;
@@ -336,7 +336,7 @@ impl Compiled {
                     of(around) * at(control).map_or(1.0, |ways| ways.turns(*together))
                 }
                 Share::LeftOver(around, control, together) => {
-                    of(around) * at(control).map_or(0.0, |ways| ways.left_over(*together))
+                    of(around) * at(control).map_or(0.0, |ways| ways.remainder(*together))
                 }
                 Share::Part(around, part, whole) => {
                     of(around) * (*part as f64 / (*whole).max(1) as f64)

@@ -73,7 +73,7 @@ pub(crate) enum Op {
     /// Bits of a `f64`.
     Float(u64),
     Undefined,
-    /// A parameter, so many bytes into it: a word of the constant bank.
+    /// A parameter at a byte offset: a word of the constant bank.
     Param(VarId, u32),
     Builtin(Builtin),
     /// The first byte of an array.
@@ -107,7 +107,7 @@ pub(crate) enum Op {
     Extend(bool),
     /// To 32 bits.
     Truncate,
-    /// To so many bits within a register; signed.
+    /// Truncated to a number of bits within a register; signed.
     Narrow(u8, bool),
     FromInt(bool),
     ToInt(bool),
@@ -116,7 +116,7 @@ pub(crate) enum Op {
     Bits,
     /// A pointer moved by a constant.
     Offset(i64),
-    /// A pointer moved by an index times so many bytes; true where the index is signed.
+    /// A pointer moved by an index times a size in bytes; true where the index is signed.
     Address(u32, bool),
     /// Bytes, and the constant of the address; the number tells loads apart between which memory may change.
     Load(Space, u8, i64, u32),
@@ -133,7 +133,7 @@ pub(crate) enum Op {
     /// A call of the system's: `printf`, `malloc`. It follows the convention of calls.
     System,
     Texture,
-    /// So many instructions of a class that leave no value behind: a warp's access to a matrix, its product.
+    /// A number of instructions of a class that leave no value behind: a warp's access to a matrix, its product.
     Fixed(Class, u8),
     /// Something not followed: an instruction.
     Other,
@@ -213,7 +213,7 @@ pub(crate) struct Block {
     pub copies: u32,
     /// How often it is executed.
     pub frequency: Frequency,
-    /// The test of a loop is executed once more, before the first iteration: so often.
+    /// How often the test of a loop is executed before the first iteration.
     pub again: Option<Frequency>,
     /// The innermost loop that it stands in: an index into [`Graph::loops`].
     pub within: Option<u32>,
@@ -230,8 +230,8 @@ pub(crate) struct Loop {
     pub before: B,
     /// One past its last block: its blocks are numbered in one stretch.
     pub end: B,
-    /// What is left over of the loop before it in the list.
-    pub left_over: bool,
+    /// The remainder loop of the loop before it in the list.
+    pub remainder: bool,
     /// The last version of memory before it: what has a later one may change in it.
     pub version: u32,
 }
@@ -242,7 +242,7 @@ pub(crate) struct Graph {
     pub values: Vec<Inst>,
     pub blocks: Vec<Block>,
     pub loops: Vec<Loop>,
-    /// Addresses of which the source says that so many bytes divide them: those of vectors.
+    /// The alignment in bytes that the source states of an address: that of a vector.
     pub aligned: FxHashMap<V, u32>,
     /// Of pairs of half precision the second, with the first: one operation makes both.
     pub pairs: FxHashMap<V, V>,

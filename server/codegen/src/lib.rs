@@ -15,6 +15,7 @@ mod recipes;
 mod registers;
 mod select;
 mod target;
+mod thresholds;
 
 use std::collections::BTreeMap;
 
@@ -39,6 +40,9 @@ pub enum Backend {
 
 /// The registers of a quarter of today's SMs, which [`Options::warps`] share.
 pub const WARPS_REGISTERS: u32 = 16_384;
+
+/// Lanes of a warp.
+const WARP: u32 = 32;
 
 /// How a kernel is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,7 +77,7 @@ impl Default for Options {
 
 /// A compiled kernel.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Compiled {
+pub struct CompiledKernel {
     /// Registers of a thread; on AMD its VGPRs.
     pub registers: u32,
     /// Registers that a wave's lanes share, where there are some (SGPRs).
@@ -95,7 +99,7 @@ pub struct Compiled {
     pub complete: bool,
 }
 
-impl Compiled {
+impl CompiledKernel {
     /// All instructions.
     pub fn total(&self) -> u64 {
         self.instructions.values().sum()
@@ -105,22 +109,9 @@ impl Compiled {
 /// The most registers that an instruction can name.
 pub const MOST_REGISTERS: u32 = 255;
 
-/// Registers of a kernel with a loop that the assembler unrolls further than is built here: its loads go before what
-/// uses them as far as an SM's most warps allow.
-const AHEAD: u32 = 30;
-
-/// Words that a warp has asked back from memory while it waits for the first: counted in nvcc 13.5's code for a stencil that
-/// spills.
-const SPILLED_TOGETHER: f32 = 16.0;
-
-/// A kernel is not given fewer registers.
-const FEWEST: u32 = 8;
-
-/// Registers that the convention of calls needs; no bound goes below.
-const CALLING: u32 = 24;
-
 /// Compiles a kernel.
-pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
+pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
+    let limits = &thresholds::nvcc().registers;
     let controls = Controls::of(kernel);
     let none = FxHashSet::default();
     let build = |in_memory: &FxHashSet<_>, picked: &FxHashSet<_>| {
@@ -159,19 +150,19 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
     passes::optimise(&mut graph, options.backend);
     let code = select::select(&graph, kernel, *options);
     let allocation = match options.backend {
-        Backend::Nvidia => registers::allocate(&graph, &code, *options, CALLING),
+        Backend::Nvidia => registers::allocate(&graph, &code, *options, limits.calls),
         // Registers of two kinds are counted below; none is known to spill.
         Backend::Amdgpu => registers::Allocation::default(),
     };
-    let mut fewest = if calls { CALLING } else { FEWEST };
+    let mut fewest = if calls { limits.calls } else { limits.fewest };
     if passes::loads_far_ahead(&graph) {
-        fewest = fewest.max(AHEAD.min(options.max_registers));
+        fewest = fewest.max(limits.loads_ahead.min(options.max_registers));
     }
-    let mut compiled = Compiled {
+    let mut compiled = CompiledKernel {
         registers: allocation.registers.max(fewest),
         spill_bytes: allocation.words_spilled() * 4,
         complete,
-        ..Compiled::default()
+        ..CompiledKernel::default()
     };
     if options.backend == Backend::Amdgpu {
         let registers = amd::registers(&graph, kernel);
@@ -204,7 +195,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> Compiled {
                 class,
                 count: spilled.words,
                 accesses: spilled.words,
-                chain: spilled.words as f32 / SPILLED_TOGETHER,
+                chain: spilled.words as f32 / limits.spills_in_flight,
                 frequency,
             });
         }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Backend;
 use crate::graph::{Args, B, End, Graph, Op, Space, Ty, V};
+use crate::thresholds::nvcc;
 
 /// Everything, until it stays.
 pub(crate) fn optimise(graph: &mut Graph, backend: Backend) {
@@ -164,13 +165,13 @@ fn invariant(graph: &mut Graph) {
             graph.blocks[block as usize].code = stays;
         }
     }
-    left_over(graph);
+    remainder(graph);
 }
 
-/// What stands before a loop need not be computed again before what is left over of it.
-fn left_over(graph: &mut Graph) {
+/// What was hoisted before a loop need not be computed again before its remainder loop.
+fn remainder(graph: &mut Graph) {
     for number in 1..graph.loops.len() {
-        if !graph.loops[number].left_over {
+        if !graph.loops[number].remainder {
             continue;
         }
         let inner = graph.loops[number].header;
@@ -211,7 +212,8 @@ fn left_over(graph: &mut Graph) {
 /// True where a loop that the assembler unrolls further loads from device memory.
 pub(crate) fn loads_far_ahead(graph: &Graph) -> bool {
     let far = |v: &V| matches!(graph.op(*v), Op::Load(Space::Global, ..));
-    (graph.blocks.iter()).any(|block| block.copies >= 4 && block.code.iter().any(far))
+    (graph.blocks.iter())
+        .any(|block| block.copies >= nvcc().assembler.copies_ahead && block.code.iter().any(far))
 }
 
 /// A load may leave a loop that runs it each time and does not change what it reads.

@@ -10,16 +10,11 @@ use rustc_hash::FxHashSet;
 use warplens_ir::{Kernel, VarId};
 
 use crate::graph::{Block, Graph, Op, Space, V};
+use crate::thresholds::nvcc;
 use crate::{Options, build, passes, recipes, select};
-
-/// How much more often the assembler takes a loop's code to be executed than what is around.
-const TURNS: f64 = 10.0;
 
 /// Loops in each other that are told apart.
 const DEEPEST: usize = 16;
-
-/// Words of all such arrays; of more than these most lie in memory whatever else the kernel does.
-const MOST_WORDS: u64 = 64;
 
 /// True where accesses of these arrays, which lie in memory in the graph, become choices.
 pub(crate) fn pays(
@@ -34,7 +29,7 @@ pub(crate) fn pays(
         let parts = build::scalars(&kernel.var(*id).ty);
         parts.iter().all(|(_, part)| part.size() == 4)
     };
-    if all == 0 || all > MOST_WORDS || !in_memory.iter().all(of_words) {
+    if all == 0 || all > nvcc().promotion.words || !in_memory.iter().all(of_words) {
         return false;
     }
     let mut graph = graph.clone();
@@ -83,16 +78,17 @@ pub(crate) fn pays(
 
 /// How often the assembler takes a block's code to be executed, all its copies together.
 fn times(graph: &Graph, block: &Block) -> f64 {
+    let weight = nvcc().promotion.loop_weight;
     let mut turns = 1.0;
     let mut within = block.within;
     for _ in 0..DEEPEST {
         let Some(around) = within else { break };
-        turns *= TURNS;
+        turns *= weight;
         within = graph.block(graph.loops[around as usize].before).within;
     }
     // A loop's test stands once before it.
     let before = f64::from(u8::from(block.again.is_some()));
-    (f64::from(block.copies) - before) * turns + before * turns / TURNS
+    (f64::from(block.copies) - before) * turns + before * turns / weight
 }
 
 /// The fewest bytes by which an address in one of the arrays moves, `u32::MAX` where it does not; `None` of others.

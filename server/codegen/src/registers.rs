@@ -10,31 +10,16 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::graph::{B, Graph, Op, V};
 use crate::select::{Code, Instruction};
-use crate::{Class, Options, WARPS_REGISTERS};
+use crate::thresholds::nvcc;
+use crate::{Class, Options, WARP, WARPS_REGISTERS};
 
 use issue::Order;
 
-/// Registers that every thread has besides: the stack's address, what the halves of pairs leave unused.
-const FRAME: u32 = 5;
-
-/// The most words that an instruction makes.
-const WIDEST: u32 = 4;
-
-/// A value of constants, parameters and coordinates that so many instructions make is sooner made anew than kept.
-const CHEAP: u32 = 8;
+/// Members that a word of a set holds.
+const CHUNK: usize = u64::BITS as usize;
 
 /// No number.
 const NONE: u32 = u32::MAX;
-
-/// Words that making values anew takes at most: what stencils and factorisations of growing size need above what they
-/// must keep.
-const REMAKING: u32 = 9;
-
-/// Instructions that the assembler puts in order at a time, in the order in which its front end leaves them. What those
-/// behind wait for lives until they come: where nvcc 13.5 writes a stencil out so far that a block has 4,560 instructions,
-/// it takes 254 registers instead of 53; of one with 5,135 it spills the 495 words that the last 1,039 read of what the
-/// first 4,096 had loaded.
-const WINDOW: u32 = 4096;
 
 /// What an instruction makes and reads, as numbers of values that lie in registers, and how often it reads each.
 struct Operands {
@@ -62,7 +47,7 @@ impl Lists {
         self.ends.push(self.all.len() as u32);
     }
 
-    /// For each of so many numbers what it stands beside, in the order of these pairs.
+    /// For each number below `count` the second numbers of its pairs, in their order.
     fn of_pairs(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Lists {
         let mut ends = vec![0u32; count];
         for (number, _) in pairs.clone() {
@@ -155,6 +140,7 @@ struct Pressure<'a> {
 
 /// The registers of a kernel, of which a thread gets at least `fewest` where it needs that many.
 pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32) -> Allocation {
+    let frame = nvcc().registers.frame;
     let most = options.max_registers.max(fewest);
     let mut pressure = Pressure {
         graph,
@@ -167,18 +153,18 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
     let pieces = pieces(code);
     let blocks = pressure.blocks(&pieces);
     let mut least = None;
-    // Fewer registers let in more warps: as few are taken as nothing is lost by. Where it is said how many warps
-    // there are to be, all that this leaves are used.
+    // Fewer registers let more warps reside: the smallest step is taken at which nothing spills. Where the occupancy is
+    // given, all registers that it leaves are used.
     let fewer = steps(options.warps).filter(|step| !options.occupancy_given && *step < most);
     for step in fewer.chain([most]) {
-        let room = step.saturating_sub(FRAME);
+        let room = step.saturating_sub(frame);
         if least.is_none_or(|least| least <= room) {
             let words = blocks.iter().try_fold(0, |most, block| {
                 let words = block.issue(Order::Latency(room));
                 (words <= room).then(|| most.max(words))
             });
             if let Some(words) = words {
-                return Allocation::of(words + FRAME);
+                return Allocation::of(words + frame);
             }
         }
         let least =
@@ -189,7 +175,7 @@ pub(crate) fn allocate(graph: &Graph, code: &Code, options: Options, fewest: u32
     }
     Allocation {
         registers: most,
-        spilled: spilled(&pieces, &blocks, most.saturating_sub(FRAME)),
+        spilled: spilled(&pieces, &blocks, most.saturating_sub(frame)),
     }
 }
 
@@ -221,11 +207,12 @@ fn spilled(pieces: &[Piece], blocks: &[Block], room: u32) -> Vec<Spilled> {
 
 /// The blocks, in pieces that are put in order by themselves; at least one of each.
 fn pieces(code: &Code) -> Vec<Piece> {
+    let window = nvcc().registers.window;
     let mut found = Vec::with_capacity(code.blocks.len());
     for (block, instructions) in code.blocks.iter().enumerate() {
         let (mut start, mut count) = (0, 0);
         for (at, instruction) in instructions.iter().enumerate() {
-            if count >= WINDOW {
+            if count >= window {
                 found.push(Piece {
                     block,
                     code: start..at,
@@ -252,12 +239,10 @@ fn pieces(code: &Code) -> Vec<Piece> {
 
 /// Registers of a thread with which an SM holds another number of warps, from the most warps on.
 fn steps(warps: u32) -> impl Iterator<Item = u32> {
-    // Of a lane; the unit in which they are handed out.
-    const OF_PART: u32 = WARPS_REGISTERS / 32;
-    const UNIT: u32 = 8;
+    let unit = nvcc().registers.unit;
     let mut steps: Vec<u32> = (2..=warps)
         .rev()
-        .map(|warps| OF_PART / warps / UNIT * UNIT)
+        .map(move |warps| WARPS_REGISTERS / WARP / warps / unit * unit)
         .collect();
     steps.dedup();
     steps.into_iter()
@@ -351,9 +336,10 @@ impl<'a> Pressure<'a> {
             to.map(|to| first[to.0 as usize]).collect()
         };
         let (live_in, live_out) = self.live(&orders, &made, &given, behind);
-        self.cheap = vec![0u64; self.words.len().div_ceil(64)];
+        let recompute = nvcc().registers.recompute;
+        self.cheap = vec![0u64; self.words.len().div_ceil(CHUNK)];
         for (number, value) in self.values.iter().enumerate() {
-            if cost(graph, *value, CHEAP).is_some() {
+            if cost(graph, *value, recompute).is_some() {
                 put(&mut self.cheap, number as u32);
             }
         }
@@ -471,7 +457,7 @@ impl<'a> Pressure<'a> {
         behind: impl Fn(usize) -> SmallVec<[usize; 2]>,
     ) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
         let blocks = orders.len();
-        let chunks = self.words.len().div_ceil(64);
+        let chunks = self.words.len().div_ceil(CHUNK);
         // What each block reads before it makes it, and what it makes.
         let mut reads: Vec<Vec<u64>> = vec![vec![0; chunks]; blocks];
         let mut makes = reads.clone();
@@ -516,7 +502,7 @@ impl Block<'_> {
     fn fewest(&self) -> u32 {
         let orders = [Order::Fewest, Order::Followed, Order::AsWritten];
         let words = orders.map(|order| self.issue(order));
-        words.into_iter().min().unwrap_or(0) + self.remade.min(REMAKING)
+        words.into_iter().min().unwrap_or(0) + self.remade.min(nvcc().registers.recompute_words)
     }
 
     /// Words that live at its end and are not sooner made anew.
@@ -561,11 +547,11 @@ fn cost(graph: &Graph, v: V, most: u32) -> Option<u32> {
 }
 
 fn is(set: &[u64], v: u32) -> bool {
-    set[v as usize / 64] >> (v % 64) & 1 == 1
+    set[v as usize / CHUNK] >> (v as usize % CHUNK) & 1 == 1
 }
 
 fn put(set: &mut [u64], v: u32) {
-    set[v as usize / 64] |= 1 << (v % 64);
+    set[v as usize / CHUNK] |= 1 << (v as usize % CHUNK);
 }
 
 /// The numbers in a set.
@@ -575,7 +561,7 @@ fn members(set: &[u64]) -> impl Iterator<Item = usize> {
         std::iter::from_fn(move || {
             let at = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
             bits &= bits - 1;
-            Some(chunk * 64 + at)
+            Some(chunk * CHUNK + at)
         })
     })
 }
@@ -649,11 +635,12 @@ fn dependences(code: &[Instruction], orders: &[Operands], values: usize) -> List
 
 /// Cycles until a value is there, as the scheduler sees it.
 fn latency(instruction: &Instruction) -> u32 {
+    let latency = &nvcc().latency;
     match instruction.class {
-        Class::Ldg | Class::Ldl | Class::Atom | Class::Tex => 200,
-        Class::Lds | Class::Ldc | Class::Shfl => 25,
-        Class::Mufu | Class::I2f | Class::F2i | Class::F2f => 18,
-        Class::Dfma | Class::Dadd | Class::Dmul => 8,
-        _ => 4,
+        Class::Ldg | Class::Ldl | Class::Atom | Class::Tex => latency.memory,
+        Class::Lds | Class::Ldc | Class::Shfl => latency.shared,
+        Class::Mufu | Class::I2f | Class::F2i | Class::F2f => latency.special,
+        Class::Dfma | Class::Dadd | Class::Dmul => latency.double,
+        _ => latency.other,
     }
 }

@@ -591,7 +591,7 @@ impl Selector<'_> {
                 self.stored_constants(v);
                 let used = self.uses[v.0 as usize] > 0;
                 if space == Space::Shared && update == Update::FloatAdd {
-                    // Compare and swap until nobody came between.
+                    // Compare and swap until no other thread came between.
                     self.also(v, Class::Lds, 1);
                     self.also(v, Class::Fadd, 1);
                     self.also(v, Class::Isetp, 1);

@@ -30,7 +30,7 @@ struct Times {
 }
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/fixes");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../advice/src/rules");
     let mut times = Times::default();
     for path in fixtures(&root) {
         measure(&path, &mut times);
@@ -43,11 +43,14 @@ fn main() {
 }
 
 fn fixtures(root: &Path) -> Vec<PathBuf> {
-    let folders = std::fs::read_dir(root).expect("tests/fixtures/fixes");
-    let mut paths: Vec<PathBuf> = folders
-        .flat_map(|folder| std::fs::read_dir(folder.expect("readable").path()).expect("a folder"))
+    let mut paths: Vec<PathBuf> = warplens_advice::catalogue()
+        .iter()
+        .map(|rule| root.join(rule.id.replace('-', "_")).join("fixtures/fixed"))
+        // Not every rule has an action.
+        .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten())
         .map(|file| file.expect("readable").path())
         .collect();
+    assert!(!paths.is_empty(), "no fixture below {}", root.display());
     paths.sort();
     paths
 }

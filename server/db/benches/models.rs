@@ -10,13 +10,12 @@
 )]
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, LaunchValues, Overrides};
-use warplens_machine::{Profile, Profiles};
-use warplens_models::{Input, ModelId, estimate};
+use warplens_machine::Profiles;
+use warplens_models::{ModelId, Question, estimate};
 use warplens_syntax::{Document, Language};
 
 const ROUNDS: usize = 9;
@@ -43,17 +42,17 @@ fn main() {
     let gpu =
         std::env::args().find_map(|argument| Some(argument.strip_prefix("--gpu=")?.to_owned()));
     let gpu = gpu.as_deref().unwrap_or(GPU);
-    let profile = Profiles::builtin().get(gpu).expect("a GPU's name");
+    Profiles::builtin().get(gpu).expect("a GPU's name");
     let mut totals = [Duration::ZERO; ModelId::ALL.len()];
     let mut kernels = 0;
     for case in &cases {
-        kernels += measure(case, gpu, &profile, &mut totals);
+        kernels += measure(case, gpu, &mut totals);
     }
     let means = totals.map(|total| total / kernels.max(1));
     print_row("mean", &means);
 }
 
-fn measure(case: &Case, gpu: &str, profile: &Arc<Profile>, totals: &mut [Duration]) -> u32 {
+fn measure(case: &Case, gpu: &str, totals: &mut [Duration]) -> u32 {
     let source = std::fs::read_to_string(&case.file).expect("a kernel's file");
     let language = match case.file.extension().and_then(|end| end.to_str()) {
         Some("cl") => Language::OpenCl,
@@ -84,29 +83,21 @@ fn measure(case: &Case, gpu: &str, profile: &Arc<Profile>, totals: &mut [Duratio
             continue;
         }
         kernels += 1;
-        let input = Input {
-            facts: &analysis.facts,
-            profile,
-            occupancy: &analysis.occupancy,
-            without: &[],
-            warps_per_sm: None,
-            ideal_access: None,
-            cancel: None,
-        };
+        let question = Question::of(&analysis.input);
         let mut row = [Duration::ZERO; ModelId::ALL.len()];
         let mut silent = String::new();
         for (at, model) in ModelId::ALL.into_iter().enumerate() {
             let mut times: Vec<Duration> = (0..ROUNDS)
                 .map(|_| {
                     let started = Instant::now();
-                    std::hint::black_box(estimate(model, &input));
+                    std::hint::black_box(estimate(model, &question));
                     started.elapsed()
                 })
                 .collect();
             times.sort_unstable();
             row[at] = times[ROUNDS / 2];
             totals[at] += row[at];
-            if estimate(model, &input).cycles.is_none() {
+            if estimate(model, &question).cycles.is_none() {
                 silent.push_str(", no answer of ");
                 silent.push_str(model.name());
             }

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use warplens_codegen::Class;
 use warplens_ir::Places;
 use warplens_syntax::Document;
-use warplens_toolchain::{Said, SaidKernel};
+use warplens_toolchain::{CompilerReport, KernelReport};
 
 use crate::settings::Settings;
 use crate::{Cancel, Engine, Overrides, PlacedKernel, Variants};
@@ -30,7 +30,7 @@ pub struct CompilerWord {
     /// The compiler, as it is shown: `nvcc 13.0`.
     pub tool: String,
     /// What it said.
-    pub kernel: SaidKernel,
+    pub kernel: KernelReport,
 }
 
 /// A kernel's word, as it is joined with the kernel's text of the moment.
@@ -115,7 +115,7 @@ impl Engine {
         path: &Path,
         settings: &Settings,
         overrides: &Overrides,
-        said: Said,
+        said: CompilerReport,
         cancel: &Cancel,
     ) -> Option<usize> {
         let all = Overrides {
@@ -124,7 +124,7 @@ impl Engine {
         };
         let file = self.analyze(document, path, settings, &all, cancel)?;
         let tool = said.tool;
-        let word = |kernel: SaidKernel| CompilerWord {
+        let word = |kernel: KernelReport| CompilerWord {
             tool: tool.clone(),
             kernel,
         };
@@ -233,10 +233,10 @@ mod tests {
         let word = |name: &str, arguments: &[&str]| {
             Arc::new(CompilerWord {
                 tool: String::new(),
-                kernel: SaidKernel {
+                kernel: KernelReport {
                     name: name.to_owned(),
                     template_arguments: arguments.iter().map(|one| (*one).to_owned()).collect(),
-                    ..SaidKernel::default()
+                    ..KernelReport::default()
                 },
             })
         };

@@ -9,7 +9,8 @@ use warplens_machine::Profile;
 use warplens_models::{Estimate, ModelId, linear};
 
 use crate::KernelAnalysis;
-use crate::engine::{Lowered, argument_bytes};
+use crate::engine::Lowered;
+use crate::estimate::argument_bytes;
 
 /// A kernel with its launch and arguments, and what was made from them.
 #[derive(Debug)]
@@ -86,7 +87,7 @@ impl KernelAnalysis {
     pub(crate) fn cycles_function(&self, model: ModelId, estimate: &Estimate) -> Option<String> {
         let of_counts = || {
             let made = catch_unwind(AssertUnwindSafe(|| {
-                linear::function(&self.input(), self.expressions())
+                linear::function(&self.question(), self.expressions())
             }));
             made.unwrap_or_default()
         };

@@ -77,13 +77,18 @@ fn standing(kernel: &PlacedKernel) -> Standing {
         time_ms: estimate.time_ms,
         cycles: estimate.cycles,
         bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),
-        registers_per_thread: facts.registers_per_thread,
-        spill_bytes: analysis.compiled.spill_bytes,
-        shared_bytes: facts.static_shared_bytes + facts.launch.dynamic_shared_bytes,
-        occupancy: analysis.occupancy.fraction,
+        registers_per_thread: analysis.input.resources.registers_per_thread,
+        spill_bytes: analysis.input.compiled.spill_bytes,
+        shared_bytes: analysis.input.resources.static_shared_bytes
+            + facts.launch.dynamic_shared_bytes,
+        occupancy: analysis.input.occupancy.fraction,
         global_transactions: sum(Space::Global, &|access| access.transactions_per_request),
         shared_passes: sum(Space::Shared, &|access| access.passes_per_request),
-        warp_instructions: analysis.executed.as_ref().map(crate::Executed::total),
+        warp_instructions: analysis
+            .input
+            .instructions
+            .as_ref()
+            .map(crate::WarpInstructions::total),
     }
 }
 

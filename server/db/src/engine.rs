@@ -1,6 +1,5 @@
 //! From a document to its analysis, recomputing only what changed.
 
-use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
@@ -11,31 +10,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use warplens_advice::{Place, Recompiled, Removal};
+use warplens_advice::Place;
 use warplens_base::Command;
-use warplens_codegen::{Compiled, Options, compile};
-use warplens_facts::facts::{KernelFacts, Launch};
-use warplens_facts::{Contents, Request, analyze};
-use warplens_ir::{
-    Assumption, AssumptionKind, Build, CalleeLine, Item, ItemKind, Kernel, LaunchSite, LaunchWords,
-    Storage, TemplateArguments, Unit, Var, builds, launch_sites, lower, may_build, outline,
-};
-use warplens_machine::{KernelArguments, Profile, Profiles, occupancy};
-use warplens_models::{Factor, Input, ModelId};
+use warplens_codegen::{CompiledKernel, Options, compile};
+use warplens_hir::{Item, ItemKind, TemplateArguments, Unit, lower, outline};
+use warplens_host::{Build, LaunchSite, LaunchWords, builds, launch_sites, may_build};
+use warplens_ir::{Assumption, AssumptionKind, CalleeLine, Kernel};
+use warplens_machine::{Profile, Profiles};
 use warplens_syntax::{Directive, DirectiveKind, Document, Expanded, Language, directives};
 
 use crate::clock;
 use crate::compiled;
 use crate::compilers::{CompilerWord, Words};
-use crate::counting::Counting;
-use crate::estimates::Estimates;
-use crate::executed::Running;
+use crate::estimate::Question;
 use crate::kinds::is_header;
-use crate::launch::{self, Given, Resolved};
+use crate::launch::Given;
 use crate::launches::{Called, Hosts, arguments_of};
 use crate::options::{BuildOptions, kernel_names};
 use crate::parallel;
-use crate::said;
 use crate::settings::{BankBytes, Settings};
 use crate::suppress;
 use crate::translation::{Project, flatten};
@@ -78,7 +70,7 @@ pub struct Engine {
     shares: bool,
     kernels: Kept<u64, Lowered>,
     /// What the machine executes, by the kernel's shape and how it is compiled.
-    compiled: Kept<(u64, Options), Compiled>,
+    compiled: Kept<(u64, Options), CompiledKernel>,
     analyses: Kept<u64, KernelAnalysis>,
     /// What compilers said.
     pub(crate) words: Words,
@@ -89,7 +81,7 @@ pub struct Engine {
 pub(crate) struct Lowered {
     pub(crate) kernel: Kernel,
     /// A hash of the kernel apart from where it stands: what its analysis is kept under.
-    fingerprint: u64,
+    pub(crate) fingerprint: u64,
     /// A hash of what is compiled: what the compiled kernel is kept under.
     shape: u64,
 }
@@ -1009,313 +1001,26 @@ impl Engine {
         let made = catch_unwind(AssertUnwindSafe(|| {
             let make = || compile(&lowered.kernel, &options);
             let compiled = self.compiled.get_or((lowered.shape, options), make);
-            self.kernel(
-                lowered, &compiled, &options, given, profile, settings, overrides, word,
-            )
+            let again = |changed: &Kernel, options: &Options| {
+                let make = || compile(changed, options);
+                self.compiled.get_or((changed.shape(), *options), make)
+            };
+            let question = Question {
+                lowered,
+                predicted: &compiled,
+                options: &options,
+                given,
+                profile,
+                settings,
+                overrides,
+                word,
+                formulas: self.formulas,
+                compile: &again,
+            };
+            question.answer()
         }));
         made.ok()
             .map(|analysis| (self.analyses.put(analysis_key, analysis), true))
-    }
-
-    /// One kernel under one launch on one GPU.
-    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
-    fn kernel(
-        &self,
-        lowered: &Arc<Lowered>,
-        predicted: &Arc<Compiled>,
-        options: &Options,
-        given: &Given,
-        profile: &Arc<Profile>,
-        settings: &Settings,
-        overrides: &Overrides,
-        word: Option<&CompilerWord>,
-    ) -> KernelAnalysis {
-        let kernel = &lowered.kernel;
-        let mut compiled = Arc::clone(predicted);
-        let probabilities = given.probabilities();
-        let residency = |registers: u32, shared: u64, launch: &Launch, blocks: u64| {
-            let registers = overrides.registers.unwrap_or(registers);
-            let bytes = shared + launch.dynamic_shared_bytes + argument_bytes(kernel, profile);
-            occupancy(
-                profile,
-                launch.threads_per_block(),
-                registers,
-                bytes,
-                blocks,
-            )
-        };
-        // A compiler's word counts before what the compile room makes of the kernel.
-        let asked = overrides
-            .said
-            .get(&profile.architecture)
-            .and_then(|said| said::of_kernel(kernel, said));
-        let said = asked.or(word.map(|word| &word.kernel));
-        if let Some(said) = said {
-            compiled = Arc::new(said::in_place_of(&compiled, said));
-        }
-        let registers = compiled.registers;
-        let said_shared = match said {
-            Some(said) => Some(said.static_shared_bytes),
-            None => compiled.shared_bytes,
-        };
-        let shared = said_shared.unwrap_or_else(|| static_shared_bytes(kernel));
-        // The default grid is so many full waves: it needs the residency.
-        let resolved = given.launch(kernel, profile, &|launch| {
-            residency(registers, shared, launch, u64::MAX).active_blocks_per_sm
-        });
-        let Resolved {
-            launch,
-            arguments,
-            covers,
-        } = resolved;
-        let contents = contents_of(kernel, overrides);
-        let facts_for = |changed: Launch| {
-            // Blocks of another shape cover something else.
-            let same = changed.block == launch.block;
-            analyze(&Request {
-                kernel,
-                launch: changed,
-                profile,
-                arguments: &arguments,
-                covers: if same { &covers } else { &[] },
-                probabilities: &probabilities,
-                contents: &contents,
-            })
-        };
-        let mut facts = facts_for(launch);
-        let flow = facts.flow.clone();
-        let running = Running::new(&compiled, &facts);
-        let executed = running.as_ref().map(Running::executed);
-        if let Some(running) = running {
-            running.weigh(&mut facts);
-        }
-        facts.registers_per_thread = registers;
-        facts.local_bytes_per_thread = compiled.local_bytes;
-        facts.spill_bytes_per_thread = compiled.spill_bytes;
-        if let Some(bytes) = said_shared {
-            facts.static_shared_bytes = bytes;
-        }
-        let residence = residency(
-            facts.registers_per_thread,
-            facts.static_shared_bytes,
-            &launch,
-            launch.blocks(),
-        );
-        if let Some(registers) = overrides.registers {
-            facts.registers_per_thread = registers;
-        }
-        let input = Input {
-            facts: &facts,
-            profile,
-            occupancy: &residence,
-            without: &overrides.without,
-            warps_per_sm: overrides.warps_per_sm,
-            ideal_access: None,
-            cancel: None,
-        };
-        let model = settings
-            .model
-            .as_deref()
-            .and_then(|name| ModelId::ALL.into_iter().find(|model| model.name() == name))
-            .unwrap_or(ModelId::Auto);
-        let registers_known = overrides.registers.is_some() || said.is_some();
-        let under = |compiled: &Compiled| {
-            let running = Running::new(compiled, &facts)?;
-            let mut facts = facts.clone();
-            facts.flow.clone_from(&flow);
-            running.weigh(&mut facts);
-            facts.registers_per_thread = compiled.registers;
-            let residence = residency(
-                compiled.registers,
-                facts.static_shared_bytes,
-                &launch,
-                launch.blocks(),
-            );
-            let cycles = warplens_models::cycles(&Input {
-                facts: &facts,
-                occupancy: &residence,
-                ..input
-            })?;
-            Some((running.accessed(), running.of_a_warp(), cycles))
-        };
-        let findings = Self::findings(
-            &input,
-            kernel,
-            &compiled,
-            registers_known,
-            !overrides.unadvised,
-            &|rule| suppress::heard(rule, settings),
-            given,
-            &|changed| {
-                let (before, slower, slow) = under(predicted)?;
-                let key = (changed.shape(), *options);
-                let compiled = self.compiled.get_or(key, || compile(changed, options));
-                let (after, faster, fast) = under(&compiled)?;
-                Some(Recompiled {
-                    before,
-                    after,
-                    registers: [predicted.registers, compiled.registers],
-                    instructions: (slower, faster),
-                    spill_bytes: (predicted.spill_bytes, compiled.spill_bytes),
-                    gain: slow / fast.max(1.0),
-                })
-            },
-            &|grid, block| {
-                let changed = Launch {
-                    block,
-                    grid,
-                    ..launch
-                };
-                let mut facts = facts_for(changed);
-                if let Some(running) = Running::new(&compiled, &facts) {
-                    running.weigh(&mut facts);
-                }
-                if let Some(bytes) = said_shared {
-                    facts.static_shared_bytes = bytes;
-                }
-                let residence = residency(
-                    registers,
-                    facts.static_shared_bytes,
-                    &changed,
-                    changed.blocks(),
-                );
-                let input = Input {
-                    facts: &facts,
-                    occupancy: &residence,
-                    ..input
-                };
-                let threads = (changed.blocks() * changed.threads_per_block()) as f64;
-                warplens_models::cycles(&input).map(|cycles| cycles / threads)
-            },
-        );
-        KernelAnalysis {
-            profile: Arc::clone(profile),
-            occupancy: residence.clone(),
-            registers_source: match (overrides.registers, &said) {
-                (Some(_), _) => "user",
-                (None, Some(_)) => "compiler",
-                (None, None) => "estimated",
-            },
-            estimates: Estimates::new(overrides),
-            model,
-            findings,
-            name_site: kernel.name_site,
-            launch_known: given.block_from_source(),
-            template_args: kernel.template_args.clone(),
-            counting: Counting::new(
-                self.formulas.then(|| Arc::clone(lowered)),
-                launch,
-                arguments.clone(),
-            ),
-            arrays: arrays(kernel),
-            fingerprint: lowered.fingerprint,
-            compiled,
-            executed,
-            facts,
-        }
-    }
-
-    /// What the rules say; `per_thread` re-analyses under another block: cycles per thread.
-    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
-    fn findings(
-        input: &Input,
-        kernel: &Kernel,
-        compiled: &Compiled,
-        registers_known: bool,
-        advised: bool,
-        heard: &dyn Fn(&str) -> bool,
-        given: &Given,
-        recompiled: warplens_advice::Recompile<'_>,
-        per_thread: &dyn Fn([u64; 3], [u64; 3]) -> Option<f64>,
-    ) -> Vec<warplens_advice::Finding> {
-        let base = OnceCell::new();
-        let before = || *base.get_or_init(|| warplens_models::cycles(input));
-        let relaunched = |before: f64, grid, block| {
-            let launch = &input.facts.launch;
-            let threads = (launch.blocks() * launch.threads_per_block()) as f64;
-            per_thread(grid, block).map_or(1.0, |after| {
-                warplens_models::speedup(before / threads, after)
-            })
-        };
-        let trial = |change: &mut dyn FnMut(&mut KernelFacts)| {
-            let Some(before) = before() else {
-                return 1.0;
-            };
-            let mut facts = input.facts.clone();
-            change(&mut facts);
-            let residence = occupancy(
-                input.profile,
-                facts.launch.threads_per_block(),
-                facts.registers_per_thread,
-                facts.static_shared_bytes
-                    + facts.launch.dynamic_shared_bytes
-                    + argument_bytes(kernel, input.profile),
-                facts.launch.blocks(),
-            );
-            let after = warplens_models::cycles(&Input {
-                facts: &facts,
-                occupancy: &residence,
-                ..*input
-            });
-            after.map_or(1.0, |after| before / after.max(1.0))
-        };
-        let removed = |removal: Removal| {
-            let Some(before) = before() else {
-                return 1.0;
-            };
-            let after = match removal {
-                Removal::Access(access) => warplens_models::cycles(&Input {
-                    ideal_access: Some(access),
-                    ..*input
-                }),
-                Removal::Factor(factor) => {
-                    let mut without: Vec<Factor> = input.without.to_vec();
-                    without.push(factor);
-                    warplens_models::cycles(&Input {
-                        without: &without,
-                        ..*input
-                    })
-                }
-                Removal::IdleLanes => {
-                    let Launch { grid, block, .. } = input.facts.launch;
-                    let whole = launch::whole_warps(block, input.facts.warp_size);
-                    let grid = launch::whole_warps_grid(grid, block, whole);
-                    return relaunched(before, grid, whole);
-                }
-                Removal::Launch { grid, block } => return relaunched(before, grid, block),
-            };
-            after.map_or(1.0, |after| warplens_models::speedup(before, after))
-        };
-        // Findings ask for the same again: what all accesses of a kind would save together bounds each of them.
-        let gains: RefCell<FxHashMap<Removal, f64>> = RefCell::default();
-        let gain = |removal: Removal| {
-            let known = gains.borrow().get(&removal).copied();
-            known.unwrap_or_else(|| {
-                let gain = removed(removal);
-                gains.borrow_mut().insert(removal, gain);
-                gain
-            })
-        };
-        let context = warplens_advice::Context {
-            facts: input.facts,
-            kernel,
-            compiled,
-            profile: input.profile,
-            occupancy: input.occupancy,
-            registers_known,
-            heard,
-            block_varies: given.block_varies,
-            memory: &given.memory,
-            cycles: &before,
-            gain: &gain,
-            trial: &trial,
-            recompiled,
-        };
-        if advised {
-            warplens_advice::run(&context)
-        } else {
-            warplens_advice::impossible(&context)
-        }
     }
 }
 
@@ -1362,22 +1067,6 @@ impl Hash for OverrideKey<'_> {
         self.0.warps_per_sm.hash(state);
         self.0.without.hash(state);
     }
-}
-
-/// Given contents of the kernel's array parameters.
-fn contents_of(kernel: &Kernel, overrides: &Overrides) -> Vec<Contents> {
-    let given = arrays(kernel).into_iter().filter_map(|(parameter, _)| {
-        let bytes = Arc::clone(overrides.contents.get(&parameter)?);
-        Some(Contents { parameter, bytes })
-    });
-    given.collect()
-}
-
-/// The kernel's array parameters, and the bytes of their elements.
-fn arrays(kernel: &Kernel) -> Vec<(String, u64)> {
-    let parameters = kernel.vars.iter().take(kernel.params as usize);
-    let element = |var: &Var| Some((var.name.clone(), var.ty.element()?.size().max(1)));
-    parameters.filter_map(element).collect()
 }
 
 fn lost(name: &str) -> String {
@@ -1498,23 +1187,10 @@ fn function_lines(program: &Program) -> FxHashMap<u64, u32> {
         .iter()
         .filter(|item| matches!(item.kind, ItemKind::Function(_) | ItemKind::Declaration))
         .map(|item| {
-            let hash = warplens_ir::text_hash(&program.text.text[item.range.clone()]);
+            let hash = warplens_hir::text_hash(&program.text.text[item.range.clone()]);
             (hash, item.line)
         })
         .collect()
-}
-
-/// Bytes of a kernel's arguments where they live in shared memory (capability 1.x).
-pub(crate) fn argument_bytes(kernel: &Kernel, profile: &Profile) -> u64 {
-    if profile.kernel_arguments != KernelArguments::Shared {
-        return 0;
-    }
-    kernel
-        .vars
-        .iter()
-        .take(kernel.params as usize)
-        .map(|var| var.ty.size())
-        .sum()
 }
 
 fn place(
@@ -1557,13 +1233,4 @@ pub(crate) fn cap(severity: Severity, most: Severity) -> Severity {
     } else {
         severity.min(most)
     }
-}
-
-/// Shared memory of a block that the kernel declares with its size.
-fn static_shared_bytes(kernel: &Kernel) -> u64 {
-    let arrays = kernel
-        .vars
-        .iter()
-        .filter(|var| var.storage == Storage::Shared);
-    arrays.map(|var| var.ty.size()).sum()
 }

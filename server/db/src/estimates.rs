@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use warplens_models::{Estimate, Factor, Input, ModelId};
+use warplens_models::{Estimate, Factor, ModelId, Question};
 
 use crate::{Cancel, KernelAnalysis, Overrides};
 
@@ -42,7 +42,7 @@ impl KernelAnalysis {
         self.estimates.by_model.get_or_init(|| {
             // A defect of a model costs its figures, nothing else.
             let made = catch_unwind(AssertUnwindSafe(|| {
-                warplens_models::estimates(&self.input())
+                warplens_models::estimates(&self.question())
             }));
             made.unwrap_or_else(|_| ModelId::ANALYTICAL.map(|model| (model, failed())).into())
         })
@@ -56,12 +56,12 @@ impl KernelAnalysis {
         if let Some(known) = self.simulated(model) {
             return Some(known);
         }
-        let input = Input {
+        let question = Question {
             cancel: Some(cancel.flag()),
-            ..self.input()
+            ..self.question()
         };
         let made = catch_unwind(AssertUnwindSafe(|| {
-            warplens_models::estimate(model, &input)
+            warplens_models::estimate(model, &question)
         }));
         if cancel.is_cancelled() {
             return None;
@@ -100,21 +100,17 @@ impl KernelAnalysis {
     pub fn what_if(&self) -> &[(Factor, f64, f64)] {
         self.estimates.what_if.get_or_init(|| {
             let made = catch_unwind(AssertUnwindSafe(|| {
-                warplens_models::what_if(self.model, &self.input())
+                warplens_models::what_if(self.model, &self.question())
             }));
             made.unwrap_or_default()
         })
     }
 
-    pub(crate) fn input(&self) -> Input<'_> {
-        Input {
-            facts: &self.facts,
-            profile: &self.profile,
-            occupancy: &self.occupancy,
+    pub(crate) fn question(&self) -> Question<'_> {
+        Question {
             without: &self.estimates.without,
             warps_per_sm: self.estimates.warps_per_sm,
-            ideal_access: None,
-            cancel: None,
+            ..Question::of(&self.input)
         }
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use warplens_advice::fixes::{Analysis, Kernel, Request, fixes};
+use warplens_advice::actions;
+use warplens_advice::fixes::{Analysis, Kernel, Request};
 use warplens_syntax::Document;
 
 use crate::settings::{RuleLevel, Settings};
@@ -22,7 +23,7 @@ impl Engine {
         overrides: &Overrides,
         range: Range<usize>,
     ) -> Vec<PlacedFix> {
-        let mut found = self.with_request(document, path, settings, overrides, range, &fixes);
+        let mut found = self.with_request(document, path, settings, overrides, range, &actions);
         found.retain(|fix| !off(settings, fix.rule));
         // One of each rule is preferred, among equals the first. An editor may apply such a one unseen: what
         // leaves work to be done by hand never is.
@@ -60,7 +61,7 @@ impl Engine {
     ) -> Option<PlacedFix> {
         let all = 0..document.len();
         self.with_request(document, path, settings, overrides, all, &|request| {
-            let mut found = fixes(request);
+            let mut found = actions(request);
             found.retain(|fix| {
                 let meant = kind.is_none_or(|(rule, begins)| {
                     fix.rule == rule && first_word(&fix.title) == begins
@@ -161,7 +162,7 @@ fn off(settings: &Settings, rule: &str) -> bool {
 fn per_warp(analysis: &KernelAnalysis) -> Option<f64> {
     let facts = &analysis.facts;
     let warps = facts.launch.blocks() as f64 * facts.launch.warps_per_block(facts.warp_size) as f64;
-    let all = analysis.executed.as_ref()?.total();
+    let all = analysis.input.instructions.as_ref()?.total();
     (warps > 0.0).then(|| all / warps)
 }
 
@@ -173,14 +174,15 @@ impl Analysis for FileAnalysis {
                 start: placed.start,
                 end: placed.end,
                 facts: &placed.analysis.facts,
+                resources: placed.analysis.input.resources,
                 findings: &placed.analysis.findings,
                 launched_at: placed.launched_at.as_ref(),
                 blocks: &placed.blocks,
                 places: &placed.places,
                 cycles: placed.analysis.estimate().cycles,
                 instructions: per_warp(&placed.analysis),
-                occupancy: placed.analysis.occupancy.fraction,
-                launchable: placed.analysis.occupancy.active_blocks_per_sm > 0
+                occupancy: placed.analysis.input.occupancy.fraction,
+                launchable: placed.analysis.input.occupancy.active_blocks_per_sm > 0
                     && !placed
                         .analysis
                         .findings

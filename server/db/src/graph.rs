@@ -25,7 +25,7 @@ impl PlacedKernel {
     /// Its work flow graph; `Err` says why there is none.
     pub fn work_flow(&self) -> Result<WorkFlow, String> {
         let analysis = &self.analysis;
-        let mut drawing = draw(&analysis.input())?;
+        let mut drawing = draw(&analysis.question())?;
         for node in &mut drawing.nodes {
             node.line = node.line.map(|line| self.place_line(line) + 1);
         }

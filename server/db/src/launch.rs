@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use warplens_facts::Cover;
 use warplens_facts::facts::{Launch, Source};
-use warplens_ir::{Blocks, HostMemory, Item, Kernel, LaunchSite, Type};
+use warplens_hir::Item;
+use warplens_host::{Blocks, HostMemory, LaunchSite};
+use warplens_ir::{Kernel, Type};
 use warplens_machine::Profile;
 use warplens_syntax::{Directive, DirectiveKind, Language};
 

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_base::{Files, SourceFile};
-use warplens_ir::{Build, ItemKind, LaunchSite, builds, launch_sites_through};
+use warplens_hir::ItemKind;
+use warplens_host::{Build, LaunchSite, builds, launch_sites_through};
 use warplens_machine::Profile;
 use warplens_syntax::{Expanded, Language};
 

@@ -53,8 +53,8 @@ mod counting;
 mod database;
 pub mod difference;
 mod engine;
+mod estimate;
 mod estimates;
-mod executed;
 mod fixes;
 mod graph;
 mod kinds;
@@ -67,6 +67,7 @@ mod parallel;
 pub mod pictures;
 mod results;
 mod said;
+mod series;
 pub mod settings;
 mod sources;
 mod suppress;
@@ -84,17 +85,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use fixes::first_word;
 use rustc_hash::FxHashMap;
 pub use warplens_advice::{Finding, Severity};
-use warplens_facts::facts::{CalleeLine, KernelFacts, Places, Site, Span};
-use warplens_machine::Occupancy;
+use warplens_facts::facts::{CalleeLine, Places, Site, SourceFacts, Span};
 pub use warplens_machine::{Profile, Profiles};
-pub use warplens_models::ModelId;
+pub use warplens_models::{ModelId, ModelInput, WarpInstructions};
 pub use warplens_syntax::{Document, Language};
-use warplens_toolchain::Said;
+use warplens_toolchain::CompilerReport;
 pub use warplens_tuning::Configuration;
 
 pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
-pub use executed::Executed;
 pub use graph::WorkFlow;
 pub use kinds::{is_header, language_by_content, may_hold_kernels};
 pub use sweep::{Configured, Prediction, TunedKernel};
@@ -115,7 +114,7 @@ pub struct Overrides {
     /// `--registers`.
     pub registers: Option<u32>,
     /// What a compiler said of the file, by the architecture (`sm_80`) that it was asked for.
-    pub said: BTreeMap<String, Arc<Said>>,
+    pub said: BTreeMap<String, Arc<CompilerReport>>,
     /// `--warps-per-sm`.
     pub warps_per_sm: Option<u32>,
     /// `--without`.
@@ -186,12 +185,12 @@ impl Cancel {
 /// One kernel analysed. Its sites are numbers: [`PlacedKernel`] knows where they stand.
 #[derive(Debug)]
 pub struct KernelAnalysis {
-    /// Facts.
-    pub facts: KernelFacts,
+    /// The source as written.
+    pub facts: Arc<SourceFacts>,
+    /// What models and rules read: the facts and the compiled kernel, joined.
+    pub input: ModelInput,
     /// The GPU.
     pub profile: Arc<Profile>,
-    /// Resident blocks and warps.
-    pub occupancy: Occupancy,
     /// `estimated`, `compiler` or `user`.
     pub registers_source: &'static str,
     /// What the analytical models say, made when first asked for.
@@ -212,10 +211,6 @@ pub struct KernelAnalysis {
     pub(crate) arrays: Vec<(String, u64)>,
     /// What a compiler's word on this kernel is kept under.
     pub(crate) fingerprint: u64,
-    /// What the machine executes.
-    pub compiled: Arc<warplens_codegen::Compiled>,
-    /// What its warps execute, where that could be followed.
-    pub executed: Option<Executed>,
 }
 
 /// A kernel's analysis and where the kernel stands now.

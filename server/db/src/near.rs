@@ -12,10 +12,12 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use warplens_base::EntryKind;
+use warplens_host::LAUNCH_WORDS;
 use warplens_syntax::Language;
 
 use crate::database::{Db, File, Folder, file, folder, text};
 use crate::kinds::is_header;
+use crate::sources::names_sources;
 
 /// Folders above a file's own that are looked into for hosts and includers, and how deep below each.
 const MOST_UP: usize = 3;
@@ -38,18 +40,8 @@ const MOST_DEFINING_BYTES: usize = 4 << 20;
 const MOST_FOLDERS: usize = 16;
 /// Files that are linked with one.
 const MOST_LINKED: usize = 8;
-/// One of these is in every file that launches or builds kernels.
-const WORDS: &[&str] = &[
-    "NDRangeKernel",
-    "nqueueTask",
-    "EnqueueArgs",
-    "LaunchKernel",
-    "LaunchCooperativeKernel",
-    "<<<",
-    "_cl_src",
-    "BuildProgram",
-    "CreateKernel",
-];
+/// One of these, or of the words of launches, is in every file that builds or launches kernels.
+const WORDS: [&str; 2] = ["BuildProgram", "CreateKernel"];
 
 /// Which files are host programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -226,7 +218,10 @@ fn blocks(db: &dyn Db, of: File) -> usize {
 /// Whether a file launches or builds kernels.
 #[salsa::tracked(returns(copy))]
 fn launches(db: &dyn Db, of: File) -> bool {
-    let launches = |text: &str| WORDS.iter().any(|word| text.contains(word));
+    let launches = |text: &str| {
+        let mut words = LAUNCH_WORDS.iter().chain(&WORDS);
+        words.any(|word| text.contains(word)) || names_sources(text)
+    };
     text(db, of).is_some_and(|file| launches(&file.text))
 }
 

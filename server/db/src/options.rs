@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHasher;
-use warplens_ir::{Assumption, AssumptionKind, Build};
+use warplens_host::Build;
+use warplens_ir::{Assumption, AssumptionKind};
 
 use crate::settings::Settings;
 

@@ -8,14 +8,14 @@ use warplens_codegen::Class;
 use warplens_facts::facts::{
     Access, BranchKind, Certainty, Op, Pattern, Site, Space, Span, Uniformity,
 };
-use warplens_models::{Breakdown, Estimate, ModelId};
+use warplens_models::{Breakdown, Estimate, ExecutedAccess, ModelId};
 use warplens_syntax::Document;
 
 use crate::clock;
 use crate::settings::{Settings, unknown_gpu};
 use crate::{
-    Cancel, Engine, Executed, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Spoken,
-    Variants, wire,
+    Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Spoken, Variants,
+    WarpInstructions, wire,
 };
 
 /// Letters of source that a loss quotes.
@@ -340,26 +340,32 @@ fn result(
         assumptions: assumptions(analysis).collect(),
         constraints: facts.constraints.clone(),
         resources: wire::Resources {
-            registers_per_thread: facts.registers_per_thread,
-            sgprs_per_wave: analysis.compiled.scalar_registers,
+            registers_per_thread: analysis.input.resources.registers_per_thread,
+            sgprs_per_wave: analysis.input.compiled.scalar_registers,
             registers_source: analysis.registers_source,
-            static_shared_bytes: facts.static_shared_bytes,
-            local_bytes_per_thread: facts.local_bytes_per_thread,
+            static_shared_bytes: analysis.input.resources.static_shared_bytes,
+            local_bytes_per_thread: analysis.input.resources.local_bytes_per_thread,
             spill_bytes: (analysis.registers_source != "user")
-                .then_some(analysis.compiled.spill_bytes),
+                .then_some(analysis.input.compiled.spill_bytes),
             compiler: placed.compiler.as_ref().map(compiler),
         },
         occupancy: wire::Occupancy {
-            active_blocks_per_sm: analysis.occupancy.active_blocks_per_sm,
-            active_warps_per_sm: analysis.occupancy.active_warps_per_sm,
-            fraction: analysis.occupancy.fraction,
-            limiter: analysis.occupancy.limiter.name(),
-            next_step: analysis.occupancy.next_step.clone(),
+            active_blocks_per_sm: analysis.input.occupancy.active_blocks_per_sm,
+            active_warps_per_sm: analysis.input.occupancy.active_warps_per_sm,
+            fraction: analysis.input.occupancy.fraction,
+            limiter: analysis.input.occupancy.limiter.name(),
+            next_step: analysis.input.occupancy.next_step.clone(),
         },
         accesses: facts
             .accesses
             .iter()
             .map(|access| self::access(access, placed, file, &at))
+            .chain(
+                analysis
+                    .input
+                    .compilers_own()
+                    .map(|access| compilers_own(access, placed, file, &at)),
+            )
             .collect(),
         branches: facts
             .branches
@@ -405,8 +411,8 @@ fn result(
                 }
             })
             .collect(),
-        instructions: by_name(&analysis.compiled.instructions),
-        warp_instructions: analysis.executed.as_ref().map(warp_instructions),
+        instructions: by_name(&analysis.input.compiled.instructions),
+        warp_instructions: analysis.input.instructions.as_ref().map(warp_instructions),
         estimates,
         lines: analysis
             .lines()
@@ -474,28 +480,11 @@ fn access(
         column,
         via,
         text: access.text.clone(),
-        space: match access.space {
-            Space::Global => "global",
-            Space::Shared => "shared",
-            Space::Local => "local",
-            Space::Constant => "constant",
-            Space::Texture => "texture",
-        },
-        op: match access.op {
-            Op::Load => "load",
-            Op::Store => "store",
-            Op::Atomic => "atomic",
-        },
+        space: space(access.space),
+        op: op(access.op),
         bytes_per_lane: access.bytes_per_lane,
         index: access.index.clone(),
-        pattern: match access.pattern {
-            Pattern::Coalesced => "coalesced",
-            Pattern::Broadcast => "broadcast",
-            Pattern::Strided => "strided",
-            Pattern::Scattered => "scattered",
-            Pattern::DataDependent => "data-dependent",
-            Pattern::Unknown => "unknown",
-        },
+        pattern: pattern(access.pattern),
         transactions_per_request: access.transactions_per_request,
         ideal_transactions_per_request: access.ideal_transactions_per_request,
         transaction_bytes: (access.transaction_bytes > 0).then_some(access.transaction_bytes),
@@ -513,6 +502,70 @@ fn access(
             cost: other.cost,
             ideal: other.ideal,
         }),
+    }
+}
+
+/// An access that only the compiled kernel has.
+fn compilers_own(
+    access: &ExecutedAccess,
+    placed: &PlacedKernel,
+    file: &str,
+    at: &dyn Fn(Span) -> (u32, u32),
+) -> wire::Access {
+    let (file, line, column, via) = place_of(access.site, placed, file, at);
+    wire::Access {
+        file,
+        line,
+        column,
+        via,
+        text: access.object.to_string(),
+        space: space(access.space),
+        op: op(access.op),
+        bytes_per_lane: access.bytes_per_lane,
+        index: String::new(),
+        pattern: pattern(access.pattern),
+        transactions_per_request: access.transactions_per_request,
+        ideal_transactions_per_request: access.ideal_transactions_per_request,
+        transaction_bytes: (access.transaction_bytes > 0).then_some(access.transaction_bytes),
+        passes_per_request: access.passes_per_request,
+        ideal_passes_per_request: access.ideal_passes_per_request,
+        bank_conflict_degree: None,
+        requests: access.requests,
+        active_lanes_per_request: access.active_lanes_per_request,
+        exact: false,
+        certainty: certainty(Certainty::Unknown),
+        why: access.why().map(str::to_owned),
+        constraints: Vec::new(),
+        other_case: None,
+    }
+}
+
+fn space(space: Space) -> &'static str {
+    match space {
+        Space::Global => "global",
+        Space::Shared => "shared",
+        Space::Local => "local",
+        Space::Constant => "constant",
+        Space::Texture => "texture",
+    }
+}
+
+fn op(op: Op) -> &'static str {
+    match op {
+        Op::Load => "load",
+        Op::Store => "store",
+        Op::Atomic => "atomic",
+    }
+}
+
+fn pattern(pattern: Pattern) -> &'static str {
+    match pattern {
+        Pattern::Coalesced => "coalesced",
+        Pattern::Broadcast => "broadcast",
+        Pattern::Strided => "strided",
+        Pattern::Scattered => "scattered",
+        Pattern::DataDependent => "data-dependent",
+        Pattern::Unknown => "unknown",
     }
 }
 
@@ -565,7 +618,7 @@ pub(crate) fn by_name(instructions: &BTreeMap<Class, u64>) -> BTreeMap<String, f
     found
 }
 
-fn warp_instructions(executed: &Executed) -> wire::WarpInstructions {
+fn warp_instructions(executed: &WarpInstructions) -> wire::WarpInstructions {
     let mut classes: BTreeMap<String, f64> = executed
         .classes
         .iter()

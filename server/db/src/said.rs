@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use warplens_base::{Command, CommandLanguage, Define};
-use warplens_codegen::Compiled;
+use warplens_codegen::CompiledKernel;
 use warplens_ir::Kernel;
-use warplens_toolchain::{Asked, Said, SaidKernel};
+use warplens_toolchain::{CompileRequest, CompilerReport, KernelReport};
 
 use crate::Engine;
 use crate::settings::Settings;
@@ -36,10 +36,10 @@ const PLAIN: &[&str] = &[
 impl Engine {
     /// What to ask a compiler about a file: the flags that its compile command and the settings give, for the GPU
     /// that the settings name. Its answer belongs into [`crate::Overrides::said`] or to [`Engine::hear`].
-    pub fn asked(&self, path: &Path, settings: &Settings, bound: Duration) -> Asked {
+    pub fn asked(&self, path: &Path, settings: &Settings, bound: Duration) -> CompileRequest {
         let (profile, _) = self.target(settings, path);
         let command = self.project().command(path);
-        Asked {
+        CompileRequest {
             file: path.to_owned(),
             arguments: arguments(command.as_deref(), settings),
             architecture: profile.architecture.clone(),
@@ -105,8 +105,8 @@ fn arguments(command: Option<&Command>, settings: &Settings) -> Vec<String> {
 
 /// What was said of this kernel: of the instance with its template arguments. `None` where several answer to its
 /// name and do not agree.
-pub(crate) fn of_kernel<'a>(kernel: &Kernel, said: &'a Said) -> Option<&'a SaidKernel> {
-    let fits = |said: &SaidKernel| {
+pub(crate) fn of_kernel<'a>(kernel: &Kernel, said: &'a CompilerReport) -> Option<&'a KernelReport> {
+    let fits = |said: &KernelReport| {
         let pairs = kernel.template_args.iter().zip(&said.template_arguments);
         pairs
             .filter(|((_, ours), theirs)| spelled(ours) == spelled(theirs))
@@ -130,7 +130,7 @@ fn spelled(argument: &str) -> String {
 }
 
 /// The prediction with what a compiler said in the place of what it is about.
-pub(crate) fn in_place_of(predicted: &Compiled, said: &SaidKernel) -> Compiled {
+pub(crate) fn in_place_of(predicted: &CompiledKernel, said: &KernelReport) -> CompiledKernel {
     let mut compiled = predicted.clone();
     compiled.registers = said.registers;
     // Of these it said nothing.

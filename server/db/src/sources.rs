@@ -1,11 +1,13 @@
 //! What a host program puts in front of an OpenCL file: the other files of the list in which it names it.
 //!
-//! Host programs name a file as `"reduce.cl"`, or as a variable that their build made of it: `reduce_cl`,
-//! `reduce_cl_src`. What stands before it in the same list is read before it:
+//! Host programs name a file as `"reduce.cl"`, or as a variable that their build made of it: `reduce_cl` by `xxd -i`, and with
+//! one of [`SUFFIXES`] by scripts of their own. What stands before it in the same list is read before it:
 //! `{ops_cl_src, reduce_cl_src}`.
 
 use std::ops::Range;
 
+/// What builds put behind a file's name where they make a variable with its text of it: nothing or one of these words.
+pub(crate) const SUFFIXES: [&str; 6] = ["", "_src", "_source", "_str", "_string", "_code"];
 /// Files of one list.
 const MOST: usize = 16;
 /// Uses of a name that are looked at.
@@ -43,6 +45,17 @@ pub(crate) fn sources_before(host: &str, stem: &str, extension: &str) -> Vec<Str
     Vec::new()
 }
 
+/// True for a text with a variable of an OpenCL file's text in it that says so behind the file's name.
+pub(crate) fn names_sources(text: &str) -> bool {
+    ["_cl", "_opencl"].iter().any(|extension| {
+        text.match_indices(extension).any(|(at, _)| {
+            let rest = &text[at + extension.len()..];
+            let end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+            end > 0 && SUFFIXES.contains(&&rest[..end])
+        })
+    })
+}
+
 /// Where the host names the file.
 fn uses<'t>(host: &'t str, stem: &'t str, extension: &'t str) -> impl Iterator<Item = usize> + 't {
     host.match_indices(stem)
@@ -68,7 +81,7 @@ fn file_named<'t>(word: &'t str, extension: &str) -> Option<&'t str> {
         }
     };
     let rest = rest.strip_prefix(extension)?;
-    let of_a_file = matches!(rest, "" | "_src" | "_source" | "_str" | "_string" | "_code");
+    let of_a_file = SUFFIXES.contains(&rest);
     (of_a_file && !stem.is_empty() && stem.chars().all(is_word)).then_some(stem)
 }
 
@@ -96,7 +109,14 @@ fn is_word(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::sources_before;
+    use super::{names_sources, sources_before};
+
+    #[test]
+    fn a_variable_of_a_files_text_is_told_by_its_suffix() {
+        assert!(names_sources("build({ops_cl_src});"));
+        assert!(names_sources("load(gemm_opencl_string)"));
+        assert!(!names_sources("cl_mem my_cl_source_buffer, my_cl;"));
+    }
 
     #[test]
     fn what_stands_before_a_file_in_its_list() {

@@ -99,9 +99,10 @@ impl Engine {
             cycles: None,
             time_ms: None,
             bottleneck: None,
-            occupancy: analysis.occupancy.fraction,
-            registers_per_thread: facts.registers_per_thread,
-            shared_bytes: facts.static_shared_bytes + facts.launch.dynamic_shared_bytes,
+            occupancy: analysis.input.occupancy.fraction,
+            registers_per_thread: analysis.input.resources.registers_per_thread,
+            shared_bytes: analysis.input.resources.static_shared_bytes
+                + facts.launch.dynamic_shared_bytes,
             why_invalid,
             assumptions: assumptions(&analysis)
                 .filter(|assumption| !assumption.symbol.starts_with("alignment"))

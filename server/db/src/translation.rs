@@ -15,14 +15,15 @@ use warplens_machine::{Profile, Profiles};
 use warplens_syntax::preprocess::{
     self, IncludeLine, Included, Includes, Macros, Options, Piece, SourceMap, Trace, Undecided,
 };
-use warplens_syntax::{Document, Expanded, Language, embedded_programs, words};
+use warplens_syntax::{Document, Expanded, Kind, Language, embedded_programs, words};
 
 use crate::database::{Db, Queries};
 use crate::kinds::{absolute, is_header, may_hold_kernels};
 use crate::macros::{known_absent, predefined};
 use crate::near::{self, Kinds};
+use crate::series::Pieces;
 use crate::settings::{READS_OUTSIDE, Settings};
-use crate::sources::sources_before;
+use crate::sources::{SUFFIXES, sources_before};
 
 /// Headers include headers this deep at most.
 const DEEPEST: usize = 100;
@@ -478,12 +479,11 @@ impl Project {
             return Vec::new();
         };
         let variable = format!("{stem}_{extension}");
-        let words = [
-            &variable,
-            &format!("{variable}_src"),
-            &format!("{variable}_source"),
-        ];
-        let mut hosts = self.hosts_near(&path, &words.map(String::as_str), Kinds::Hosts);
+        let words: Vec<String> = (SUFFIXES.iter())
+            .map(|suffix| format!("{variable}{suffix}"))
+            .collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut hosts = self.hosts_near(&path, &words, Kinds::Hosts);
         if hosts.is_empty() {
             hosts = self.hosts_near(&path, &[stem], Kinds::Hosts);
         }
@@ -519,6 +519,10 @@ impl Project {
             return Vec::new();
         };
         let own = path.extension();
+        let own_text = self
+            .files
+            .read(&path)
+            .map_or_else(String::new, |file| file.text.to_string());
         let mut found = Vec::new();
         let mut bytes = 0;
         for folder in [folder.parent(), Some(folder)].into_iter().flatten() {
@@ -534,21 +538,18 @@ impl Project {
                 .take(MOST_NEIGHBOURS)
                 .cloned()
                 .collect();
+            let all = files.iter().map(PathBuf::as_path).chain([path.as_path()]);
+            let mut pieces = Pieces::of(all, &own_text);
             found.extend(files.into_iter().filter(|file| {
                 self.files.read(file).is_some_and(|file| {
                     let text = &file.text;
                     if bytes + text.len() > MOST_BESIDE {
                         return false;
                     }
-                    // Parts of one program are put together by the host.
-                    let part = file
-                        .path
-                        .file_stem()
-                        .is_some_and(|stem| stem.to_string_lossy().contains("_part"));
                     let plain = !["namespace", "template", "class ", "std::"]
                         .iter()
                         .any(|word| text.contains(word));
-                    let taken = plain && (part || !may_hold_kernels(text));
+                    let taken = plain && (!may_hold_kernels(text) || pieces.take(&file.path, text));
                     bytes += if taken { text.len() } else { 0 };
                     taken
                 })
@@ -1037,9 +1038,7 @@ impl Reader<'_> {
         );
         // What its guard leaves empty was read before.
         let root = text.tree.root_node();
-        let empty = root
-            .children(&mut root.walk())
-            .all(|child| child.kind() == "comment");
+        let empty = root.children().all(|child| child.kind() == Kind::Comment);
         if empty {
             inner.bytes -= file.text.len();
         }

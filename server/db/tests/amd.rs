@@ -53,19 +53,19 @@ fn held() -> Vec<(String, [u64; 4], [u64; 4])> {
             .iter()
             .find(|found| found.analysis.facts.name == name)
             .unwrap_or_else(|| panic!("no kernel {name}"));
-        let facts = &found.analysis.facts;
-        let compiled = &found.analysis.compiled;
+        let input = &found.analysis.input;
+        let compiled = &input.compiled;
         let all = occupancy(
             &profile,
             256,
-            facts.registers_per_thread,
-            facts.static_shared_bytes,
+            input.resources.registers_per_thread,
+            input.resources.static_shared_bytes,
             u64::MAX,
         );
         let predicted = [
-            u64::from(facts.registers_per_thread),
+            u64::from(input.resources.registers_per_thread),
             u64::from(compiled.scalar_registers.expect("SGPRs of an AMD GPU")),
-            facts.static_shared_bytes,
+            input.resources.static_shared_bytes,
             u64::from(all.active_warps_per_sm / profile.sub_partitions),
         ];
         (name.to_owned(), measured, predicted)
@@ -122,10 +122,10 @@ fn what_is_the_same_in_all_lanes_takes_no_vgprs() {
     let shared = kernel(&text("j * n + get_group_id(0)"), "mi210");
     let own = kernel(&text("j * n + get_local_id(0)"), "mi210");
     assert!(
-        shared.facts.registers_per_thread < own.facts.registers_per_thread,
+        shared.input.resources.registers_per_thread < own.input.resources.registers_per_thread,
         "{:?} {:?}",
-        shared.compiled,
-        own.compiled
+        shared.input.compiled,
+        own.input.compiled
     );
 }
 
@@ -134,9 +134,9 @@ fn a_gpu_with_one_kind_of_registers_has_no_sgprs() {
     let text = "__kernel void k(__global float *o) { __local float t[64];\n\
                 int i = get_local_id(0); t[i] = o[i]; o[i] = i; }\n";
     let (amd, nvidia) = (kernel(text, "mi210"), kernel(text, "a100-sxm4-40gb"));
-    assert!(amd.compiled.scalar_registers.is_some());
-    assert_eq!(nvidia.compiled.scalar_registers, None);
+    assert!(amd.input.compiled.scalar_registers.is_some());
+    assert_eq!(nvidia.input.compiled.scalar_registers, None);
     // What nobody reads LLVM takes away.
-    assert_eq!(amd.facts.static_shared_bytes, 0);
-    assert_eq!(nvidia.facts.static_shared_bytes, 256);
+    assert_eq!(amd.input.resources.static_shared_bytes, 0);
+    assert_eq!(nvidia.input.resources.static_shared_bytes, 256);
 }

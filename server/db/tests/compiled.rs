@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use warplens_codegen::{Class, Compiled};
+use warplens_codegen::{Class, CompiledKernel};
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, Overrides};
 use warplens_machine::Profiles;
@@ -75,7 +75,7 @@ const MADE_WITH_CLUSTERS: &[Made] = &[
 /// A GPU of each, and what was made for it.
 const TARGETS: [(&str, &[Made]); 2] = [("a100-sxm4-40gb", MADE), ("h100-sxm5", MADE_WITH_CLUSTERS)];
 
-fn compiled_for(gpu: &str, text: &str, kernel: &str) -> Arc<Compiled> {
+fn compiled_for(gpu: &str, text: &str, kernel: &str) -> Arc<CompiledKernel> {
     let settings = Settings {
         gpu: Some(gpu.to_owned()),
         ..Settings::default()
@@ -94,19 +94,19 @@ fn compiled_for(gpu: &str, text: &str, kernel: &str) -> Arc<Compiled> {
         .iter()
         .find(|found| found.analysis.facts.name == kernel);
     let found = found.unwrap_or_else(|| panic!("no kernel {kernel}"));
-    Arc::clone(&found.analysis.compiled)
+    Arc::clone(&found.analysis.input.compiled)
 }
 
-fn compiled(text: &str, kernel: &str) -> Arc<Compiled> {
+fn compiled(text: &str, kernel: &str) -> Arc<CompiledKernel> {
     compiled_for("a100-sxm4-40gb", text, kernel)
 }
 
-fn count(compiled: &Compiled, classes: &[Class]) -> u64 {
+fn count(compiled: &CompiledKernel, classes: &[Class]) -> u64 {
     let of = |class| compiled.instructions.get(class).copied().unwrap_or(0);
     classes.iter().map(of).sum()
 }
 
-fn made(gpu: &str, of: &Made) -> Arc<Compiled> {
+fn made(gpu: &str, of: &Made) -> Arc<CompiledKernel> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
     let text = std::fs::read_to_string(path.join(of.file)).expect("our own kernel");
     compiled_for(gpu, &text, of.kernel)
@@ -304,7 +304,7 @@ fn recipes_are_those_of_the_architecture() {
 }
 
 /// A kernel around one line, with `i` the thread's own number.
-fn line(body: &str) -> Arc<Compiled> {
+fn line(body: &str) -> Arc<CompiledKernel> {
     let text = format!(
         "__global__ void k(float *__restrict__ o, const float *__restrict__ a, int n) {{\n\
          int i = threadIdx.x; float x = 0;\n{body}\no[i] = x;\n}}\n"
@@ -458,12 +458,12 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
                 .unwrap_or_else(|| panic!("no kernel {name} in {file}"));
             let made: Vec<String> = CLASSES
                 .iter()
-                .map(|(class, of)| (class, count(&kernel.analysis.compiled, of)))
+                .map(|(class, of)| (class, count(&kernel.analysis.input.compiled, of)))
                 .filter(|(_, count)| *count > 0)
                 .map(|(class, count)| format!("{class} {count}"))
                 .collect();
             if file == "private.cu" {
-                let local = count(&kernel.analysis.compiled, &[Class::Ldl, Class::Stl]);
+                let local = count(&kernel.analysis.input.compiled, &[Class::Ldl, Class::Stl]);
                 assert_eq!(local, 0, "{name}");
             }
             if made.join(" ") != above {

@@ -8,7 +8,7 @@ use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, PlacedKernel, wire};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
-use warplens_toolchain::{Said, SaidKernel};
+use warplens_toolchain::{CompilerReport, KernelReport};
 
 const TWO: &str = "__global__ void twice(float *out) {\n    \
                    out[threadIdx.x] *= 2.0f;\n}\n\
@@ -19,9 +19,9 @@ fn path() -> &'static Path {
     Path::new("/code/two.cu")
 }
 
-fn said(name: &str, line: u32) -> SaidKernel {
+fn said(name: &str, line: u32) -> KernelReport {
     let counts = BTreeMap::from([(Class::Ldg, 1), (Class::Fmul, 13)]);
-    SaidKernel {
+    KernelReport {
         name: name.to_owned(),
         registers: 141,
         static_shared_bytes: 256,
@@ -30,7 +30,7 @@ fn said(name: &str, line: u32) -> SaidKernel {
         spill_load_bytes: 12,
         instructions: counts.clone(),
         lines: vec![("/elsewhere/two.cu".into(), line, counts)],
-        ..SaidKernel::default()
+        ..KernelReport::default()
     }
 }
 
@@ -40,7 +40,7 @@ fn heard(engine: &Engine, settings: &Settings) -> Option<usize> {
         path(),
         settings,
         &Overrides::default(),
-        Said {
+        CompilerReport {
             kernels: vec![said("twice", 2), said("half", 5), said("other", 9)],
             tool: "nvcc 12.4".to_owned(),
         },
@@ -96,7 +96,10 @@ fn a_word_replaces_estimates_until_its_kernel_is_edited() {
         assert_eq!(said.instructions["fmul"], 13);
     }
     let kernels = analysed(&engine, TWO, &Overrides::default()).kernels;
-    assert!(kernels[0].analysis.occupancy.fraction < before.kernels[0].analysis.occupancy.fraction);
+    assert!(
+        kernels[0].analysis.input.occupancy.fraction
+            < before.kernels[0].analysis.input.occupancy.fraction
+    );
     assert_eq!(lines(&kernels[0]), BTreeMap::from([(1, 14)]));
     assert_eq!(lines(&kernels[1]), BTreeMap::from([(4, 14)]));
 
@@ -109,7 +112,7 @@ fn a_word_replaces_estimates_until_its_kernel_is_edited() {
     assert_eq!(twice.analysis.registers_source, "compiler");
     assert_eq!(lines(twice), BTreeMap::from([(2, 14)]));
     assert_eq!(half.analysis.registers_source, "estimated");
-    assert_ne!(half.analysis.facts.registers_per_thread, 141);
+    assert_ne!(half.analysis.input.resources.registers_per_thread, 141);
     assert!(half.compiled_lines().is_empty());
     let stale = half.compiler.as_ref().expect("the last word");
     assert!(!stale.current && stale.word.kernel.registers == 141);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, LaunchValues, Overrides};
-use warplens_facts::facts::{Certainty, KernelFacts, Source, Uniformity};
+use warplens_facts::facts::{Certainty, Source, SourceFacts, Uniformity};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
@@ -23,7 +23,7 @@ __global__ void plane(float *out, const float *in, int w, int h) {
 }
 ";
 
-fn analyse(text: &str, arguments: &[(&str, i64)]) -> KernelFacts {
+fn analyse(text: &str, arguments: &[(&str, i64)]) -> SourceFacts {
     let arguments: BTreeMap<String, i64> = arguments
         .iter()
         .map(|&(name, value)| (name.to_owned(), value))
@@ -44,10 +44,10 @@ fn analyse(text: &str, arguments: &[(&str, i64)]) -> KernelFacts {
             &Cancel::default(),
         )
         .expect("not cancelled");
-    file.kernels[0].analysis.facts.clone()
+    file.kernels[0].analysis.facts.as_ref().clone()
 }
 
-fn saxpy(launch: &str, arguments: &[(&str, i64)]) -> KernelFacts {
+fn saxpy(launch: &str, arguments: &[(&str, i64)]) -> SourceFacts {
     let host = "static int up(int a, int b) { return (a % b != 0) ? (a / b + 1) : (a / b); }\n";
     let text = format!(
         "{SAXPY}{host}void run(int n, float *x, float *y) {{\n  {launch}(n, 2.0f, x, y);\n}}\n"
@@ -55,7 +55,7 @@ fn saxpy(launch: &str, arguments: &[(&str, i64)]) -> KernelFacts {
     analyse(&text, arguments)
 }
 
-fn assumed(facts: &KernelFacts, symbol: &str) -> Option<(String, String)> {
+fn assumed(facts: &SourceFacts, symbol: &str) -> Option<(String, String)> {
     facts
         .assumptions
         .iter()

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, Overrides};
-use warplens_facts::facts::{Alias, KernelFacts};
+use warplens_facts::facts::{Alias, SourceFacts};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
-fn facts(text: &str) -> KernelFacts {
+fn facts(text: &str) -> SourceFacts {
     let document = Document::new(text, Language::Cuda);
     let file = Engine::new(Profiles::builtin())
         .analyze(
@@ -19,12 +19,12 @@ fn facts(text: &str) -> KernelFacts {
             &Cancel::default(),
         )
         .expect("not cancelled");
-    let facts = file.kernels[0].analysis.facts.clone();
+    let facts = file.kernels[0].analysis.facts.as_ref().clone();
     assert_eq!(facts.not_understood, [], "everything is understood");
     facts
 }
 
-fn kernel(body: &str) -> KernelFacts {
+fn kernel(body: &str) -> SourceFacts {
     facts(&format!(
         "__global__ void k(float *a, const float *b, float4 *v, int n) {{\n\
          __shared__ float s[64];\nint t = threadIdx.x;\n{body}\n}}\n\
@@ -33,7 +33,7 @@ fn kernel(body: &str) -> KernelFacts {
 }
 
 /// What loops carry: `through: 1 fma + 2 add`.
-fn carried(facts: &KernelFacts) -> Vec<String> {
+fn carried(facts: &SourceFacts) -> Vec<String> {
     assert!(facts.dependence.complete);
     facts
         .dependence
@@ -51,7 +51,7 @@ fn carried(facts: &KernelFacts) -> Vec<String> {
 }
 
 /// Stretches: `operations/critical path`.
-fn regions(facts: &KernelFacts) -> Vec<String> {
+fn regions(facts: &SourceFacts) -> Vec<String> {
     facts
         .dependence
         .regions
@@ -61,7 +61,7 @@ fn regions(facts: &KernelFacts) -> Vec<String> {
 }
 
 /// Loads with the operations up to their first use.
-fn first_uses(facts: &KernelFacts) -> Vec<String> {
+fn first_uses(facts: &SourceFacts) -> Vec<String> {
     facts
         .accesses
         .iter()

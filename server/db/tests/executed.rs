@@ -31,7 +31,7 @@ fn analysed(text: &str, name: &str) -> Arc<KernelAnalysis> {
 fn by_warp(analysis: &KernelAnalysis) -> BTreeMap<Class, f64> {
     let launch = &analysis.facts.launch;
     let warps = launch.blocks() as f64 * launch.warps_per_block(32) as f64;
-    let executed = analysis.executed.as_ref().expect("followed");
+    let executed = analysis.input.instructions.as_ref().expect("followed");
     let classes = executed.classes.iter();
     classes
         .map(|(class, count)| (*class, count / warps))
@@ -141,9 +141,16 @@ fn what_is_assumed_is_said() {
     let kernel = "__global__ void k(float *o, int n) {\n\
                   int i = blockIdx.x * 64 + threadIdx.x;\nif (i < n) o[i] = 1.0f;\n}\n";
     let known = analysed(&format!("{given}{kernel}"), "k");
-    assert!(!known.executed.as_ref().expect("followed").assumed);
+    assert!(!known.input.instructions.as_ref().expect("followed").assumed);
     let assumed = analysed(kernel, "k");
-    assert!(assumed.executed.as_ref().expect("followed").assumed);
+    assert!(
+        assumed
+            .input
+            .instructions
+            .as_ref()
+            .expect("followed")
+            .assumed
+    );
 }
 
 /// A loop and its twin that is asked to be unrolled execute the same, but for what the loop itself takes: a counter, its

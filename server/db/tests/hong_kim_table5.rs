@@ -90,7 +90,7 @@ fn counted(row: &Row) -> [f64; 4] {
         })
         .map(|count| count.value.expect("counted"))
         .sum();
-    let executed = analysis.executed.as_ref().expect("followed");
+    let executed = analysis.input.instructions.as_ref().expect("followed");
     let moved = [Class::Ldg, Class::Stg].map(|class| executed.classes.get(&class).copied());
     let moved: f64 = moved.into_iter().flatten().sum();
     [

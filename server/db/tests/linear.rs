@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, LaunchValues, Overrides, PlacedKernel, wire};
-use warplens_machine::{Arithmetic, Number, Profiles, occupancy};
-use warplens_models::{Input, ModelId};
+use warplens_machine::{Arithmetic, Number, Profiles};
+use warplens_models::{ModelId, Question};
 use warplens_syntax::{Document, Language};
 
 fn overrides(grid: [u64; 3], block: [u64; 3], args: &[(&str, i64)]) -> Overrides {
@@ -303,22 +303,11 @@ fn a_hundred_lines_take_less_than_a_millisecond() {
     );
     assert_eq!(text.lines().count(), 101);
     let placed = kernel("k.cu", &text, &overrides([64, 1, 1], [256, 1, 1], &[]));
-    let facts = &placed.analysis.facts;
-    let profile = &placed.analysis.profile;
-    let occupancy = occupancy(profile, 256, 32, 0, 64);
-    let input = Input {
-        facts,
-        profile,
-        occupancy: &occupancy,
-        without: &[],
-        warps_per_sm: None,
-        ideal_access: None,
-        cancel: None,
-    };
+    let question = Question::of(&placed.analysis.input);
     // The machine may be busy with other tests: the fastest of many runs is the model's own time.
     let fastest = (0..200).map(|_| {
         let began = Instant::now();
-        let made = warplens_models::estimate(ModelId::Linear, &input);
+        let made = warplens_models::estimate(ModelId::Linear, &question);
         assert!(made.cycles.is_some() && made.detail.len() > 16);
         began.elapsed()
     });

@@ -3,14 +3,19 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use warplens_db::settings::Settings;
-use warplens_db::{Cancel, Engine, Overrides};
-use warplens_facts::facts::{Access, KernelFacts, Op, Pattern, Space};
+use warplens_db::{Cancel, Engine, KernelAnalysis, Overrides};
+use warplens_facts::facts::{Access, Op, Pattern, SourceFacts, Space};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
-fn facts(body: &str, settings: &str) -> KernelFacts {
+fn facts(body: &str, settings: &str) -> SourceFacts {
+    analysis(body, settings).facts.as_ref().clone()
+}
+
+fn analysis(body: &str, settings: &str) -> Arc<KernelAnalysis> {
     let text = format!(
         "__constant__ float table[64];\n\
          __global__ void k(float *a, int *bins) {{\n\
@@ -28,12 +33,13 @@ fn facts(body: &str, settings: &str) -> KernelFacts {
             &Cancel::default(),
         )
         .expect("not cancelled");
-    let facts = file.kernels[0].analysis.facts.clone();
-    assert_eq!(facts.not_understood, [], "everything is understood");
-    facts
+    let analysis = Arc::clone(&file.kernels[0].analysis);
+    let lost = &analysis.facts.not_understood;
+    assert_eq!(*lost, [], "everything is understood");
+    analysis
 }
 
-fn first(facts: &KernelFacts, text: &str) -> Access {
+fn first(facts: &SourceFacts, text: &str) -> Access {
     let access = facts.accesses.iter().find(|access| access.text == text);
     access.unwrap_or_else(|| panic!("no {text}")).clone()
 }
@@ -41,11 +47,15 @@ fn first(facts: &KernelFacts, text: &str) -> Access {
 #[test]
 fn lanes_that_share_an_unknown_start_take_what_they_take_on_average() {
     let expected = |body: &str, index: &str| {
-        let access = first(&facts(body, "gpu = 'rtx-a4000'"), index);
+        let analysis = analysis(body, "gpu = 'rtx-a4000'");
+        let access = first(&analysis.facts, index);
         // No fact is made of it.
         assert_eq!(access.pattern, Pattern::DataDependent, "{body}");
         assert_eq!(access.transactions_per_request, None, "{body}");
-        access.expected.map(|request| request.transactions)
+        let executed = analysis.input.accesses.iter();
+        let mut executed = executed.filter(|executed| executed.site == access.site);
+        let executed = executed.next().expect("it is executed");
+        executed.expected.map(|request| request.transactions)
     };
     // Over the eight places of a word in a sector.
     let mean = |word: &dyn Fn(i32) -> i32| {
@@ -136,13 +146,13 @@ fn atomics_wait_for_one_another_on_one_address() {
 fn a_threads_own_array_is_in_registers_while_its_index_is_known() {
     // What the compiler makes of it in the end is said to be its affair.
     let own = |body: &str| {
-        let facts = facts(body, "");
-        let access = first(&facts, "own[1]");
+        let analysis = analysis(body, "");
+        let access = first(&analysis.facts, "own[1]");
         assert_eq!(access.space, Space::Local);
         assert!(!access.exact());
         let why = access.why.expect("not exact for a reason");
         assert!(why.contains("registers or local memory"), "{why}");
-        facts.local_bytes_per_thread
+        analysis.input.resources.local_bytes_per_thread
     };
     assert_eq!(own("float own[4]; own[1] = a[t]; a[t] = own[1];"), 0);
     // Of four the assembler picks one by comparisons; of two hundred it does not, nor of doubles.

@@ -388,7 +388,10 @@ fn fields_change_together_and_shared_arrays_of_functions_are_one() {
            a[v.y * v.x] = sum(1.0f) + sum(2.0f);\n}\n",
     );
     assert!(costs(&file).contains(&("a[v.y * v.x]".to_owned(), Some(32.0))));
-    assert_eq!(file.kernels[0].analysis.facts.static_shared_bytes, 1024);
+    assert_eq!(
+        file.kernels[0].analysis.input.resources.static_shared_bytes,
+        1024
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every rule on real sources: `tests/fixtures/rules/<category>/<rule>/*.cu` (or `.cl`), and the examples of
+//! Every rule on real sources: `server/advice/src/rules/<category>/<rule>/fixtures/*.cu` (or `.cl`), and the examples of
 //! the rules' pages.
 //!
 //! A fixture's comments say what is expected. Carets mark the range in the line above them:
@@ -14,8 +14,8 @@
 //! - `@gpu: ID`, `@block: X,Y,Z`, `@grid: X,Y,Z`, `@dynamic-shared: BYTES`, `@arg: name=value,…`: the launch;
 //! - `@unknown: yes`: some figures of this file cannot be known, do not insist.
 //!
-//! `finding*` files expect their folder's rule, `clean*` files nothing at all. `FIXTURE=part-of-path` runs
-//! only some; `BLESS=1` rewrites the expectations, to be read before they are kept.
+//! `finding*` files expect their folder's rule, `clean*` files nothing at all. `FIXTURE=mem/gather`, or another part of
+//! `RULE/FILE`, runs only some; `BLESS=1` rewrites the expectations, to be read before they are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -61,23 +61,23 @@ struct Options {
     unknown: bool,
 }
 
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/rules")
-}
-
-fn files_under(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<_> = fs::read_dir(folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| entry.expect("a readable folder").path())
-        .collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            files_under(&path, found);
-        } else {
-            found.push(path);
-        }
+/// Every rule's fixtures, each with the id of its rule; below `fixed/` are those of its code actions.
+fn fixtures() -> Vec<(String, PathBuf)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../advice/src/rules");
+    let mut found = Vec::new();
+    for rule in warplens_advice::catalogue() {
+        let folder = root.join(rule.id.replace('-', "_")).join("fixtures");
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        let mut files: Vec<PathBuf> = entries
+            .map(|entry| entry.expect("a readable folder").path())
+            .filter(|path| path.is_file())
+            .collect();
+        files.sort();
+        found.extend(files.into_iter().map(|file| (rule.id.to_owned(), file)));
     }
+    found
 }
 
 /// `1`, `32,8`, `8,8,4`.
@@ -308,31 +308,20 @@ fn fixtures_have_the_findings_they_say() {
     let engine = Engine::new(Profiles::builtin());
     let only = std::env::var("FIXTURE").unwrap_or_default();
     let bless = std::env::var_os("BLESS").is_some();
-    let root = fixtures();
-    let mut paths = Vec::new();
-    files_under(&root, &mut paths);
     let mut report = String::new();
     let mut seen: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for path in &paths {
-        let name = path
-            .strip_prefix(&root)
-            .expect("below it")
-            .display()
-            .to_string();
-        if !name.contains(&only) {
-            continue;
-        }
-        let source = fs::read_to_string(path).expect("a readable fixture");
-        let rule = name
-            .rsplit_once('/')
-            .map_or("", |(folder, _)| folder)
-            .to_owned();
+    for (rule, path) in &fixtures() {
         let file = path
             .file_name()
             .and_then(|file| file.to_str())
             .unwrap_or_default();
+        let name = format!("{rule}/{file}");
+        if !name.contains(&only) {
+            continue;
+        }
+        let source = fs::read_to_string(path).expect("a readable fixture");
         let options = options(&source);
-        let analysis = analyze(&engine, path, &source, &options, &rule);
+        let analysis = analyze(&engine, path, &source, &options, rule);
         let found = found(&analysis, &source);
         if bless {
             fs::write(path, blessed(&source, &found)).expect("a writable fixture");
@@ -342,7 +331,7 @@ fn fixtures_have_the_findings_they_say() {
         let mut wrong = String::new();
         if file.starts_with("finding") {
             seen.entry(rule.clone()).or_default().insert("finding");
-            if !expected.iter().any(|mark| mark.rule == rule) {
+            if !expected.iter().any(|mark| mark.rule == *rule) {
                 let _ = writeln!(wrong, "  expects no {rule}");
             }
         } else if file.starts_with("clean") {
@@ -450,11 +439,8 @@ fn examples_of_the_pages_are_true() {
 #[test]
 fn performance_findings_are_never_errors() {
     let engine = Engine::new(Profiles::builtin());
-    let root = fixtures();
-    let mut paths = Vec::new();
-    files_under(&root, &mut paths);
     let mut errors = 0;
-    for path in &paths {
+    for (_, path) in &fixtures() {
         let source = fs::read_to_string(path).expect("a readable fixture");
         for finding in analyze(&engine, path, &source, &options(&source), "").findings {
             let may =

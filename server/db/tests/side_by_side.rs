@@ -118,7 +118,7 @@ fn every_estimate_adds_up() {
             let file = analysed(&path, gpu, ModelId::Auto, &[]);
             for kernel in &file.kernels {
                 let analysis = &kernel.analysis;
-                let empty = analysis.facts.flow.is_empty();
+                let empty = analysis.input.flow.nodes.is_empty();
                 for model in ModelId::ALL {
                     let estimate = analysis.estimate_by(model, &Cancel::default());
                     let estimate = estimate.expect("not cancelled");

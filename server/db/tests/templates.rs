@@ -7,7 +7,7 @@ use std::sync::Arc;
 use warplens_base::DiskFiles;
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Project};
-use warplens_facts::facts::KernelFacts;
+use warplens_facts::facts::SourceFacts;
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
@@ -25,7 +25,7 @@ fn analyse(text: &str) -> FileAnalysis {
 }
 
 /// Every access of the first kernel: space, operation, bytes a lane, index, and whether its figures are exact.
-fn accesses(facts: &KernelFacts) -> Vec<String> {
+fn accesses(facts: &SourceFacts) -> Vec<String> {
     assert_eq!(facts.not_understood, [], "everything is understood");
     facts
         .accesses

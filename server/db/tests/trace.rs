@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, KernelAnalysis, LaunchValues, Overrides};
-use warplens_facts::facts::{KernelFacts, LinearAddress, Op, Space};
+use warplens_facts::facts::{LinearAddress, Op, SourceFacts, Space};
 use warplens_machine::Profiles;
 use warplens_models::{Estimate, ModelId};
 use warplens_syntax::{Document, Language};
@@ -38,7 +38,7 @@ fn analyses(
 }
 
 /// One kernel of 64 blocks of 16 x 16 threads on a GPU of the paper.
-fn facts(text: &str, args: &[(&str, i64)]) -> KernelFacts {
+fn facts(text: &str, args: &[(&str, i64)]) -> SourceFacts {
     let launch = LaunchValues {
         grid: Some([8, 8, 1]),
         block: Some([16, 16, 1]),
@@ -47,6 +47,7 @@ fn facts(text: &str, args: &[(&str, i64)]) -> KernelFacts {
     };
     analyses(text, Language::Cuda, "quadro-k620", launch)[0]
         .facts
+        .as_ref()
         .clone()
 }
 
@@ -60,7 +61,7 @@ fn linear(constant: i64, thread: [i64; 3], block: [i64; 3], loops: &[i64]) -> Li
 }
 
 /// The addresses of all accesses, which are all sums.
-fn addresses(facts: &KernelFacts) -> Vec<LinearAddress> {
+fn addresses(facts: &SourceFacts) -> Vec<LinearAddress> {
     let accesses = facts.accesses.iter();
     let known = accesses.map(|access| access.linear.clone().expect(&access.text));
     known.collect()

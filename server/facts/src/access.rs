@@ -1,5 +1,7 @@
 //! What one access costs: its addresses for every warp of the launch, through the target's rules.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use warplens_machine::{
     Access as HardwareOp, Profile, address_period, atomic_passes, bank_period, constant_passes,
@@ -10,9 +12,10 @@ use warplens_symbolic::{Arena, Domain, Guard, Id, Interval, Node, Query, Symbol,
 use crate::cases::{Cases, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
 use crate::facts::{
-    Access, Alias, Certainty, Expected, LinearAddress, Op, OtherCase, Pattern, Site, Space, Stride,
-    StructField,
+    Access, Alias, AlignedRequests, Certainty, IndexExpression, LinearAddress, Op, OtherCase,
+    Pattern, Site, Space, Stride, StructField,
 };
+use crate::index::Coordinates;
 use crate::linear::Variables;
 use crate::undefined::{Doubt, reason_in};
 use crate::value::PartId;
@@ -69,6 +72,8 @@ pub(crate) struct Measure<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) threads: [Symbol; 3],
     pub(crate) blocks: [Symbol; 3],
+    pub(crate) block_dim: [Id; 3],
+    pub(crate) grid_dim: [Id; 3],
     /// True where the block's shape was assumed: then everything about warps is.
     pub(crate) block_assumed: bool,
     pub(crate) grid_assumed: bool,
@@ -206,7 +211,7 @@ impl Measure<'_> {
             Space::Shared | Space::Constant | Space::Local => 0,
             _ => global_unit_bytes_for(self.profile, hardware_op(draft.op), draft.bytes),
         };
-        let index = self.index_text(draft);
+        let (index, index_expression) = self.index(draft);
         let mut access = Access {
             site: draft.site,
             text: draft.text.clone(),
@@ -215,6 +220,7 @@ impl Measure<'_> {
             op: draft.op,
             bytes_per_lane: draft.bytes,
             index,
+            index_expression,
             pattern: Pattern::Unknown,
             stride: self.stride(draft, context),
             linear: self.linear(draft, context, false),
@@ -225,7 +231,7 @@ impl Measure<'_> {
             transaction_bytes: unit,
             bytes_moved_per_request: None,
             lines_per_request: None,
-            expected: None,
+            by_alignment: Vec::new(),
             passes_per_request: None,
             ideal_passes_per_request: None,
             bank_conflict_degree: None,
@@ -240,8 +246,6 @@ impl Measure<'_> {
             shared_array: draft.shared,
             alias: draft.alias,
             first_use: None,
-            together: 1.0,
-            merged: 1.0,
         };
         if let Some(unseen) = draft.unseen {
             let why = match unseen {
@@ -278,7 +282,7 @@ impl Measure<'_> {
                 None if data => "the index depends on data in memory".to_owned(),
                 None => "part of the index was not understood".to_owned(),
             });
-            access.expected = self.expected(draft, context, i64::from(unit));
+            access.by_alignment = self.by_alignment(draft, context, i64::from(unit));
             return access;
         }
         if let Some(doubt) = &draft.doubt
@@ -399,11 +403,16 @@ impl Measure<'_> {
         (sums, complete)
     }
 
-    /// What a request takes where the unknown part of its address is a summand that all lanes of a warp share. Only how it
-    /// lies within a transaction's `unit` of bytes matters: of its multiples one is as likely as another.
-    fn expected(&mut self, draft: &AccessDraft, context: &Context, unit: i64) -> Option<Expected> {
+    /// What requests take where the unknown part of the address is a summand that all lanes of a warp share: only how it
+    /// lies within a transaction's `unit` of bytes matters.
+    fn by_alignment(
+        &mut self,
+        draft: &AccessDraft,
+        context: &Context,
+        unit: i64,
+    ) -> Vec<AlignedRequests> {
         if unit == 0 {
-            return None;
+            return Vec::new();
         }
         let (constant, terms) = self.unwrapped(draft.address);
         let mut known = self.arena.constant(constant);
@@ -413,30 +422,29 @@ impl Measure<'_> {
                 let scaled = self.arena.scale(term, factor);
                 known = self.arena.add(known, scaled);
             } else if self.arena.varies_by_lane(term) {
-                return None;
+                return Vec::new();
             } else {
                 step = 1 << factor.trailing_zeros().min(step.trailing_zeros());
             }
         }
         let step = step.max(unit / ALIGNMENTS);
-        let mut mean = Expected::default();
-        let share = step as f64 / unit as f64;
+        let mut found = Vec::new();
         for shift in (0..unit).step_by(step as usize) {
             let shift = self.arena.constant(shift);
             let address = self.arena.add(known, shift);
             let (sums, complete) = self.sum(draft, address, context, OTHER_BUDGET);
             if !complete || sums.requests == 0.0 {
-                return None;
+                return Vec::new();
             }
-            let share = share / sums.requests;
-            mean.transactions += share * sums.transactions;
-            mean.ideal += share * sums.ideal;
-            mean.bytes_moved += share * sums.bytes;
-            for (mean, lines) in mean.lines.iter_mut().zip(sums.lines) {
-                *mean += share * lines;
-            }
+            found.push(AlignedRequests {
+                requests: sums.requests,
+                transactions: sums.transactions,
+                ideal_transactions: sums.ideal,
+                bytes_moved: sums.bytes,
+                lines: sums.lines,
+            });
         }
-        Some(mean)
+        found
     }
 
     /// An address as a sum as long as nothing in it wraps around: an unsigned summand makes it one that might.
@@ -546,8 +554,8 @@ impl Measure<'_> {
         }
     }
 
-    /// The index in elements, as text; in bytes where elements do not divide it.
-    fn index_text(&mut self, draft: &AccessDraft) -> String {
+    /// The index in elements, as text and as an expression; in bytes, as text alone, where elements do not divide it.
+    fn index(&mut self, draft: &AccessDraft) -> (String, Option<Arc<IndexExpression>>) {
         let element = i64::from(draft.element.max(1));
         let (constant, terms) = self.arena.terms(draft.address);
         if constant % element == 0 && terms.iter().all(|&(_, c)| c % element == 0) {
@@ -556,10 +564,17 @@ impl Measure<'_> {
                 .arena
                 .binary(warplens_symbolic::BinaryOp::Div, draft.address, divisor);
             if self.arena.opaque(index).is_none() || terms.len() < 8 {
-                return self.arena.text(index);
+                let expression = Coordinates {
+                    threads: self.threads,
+                    blocks: self.blocks,
+                    block_dim: self.block_dim,
+                    grid_dim: self.grid_dim,
+                }
+                .read(self.arena, index);
+                return (self.arena.text(index), Some(Arc::new(expression)));
             }
         }
-        format!("({}) bytes", self.arena.text(draft.address))
+        (format!("({}) bytes", self.arena.text(draft.address)), None)
     }
 
     /// The address as a sum, of what goes through caches.

@@ -6,7 +6,7 @@ use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Node, Query, Symbol,
 use crate::cases::{Cases, Figure};
 use crate::context::{Budget, Context, Executions, Origin, assumed};
 use crate::facts::{BarrierHazard, Branch, BranchKind, Certainty, Site, Uniformity};
-use crate::lockstep::{Agreement, Ways};
+use crate::lockstep::{Agreement, BranchCounts};
 use crate::undefined::reason_in;
 use crate::value::PartId;
 
@@ -58,7 +58,7 @@ fn counts_ways(kind: BranchKind) -> bool {
 }
 
 /// Makes the figures of a branch those that were counted warp by warp.
-pub(crate) fn counted(branch: &mut Branch, ways: Ways) {
+pub(crate) fn counted(branch: &mut Branch, ways: BranchCounts) {
     let some = ways.evaluations > 0.0;
     let share = |part: f64| some.then(|| part / ways.evaluations);
     branch.certainty = Certainty::Exact;

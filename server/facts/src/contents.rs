@@ -9,9 +9,9 @@ use std::sync::Arc;
 use crate::branch;
 use crate::context::Executions;
 use crate::execute::Executor;
-use crate::facts::{Access, Assumption, Branch, BranchKind, Certainty, Space};
+use crate::facts::{Access, Assumption, Branch, BranchKind, Certainty, Space, TripCount};
 use crate::flow::Draft;
-use crate::lockstep::{self, Record, Ways};
+use crate::lockstep::{self, BranchCounts, Record};
 
 /// What an array parameter points to when the kernel begins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,7 +38,7 @@ impl Executor<'_> {
         if self.request.contents.is_empty() {
             return false;
         }
-        let question = lockstep::Question {
+        let question = lockstep::LaunchInput {
             kernel: self.kernel,
             profile: self.profile,
             launch: &self.request.launch,
@@ -62,7 +62,7 @@ impl Executor<'_> {
             }
             return false;
         };
-        for (name, element) in &record.beyond {
+        for (name, element) in &record.past_end {
             self.note(
                 name,
                 format!("too short: element {element} is read and taken as unknown"),
@@ -180,7 +180,7 @@ impl Executor<'_> {
     fn follow(
         &self,
         record: &Record,
-        counted: &[(usize, Ways)],
+        counted: &[(usize, BranchCounts)],
         exact: bool,
         executions: &mut [Executions],
     ) {
@@ -242,7 +242,7 @@ impl Executor<'_> {
                     outer,
                     inner,
                     known,
-                    text,
+                    count,
                     body,
                     ..
                 } => {
@@ -252,8 +252,7 @@ impl Executor<'_> {
                         .any(|at| self.branches[*at].inner == Some(*inner));
                     if counted && executions[*outer].warps > 0.0 {
                         *known = true;
-                        let trips = executions[*inner].warps / executions[*outer].warps;
-                        *text = trips.to_string();
+                        *count = TripCount::Number;
                     }
                     self.settle_loops(body, executions);
                 }
@@ -282,7 +281,7 @@ fn qualify(certainty: &mut Certainty, why: &mut Option<String>, sample: Option<&
 
 /// Why something is still not known.
 fn doubt(record: &Record) -> Option<String> {
-    let beyond = record.beyond.first().map(|(name, element)| {
+    let beyond = record.past_end.first().map(|(name, element)| {
         format!("the given contents of `{name}` end before element {element}, which is read")
     });
     let written = record.written.first();

@@ -16,8 +16,8 @@ use crate::counts::Open;
 use crate::dependence::{Graph, Origin, latency_on};
 use crate::env::{Changes, Env};
 use crate::facts::{
-    Arithmetic, Assumption, BranchKind, CopiedLine, Count, KernelFacts, Mix, NotUnderstood,
-    OpClass, Operation, Operator, SharedArray, Site, Source,
+    Arithmetic, Assumption, BranchKind, CopiedLine, Count, Mix, NotUnderstood, OpClass, Operation,
+    Operator, SharedArray, Site, Source, SourceFacts,
 };
 use crate::flow::{self, Draft, compute};
 use crate::lockstep;
@@ -230,7 +230,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    pub(crate) fn run(mut self) -> KernelFacts {
+    pub(crate) fn run(mut self) -> SourceFacts {
         self.execute();
         self.facts()
     }
@@ -866,7 +866,7 @@ impl<'a> Executor<'a> {
 
     // ---- results -------------------------------------------------------------------------------
 
-    fn facts(mut self) -> KernelFacts {
+    fn facts(mut self) -> SourceFacts {
         let budget = Budget::new();
         let mut executions = self.executions(&budget);
         let launch = self.request.launch;
@@ -898,6 +898,8 @@ impl<'a> Executor<'a> {
             profile: self.profile,
             threads,
             blocks,
+            block_dim: self.block_dim,
+            grid_dim: self.grid_dim,
             block_assumed,
             grid_assumed,
             taken: &taken,
@@ -973,7 +975,6 @@ impl<'a> Executor<'a> {
         let mut assumptions = self.assumptions();
         assumptions.append(&mut self.guesses);
         let static_shared_bytes = self.static_shared_bytes();
-        let local_bytes_per_thread = self.local_bytes();
         let bodies = self.routines.totals(&executions);
         let flow = flow::finish(std::mem::take(&mut self.flow), &executions, &bodies);
         let ways = self.finished_ways(&executions, &branches, assumed);
@@ -984,7 +985,7 @@ impl<'a> Executor<'a> {
         for (access, first_use) in accesses.iter_mut().zip(first_uses) {
             access.first_use = first_use;
         }
-        KernelFacts {
+        SourceFacts {
             name: self.kernel.name.clone(),
             name_site: self.kernel.name_site,
             copied_lines: self.copied_lines.into(),
@@ -996,14 +997,9 @@ impl<'a> Executor<'a> {
             operations,
             flow,
             ways,
-            serial: Vec::new(),
             dependence,
             shared_arrays: self.shared.into_iter().map(|(_, array)| array).collect(),
             static_shared_bytes,
-            local_bytes_per_thread,
-            spill_bytes_per_thread: 0,
-            // The compiled kernel says it.
-            registers_per_thread: 0,
             max_threads_per_block: self.kernel.max_threads,
             assumptions,
             constraints,
@@ -1034,7 +1030,7 @@ impl<'a> Executor<'a> {
         if self.has_losses() || !(open_access || open_branch) {
             return;
         }
-        let Some(record) = lockstep::run(&lockstep::Question {
+        let Some(record) = lockstep::run(&lockstep::LaunchInput {
             kernel: self.kernel,
             profile: self.profile,
             launch: &self.request.launch,
@@ -1206,15 +1202,6 @@ impl<'a> Executor<'a> {
             }
         }
         found
-    }
-
-    /// Local arrays whose index only a running thread knows live in local memory.
-    fn local_bytes(&self) -> u64 {
-        self.arrays_by_var
-            .iter()
-            .filter(|(_, array)| self.indexed_local.contains(array))
-            .map(|(var, _)| self.kernel.var(*var).ty.size())
-            .sum()
     }
 
     fn static_shared_bytes(&self) -> u64 {

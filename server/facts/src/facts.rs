@@ -62,16 +62,18 @@ pub enum Pattern {
     Unknown,
 }
 
-/// Figures of a request as those of [`Access`], as an average over the alignments that are possible.
+/// What all requests of an access take together, for one place where its start may lie within a transaction unit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Expected {
+pub struct AlignedRequests {
+    /// Requests over the launch.
+    pub requests: f64,
     /// Distinct transaction units touched.
     pub transactions: f64,
     /// ceil(distinct bytes / unit).
-    pub ideal: f64,
+    pub ideal_transactions: f64,
     /// Bytes the memory system moves.
     pub bytes_moved: f64,
-    /// Lines of 128 bytes that L1 looks up.
+    /// Lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes a lane.
     pub lines: [f64; 3],
 }
 
@@ -100,6 +102,57 @@ pub struct LinearAddress {
     pub block: [i64; 3],
     /// Bytes an iteration of each loop around it moves it by, outermost first.
     pub loops: Vec<i64>,
+}
+
+/// What an index is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IndexSymbol {
+    /// A coordinate of the thread in its block.
+    Thread(usize),
+    /// A coordinate of the block in its grid.
+    Block(usize),
+    /// An extent of the block.
+    BlockDim(usize),
+    /// An extent of the grid.
+    GridDim(usize),
+    /// A loop counter or a parameter, by its name.
+    Named(std::sync::Arc<str>),
+}
+
+/// An index as sums and products of whole numbers and symbols.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IndexExpression {
+    /// A number.
+    Number(i64),
+    /// A symbol.
+    Symbol(IndexSymbol),
+    /// A constant, and terms with their factors, in the order in which they are written.
+    Sum(i64, Vec<(IndexExpression, i64)>),
+    /// Factors.
+    Product(Vec<IndexExpression>),
+    /// Another operator, a value that is not known, or too much.
+    Other,
+}
+
+impl IndexExpression {
+    /// The same with 0 in place of the block's coordinates: what the first block would have.
+    #[must_use]
+    pub fn in_first_block(&self) -> IndexExpression {
+        match self {
+            IndexExpression::Symbol(IndexSymbol::Block(_)) => IndexExpression::Number(0),
+            IndexExpression::Number(_) | IndexExpression::Symbol(_) | IndexExpression::Other => {
+                self.clone()
+            }
+            IndexExpression::Sum(constant, terms) => {
+                let terms = terms.iter();
+                let terms = terms.map(|(term, factor)| (term.in_first_block(), *factor));
+                IndexExpression::Sum(*constant, terms.collect())
+            }
+            IndexExpression::Product(factors) => {
+                IndexExpression::Product(factors.iter().map(Self::in_first_block).collect())
+            }
+        }
+    }
 }
 
 /// A field reached through an array of structures: `p[i].x`.
@@ -144,6 +197,8 @@ pub struct Access {
     pub bytes_per_lane: u32,
     /// The element index, symbolically: `blockIdx.x * 256 + threadIdx.x`.
     pub index: String,
+    /// The same as an expression; `None` where elements do not divide it.
+    pub index_expression: Option<std::sync::Arc<IndexExpression>>,
     /// How lanes spread.
     pub pattern: Pattern,
     /// Distance between x-neighbours, where it is one number.
@@ -166,8 +221,9 @@ pub struct Access {
     /// Global, texture: lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes a lane; of the
     /// alignments that leave the transactions as they are, that of one.
     pub lines_per_request: Option<[f64; 3]>,
-    /// Where lanes go from a place that nobody knows but all of a warp share: what a request takes then. For the models; no fact.
-    pub expected: Option<Expected>,
+    /// Where the start is unknown but the same for all lanes of a warp: what requests take for each place where it may lie
+    /// within a transaction unit, evenly spaced. Empty otherwise.
+    pub by_alignment: Vec<AlignedRequests>,
     /// Shared: times the bank array is cycled; constant: distinct words; atomics: most lanes on one address.
     pub passes_per_request: Option<f64>,
     /// The same without conflicts.
@@ -189,17 +245,12 @@ pub struct Access {
     pub other_case: Option<OtherCase>,
     /// Depth of loops around it.
     pub loop_depth: u32,
-    /// Index into [`KernelFacts::shared_arrays`] for shared accesses.
+    /// Index into [`SourceFacts::shared_arrays`] for shared accesses.
     pub shared_array: Option<usize>,
     /// What else may reach the same memory.
     pub alias: Alias,
     /// Loads: where the value is first needed; `None` where it never is, or that was not followed.
     pub first_use: Option<FirstUse>,
-    /// Loads: how many of them a warp issues before it waits for the first, on average: the compiled kernel's where
-    /// that is known (iterations that it writes out and issues side by side), else 1.
-    pub together: f64,
-    /// How many of them one instruction of the compiled kernel does, on average: a wide load several; else 1.
-    pub merged: f64,
 }
 
 /// What else may reach the memory that an access goes to.
@@ -723,14 +774,25 @@ impl Mix {
     }
 }
 
-/// What an average warp executes, in order: the models' view of the kernel.
+/// What a loop's trip count is in the source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TripCount {
+    /// A number.
+    Number,
+    /// An expression, as text: `n / 16`.
+    Expression(std::sync::Arc<str>),
+    /// No expression says it.
+    Unknown,
+}
+
+/// What an average warp executes, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     /// Straight computation.
     Compute {
         /// Instructions by pipe.
         mix: Mix,
-        /// Accesses (indices into [`KernelFacts::accesses`]) whose loaded value is first used here.
+        /// Accesses (indices into [`SourceFacts::accesses`]) whose loaded value is first used here.
         uses: Vec<usize>,
         /// Longest chain of dependent instructions in this stretch.
         chain: f64,
@@ -739,7 +801,7 @@ pub enum Node {
     },
     /// One memory instruction.
     Access {
-        /// Index into [`KernelFacts::accesses`].
+        /// Index into [`SourceFacts::accesses`].
         access: usize,
         /// Loads whose value this access needs (for its address or the value it stores).
         uses: Vec<usize>,
@@ -755,8 +817,8 @@ pub enum Node {
         trips: f64,
         /// True where `trips` is exact or assumed, false where it is a stated guess (depends on data).
         known: bool,
-        /// The trip count as text: `n / 16`.
-        text: String,
+        /// What the trip count is in the source.
+        count: TripCount,
         /// One iteration, its test and step included.
         body: Vec<Node>,
         /// Source line of the loop's head.
@@ -844,7 +906,7 @@ pub struct CopiedLine {
 
 /// Everything known about one kernel under one launch on one GPU.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KernelFacts {
+pub struct SourceFacts {
     /// Plain name.
     pub name: String,
     /// Where the name stands.
@@ -870,19 +932,10 @@ pub struct KernelFacts {
     pub ways: Vec<Option<Way>>,
     /// Which operations wait for which.
     pub dependence: Dependence,
-    /// Of each line's instructions in the compiled kernel the part that waits for one another within its block, in the
-    /// order of lines; empty until whoever compiles the kernel puts it here.
-    pub serial: Vec<(u32, f64)>,
     /// Shared arrays.
     pub shared_arrays: Vec<SharedArray>,
-    /// Static shared memory of a block.
+    /// Static shared memory of a block, as the source declares it.
     pub static_shared_bytes: u64,
-    /// Bytes of local arrays a thread keeps in local memory.
-    pub local_bytes_per_thread: u64,
-    /// Bytes of registers that a thread keeps there: 0 until whoever compiles the kernel puts them here.
-    pub spill_bytes_per_thread: u64,
-    /// Registers of a thread. The source does not say them: 0 until whoever compiles the kernel puts them here.
-    pub registers_per_thread: u32,
     /// `__launch_bounds__`: most threads per block, where stated.
     pub max_threads_per_block: Option<u64>,
     /// What was assumed.

@@ -2,7 +2,7 @@
 //! each context runs.
 
 use crate::context::Executions;
-use crate::facts::{Mix, Node};
+use crate::facts::{Mix, Node, TripCount};
 
 /// A node of the flow whose weights are not known yet; contexts are indices into the executor's.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub(crate) enum Draft {
         outer: usize,
         inner: usize,
         known: bool,
-        text: String,
+        count: TripCount,
         body: Vec<Draft>,
         line: u32,
     },
@@ -111,13 +111,13 @@ pub(crate) fn finish(
                 outer,
                 inner,
                 known,
-                text,
+                count,
                 body,
                 line,
             } => Node::Loop {
                 trips: ratio(inner, outer),
                 known,
-                text,
+                count,
                 body: finish(body, executions, bodies),
                 line,
             },

@@ -17,6 +17,7 @@ mod evaluate;
 mod execute;
 pub mod facts;
 mod flow;
+mod index;
 mod lanes;
 mod linear;
 mod lockstep;
@@ -31,7 +32,7 @@ use warplens_machine::Profile;
 
 pub use contents::Contents;
 pub use counts::{AccessCount, Expression, Expressions, count_expressions};
-use facts::{KernelFacts, Launch};
+use facts::{Launch, SourceFacts};
 pub use lanes::{LaneRequest, lane_requests};
 
 /// What is asked.
@@ -66,6 +67,6 @@ pub struct Cover {
 }
 
 /// Everything about the kernel. Never fails: what is not understood is listed and costs only itself.
-pub fn analyze(request: &Request) -> KernelFacts {
+pub fn analyze(request: &Request) -> SourceFacts {
     execute::Executor::new(request).run()
 }

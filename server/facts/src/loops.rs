@@ -10,7 +10,7 @@ use crate::cases::MOST_TURNS;
 use crate::context::{Origin as GuardOrigin, assumed};
 use crate::dependence::Origin;
 use crate::execute::{Executor, Exits};
-use crate::facts::{Assumption, BranchKind, Mix, OpClass};
+use crate::facts::{Assumption, BranchKind, Mix, OpClass, TripCount};
 use crate::flow::{Draft, compute};
 use crate::value::{ArrayId, Kind, Value};
 
@@ -230,12 +230,16 @@ impl Executor<'_> {
             draft.taken_operations = self.static_operations - start;
         }
         if self.dry == 0 {
-            let text = trips_id.map_or_else(String::new, |id| self.arena.text(id));
+            let count = match trips_id {
+                None => TripCount::Unknown,
+                Some(id) if self.arena.as_const(id).is_some() => TripCount::Number,
+                Some(id) => TripCount::Expression(self.arena.text(id).into()),
+            };
             self.flow.push(Draft::Loop {
                 outer,
                 inner,
                 known: trips_id.is_some() && !has_break,
-                text,
+                count,
                 body: body_flow,
                 line,
             });

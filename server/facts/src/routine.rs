@@ -13,7 +13,7 @@ use crate::context::{Budget, Executions};
 use crate::execute::Executor;
 use crate::facts::{CopiedLine, Mix, Node, Space};
 use crate::flow::{self, Draft};
-use crate::lockstep::Leading;
+use crate::lockstep::CallPaths;
 use crate::value::{Kind, Part, PartId, Place, Value, address};
 
 /// Ways to one body that are told apart, at most.
@@ -80,9 +80,9 @@ impl Routines {
     }
 
     /// The ways from the kernel to each body.
-    pub(crate) fn ways(&self) -> Leading {
+    pub(crate) fn ways(&self) -> CallPaths {
         let mut known = FxHashMap::default();
-        Leading {
+        CallPaths {
             bodies: (0..self.bodies.len())
                 .map(|body| self.ways_to(body, &mut known))
                 .collect(),

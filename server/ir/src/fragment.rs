@@ -43,7 +43,7 @@ impl Fragment {
     }
 
     /// Reads `fragment<matrix_a, 16, 16, 16, f16, row_major>`, as instances are spelled.
-    pub(crate) fn spelled(name: &str) -> Option<Fragment> {
+    pub fn spelled(name: &str) -> Option<Fragment> {
         let inner = name.strip_prefix("fragment<")?.strip_suffix('>')?;
         let mut parts = inner
             .split(", ")

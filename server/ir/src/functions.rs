@@ -343,7 +343,7 @@ fn is_exchange(name: &str) -> bool {
 }
 
 /// What a conversion gives: `__float2int_rn`, `__float_as_uint`, `convert_int4_sat`, `as_float`.
-pub(crate) fn converted(name: &str) -> Option<Type> {
+pub fn converted(name: &str) -> Option<Type> {
     let name = name.trim_start_matches('_');
     if let Some((_, target)) = vendor_conversion(name) {
         return Some(target);
@@ -475,7 +475,7 @@ fn is_atomic(name: &str, opencl: bool) -> bool {
 }
 
 /// A barrier of the whole block.
-pub(crate) fn is_barrier(name: &str) -> bool {
+pub fn is_barrier(name: &str) -> bool {
     matches!(
         name,
         "__syncthreads"

@@ -1,23 +1,17 @@
-//! Typed kernel IR: what a kernel's source says, lowered from the syntax tree, and how it is launched.
+//! Typed kernel IR: what a kernel executes, with the functions of the toolkits that it calls by what they do.
 //!
-//! Lowering never fails: what is not understood becomes an opaque statement or value with a reason, and the
-//! rest goes on.
+//! In: kernels that a front end (`hir`) builds. Out: statements and expressions with types, walked by `walk`, numbered by
+//! [`Places`] and told apart by their fingerprints. Nothing here knows text, trees or GPUs.
 
 mod controls;
 mod fragment;
-mod functions;
+pub mod functions;
 mod kernel;
-mod launch;
-mod lower;
-mod misread;
-mod outline;
 mod place;
 mod places;
 mod shape;
-mod standard;
 mod types;
-mod unit;
-mod walk;
+pub mod walk;
 
 pub use controls::{Control, Controls};
 pub use fragment::{Fragment, Matrix};
@@ -27,16 +21,9 @@ pub use kernel::{
     LoopKind, MachineCall, Real, Routine, RoutineId, StaysCall, Stmt, StmtKind, Storage, UnaryOp,
     Var, VarId,
 };
-pub use launch::{
-    Blocks, Build, HostMemory, HostMemoryKind, LaunchSite, LaunchWords, builds, launch_sites,
-    launch_sites_through, may_build,
-};
-pub use lower::{TemplateArguments, lower};
-pub use outline::{Item, ItemKind, outline};
 pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
-pub use places::Places;
-pub use types::{AddressSpace, Bound, Callable, Callee, Class, Field, Struct, Type};
-pub use unit::{Constant, Definition, Unit, text_hash};
+pub use places::{Places, in_one_line};
+pub use types::{AddressSpace, Bindings, Bound, Field, Known, Origin, Struct, Type, spell_type};
 /// The language that a kernel is written in.
 pub use warplens_syntax::Language;
 

@@ -28,7 +28,7 @@ pub struct Places {
 
 impl Places {
     /// Takes the bytes and lines out of a kernel just lowered: its sites hold numbers from then on.
-    pub(crate) fn number(kernel: &mut Kernel, text: &str, callees: Vec<CalleeLine>) {
+    pub fn number(kernel: &mut Kernel, text: &str, callees: Vec<CalleeLine>) {
         // An end before the beginning that touches it, so that a space between the two changes no order.
         let mut positions: BTreeSet<(u32, bool)> = BTreeSet::new();
         let mut lines: BTreeSet<u32> = BTreeSet::new();
@@ -175,7 +175,7 @@ fn all_sites(kernel: &mut Kernel, visit: &mut dyn FnMut(&mut Site)) {
 }
 
 /// A text without its comments, each stretch of white space as one space.
-pub(crate) fn in_one_line(text: &str) -> String {
+pub fn in_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut gap = false;
     let mut quote = None;

@@ -1,9 +1,9 @@
 //! Types with the sizes and alignments that CUDA, HIP and OpenCL agree on.
 
+use std::any::Any;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-
-use crate::unit::Definition;
 
 /// What a pointer points into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,7 +41,7 @@ pub struct Struct {
     /// Alignment.
     pub align: u64,
     /// Its definition with what binds its template parameters; absent where only the layout is known.
-    pub class: Option<Arc<Class>>,
+    pub class: Option<Origin>,
 }
 
 impl PartialEq for Struct {
@@ -74,30 +74,51 @@ pub enum Bound {
 /// Template parameters by name.
 pub type Bindings = Vec<(String, Bound)>;
 
-/// The definition of a class, to find its members.
-#[derive(Debug, Clone)]
-pub struct Class {
-    /// Its plain name.
-    pub name: String,
-    /// Where it stands.
-    pub definition: Definition,
-    /// Its template parameters.
-    pub bindings: Bindings,
-    /// What it derives from, with the offset of each.
-    pub bases: Vec<(Type, u64)>,
-    /// The class that it is a member of.
-    pub enclosing: Option<Arc<Class>>,
+/// What a front end can leave in a type.
+pub trait Known: Any + fmt::Debug + Send + Sync {}
+
+impl<T: Any + fmt::Debug + Send + Sync> Known for T {}
+
+/// What the front end knows of a type beyond its layout: the definition of a class, what a lambda captures. The IR carries
+/// it and looks inside nowhere; two are equal where they are the same.
+#[derive(Clone)]
+pub struct Origin(Arc<dyn Known>);
+
+impl Origin {
+    /// Of what is known.
+    pub fn new(known: Arc<dyn Known>) -> Origin {
+        Origin(known)
+    }
+
+    /// Tells it from every other as long as it lives.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).cast::<()>() as usize
+    }
+
+    /// What is known, where it is of that type.
+    pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let known: Arc<dyn Any + Send + Sync> = Arc::clone(&self.0) as _;
+        known.downcast().ok()
+    }
 }
 
-/// A lambda expression and what it sees.
-#[derive(Debug)]
-pub struct Callable {
-    /// Where it stands.
-    pub definition: Definition,
-    /// The names in scope where it is written.
-    pub scopes: Vec<crate::lower::Scope>,
-    /// The template parameters in scope there.
-    pub bindings: Bindings,
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, other: &Origin) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
+}
+
+impl Eq for Origin {}
+
+/// A text that is read again has other lambdas that say the same.
+impl Hash for Origin {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 impl Struct {
@@ -156,28 +177,11 @@ pub enum Type {
     /// A short vector: `float4`.
     Vector(Arc<Type>, u8),
     /// A lambda.
-    Callable(Callee),
+    Callable(Origin),
     /// A type of the toolkit's own headers of which only the name matters: `thread_block`, `barrier`.
     Library(Arc<str>),
     /// Not known: the name as written.
     Unknown(String),
-}
-
-/// A lambda by identity.
-#[derive(Debug, Clone)]
-pub struct Callee(pub Arc<Callable>);
-
-impl PartialEq for Callee {
-    fn eq(&self, other: &Callee) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Callee {}
-
-/// A text that is read again has other lambdas that say the same.
-impl Hash for Callee {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 impl Type {
@@ -386,5 +390,73 @@ impl Type {
             return None;
         }
         Some(Type::Vector(Arc::new(Type::named(base, opencl)?), lanes))
+    }
+}
+
+impl Bound {
+    /// As a user would write it.
+    pub fn spelled(&self) -> String {
+        match self {
+            Bound::Type(ty) => written(ty),
+            Bound::Value(value) => value.to_string(),
+            Bound::Template(name) => name.clone(),
+            Bound::Pack(all) => {
+                let all: Vec<String> = all.iter().map(Bound::spelled).collect();
+                all.join(", ")
+            }
+        }
+    }
+}
+
+/// A type in a form that differs for types that differ: for keys.
+pub fn spell_type(ty: &Type) -> String {
+    match ty {
+        Type::Void => "void".to_owned(),
+        Type::Int { bits, signed } => format!("{}{bits}", if *signed { "i" } else { "u" }),
+        Type::Float { bits } => format!("f{bits}"),
+        Type::Pointer(inner, space) => {
+            let space = match space {
+                AddressSpace::Global => "*",
+                AddressSpace::Shared => "*s",
+                AddressSpace::Constant => "*c",
+                AddressSpace::Private => "*p",
+            };
+            format!("{}{space}", spell_type(inner))
+        }
+        Type::Array(inner, extent) => format!("{}[{extent:?}]", spell_type(inner)),
+        Type::Struct(structure) => structure.name.clone(),
+        Type::Vector(inner, lanes) => format!("{}x{lanes}", spell_type(inner)),
+        Type::Callable(lambda) => format!("lambda {:x}", lambda.address()),
+        Type::Library(name) => name.to_string(),
+        Type::Unknown(name) => name.clone(),
+    }
+}
+
+/// A type as a user would write it.
+fn written(ty: &Type) -> String {
+    match ty {
+        Type::Int { bits, signed } => match (bits, signed) {
+            (1, _) => "bool",
+            (8, false) => "unsigned char",
+            (8, true) => "char",
+            (16, true) => "short",
+            (16, false) => "unsigned short",
+            (32, true) => "int",
+            (32, false) => "unsigned int",
+            (_, true) => "long long",
+            (_, false) => "size_t",
+        }
+        .to_owned(),
+        Type::Float { bits } => match bits {
+            32 => "float",
+            64 => "double",
+            _ => "half",
+        }
+        .to_owned(),
+        Type::Pointer(inner, _) => format!("{} *", written(inner)),
+        Type::Vector(inner, lanes) => format!("{}{lanes}", written(inner)),
+        // By what it is and not by where it lies: that would be another text each time.
+        Type::Callable(_) => "lambda".to_owned(),
+        ty => spell_type(ty),
     }
 }

@@ -158,7 +158,7 @@ impl Expr {
 }
 
 /// True where an expression reads one of these variables.
-pub(crate) fn reads_any(expression: &Expr, variables: &[VarId]) -> bool {
+pub fn reads_any(expression: &Expr, variables: &[VarId]) -> bool {
     let mut found = false;
     inside(expression, &mut |part| {
         found |= matches!(part, Part::Expression(Expr { kind: ExprKind::Var(id), .. }) if variables.contains(id));

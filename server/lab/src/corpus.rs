@@ -496,7 +496,7 @@ fn held(process: u32) -> Option<u64> {
 }
 
 /// The sources under a folder that define a kernel by their words.
-fn sources(folder: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<count::Definition>)>> {
+pub fn sources(folder: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<count::Definition>)>> {
     let mut paths = Vec::new();
     walk(folder, &mut paths)?;
     paths.sort();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
-use warplens_oracle::{Access, Fork, Space, Tally, Verdict};
+use warplens_oracle::{Access, BranchKind, Space, Tally, Verdict};
 
 use crate::corpus;
 use kernels::{File, Ran};
@@ -276,7 +276,7 @@ fn counted(rule: &str, ran: &Ran, lines: std::ops::RangeInclusive<u32>) -> Optio
         .iter()
         .filter(|(key, _)| here(key.place.line, &key.via))
         .filter_map(|(key, ways)| {
-            let loops = key.fork == Fork::Loop;
+            let loops = key.fork == BranchKind::Loop;
             let asked = matches!(
                 (rule, loops),
                 ("div/tid-branch", false) | ("div/loop-trip", true)

@@ -16,6 +16,7 @@ mod judge;
 mod labels;
 mod machine_code;
 mod measure;
+mod outputs;
 mod recipes;
 mod sessions;
 mod speed;
@@ -38,6 +39,7 @@ enum Task {
     Judge(judge::Judge),
     Labels(labels::Labels),
     Measure(measure::Measure),
+    Outputs(outputs::Outputs),
     Counters(counters::Counters),
     Recipes(recipes::Recipes),
     Compiled(compiled::Compiled),
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Task::Judge(judge) => judge.run(),
         Task::Labels(labels) => labels.run(),
         Task::Measure(measure) => measure.run(),
+        Task::Outputs(outputs) => outputs.run(),
         Task::Counters(counters) => counters.run(),
         Task::Recipes(recipes) => recipes.run(),
         Task::Compiled(compiled) => compiled.run(),

@@ -1,8 +1,9 @@
-//! The user's compiler, asked in the background about what is saved.
+//! Compiles saved documents in the background with the user's compiler.
 //!
-//! One compilation runs at a time, on a thread that lives as long as there is something to ask; no request waits
-//! for it. The newest save comes first: one of the same document ends the compilation, one of another sends it
-//! back behind. Only the user's own settings name the program; see `configuration`.
+//! In: saved documents ([`Job`]). Out: compiler reports, given to the engine. What holds: one compilation runs at a time, on a
+//! thread that ends when the queue is empty; no request waits for it. The newest save runs first: saving the same document
+//! cancels its compilation, saving another one postpones it. Only the user's own settings name the program; see
+//! `configuration`.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,22 +15,22 @@ use std::time::Duration;
 
 use warplens_db::Cancel;
 use warplens_syntax::Language;
-use warplens_toolchain::Asked;
+use warplens_toolchain::CompileRequest;
 
-use crate::Ask;
+use crate::CompileFn;
 use crate::configuration::UserCompiler;
-use crate::documents::{Analysed, Open};
+use crate::documents::{Analysed, OpenDocument};
 use crate::session::{Session, Snapshot};
 
 /// How long the end of the session waits for a compiler to be killed.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
 
-/// Why a compiler is asked.
+/// Why a document is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occasion {
     /// The document, or a header that it reads, was saved.
     Saved,
-    /// It was opened, or settings changed: what was asked already is not asked again.
+    /// It was opened, or settings changed: compiled only if its text, flags or compiler changed.
     Seen,
 }
 
@@ -50,67 +51,67 @@ impl Job {
     }
 }
 
-/// Documents that wait for the compiler, and the one that it has.
+/// The queue of documents to compile, and the compilation that runs.
 #[derive(Debug)]
 pub struct Compiler {
-    ask: Ask,
-    waiting: Mutex<Waiting>,
+    compile: CompileFn,
+    queue: Mutex<CompilerQueue>,
     ended: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct CompilerQueue {
     jobs: VecDeque<Job>,
-    running: Option<Running>,
-    /// Whether the thread is there.
+    running: Option<CompilerRun>,
+    /// True while the thread runs.
     thread: bool,
     stopped: bool,
-    /// A hash of what was asked last about each document.
-    asked: HashMap<String, u64>,
+    /// A hash of the last request of each document.
+    last_request: HashMap<String, u64>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct CompilerRun {
     uri: String,
     cancelled: Arc<AtomicBool>,
-    /// To be asked again, when what is newer has been.
+    /// Cancelled for a newer save: queued again afterwards.
     again: bool,
 }
 
 impl Compiler {
     /// Nothing to do yet.
-    pub fn new(ask: Ask) -> Compiler {
+    pub fn new(compile: CompileFn) -> Compiler {
         Compiler {
-            ask,
-            waiting: Mutex::default(),
+            compile,
+            queue: Mutex::default(),
             ended: Condvar::new(),
         }
     }
 
-    /// Takes a document. `session` hears the answer.
+    /// Queues a document; `session` receives the report.
     pub fn submit(&self, session: &Arc<Session>, job: Job) {
-        let mut waiting = self.lock();
-        if waiting.stopped {
+        let mut queue = self.lock();
+        if queue.stopped {
             return;
         }
-        waiting.jobs.retain(|other| other.uri() != job.uri());
+        queue.jobs.retain(|other| other.uri() != job.uri());
         match job.occasion {
             Occasion::Saved => {
-                if let Some(running) = &mut waiting.running {
+                if let Some(running) = &mut queue.running {
                     running.cancelled.store(true, Ordering::Relaxed);
                     running.again = running.uri != job.uri();
                 }
-                waiting.jobs.push_front(job);
+                queue.jobs.push_front(job);
             }
-            Occasion::Seen => waiting.jobs.push_back(job),
+            Occasion::Seen => queue.jobs.push_back(job),
         }
-        if !waiting.thread {
+        if !queue.thread {
             let session = Arc::downgrade(session);
             let thread = std::thread::Builder::new()
                 .name("compiler".to_owned())
                 .spawn(move || work(&session));
             match thread {
-                Ok(_) => waiting.thread = true,
+                Ok(_) => queue.thread = true,
                 Err(error) => tracing::warn!("no thread for the compiler: {error}"),
             }
         }
@@ -118,10 +119,10 @@ impl Compiler {
 
     /// The document was closed or saved: what is under way about it is of no use.
     pub fn forget(&self, uri: &str) {
-        let mut waiting = self.lock();
-        waiting.jobs.retain(|job| job.uri() != uri);
-        waiting.asked.remove(uri);
-        if let Some(running) = &waiting.running
+        let mut queue = self.lock();
+        queue.jobs.retain(|job| job.uri() != uri);
+        queue.last_request.remove(uri);
+        if let Some(running) = &queue.running
             && running.uri == uri
         {
             running.cancelled.store(true, Ordering::Relaxed);
@@ -130,17 +131,17 @@ impl Compiler {
 
     /// Ends what is under way; nothing is taken any more.
     pub fn stop(&self) {
-        let mut waiting = self.lock();
-        waiting.stopped = true;
-        waiting.jobs.clear();
-        if let Some(running) = &waiting.running {
+        let mut queue = self.lock();
+        queue.stopped = true;
+        queue.jobs.clear();
+        if let Some(running) = &queue.running {
             running.cancelled.store(true, Ordering::Relaxed);
         }
     }
 
     /// Waits a moment for what [`Compiler::stop`] ended: no compiler is to outlive the server.
     pub fn wait(&self) {
-        let running = |waiting: &mut Waiting| waiting.running.is_some();
+        let running = |queue: &mut CompilerQueue| queue.running.is_some();
         let waited = self
             .ended
             .wait_timeout_while(self.lock(), LAST_MOMENT, running);
@@ -149,13 +150,13 @@ impl Compiler {
 
     /// The next document; without one the thread's end is noted.
     fn next(&self) -> Option<(Job, Arc<AtomicBool>)> {
-        let mut waiting = self.lock();
-        let Some(job) = waiting.jobs.pop_front() else {
-            waiting.thread = false;
+        let mut queue = self.lock();
+        let Some(job) = queue.jobs.pop_front() else {
+            queue.thread = false;
             return None;
         };
         let cancelled = Arc::new(AtomicBool::new(false));
-        waiting.running = Some(Running {
+        queue.running = Some(CompilerRun {
             uri: job.uri().to_owned(),
             cancelled: Arc::clone(&cancelled),
             again: false,
@@ -164,34 +165,34 @@ impl Compiler {
     }
 
     fn end(&self, job: Job) {
-        let mut waiting = self.lock();
-        let again = waiting.running.take().is_some_and(|running| running.again);
-        let newer = waiting.jobs.iter().any(|other| other.uri() == job.uri());
-        if again && !newer && !waiting.stopped {
-            waiting.jobs.push_back(job);
+        let mut queue = self.lock();
+        let again = queue.running.take().is_some_and(|running| running.again);
+        let newer = queue.jobs.iter().any(|other| other.uri() == job.uri());
+        if again && !newer && !queue.stopped {
+            queue.jobs.push_back(job);
         }
         self.ended.notify_all();
     }
 
-    /// False where the same was asked already and nobody saved since.
-    fn is_news(&self, job: &Job, asked: &Asked) -> bool {
+    /// False where the request repeats the last one and the document was not saved since.
+    fn is_new(&self, job: &Job, request: &CompileRequest) -> bool {
         let mut hasher = DefaultHasher::new();
-        (&asked.file, &asked.arguments, &asked.architecture).hash(&mut hasher);
+        (&request.file, &request.arguments, &request.architecture).hash(&mut hasher);
         job.compiler.path.hash(&mut hasher);
         for chunk in job.analysed.document.rope().chunks() {
             chunk.hash(&mut hasher);
         }
-        let asked = hasher.finish();
-        let before = self.lock().asked.insert(job.uri().to_owned(), asked);
-        job.occasion == Occasion::Saved || before != Some(asked)
+        let hash = hasher.finish();
+        let before = self.lock().last_request.insert(job.uri().to_owned(), hash);
+        job.occasion == Occasion::Saved || before != Some(hash)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CompilerQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Asks about one document after the other. The session is not kept alive over a compilation.
+/// Compiles the queue. Holds no reference to the session while a compiler runs.
 fn work(session: &Weak<Session>) {
     loop {
         let Some(here) = session.upgrade() else {
@@ -202,30 +203,30 @@ fn work(session: &Weak<Session>) {
         };
         let compiler = Arc::clone(&here.compiler);
         drop(here);
-        let asking = AssertUnwindSafe(|| compile(session, &compiler, &job, &cancelled));
-        if catch_unwind(asking).is_err() {
-            tracing::error!("a compiler's answer was not borne; please report it with the log");
+        let run = AssertUnwindSafe(|| run_compiler(session, &compiler, &job, &cancelled));
+        if catch_unwind(run).is_err() {
+            tracing::error!("reading a compiler report panicked; please report it with the log");
         }
         compiler.end(job);
     }
 }
 
-fn compile(session: &Weak<Session>, compiler: &Compiler, job: &Job, cancelled: &AtomicBool) {
+fn run_compiler(session: &Weak<Session>, compiler: &Compiler, job: &Job, cancelled: &AtomicBool) {
     let analysed = &job.analysed;
-    let Some(asked) = session.upgrade().and_then(|here| asked(&here, job)) else {
+    let Some(request) = session.upgrade().and_then(|here| request_for(&here, job)) else {
         return;
     };
-    if !compiler.is_news(job, &asked) {
+    if !compiler.is_new(job, &request) {
         return;
     }
-    let answer = (compiler.ask)(&job.compiler.path, &asked, cancelled);
+    let answer = (compiler.compile)(&job.compiler.path, &request, cancelled);
     let Some(session) = session.upgrade() else {
         return;
     };
-    // A file that was written meanwhile: nobody knows which text was read.
+    // The file changed meanwhile: the compiler may have read either text.
     if cancelled.load(Ordering::Relaxed) || !is_on_disk(analysed) {
-        // To be asked again.
-        compiler.lock().asked.remove(job.uri());
+        // The next save compiles it again.
+        compiler.lock().last_request.remove(job.uri());
         return;
     }
     let said = match answer {
@@ -236,7 +237,7 @@ fn compile(session: &Weak<Session>, compiler: &Compiler, job: &Job, cancelled: &
         }
     };
     let tool = said.tool.clone();
-    let heard = session.engine().hear(
+    let matched = session.engine().hear(
         &analysed.document,
         &analysed.path,
         &analysed.effective.settings,
@@ -244,31 +245,31 @@ fn compile(session: &Weak<Session>, compiler: &Compiler, job: &Job, cancelled: &
         said,
         &Cancel::default(),
     );
-    if heard == Some(0) {
+    if matched == Some(0) {
         session.log_once(&format!(
-            "warplens: {}: {tool} says nothing of its kernels",
+            "warplens: {}: {tool} reported none of its kernels",
             analysed.path.display()
         ));
         return;
     }
-    session.heard(job.uri());
+    session.compiler_reported(job.uri());
 }
 
-/// What to ask about a document; `None` where a compiler would see another text, or none of ours.
-fn asked(session: &Session, job: &Job) -> Option<Asked> {
+/// The compile request of a document; `None` where the file on disk differs or the driver compiles it.
+fn request_for(session: &Session, job: &Job) -> Option<CompileRequest> {
     let analysed = &job.analysed;
     // Programs in OpenCL are compiled by the driver, with what the host gives it.
     if analysed.document.language() == Language::OpenCl || !is_on_disk(analysed) {
         return None;
     }
     let settings = &analysed.effective.settings;
-    let asked = session
+    let request = session
         .engine()
         .asked(&analysed.path, settings, job.compiler.bound);
-    Some(Asked {
+    Some(CompileRequest {
         // As it was when the document was analysed.
         architecture: analysed.file.profile.architecture.clone(),
-        ..asked
+        ..request
     })
 }
 
@@ -285,8 +286,8 @@ fn is_on_disk(analysed: &Analysed) -> bool {
 }
 
 impl Session {
-    /// Has the user's compiler asked about a document, where there is one. Returns at once.
-    pub fn ask_compiler(self: &Arc<Self>, uri: &str, occasion: Occasion) {
+    /// Queues a document for the user's compiler, where one is set. Returns at once.
+    pub fn request_compile(self: &Arc<Self>, uri: &str, occasion: Occasion) {
         if occasion == Occasion::Saved {
             self.compiler.forget(uri);
         }
@@ -324,7 +325,7 @@ impl Session {
         let reading: Vec<String> = {
             let state = self.state();
             let path: Option<PathBuf> = state.open.get(uri).map(|open| open.path.clone());
-            let reads = |open: &Open| {
+            let reads = |open: &OpenDocument| {
                 let last = open.last.as_ref();
                 last.is_some_and(|last| {
                     last.file
@@ -337,16 +338,16 @@ impl Session {
             others.map(|(key, _)| key.clone()).collect()
         };
         for other in reading.iter().filter(|other| *other != uri) {
-            self.ask_compiler(other, Occasion::Saved);
+            self.request_compile(other, Occasion::Saved);
         }
-        self.ask_compiler(uri, Occasion::Saved);
+        self.request_compile(uri, Occasion::Saved);
     }
 
     /// Settings changed, or files: what is open is compiled where that makes a difference.
-    pub fn ask_compiler_about_all(self: &Arc<Self>) {
+    pub fn request_compile_of_all(self: &Arc<Self>) {
         let open: Vec<String> = self.state().open.keys().cloned().collect();
         for uri in open {
-            self.ask_compiler(&uri, Occasion::Seen);
+            self.request_compile(&uri, Occasion::Seen);
         }
     }
 }

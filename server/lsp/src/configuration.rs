@@ -79,7 +79,7 @@ pub struct UserCompiler {
     pub bound: Duration,
 }
 
-/// The editor's word on settings: what came with `initialize`, and what the settings section says since.
+/// The editor's settings: those of `initialize`, and later ones of the settings section.
 #[derive(Debug, Clone, Default)]
 pub struct Editor {
     initial: Map<String, Value>,
@@ -115,12 +115,12 @@ impl Editor {
 
     /// The compiler that the user names, or why it is not used. The protocol does not say who set a value; the
     /// editors' integrations take these two from the user alone, and a program that the workspace could have
-    /// brought along is refused whoever names it.
+    /// brought along is refused whichever setting names it.
     pub fn compiler(&self, folders: &[PathBuf]) -> Option<Result<UserCompiler, String>> {
         let settings = self.settings();
         let path = settings.get(COMPILER)?;
         let Some(path) = path.as_str().map(Path::new) else {
-            return Some(Err(format!("warplens.{COMPILER}: a path is expected")));
+            return Some(Err(format!("warplens.{COMPILER}: expected a path")));
         };
         if path.is_relative() {
             return Some(Err(format!(
@@ -137,7 +137,7 @@ impl Editor {
         };
         if folders.iter().any(|folder| within(&folder)) {
             return Some(Err(format!(
-                "warplens.{COMPILER}: `{}` lies in the workspace, whose programs are never run",
+                "warplens.{COMPILER}: `{}` is inside the workspace; programs of a workspace are never run",
                 path.display()
             )));
         }
@@ -150,7 +150,7 @@ impl Editor {
                 Some(bound) => Duration::from_secs_f64(bound),
                 None => {
                     return Some(Err(format!(
-                        "warplens.{COMPILER_TIMEOUT}: seconds are expected, at most 3600"
+                        "warplens.{COMPILER_TIMEOUT}: expected seconds, at most 3600"
                     )));
                 }
             },
@@ -234,9 +234,9 @@ fn overlay(lower: &mut Map<String, Value>, upper: &Map<String, Value>) {
     }
 }
 
-/// What was chosen in this session, for all documents and for single ones.
+/// The user's choices in this session, for all documents or for single ones.
 #[derive(Debug, Clone, Default)]
-pub struct Chosen {
+pub struct SessionChoices {
     /// `warplens.selectGpu` without a document.
     pub gpu: Option<String>,
     /// `warplens.selectGpu` with one.
@@ -247,7 +247,7 @@ pub struct Chosen {
     pub variants: HashMap<String, BTreeMap<String, usize>>,
 }
 
-impl Chosen {
+impl SessionChoices {
     /// What was chosen for a document, or for those in a folder, holds under its new name.
     pub fn renamed(&mut self, old: &str, new: &str) {
         fn moved<T>(by_uri: &mut HashMap<String, T>, old: &str, new: &str) {
@@ -276,7 +276,7 @@ impl Chosen {
 pub fn effective(
     uri: &str,
     editor: &Map<String, Value>,
-    chosen: &Chosen,
+    chosen: &SessionChoices,
     file: Option<Arc<ConfigFile>>,
     profiles: &Profiles,
 ) -> Effective {
@@ -285,7 +285,7 @@ pub fn effective(
         .map(|file| file.settings.clone())
         .unwrap_or_default();
     let mut editor = editor.clone();
-    // The editor's launches rank above the project's file but are told apart from it in the results.
+    // The editor's launches override the project file's; results name which of the two they come from.
     let (kernels, _) = Settings::from_json(&Value::Object(
         editor.remove_entry("kernels").into_iter().collect(),
     ));
@@ -293,7 +293,7 @@ pub fn effective(
     if !editor.is_empty()
         && let Ok(Value::Object(mut merged)) = serde_json::to_value(&settings)
     {
-        // Only what is right by itself: a wrong key must not cost the others, and a name that stands for
+        // Only valid keys: a wrong key must not cost the others, and a name that expands to
         // nothing must not hide the one in the project's file.
         editor.retain(|key, value| {
             let one = Map::from_iter([(key.clone(), value.clone())]);
@@ -450,7 +450,7 @@ mod tests {
         effective(
             "file:///w/a.cu",
             &editor.settings(),
-            &Chosen::default(),
+            &SessionChoices::default(),
             Some(file),
             &profiles,
         )

@@ -59,7 +59,7 @@ fn diagnostic(
     }
 }
 
-/// Where the cause stands when the finding's own place is only the call that leads there, and the calls
+/// The location of the cause where the finding itself is at the call that leads there, and the calls
 /// between the two.
 fn callee(
     analysed: &Analysed,

@@ -36,10 +36,10 @@ impl Content {
 
 /// A document the client has open.
 #[derive(Debug)]
-pub struct Open {
-    /// The name the client knows it by.
+pub struct OpenDocument {
+    /// The client's URI.
     pub uri: Uri,
-    /// The same as a path; for other schemes than `file`, a relative one that is on no disk.
+    /// Its path; for schemes other than `file`, a relative path that no disk has.
     pub path: PathBuf,
     /// The client's version of the text.
     pub version: i32,
@@ -50,14 +50,14 @@ pub struct Open {
     /// The newest analysis that was completed, perhaps of an older revision.
     pub last: Option<Arc<Analysed>>,
     /// Line changes since `last`.
-    pub moved: Vec<Moved>,
-    /// The analysis to come was not brought about by the client's own edit: it will not ask for what it changes.
+    pub moved: Vec<LineShift>,
+    /// The next analysis does not follow an edit of the client, so the client must be told to refresh.
     pub unasked: bool,
     /// Trips the analysis that is running.
     pub cancel: Cancel,
-    /// True while a worker has this document in hand or will have.
+    /// True while a worker analyses this document or is scheduled to.
     pub scheduled: bool,
-    /// The newest revision that was dealt with.
+    /// The newest revision whose analysis ended.
     pub done: watch::Sender<u64>,
 }
 
@@ -78,13 +78,13 @@ pub struct Analysed {
     pub file: FileAnalysis,
     /// The settings they were computed with.
     pub effective: Arc<Effective>,
-    /// [`crate::shown::fingerprint`] of all that, once somebody asked for it.
+    /// [`crate::shown::fingerprint`] of all that, computed on first use.
     pub shown: OnceLock<u64>,
 }
 
 impl Analysed {
-    /// Runs those of the models that simulate, for the kernels of that name or for all; their answers stay with the
-    /// kernels. Stops soon after it is cancelled.
+    /// Runs the simulating models among `models` for the kernels of that name, or for all, and stores their estimates.
+    /// Stops soon after it is cancelled.
     pub fn simulate(&self, kernel: Option<&str>, models: &[ModelId], cancel: &Cancel) {
         let models = || models.iter().filter(|model| model.simulates());
         for placed in &self.file.kernels {
@@ -103,7 +103,7 @@ impl Analysed {
 
 /// One edit as lines see it.
 #[derive(Debug, Clone, Copy)]
-pub struct Moved {
+pub struct LineShift {
     /// The revision that the edit made.
     pub revision: u64,
     start: u32,
@@ -111,7 +111,7 @@ pub struct Moved {
     new_end: u32,
 }
 
-impl Moved {
+impl LineShift {
     /// Where a line is after the edit; `None` for a line whose text the edit took away or cut.
     pub fn line(&self, line: u32) -> Option<u32> {
         if line < self.start {
@@ -126,7 +126,7 @@ impl Moved {
     }
 }
 
-impl Open {
+impl OpenDocument {
     /// A document as opened; `None` for one that is not ours.
     pub fn new(
         uri: Uri,
@@ -134,7 +134,7 @@ impl Open {
         version: i32,
         text: &str,
         revision: u64,
-    ) -> Option<Open> {
+    ) -> Option<OpenDocument> {
         let path = path_of(&uri);
         let text = &*line_feeds(text, None);
         let content = if path
@@ -148,7 +148,7 @@ impl Open {
             document.edit(0..0, text);
             Content::Source(document)
         };
-        Some(Open {
+        Some(OpenDocument {
             uri,
             path,
             version,
@@ -192,7 +192,7 @@ impl Open {
             let rope = self.content.rope();
             let new_end = rope.byte_to_line(end.min(rope.len_bytes())) as u32;
             if matches!(self.content, Content::Source(_)) {
-                self.moved.push(Moved {
+                self.moved.push(LineShift {
                     revision,
                     start,
                     old_end,
@@ -204,8 +204,8 @@ impl Open {
     }
 }
 
-/// A text in which a CR that stands alone is a LF. The protocol lets both end lines, and both are one byte and one column:
-/// no position moves, and whoever reads the text knows one of them. `next` is what stands behind it.
+/// Replaces each lone CR with a LF. Both end lines in the protocol, and both are one byte and one column, so no position
+/// moves and readers need to know only LF. `next` is the byte after the text.
 fn line_feeds(text: &str, next: Option<u8>) -> Cow<'_, str> {
     let alone = |at: usize| text.as_bytes().get(at + 1).copied().or(next) != Some(b'\n');
     let mut bytes = text.bytes().enumerate();
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn languages_by_id_and_by_extension() {
         let check = |id: &str, name: &str, expected: Option<Language>| {
-            let open = Open::new(uri(name), id, 1, "", 1);
+            let open = OpenDocument::new(uri(name), id, 1, "", 1);
             let found = open.map(|open| match open.content {
                 Content::Source(document) => document.language(),
                 Content::Config(_) => panic!("{name} is source"),
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn lines_move_with_edits() {
-        let moved = |start, old_end, new_end| Moved {
+        let moved = |start, old_end, new_end| LineShift {
             revision: 1,
             start,
             old_end,

@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower_lsp_server::LspService;
-use warplens_toolchain::{Asked, Failure, Said};
+use warplens_toolchain::{CompileRequest, CompilerReport, Failure};
 
 use redact::Redaction;
 use server::Server;
@@ -53,14 +53,14 @@ pub struct Options {
     pub log: Option<PathBuf>,
     /// Write each message of the client here, a line each: `{"ms": …, "message": …}`.
     pub record: Option<PathBuf>,
-    /// Take out of the record what stands in the user's files, and their names.
+    /// Remove the contents and names of the user's files from the recording.
     pub redact: bool,
     /// Makes work slow, so that tests can see what it holds up.
     #[doc(hidden)]
     pub slow: Slow,
     /// Who runs the user's compiler.
     #[doc(hidden)]
-    pub ask: Ask,
+    pub compile: CompileFn,
 }
 
 impl Default for Options {
@@ -70,14 +70,14 @@ impl Default for Options {
             record: None,
             redact: false,
             slow: Slow::default(),
-            ask: warplens_toolchain::ask,
+            compile: warplens_toolchain::compile,
         }
     }
 }
 
-/// Runs a compiler, as [`warplens_toolchain::ask`] does.
+/// A function with the contract of [`warplens_toolchain::compile`]; tests pass another one.
 #[doc(hidden)]
-pub type Ask = fn(&Path, &Asked, &AtomicBool) -> Result<Said, Failure>;
+pub type CompileFn = fn(&Path, &CompileRequest, &AtomicBool) -> Result<CompilerReport, Failure>;
 
 /// Time added to work.
 #[doc(hidden)]
@@ -120,7 +120,7 @@ pub fn main_stdio(options: &Options) -> i32 {
 }
 
 fn complain(message: &str) -> i32 {
-    // Where standard error is gone there is nobody to tell.
+    // Standard error may be closed.
     drop(writeln!(std::io::stderr(), "warplens lsp: {message}"));
     2
 }
@@ -172,7 +172,7 @@ where
         () = parent::gone(session.parent.subscribe()) => {
             tracing::warn!("the client's process is gone");
         }
-        // Nobody reads any more.
+        // The client closed the pipe.
         _ = &mut writer => {}
     }
     session.compiler.stop();
@@ -184,7 +184,7 @@ where
     Ok(i32::from(!session.shut_down.load(Ordering::Acquire)))
 }
 
-/// A message as one line: line breaks in JSON stand only between tokens.
+/// A message as one line: JSON has line breaks only between tokens.
 fn one_line(body: &[u8]) -> String {
     String::from_utf8_lossy(body).replace(['\r', '\n'], " ")
 }

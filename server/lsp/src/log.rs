@@ -31,13 +31,13 @@ pub fn start(file: Option<&Path>) -> io::Result<()> {
 }
 
 /// What was said, or the default where nothing was said or what cannot be read. Targets and levels only: a filter by the fields
-/// of spans, which nobody has asked for, brings an engine for regular expressions with it.
+/// of spans, which is not needed, depends on an engine for regular expressions.
 fn filter(said: Option<&str>, default: &str) -> Targets {
     said.and_then(|said| said.parse().ok())
         .unwrap_or_else(|| default.parse().unwrap_or_default())
 }
 
-/// Hands lines to a thread that writes them.
+/// Sends lines to a thread that writes them.
 #[derive(Clone)]
 struct Lines(SyncSender<Vec<u8>>);
 

@@ -1,6 +1,6 @@
 //! Everything the server sends, behind one queue that never blocks.
 //!
-//! A client that stops reading must not stop the server from reading: whoever sends only appends here, and
+//! A client that stops reading must not stop the server from reading: senders only append here, and
 //! one task writes. Diagnostics wait in a slot for each document, so that a newer version replaces one that
 //! is still waiting: a client that sleeps through a thousand edits finds one list, the newest.
 
@@ -40,7 +40,7 @@ pub struct Outgoing {
 
 /// The other end, for the one task that writes.
 #[derive(Debug)]
-pub struct Written {
+pub struct OutgoingReceiver {
     queue: UnboundedReceiver<Item>,
     waiting: Slots,
 }
@@ -72,7 +72,7 @@ struct Params<'a> {
 }
 
 /// A new queue.
-pub fn channel() -> (Outgoing, Written) {
+pub fn channel() -> (Outgoing, OutgoingReceiver) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let waiting = Slots::default();
     (
@@ -81,7 +81,7 @@ pub fn channel() -> (Outgoing, Written) {
             waiting: waiting.clone(),
             published: Published::default(),
         },
-        Written {
+        OutgoingReceiver {
             queue: receiver,
             waiting,
         },
@@ -168,7 +168,7 @@ fn as_json(
     Ok(all)
 }
 
-impl Written {
+impl OutgoingReceiver {
     /// Writes until [`Outgoing::close`], or until the client's end of the pipe is gone.
     pub async fn write_to(mut self, mut output: impl AsyncWrite + Unpin) -> std::io::Result<()> {
         let mut batch = Vec::new();
@@ -220,7 +220,7 @@ mod tests {
         PublishDiagnosticsParams::new(Uri::from_str(uri).expect("a URI"), vec![], Some(version))
     }
 
-    async fn bodies(written: Written) -> Vec<String> {
+    async fn bodies(written: OutgoingReceiver) -> Vec<String> {
         let (near, mut far) = tokio::io::duplex(1 << 20);
         written.write_to(near).await.expect("written");
         let mut all = String::new();

@@ -22,7 +22,7 @@ pub struct Peer {
     pub registers_configuration: bool,
     /// It lets us register for changes of files.
     pub registers_watchers: bool,
-    /// It can be told to ask for inlay hints again.
+    /// It supports `workspace/inlayHint/refresh`.
     pub refreshes_hints: bool,
     /// The same for code lenses.
     pub refreshes_lenses: bool,
@@ -30,15 +30,15 @@ pub struct Peer {
     pub refreshes_diagnostics: bool,
     /// It takes edits that name the version they are for.
     pub versioned_edits: bool,
-    /// It asks for an action's edit when the user has chosen it.
+    /// It resolves an action's edit when the user chooses it.
     pub resolves_edits: bool,
-    /// It asks for a hint's tooltip when somebody points at the hint.
+    /// It resolves a hint's tooltip when the mouse hovers over it.
     pub resolves_tooltips: bool,
     /// It shows work that the server names.
     pub shows_progress: bool,
     /// It shows Markdown in hovers.
     pub markdown: bool,
-    /// Commands that exist on its side and may stand in a lens (`experimental.commands`).
+    /// Commands of the client that a lens may use (`experimental.commands`).
     pub commands: HashSet<String>,
 }
 
@@ -102,7 +102,7 @@ impl Peer {
     }
 }
 
-/// True for a client that keeps an action's data and asks for its edit later.
+/// True for a client that resolves the edits of actions from their `data`.
 fn resolves_edits(client: &ClientCapabilities) -> bool {
     let action = client
         .text_document

@@ -25,7 +25,7 @@ pub enum Priority {
     /// The analysis of a document being edited.
     Typing,
     /// The answer to a question.
-    Question,
+    Request,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -76,7 +76,7 @@ impl Pool {
         let mut queue = self.shared.lock();
         match priority {
             Priority::Typing => queue.typing.push_back(Box::new(job)),
-            Priority::Question => queue.questions.push_back(Box::new(job)),
+            Priority::Request => queue.questions.push_back(Box::new(job)),
         }
         let busy = queue.waiting < queue.typing.len() + queue.questions.len();
         let start = busy && queue.threads < self.shared.most_threads;
@@ -102,19 +102,18 @@ impl Pool {
         }
     }
 
-    /// Runs `job` as a question and waits for its answer; `None` when it panicked. When the waiting is
-    /// given up (the client cancelled), a job that has not started does not start, and one that has is
-    /// told through its [`Cancel`].
-    pub async fn ask<T: Send + 'static>(
+    /// Runs `job` with the priority of a request and returns its result; `None` when it panicked. Dropping the future
+    /// (the client cancelled) removes a job that has not started and trips the [`Cancel`] of one that has.
+    pub async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Cancel) -> T + Send + 'static,
     ) -> Option<T> {
         let cancel = CancelOnDrop(Cancel::default());
         let (reply, answer) = tokio::sync::oneshot::channel();
         let token = cancel.0.clone();
-        self.submit(Priority::Question, move || {
+        self.submit(Priority::Request, move || {
             if !token.is_cancelled() {
-                // Nobody listening any more is no error.
+                // The receiver may be dropped.
                 drop(reply.send(job(&token)));
             }
         });
@@ -147,7 +146,7 @@ impl Shared {
             if catch_unwind(AssertUnwindSafe(job)).is_err() {
                 tracing::error!("a job panicked; please report it with the log");
             }
-            if priority == Priority::Question {
+            if priority == Priority::Request {
                 self.lock().answering -= 1;
                 self.wake.notify_one();
             }
@@ -169,7 +168,7 @@ impl Shared {
                 && let Some(job) = queue.questions.pop_front()
             {
                 queue.answering += 1;
-                return Some((Priority::Question, job));
+                return Some((Priority::Request, job));
             }
             // What it may not answer now a thread that answers will, when it is done.
             if idle {
@@ -198,7 +197,7 @@ mod tests {
         let gate = Arc::new((Mutex::new(false), Condvar::new()));
         for _ in 0..50 {
             let gate = gate.clone();
-            pool.submit(Priority::Question, move || {
+            pool.submit(Priority::Request, move || {
                 let open = gate.0.lock().expect("the gate");
                 drop(gate.1.wait_while(open, |open| !*open).expect("the gate"));
             });
@@ -240,10 +239,10 @@ mod tests {
         let pool = Pool::new();
         let (done, wait) = mpsc::channel();
         for _ in 0..20 {
-            pool.submit(Priority::Question, || panic!("as planned"));
+            pool.submit(Priority::Request, || panic!("as planned"));
             pool.submit(Priority::Typing, || panic!("as planned"));
         }
-        pool.submit(Priority::Question, move || {
+        pool.submit(Priority::Request, move || {
             done.send(()).expect("the test waits");
         });
         assert!(wait.recv_timeout(Duration::from_secs(10)).is_ok());
@@ -254,7 +253,7 @@ mod tests {
         let pool = Pool::new();
         let (started, wait) = mpsc::channel();
         let (stopped, wait_stopped) = mpsc::channel();
-        let question = pool.ask(move |cancel| {
+        let question = pool.run(move |cancel| {
             started.send(()).expect("the test waits");
             while !cancel.is_cancelled() {
                 std::thread::sleep(Duration::from_millis(1));

@@ -38,7 +38,7 @@ impl Progress {
 }
 
 /// Waits for a request's work. Where it takes longer than a second it is shown under `title`: by the token that came with
-/// the request, else by one that the client is asked to take. Cancelled there, the request is answered so at once.
+/// the request, else a token that the server creates. Cancelling it answers the request at once.
 pub async fn with<T>(
     session: &Arc<Session>,
     title: &str,

@@ -1,15 +1,15 @@
-//! A client's messages without what stands in its files: for a recording that is shown to others.
+//! Redacts a client's messages: a recording without the contents of files, which can be published.
 //!
-//! What remains is what happened: which messages, when, where in which line, how many characters. Texts keep their lines,
-//! their lengths in every encoding, their punctuation and the words of the languages themselves; each other name becomes
-//! another one of its length, the same everywhere, so that a kernel is still one. Of what is typed, and of comments and
-//! strings, only the shape is left. Paths keep how they lie to each other and what kind of file they name.
+//! What remains: which messages came when, at which position, with how many characters. Texts keep their lines, their
+//! lengths in every encoding, their punctuation and the keywords of the languages; every other name is replaced by one of
+//! the same length, consistently, so that kernels stay kernels. Typed text, comments and strings keep only their shape.
+//! Paths keep their relation to each other and their extensions.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// Values that are the protocol's words, or ours, and never the user's.
+/// Keys whose values belong to the protocol or to warplens, never to the user.
 const PUBLIC: [&str; 17] = [
     "jsonrpc",
     "method",
@@ -33,10 +33,10 @@ const PUBLIC: [&str; 17] = [
 /// Those of them that are settings.
 const PUBLIC_SETTINGS: [&str; 3] = ["gpu", "compare", "model"];
 
-/// How loud rules are.
+/// Severity levels of rules.
 const LEVELS: [&str; 4] = ["off", "hint", "information", "warning"];
 
-/// What holds no word of a file at all.
+/// Keys whose values hold nothing of a file.
 const PUBLIC_PARTS: [&str; 2] = ["capabilities", "clientInfo"];
 
 /// Settings of the user, or parameters of a command: keys in them are names as well.
@@ -85,7 +85,7 @@ const OUR_KEYS: &[&str] = &[
 /// Under these keys every key is a name of the user's.
 const BY_NAME: [&str; 4] = ["args", "assume", "defines", "kernels"];
 
-/// Kinds of files that are told by their extension.
+/// Extensions that are kept.
 const EXTENSIONS: [&str; 21] = [
     "cu", "cuh", "cl", "clh", "opencl", "hip", "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx",
     "inc", "inl", "ipp", "tcc", "toml", "json", "txt",
@@ -177,7 +177,7 @@ const LANGUAGE: &[&str] = &[
     "z",
 ];
 
-/// Takes what is the user's out of messages; what it put in place of a name stands for it in all of them.
+/// Redacts messages; a name gets the same replacement in all of them.
 #[derive(Debug, Default)]
 pub struct Redaction {
     names: HashMap<String, String>,
@@ -187,7 +187,7 @@ pub struct Redaction {
 }
 
 impl Redaction {
-    /// A message without the user's words; nothing of what is no message.
+    /// The redacted message; `None` for invalid JSON.
     pub fn message(&mut self, body: &[u8]) -> Value {
         match serde_json::from_slice(body) {
             Ok(message) => self.value("", message, false),
@@ -380,14 +380,14 @@ fn veiled(c: char) -> char {
     }
 }
 
-/// The name of a number in so many letters; there are only so many of few letters.
+/// A name of `length` letters for a number; short names repeat.
 fn spelled(mut number: usize, length: usize) -> String {
     let mut letters = vec![b'x'; length];
     for letter in letters.iter_mut().rev() {
         *letter = b'a' + (number % 26) as u8;
         number /= 26;
     }
-    // A first letter that no short word begins with, where there is room for one.
+    // A first letter that no keyword starts with, where the name is long enough.
     if length > 2 {
         letters[0] = b'x';
     }

@@ -24,18 +24,18 @@ const CHANGED: &str = "textDocument/didChange";
 /// A session as `warplens lsp --record` writes it.
 #[derive(Debug)]
 pub struct Recording {
-    messages: Vec<Recorded>,
+    messages: Vec<RecordedMessage>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Recorded {
+struct RecordedMessage {
     ms: f64,
     message: Value,
 }
 
 /// How a session went.
 #[derive(Debug, Default)]
-pub struct Replayed {
+pub struct ReplayReport {
     /// By method, how long each answer took; for `textDocument/didChange` until the diagnostics of that version or a later one
     /// came, where the client has them pushed.
     pub answers: BTreeMap<String, Vec<Duration>>,
@@ -65,7 +65,7 @@ impl Recording {
     /// # Errors
     /// Which line is none, or that there is none at all.
     pub fn read(text: &str) -> Result<Recording, NoRecording> {
-        let mut messages: Vec<Recorded> = Vec::new();
+        let mut messages: Vec<RecordedMessage> = Vec::new();
         let lines: Vec<&str> = text
             .lines()
             .filter(|line| !line.trim().is_empty())
@@ -76,7 +76,7 @@ impl Recording {
                 Err(_) if at > 0 && at + 1 == lines.len() => {}
                 Err(error) => {
                     return Err(NoRecording(format!(
-                        "line {} is no recorded message: {error}",
+                        "line {} is not a recorded message: {error}",
                         at + 1
                     )));
                 }
@@ -92,7 +92,7 @@ impl Recording {
     ///
     /// # Errors
     /// The runtime cannot be started, or its pipes break.
-    pub fn replay(self, longest: Duration) -> std::io::Result<Replayed> {
+    pub fn replay(self, longest: Duration) -> std::io::Result<ReplayReport> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -110,10 +110,13 @@ struct Open {
     requests: HashMap<String, (String, Instant)>,
     /// Changes by document: version, when, oldest first.
     changes: HashMap<String, Vec<(i64, Instant)>>,
-    replayed: Replayed,
+    replayed: ReplayReport,
 }
 
-async fn replay(messages: Vec<Recorded>, longest: Duration) -> std::io::Result<Replayed> {
+async fn replay(
+    messages: Vec<RecordedMessage>,
+    longest: Duration,
+) -> std::io::Result<ReplayReport> {
     let (ours, theirs) = tokio::io::duplex(PIPE);
     let (input, output) = tokio::io::split(theirs);
     let options = Options::default();
@@ -130,7 +133,7 @@ async fn replay(messages: Vec<Recorded>, longest: Duration) -> std::io::Result<R
         })
         .collect();
     let (reply, mut replies) = mpsc::unbounded_channel();
-    let heard = Arc::clone(&open);
+    let receiver_open = Arc::clone(&open);
     let listener = tokio::spawn(async move {
         let mut answers = BufReader::new(answers);
         while let Some(frame) = frames::read(&mut answers).await {
@@ -139,10 +142,10 @@ async fn replay(messages: Vec<Recorded>, longest: Duration) -> std::io::Result<R
                 continue;
             };
             let now = Instant::now();
-            let mut open = heard.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(id) = open.hear(&message, now) {
+            let mut open = receiver_open.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(id) = open.receive(&message, now) {
                 let result = given.get(&id.to_string()).cloned().unwrap_or(Value::Null);
-                // Where nobody sends any more, nobody waits for it.
+                // The receiver may be gone.
                 drop(reply.send(json!({"jsonrpc": "2.0", "id": id, "result": result})));
             }
         }
@@ -245,7 +248,7 @@ impl Open {
     }
 
     /// Takes what came; the id of a request of the server's own.
-    fn hear(&mut self, message: &Value, now: Instant) -> Option<Value> {
+    fn receive(&mut self, message: &Value, now: Instant) -> Option<Value> {
         let id = message.get("id");
         match (message.get("method").and_then(Value::as_str), id) {
             (Some(_), Some(id)) => return Some(id.clone()),

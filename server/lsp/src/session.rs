@@ -1,8 +1,8 @@
 //! One client's session: everything the handlers share.
 //!
-//! The state stands behind one lock that is held for moments only and never over an `await`. Whoever
-//! handles a message takes what it needs from the state before its first `await`; whoever computes does so
-//! on the [`Pool`] with a snapshot, and what it finds is dropped when the document has moved on.
+//! One lock guards the state; it is held briefly and never across an `await`. A handler takes what it needs from the
+//! state before its first `await`. Computation runs on the [`Pool`] on a snapshot, and its result is dropped when the
+//! document has a newer revision.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,9 +25,9 @@ use warplens_report::estimate::missing_headers;
 use warplens_syntax::Document;
 
 use crate::compiler::Compiler;
-use crate::configuration::{self, Chosen, ConfigFile, Editor, Effective, Files};
+use crate::configuration::{self, ConfigFile, Editor, Effective, Files, SessionChoices};
 use crate::convert;
-use crate::documents::{Analysed, Content, Moved, Open};
+use crate::documents::{Analysed, Content, LineShift, OpenDocument};
 use crate::outgoing::Outgoing;
 use crate::peer::Peer;
 use crate::pool::{Pool, Priority};
@@ -36,14 +36,14 @@ use crate::shown;
 use crate::trace::Trace;
 use crate::{Options, Slow};
 
-/// How long a question about the newest text waits for its analysis before it is answered from the last
-/// one. Editors keep and move what they show until an answer comes, so an exact answer a moment later is
-/// better than an approximate one now; this bound is for kernels that take seconds.
+/// How long a request waits for the analysis of the newest text before the previous analysis answers it. Editors keep and
+/// move what they show until the response arrives, so an exact response a moment later is better than an approximate one
+/// now; this limit is for kernels that take seconds.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long everything is closed before what was computed goes.
+/// How long all documents are closed before the caches are dropped.
 const CLOSED: Duration = Duration::from_secs(3);
 
-/// How long a question to the client may stay unanswered.
+/// How long a request to the client may stay unanswered.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Shared by all handlers and workers.
@@ -51,14 +51,14 @@ const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
 pub struct Session {
     /// For requests to the client. Never awaited in a handler: see [`Session::spawn_with_client`].
     client: Client,
-    /// For everything else that is sent.
+    /// For all other outgoing messages.
     pub outgoing: Outgoing,
-    /// Where computing happens.
+    /// The worker threads.
     pub pool: Pool,
-    /// The user's compiler, and what waits for it.
+    /// The queue of the user's compiler.
     pub compiler: Arc<Compiler>,
     engine: OnceLock<Engine>,
-    /// Files on disk, with what is open in the editor in front of them.
+    /// Files on disk, overlaid with the documents open in the editor.
     sources: Arc<OpenFiles<DiskFiles>>,
     peer: OnceLock<Peer>,
     files: Files,
@@ -69,25 +69,25 @@ pub struct Session {
     pub parent: watch::Sender<Option<u32>>,
     /// Long work that the client shows.
     pub progress: Progress,
-    /// How much of what we do the client wants to know.
+    /// The client's trace level.
     pub trace: Trace,
     refreshing: AtomicBool,
-    /// Where talk with the client runs, also when a worker begins it.
+    /// Runs requests to the client, also those that workers send.
     runtime: tokio::runtime::Handle,
     slow: Slow,
 }
 
-/// What changes while the session lasts.
+/// The mutable state of a session.
 #[derive(Debug, Default)]
 pub struct State {
     /// Open documents by URI.
-    pub open: HashMap<String, Open>,
+    pub open: HashMap<String, OpenDocument>,
     /// The workspace's folders.
     pub folders: Vec<PathBuf>,
     /// The editor's settings.
     pub editor: Editor,
     /// This session's choices.
-    pub chosen: Chosen,
+    pub chosen: SessionChoices,
     revision: u64,
     /// `warplens.toml` files not open in the editor that have problems published.
     reported: HashMap<PathBuf, Arc<ConfigFile>>,
@@ -105,7 +105,7 @@ struct Task {
     cancel: Cancel,
 }
 
-/// A document as it stood when a question about it came.
+/// A document at the time of a request about it.
 #[derive(Debug)]
 pub struct Snapshot {
     task: Task,
@@ -113,29 +113,29 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A document as it stands.
-    pub fn of(open: &Open) -> Snapshot {
+    /// Takes a snapshot of an open document.
+    pub fn of(open: &OpenDocument) -> Snapshot {
         Snapshot {
             task: Task::of(open),
             done: open.done.subscribe(),
         }
     }
 
-    /// The text the question is about.
+    /// The text of the request.
     pub fn rope(&self) -> &Rope {
         self.task.content.rope()
     }
 }
 
-/// The newest analysis, as far as the question waited for it.
+/// The newest analysis available to a request.
 #[derive(Debug)]
-pub struct Newest {
+pub struct LatestAnalysis {
     /// The analysis.
     pub analysed: Arc<Analysed>,
     /// The text now.
     pub rope: Rope,
     /// Line changes between the two; empty when the analysis is of this text.
-    pub moved: Vec<Moved>,
+    pub moved: Vec<LineShift>,
 }
 
 impl State {
@@ -152,7 +152,7 @@ impl Session {
             client,
             outgoing,
             pool: Pool::new(),
-            compiler: Arc::new(Compiler::new(options.ask)),
+            compiler: Arc::new(Compiler::new(options.compile)),
             engine: OnceLock::new(),
             sources: Arc::new(OpenFiles::new(DiskFiles::new())),
             peer: OnceLock::new(),
@@ -168,7 +168,7 @@ impl Session {
         })
     }
 
-    /// The engine. Only workers ask for it, once the client has named its folders and without the state in hand: the
+    /// The engine. Only workers use it, once the client has named its folders and without holding the state: the
     /// first one builds it, with the profiles of these folders.
     pub fn engine(&self) -> &Engine {
         self.engine.get_or_init(|| {
@@ -176,7 +176,7 @@ impl Session {
             let folders = self.state().folders.clone();
             let (profiles, problems) = user_profiles::in_force(&folders);
             for problem in problems {
-                self.tell(&format!("warplens: a profile is left out: {problem}"));
+                self.tell(&format!("warplens: ignored a profile: {problem}"));
             }
             Engine::with_project(profiles, Project::new(files, Vec::new()))
         })
@@ -211,7 +211,7 @@ impl Session {
         let mut state = self.state();
         let revision = state.next_revision();
         let key = uri.as_str().to_owned();
-        let Some(mut open) = Open::new(uri, language, version, text, revision) else {
+        let Some(mut open) = OpenDocument::new(uri, language, version, text, revision) else {
             return;
         };
         let config = matches!(open.content, Content::Config(_));
@@ -292,7 +292,7 @@ impl Session {
         drop(std::thread::Builder::new().spawn(wait));
     }
 
-    /// Everything is analysed anew: settings or files changed.
+    /// Analyses all open documents again: settings or files changed.
     pub fn analyse_all(self: &Arc<Self>, state: &mut State) {
         let keys: Vec<String> = state.open.keys().cloned().collect();
         for key in keys {
@@ -300,8 +300,8 @@ impl Session {
         }
     }
 
-    /// A document is analysed anew for another reason than an edit of its own: where that changes what is shown of it,
-    /// the client is told to ask again.
+    /// Analyses a document again for a reason other than its own edit; tells the client to refresh where the result
+    /// changes what is shown.
     fn analyse_again(self: &Arc<Self>, state: &mut State, uri: &str) {
         let revision = state.next_revision();
         if let Some(open) = state.open.get_mut(uri) {
@@ -336,14 +336,14 @@ impl Session {
         }
     }
 
-    /// Analyses everything anew; the client is told to ask again for what has changed by that.
+    /// Analyses all open documents again and tells the client to refresh what has changed.
     pub fn settings_changed(self: &Arc<Self>) {
         self.analyse_all(&mut self.state());
-        self.ask_compiler_about_all();
+        self.request_compile_of_all();
     }
 
     /// A compiler said something about a document: it is analysed again with that, and shown again.
-    pub fn heard(self: &Arc<Self>, uri: &str) {
+    pub fn compiler_reported(self: &Arc<Self>, uri: &str) {
         self.analyse_again(&mut self.state(), uri);
     }
 
@@ -397,7 +397,7 @@ impl Session {
                     }
                 }
                 Ok(None) if task.cancel.is_cancelled() => {}
-                // A file of settings; or an analysis given up without being asked to.
+                // A settings file, or an analysis that panicked.
                 Ok(Some(None) | None) => {
                     self.finish(&task, None);
                 }
@@ -530,7 +530,7 @@ impl Session {
         effective
     }
 
-    /// Runs the model shown first where it simulates: until it has, the analytical answer stands. The next edit stops
+    /// Runs the model shown first where it simulates: until then, the analytical estimate is shown. The next edit stops
     /// it.
     fn refine(self: &Arc<Self>, task: &Task, analysed: Arc<Analysed>) {
         let kernels = &analysed.file.kernels;
@@ -542,7 +542,7 @@ impl Session {
         }
         let session = Arc::downgrade(self);
         let cancel = task.cancel.clone();
-        self.pool.submit(Priority::Question, move || {
+        self.pool.submit(Priority::Request, move || {
             analysed.simulate(None, &[model], &cancel);
             if let (false, Some(session)) = (cancel.is_cancelled(), session.upgrade()) {
                 session.refresh();
@@ -607,7 +607,7 @@ impl Session {
             self.outgoing.publish(published);
         }
         if let Some(analysed) = &analysed {
-            // A kernel whose analysis failed inside: the others were analysed, and this one is told about.
+            // The analysis of this kernel panicked; the others were analysed. Report it.
             for problem in &analysed.file.problems {
                 self.tell_once(
                     &mut state,
@@ -694,7 +694,7 @@ impl Session {
         }
         self.publish_config(&file.path, convert::config_problems(file, self.peer()));
         if !self.peer().pushes() && !self.peer().related_documents {
-            // A client that pulls asks about open documents only; say it where it will be seen.
+            // A client that pulls diagnostics requests them only for open documents: log it instead.
             for problem in &file.problems {
                 self.tell_once(
                     state,
@@ -719,7 +719,7 @@ impl Session {
 
     // ----- questions -----
 
-    /// The document as it stands now. To be taken before a handler's first `await`.
+    /// A snapshot of the document. Handlers take it before their first `await`.
     pub fn snapshot(&self, uri: &Uri) -> Option<Snapshot> {
         let state = self.state();
         let open = state.open.get(uri.as_str())?;
@@ -763,9 +763,9 @@ impl Session {
         {
             return Some(last);
         }
-        // Overtaken by an edit: answered for the text that was asked about, from what is cached of it.
+        // An edit overtook the request: answer it for its own text, from the caches.
         let session = self.clone();
-        self.ask(move |cancel| {
+        self.run(move |cancel| {
             session
                 .analyse(&Task {
                     cancel: cancel.clone(),
@@ -779,11 +779,11 @@ impl Session {
     }
 
     /// The analysis of the text in `snapshot` or a newer one; after [`PATIENCE`] the last there is.
-    pub async fn newest(self: &Arc<Self>, snapshot: Snapshot) -> Option<Newest> {
+    pub async fn newest(self: &Arc<Self>, snapshot: Snapshot) -> Option<LatestAnalysis> {
         let Snapshot { task, mut done } = snapshot;
         let ready = tokio::time::timeout(PATIENCE, done.wait_for(|done| *done >= task.revision));
         if ready.await.is_err() {
-            // The right answer follows: the client is told to ask again once it is there.
+            // The client is told to refresh once the exact answer is ready.
             let session = self.clone();
             tokio::spawn(async move {
                 if done.wait_for(|done| *done >= task.revision).await.is_ok() {
@@ -794,7 +794,7 @@ impl Session {
         let newest = {
             let state = self.state();
             let open = state.open.get(task.uri.as_str())?;
-            Newest {
+            LatestAnalysis {
                 analysed: open.last.clone()?,
                 rope: open.content.rope().clone(),
                 moved: open.moved.clone(),
@@ -803,13 +803,13 @@ impl Session {
         Some(newest)
     }
 
-    /// Runs a question's work on the pool. Dropping the future gives the work up.
-    pub async fn ask<T: Send + 'static>(
+    /// Runs the work of a request on the pool. Dropping the future cancels it.
+    pub async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Cancel) -> T + Send + 'static,
     ) -> Result<T> {
         let slow = self.slow.question;
-        let answer = self.pool.ask(move |cancel| {
+        let answer = self.pool.run(move |cancel| {
             idle(slow, cancel);
             work(cancel)
         });
@@ -822,8 +822,8 @@ impl Session {
 
     // ----- the client -----
 
-    /// Runs something that waits for the client as a task of its own, with a limit: a handler that waited
-    /// for the client could wait for ever.
+    /// Runs a conversation with the client as a task of its own, with a time limit: a handler that awaits the client can
+    /// deadlock.
     pub fn spawn_with_client<F>(self: &Arc<Self>, talk: impl FnOnce(Client, Arc<Session>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -836,17 +836,17 @@ impl Session {
         });
     }
 
-    /// Asks the client to show work under a name; false where it will not.
+    /// Requests a progress bar from the client; false where it refuses.
     pub async fn create_progress(&self, token: ProgressToken) -> bool {
         let params = WorkDoneProgressCreateParams { token };
-        let asked = self.client.send_request::<WorkDoneProgressCreate>(params);
+        let created = self.client.send_request::<WorkDoneProgressCreate>(params);
         matches!(
-            tokio::time::timeout(CLIENT_PATIENCE, asked).await,
+            tokio::time::timeout(CLIENT_PATIENCE, created).await,
             Ok(Ok(()))
         )
     }
 
-    /// Asks the client, once for a burst of changes, to ask again for what it shows.
+    /// Tells the client to refresh what it shows, once for a burst of changes.
     pub fn refresh(self: &Arc<Self>) {
         if self.refreshing.swap(true, Ordering::AcqRel) {
             return;
@@ -917,7 +917,7 @@ impl Session {
         }
     }
 
-    /// Takes the editor's word on settings.
+    /// Applies the editor's settings.
     pub fn change_editor_settings(self: &Arc<Self>, take: impl FnOnce(&mut Editor)) {
         let changed = {
             let mut state = self.state();
@@ -925,7 +925,7 @@ impl Session {
             take(&mut state.editor);
             let after = state.editor.settings();
             if after.get("gpu") != before.get("gpu") {
-                // The setting was changed after the choice: it is the newer word.
+                // The setting changed after the choice, so it wins.
                 state.chosen.gpu = None;
                 state.chosen.gpu_of.clear();
             }
@@ -966,7 +966,7 @@ fn idle(time: Duration, cancel: &Cancel) {
 }
 
 impl Task {
-    fn of(open: &Open) -> Task {
+    fn of(open: &OpenDocument) -> Task {
         Task {
             uri: open.uri.clone(),
             path: open.path.clone(),
@@ -988,7 +988,7 @@ mod tests {
     use crate::outgoing;
     use crate::server::Server;
 
-    /// No input is known whose analysis panics, so the engine's word that one did is put in by hand.
+    /// No known input makes an analysis panic, so this test injects the engine's report of a panic.
     #[tokio::test]
     async fn a_kernel_that_was_lost_is_told_once_and_costs_nothing_else() {
         let (outgoing, written) = outgoing::channel();
@@ -1005,7 +1005,8 @@ mod tests {
         let text = "__global__ void copy(float *out, const float *in) {\n\
                     out[threadIdx.x] = in[32 * threadIdx.x];\n}\n";
         for revision in 1..=2 {
-            let open = Open::new(uri.clone(), "cuda-cpp", 1, text, revision).expect("a kernel");
+            let open =
+                OpenDocument::new(uri.clone(), "cuda-cpp", 1, text, revision).expect("a kernel");
             session.state().open.insert(uri.as_str().to_owned(), open);
             let task = session.take(uri.as_str()).expect("something to do");
             let mut analysed = session.analyse(&task).expect("not cancelled");

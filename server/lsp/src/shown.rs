@@ -1,11 +1,11 @@
-//! Whether a client has to ask again for what it shows of a document.
+//! Decides whether a client must refresh what it shows of a document.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::documents::Analysed;
 use crate::render;
 
-/// Everything that a client shows of a document without being asked by its user, as one number: findings, hints and
+/// A hash of everything that a client shows of a document unprompted: findings, hints and
 /// lenses, headers that were not found, and what is wrong in the project's file.
 pub fn fingerprint(analysed: &Analysed) -> u64 {
     *analysed.shown.get_or_init(|| number(analysed))

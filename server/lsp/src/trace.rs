@@ -1,4 +1,4 @@
-//! `$/setTrace` and `$/logTrace`: what the server does, told to a client that wants to know.
+//! `$/setTrace` and `$/logTrace`: sends what the server does to a client that enables it.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -8,7 +8,7 @@
 //!   what a handler does before its first `await` is done in the order in which messages came, by
 //!   construction;
 //! - a handler that is not done by then goes on as a task of its own: any number of them can wait, for
-//!   workers or for the client, and nobody behind them notices;
+//!   workers or for the client, without delaying the messages after them;
 //! - what is sent goes into a queue that never blocks ([`crate::outgoing`]).
 
 use std::future::Future;
@@ -28,7 +28,7 @@ use crate::outgoing::Outgoing;
 
 /// Serves until the stream ends or `exit` comes.
 ///
-/// `seen` is told each body before it is handled.
+/// Calls `seen` with each body before it is handled.
 pub async fn serve<S>(
     input: impl AsyncRead + Unpin,
     outgoing: &Outgoing,

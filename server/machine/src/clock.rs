@@ -45,7 +45,7 @@ impl Profile {
         profile
     }
 
-    /// The clock (MHz) that a limit on the board's power (W) leaves, at most the profile's; `None` where nobody said what
+    /// The clock (MHz) that a limit on the board's power (W) leaves, at most the profile's; `None` where the profile does not say what
     /// the board may draw.
     ///
     /// Dynamic power goes with the clock and the square of the voltage, and the voltage with the clock. A kernel that draws

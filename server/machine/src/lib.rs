@@ -5,6 +5,7 @@
 //! GPU's name or capability, it asks the profile for the rule or the figure.
 
 mod clock;
+mod derived;
 mod error;
 mod global;
 mod launch;

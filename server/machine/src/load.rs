@@ -6,6 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::derived;
 use crate::error::ProfileError;
 use crate::profile::{Figure, Header, KEYS, KeySpec, Profile, Vendor};
 use crate::property::Property;
@@ -215,7 +216,7 @@ impl Draft {
             .unwrap_or_default();
         if text.is_empty() {
             let problem = "must say where the figure comes from; \
-                `estimated: <rule>` where nobody published it";
+                `estimated: <rule>` where it is not published";
             let span = source.map_or_else(|| entry.span(), Spanned::span);
             return Err(self.error(
                 file,
@@ -393,10 +394,11 @@ impl Draft {
             architecture: architecture.to_owned(),
         };
         self.check()?;
-        let figures = self
-            .figures
-            .iter()
-            .map(|(key, at)| ((*key).to_owned(), at.value.clone()));
+        let value = |key: &str| self.value(key);
+        let stated = (self.figures.iter()).map(|(key, at)| (*key, at.value.clone()));
+        let figures = stated
+            .chain(derived::figures(&value))
+            .map(|(key, figure)| (key.to_owned(), figure));
         let rules = self
             .rules
             .iter()
@@ -514,7 +516,7 @@ impl Draft {
             && f64::from(unit) > line
         {
             let problem =
-                format!("must be at least {unit}: `coalescing` moves so many bytes at a time");
+                format!("must be at least {unit}: `coalescing` moves {unit} bytes at a time");
             return Err(self.bad_figure("cache_line_bytes", problem));
         }
         if let (Some(bandwidth), Some(banks)) =

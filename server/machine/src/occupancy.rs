@@ -160,7 +160,7 @@ fn limits(p: &Profile, demand: Demand) -> Limits {
     }
 }
 
-/// Blocks of so many warps that an SM keeps track of. A block of one warp waits for nobody and takes no barrier.
+/// Blocks with this number of warps that an SM keeps track of. A block of one warp takes no barrier.
 fn block_limit(p: &Profile, warps: u64) -> u32 {
     match p.barriers_per_sm {
         Some(barriers) if warps > 1 => p.max_blocks_per_sm.min(barriers),
@@ -240,7 +240,7 @@ fn impossible(p: &Profile, demand: Demand, limits: &Limits) -> Option<(Limiter, 
     (blocks == 0).then(|| (Limiter::Grid, "a grid without blocks".to_owned()))
 }
 
-/// The most registers that a thread can have where an SM must hold so many blocks; `None` where none are few
+/// The most registers that a thread can have where an SM must hold this number of blocks; `None` where none are few
 /// enough, and of a block without threads.
 pub fn registers_for_blocks(p: &Profile, threads_per_block: u64, blocks: u32) -> Option<u32> {
     if threads_per_block == 0 {

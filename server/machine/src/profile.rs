@@ -45,15 +45,15 @@ pub struct Figure {
     pub value: f64,
     /// The unit, fixed by the key.
     pub unit: &'static str,
-    /// A guide, a paper, a data sheet or a measurement; `estimated: <rule>` where nobody published
-    /// it.
+    /// A guide, a paper, a data sheet or a measurement; `estimated: <rule>` where it is not
+    /// published, `derived: <rule>` where the profile does not state it and other figures give it.
     pub source: String,
 }
 
 impl Figure {
-    /// Whether nobody published the number.
+    /// Whether the number is unpublished: it is estimated or derived from others.
     pub fn is_estimated(&self) -> bool {
-        self.source.starts_with("estimated")
+        self.source.starts_with("estimated") || self.source.starts_with("derived")
     }
 }
 
@@ -159,7 +159,7 @@ macro_rules! profile {
             pub kernel_arguments: KernelArguments,
             $($(#[doc = $about])+ pub $name: $kind,)+
             /// What one unit of a property costs (table `[linear_weights]`), in picoseconds of the whole device;
-            /// empty where nobody fitted the linear model to this GPU.
+            /// empty where the linear model was not fitted to this GPU.
             pub linear_weights: BTreeMap<Property, Figure>,
             /// The limit on its power (W) that its clock follows, where a user gave one; no key of a file.
             pub limited_to_w: Option<f64>,
@@ -337,7 +337,7 @@ profile! {
     max_warps_per_sm: u32 = "warps", 1.0..=1024.0;
     /// Most blocks resident on an SM.
     max_blocks_per_sm: u32 = "blocks", 1.0..=1024.0;
-    /// Most blocks of several warps resident on an SM, where each of them takes one of so many barriers.
+    /// Barriers of an SM; each resident block of several warps takes one.
     barriers_per_sm: Option<u32> = "barriers", 1.0..=1024.0;
     /// 32-bit registers of an SM.
     registers_per_sm: u32 = "registers", 1024.0..=16_777_216.0;
@@ -412,7 +412,7 @@ profile! {
     l2_latency: Option<f64> = "cycles", 1.0..=10_000.0;
     /// Latency of a global load that goes to DRAM, no other traffic.
     dram_latency: f64 = "cycles", 1.0..=100_000.0;
-    /// Latency of a barrier that nobody is late to, without the cycles of each warp.
+    /// Latency of a barrier that all warps reach at once, without the cycles of each warp.
     barrier_latency: f64 = "cycles", 0.0..=10_000.0;
     /// Cycles each warp of the block adds to a barrier.
     barrier_warp_cycles: f64 = "cycles", 0.0..=1000.0;

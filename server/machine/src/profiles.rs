@@ -85,7 +85,7 @@ impl Profiles {
     }
 
     /// Of the profiles that `wanted` holds for the one with the most single-precision results a second, which stands for
-    /// the others where nobody says which is meant; of equals the first by id.
+    /// the others where the name does not say which is meant; of equals the first by id.
     pub fn largest(&self, wanted: impl Fn(&Profile) -> bool) -> Option<Arc<Profile>> {
         let rate = |profile: &Profile| {
             f64::from(profile.sms) * profile.fp32_lanes * profile.cycles_per_second()

@@ -105,7 +105,7 @@ pub enum Reach {
         /// 1 to `stride`; `stride` where other accesses fill the gaps.
         used: u8,
     },
-    /// A wide stride, scattered, or dependent on data; of what lies between, the kernel touches so many quarters.
+    /// A wide stride, scattered, or dependent on data; of what lies between, the kernel touches a number of quarters.
     Uncoalesced {
         /// 1 to 4; 4 where other accesses or iterations touch all of it.
         quarters: u8,
@@ -177,7 +177,7 @@ impl Direction {
 pub enum Property {
     /// Arithmetic.
     Arithmetic(Arithmetic),
-    /// An access of so many bits.
+    /// An access of `bits` bits.
     Access {
         /// Where to.
         memory: Memory,
@@ -213,7 +213,7 @@ impl Property {
             Memory::Local,
         ]);
         let accesses = spaces.flat_map(|memory| {
-            // Nobody writes constant memory.
+            // Kernels do not write constant memory.
             let directions = match memory {
                 Memory::Constant => &Direction::ALL[..1],
                 _ => &Direction::ALL,

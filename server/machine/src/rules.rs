@@ -63,7 +63,7 @@ pub enum KernelArguments {
 pub struct Rule {
     /// The rule's name, such as `sectors-32`.
     pub value: String,
-    /// Where it is stated; `estimated: …` where nobody published it.
+    /// Where it is stated; `estimated: …` where it is not published.
     pub source: String,
 }
 

@@ -100,10 +100,14 @@ fn schema() -> Value {
 fn table() -> String {
     let mut text = String::from("| key | unit | needed | meaning |\n| --- | --- | --- | --- |\n");
     for key in Profile::keys() {
-        let needed = if key.required { "yes" } else { "" };
+        let (needed, rule) = match (key.derived_by(), key.required) {
+            (Some(rule), _) => ("derived", format!(" Where it is not stated: {rule}.")),
+            (None, true) => ("yes", String::new()),
+            (None, false) => ("", String::new()),
+        };
         writeln!(
             text,
-            "| `{}` | {} | {needed} | {} |",
+            "| `{}` | {} | {needed} | {}{rule} |",
             key.name,
             key.unit,
             key.about.trim()
@@ -214,7 +218,8 @@ fn gpus() -> String {
         "# GPUs\n\n\
          The built-in profiles. Each architecture leads to all figures of its GPUs with their sources, each id to its file.\n\
          *Measured* are figures that somebody measured on that GPU or on another of its architecture, *stated* those of data\n\
-         sheets, guides and papers, *estimated* those that nobody published, which follow a rule that stands beside them.\n\
+         sheets, guides and papers, *estimated* those that nobody published, which follow a rule that stands beside them or are\n\
+         derived from other figures by one.\n\
          `warplens gpus ID` shows one in full. [Adding a GPU]({REPOSITORY}/README.md#adding-a-gpu) is adding a file. This page is\n\
          generated: `WARPLENS_BLESS=1 cargo test -p warplens-machine`.\n"
     );

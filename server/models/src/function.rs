@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use warplens_facts::facts::{KernelFacts, Node};
+use warplens_facts::facts::{Node, TripCount};
 
-use crate::Input;
+use crate::{Change, Question};
 
 /// Loops that appear in the function; more would not be read.
 const MOST_LOOPS: usize = 3;
@@ -15,14 +15,15 @@ const MOST_LOOPS: usize = 3;
 /// Outermost is a free loop that stands in no other free one. Under a branch a loop's term holds the share of the
 /// warps that come to it.
 pub(crate) fn of_trips(
-    input: &Input,
+    question: &Question,
     cycles: f64,
-    solve: &dyn Fn(&Input) -> Option<f64>,
+    solve: &dyn Fn(&Question) -> Option<f64>,
 ) -> Option<String> {
+    let input = question.input;
     let mut free = Vec::new();
     let mut seen = 0;
     collect(
-        &input.facts.flow,
+        &input.flow.nodes,
         &mut Vec::new(),
         false,
         &mut seen,
@@ -34,25 +35,25 @@ pub(crate) fn of_trips(
     }
     let mut fixed = cycles;
     let mut terms = String::new();
-    for Free { path, number } in free {
-        let mut facts: KernelFacts = input.facts.clone();
-        let Some(Node::Loop { trips, text, .. }) = at(&mut facts.flow, &path) else {
-            continue;
-        };
-        let before = *trips;
-        *trips = 2.0 * before;
-        let count = if is_symbolic(text) {
-            format!("({text})")
-        } else {
+    for Free {
+        path,
+        number,
+        trips,
+        count,
+    } in free
+    {
+        let count = match count {
+            TripCount::Expression(text) => format!("({text})"),
             // A line would not hold on when a comment moves the loop.
-            format!("trips(loop {number})")
+            TripCount::Number | TripCount::Unknown => format!("trips(loop {number})"),
         };
-        let doubled = solve(&Input {
-            facts: &facts,
-            ..*input
+        let changed = input.with(&[Change::TripCountAt { path, factor: 2.0 }]);
+        let doubled = solve(&Question {
+            input: &changed,
+            ..*question
         })?;
-        let slope = (doubled - cycles).max(0.0) / before;
-        fixed -= slope * before;
+        let slope = (doubled - cycles).max(0.0) / trips;
+        fixed -= slope * trips;
         let _ = write!(terms, " + {} * {count}", rounded(slope));
     }
     Some(format!("{}{terms}", rounded(fixed.max(0.0))))
@@ -64,6 +65,9 @@ struct Free {
     path: Vec<(usize, bool)>,
     /// Its number among the outermost loops of the kernel, from 1.
     number: usize,
+    /// Its trip count, as a number and as the source has it.
+    trips: f64,
+    count: TripCount,
 }
 
 /// Lists the outermost free loops; `inside` is true within a loop of a fixed count.
@@ -78,17 +82,19 @@ fn collect(
         match node {
             Node::Loop {
                 known,
-                text,
+                count,
                 trips,
                 body,
                 ..
             } => {
                 *seen += usize::from(!inside);
                 path.push((index, true));
-                if *trips > 0.0 && (!known || is_symbolic(text)) {
+                if *trips > 0.0 && (!known || matches!(count, TripCount::Expression(_))) {
                     free.push(Free {
                         path: path.clone(),
                         number: *seen,
+                        trips: *trips,
+                        count: count.clone(),
                     });
                 } else {
                     collect(body, path, true, seen, free);
@@ -107,26 +113,6 @@ fn collect(
             Node::Compute { .. } | Node::Access { .. } | Node::Barrier { .. } => {}
         }
     }
-}
-
-/// The node at the end of a path.
-fn at<'f>(flow: &'f mut [Node], path: &[(usize, bool)]) -> Option<&'f mut Node> {
-    let (&(index, side), rest) = path.split_first()?;
-    let node = flow.get_mut(index)?;
-    if rest.is_empty() {
-        return Some(node);
-    }
-    match node {
-        Node::Loop { body, .. } => at(body, rest),
-        Node::Branch {
-            then, otherwise, ..
-        } => at(if side { then } else { otherwise }, rest),
-        _ => None,
-    }
-}
-
-fn is_symbolic(text: &str) -> bool {
-    text.chars().any(char::is_alphabetic)
 }
 
 /// Whole cycles where there are thousands, else so many digits that a long loop's term keeps four.

@@ -4,6 +4,7 @@
 
 pub mod auto;
 mod function;
+pub mod input;
 pub mod linear;
 pub mod mwp_cwp;
 mod reuse;
@@ -15,8 +16,10 @@ mod work;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warplens_facts::facts::KernelFacts;
-use warplens_machine::{Occupancy, Profile};
+pub use input::{
+    Change, DynamicCounts, ExecutedAccess, ExecutedFlow, ExpectedRequest, Instructions, ModelInput,
+    Object, Resources, WarpInstructions, residence,
+};
 
 /// Which model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -113,26 +116,33 @@ impl Factor {
     }
 }
 
-/// What a model is given.
+/// What a model is asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
-    /// The kernel.
-    pub facts: &'a KernelFacts,
-    /// The GPU.
-    pub profile: &'a Profile,
-    /// Resident blocks and warps.
-    pub occupancy: &'a Occupancy,
+pub struct Question<'a> {
+    /// The kernel under its launch on its GPU.
+    pub input: &'a ModelInput,
     /// Imagine these away.
     pub without: &'a [Factor],
     /// Run at most this many warps at a time on each SM, the launch unchanged.
     pub warps_per_sm: Option<u32>,
-    /// One access imagined ideal (index into the facts' accesses): what a finding would gain.
+    /// One access imagined ideal (index into the input's accesses): what a finding would gain.
     pub ideal_access: Option<usize>,
     /// Set once nobody waits for the answer any more: a model that simulates stops soon after.
     pub cancel: Option<&'a AtomicBool>,
 }
 
-impl Input<'_> {
+impl<'a> Question<'a> {
+    /// The kernel as it is, nothing imagined away.
+    pub fn of(input: &'a ModelInput) -> Question<'a> {
+        Question {
+            input,
+            without: &[],
+            warps_per_sm: None,
+            ideal_access: None,
+            cancel: None,
+        }
+    }
+
     /// True where nobody waits for the answer any more.
     pub fn is_cancelled(&self) -> bool {
         self.cancel
@@ -220,25 +230,25 @@ pub struct Estimate {
 ///
 /// The answer is finite, or `cycles` is `None` and `why` says what is missing. A model that simulates and was cancelled
 /// says so.
-pub fn estimate(model: ModelId, input: &Input) -> Estimate {
-    let mut estimates = apply(std::slice::from_ref(&model), input);
+pub fn estimate(model: ModelId, question: &Question) -> Estimate {
+    let mut estimates = apply(std::slice::from_ref(&model), question);
     estimates.remove(&model).unwrap_or_default()
 }
 
 /// Applies every model that answers within a keystroke: one reading of the facts serves them all.
-pub fn estimates(input: &Input) -> BTreeMap<ModelId, Estimate> {
-    apply(&ModelId::ANALYTICAL, input)
+pub fn estimates(question: &Question) -> BTreeMap<ModelId, Estimate> {
+    apply(&ModelId::ANALYTICAL, question)
 }
 
-fn apply(models: &[ModelId], input: &Input) -> BTreeMap<ModelId, Estimate> {
-    if let Some(why) = nothing_to_run(input) {
+fn apply(models: &[ModelId], question: &Question) -> BTreeMap<ModelId, Estimate> {
+    if let Some(why) = nothing_to_run(question) {
         let nothing = Estimate {
             why: Some(why),
             ..Estimate::default()
         };
         return models.iter().map(|&of| (of, nothing.clone())).collect();
     }
-    let work = work::Work::new(input);
+    let work = work::Work::new(question);
     let mut estimates: BTreeMap<ModelId, Estimate> = models
         .iter()
         .map(|&model| {
@@ -260,8 +270,8 @@ fn apply(models: &[ModelId], input: &Input) -> BTreeMap<ModelId, Estimate> {
             && !model.simulates()
             && model != ModelId::Linear
         {
-            let solve = |input: &Input| cycles_of(model, input);
-            estimate.cycles_function = function::of_trips(input, cycles, &solve);
+            let solve = |question: &Question| cycles_of(model, question);
+            estimate.cycles_function = function::of_trips(question, cycles, &solve);
         }
     }
     estimates
@@ -273,17 +283,17 @@ fn apply(models: &[ModelId], input: &Input) -> BTreeMap<ModelId, Estimate> {
 /// Less work never takes longer here. A model that simulates may find a worse order of the same instructions where
 /// something less is waited for, and one whose equations weigh a factor otherwise than the machine may gain by it: the
 /// answer is then that there is nothing to gain.
-pub fn what_if(model: ModelId, input: &Input) -> Vec<(Factor, f64, f64)> {
-    let Some(now) = cycles_of(model, input) else {
+pub fn what_if(model: ModelId, question: &Question) -> Vec<(Factor, f64, f64)> {
+    let Some(now) = cycles_of(model, question) else {
         return Vec::new();
     };
-    let mut without = input.without.to_vec();
+    let mut without = question.without.to_vec();
     let mut answers = Vec::with_capacity(Factor::ALL.len());
     for factor in Factor::ALL {
         without.push(factor);
-        let imagined = Input {
+        let imagined = Question {
             without: &without,
-            ..*input
+            ..*question
         };
         if let Some(cycles) = cycles_of(model, &imagined) {
             answers.push((factor, cycles.min(now), speedup(now, cycles)));
@@ -294,8 +304,8 @@ pub fn what_if(model: ModelId, input: &Input) -> Vec<(Factor, f64, f64)> {
 }
 
 /// The cycles by [`auto`] alone, without what else an estimate has: the cheap answer for gains.
-pub fn cycles(input: &Input) -> Option<f64> {
-    cycles_of(ModelId::Auto, input)
+pub fn cycles(question: &Question) -> Option<f64> {
+    cycles_of(ModelId::Auto, question)
 }
 
 /// How many times faster `after` is than `before`, `before` being the same kernel with more to do; 1 where
@@ -306,11 +316,11 @@ pub fn speedup(before: f64, after: f64) -> f64 {
     (before / after.max(1.0)).max(1.0)
 }
 
-fn cycles_of(model: ModelId, input: &Input) -> Option<f64> {
-    if nothing_to_run(input).is_some() {
+fn cycles_of(model: ModelId, question: &Question) -> Option<f64> {
+    if nothing_to_run(question).is_some() {
         return None;
     }
-    let work = work::Work::new(input);
+    let work = work::Work::new(question);
     let cycles = match model {
         ModelId::Auto => Some(auto::cycles(&work)),
         ModelId::MwpCwp => mwp_cwp::estimate_work(&work).cycles,
@@ -323,8 +333,9 @@ fn cycles_of(model: ModelId, input: &Input) -> Option<f64> {
 }
 
 /// Why there is no time to speak of.
-fn nothing_to_run(input: &Input) -> Option<String> {
-    let launch = &input.facts.launch;
+fn nothing_to_run(question: &Question) -> Option<String> {
+    let input = question.input;
+    let launch = &input.launch;
     if launch.blocks() == 0 || launch.threads_per_block() == 0 {
         Some("the launch has no threads".to_owned())
     } else if input.occupancy.active_blocks_per_sm == 0 {

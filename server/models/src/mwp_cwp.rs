@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::wfg::graph::Kind;
 use crate::work::{Work, spread};
-use crate::{Breakdown, Estimate, Factor, Input};
+use crate::{Breakdown, Estimate, Factor, Question};
 
 /// The model's inputs (Table 1). Instructions are those of one thread, which are those of its warp.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -216,8 +216,8 @@ impl Parameters {
 /// instructions, uncoalesced where a warp needs more transactions than its data would fill; the rest, shared
 /// and constant accesses and barriers among them, are computation. An access of unknown addresses is taken
 /// as uncoalesced, one transaction a lane; `detail["unknown_accesses"]` counts those.
-pub fn estimate(input: &Input) -> Estimate {
-    let work = Work::new(input);
+pub fn estimate(question: &Question) -> Estimate {
+    let work = Work::new(question);
     estimate_work(&work)
 }
 

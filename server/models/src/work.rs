@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use warplens_facts::facts::{Access, Op, Pattern, Space};
+use warplens_facts::facts::{Op, Pattern, Space};
 use warplens_machine::Profile;
 
 use crate::wfg::graph::{Branching, Graph};
-use crate::{Bottleneck, Breakdown, Estimate, Factor, Input};
+use crate::{Bottleneck, Breakdown, Estimate, ExecutedAccess, Factor, ModelInput, Question};
 
 /// The part of a thread's registers that may wait for loads: the others hold sums and addresses. Estimated.
 const LOADED_REGISTERS: f64 = 0.5;
@@ -69,11 +69,11 @@ pub(crate) struct Residency {
 }
 
 impl Residency {
-    fn new(input: &Input) -> Residency {
-        let facts = input.facts;
-        let profile = input.profile;
-        let blocks = facts.launch.blocks() as f64;
-        let warps_per_block = facts.launch.warps_per_block(profile.warp_size) as f64;
+    fn new(question: &Question) -> Residency {
+        let input = question.input;
+        let profile = &*input.profile;
+        let blocks = input.launch.blocks() as f64;
+        let warps_per_block = input.launch.warps_per_block(profile.warp_size) as f64;
         if blocks <= 0.0 || warps_per_block <= 0.0 {
             return Residency::default();
         }
@@ -81,7 +81,7 @@ impl Residency {
         let blocks_on_sm = (blocks / f64::from(profile.sms)).ceil();
         let limit = f64::from(input.occupancy.active_blocks_per_sm);
         let caching_blocks = limit.clamp(1.0, blocks_on_sm);
-        let limit = if input.without.contains(&Factor::Occupancy) {
+        let limit = if question.without.contains(&Factor::Occupancy) {
             let most = f64::from(profile.max_warps_per_sm);
             (most / warps_per_block).floor().max(limit)
         } else {
@@ -89,8 +89,8 @@ impl Residency {
         };
         let mut resident_blocks = limit.clamp(1.0, blocks_on_sm);
         let mut resident_warps = resident_blocks * warps_per_block;
-        if let Some(forced) = input.warps_per_sm
-            && !input.without.contains(&Factor::Occupancy)
+        if let Some(forced) = question.warps_per_sm
+            && !question.without.contains(&Factor::Occupancy)
             && f64::from(forced) < resident_warps
         {
             resident_warps = f64::from(forced.max(1));
@@ -121,55 +121,57 @@ impl Residency {
 /// The input, resolved.
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
-    pub input: Input<'a>,
+    pub question: Question<'a>,
+    pub input: &'a ModelInput,
     pub graph: Graph,
-    /// One for each access of the facts.
+    /// One for each access of the input.
     pub requests: Vec<Request>,
     pub residency: Residency,
     pub departure: Option<Departure>,
 }
 
 impl<'a> Work<'a> {
-    pub fn new(input: &Input<'a>) -> Work<'a> {
-        let facts = input.facts;
+    pub fn new(question: &Question<'a>) -> Work<'a> {
+        let input = question.input;
         Work {
-            input: *input,
-            graph: Graph::new(&facts.flow, &facts.accesses),
-            requests: (0..facts.accesses.len())
-                .map(|access| request(input, access))
+            question: *question,
+            input,
+            graph: Graph::new(&input.flow.nodes, &input.accesses),
+            requests: (0..input.accesses.len())
+                .map(|access| request(question, access))
                 .collect(),
-            residency: Residency::new(input),
-            departure: departure(input.profile),
+            residency: Residency::new(question),
+            departure: departure(&input.profile),
         }
     }
 
     pub fn profile(&self) -> &Profile {
-        self.input.profile
+        &self.input.profile
     }
 
     pub fn is_without(&self, factor: Factor) -> bool {
-        self.input.without.contains(&factor)
+        self.question.without.contains(&factor)
     }
 
     /// True where the caller imagines an access ideal.
     pub fn is_ideal(&self, access: usize) -> bool {
-        self.input.ideal_access == Some(access)
+        self.question.ideal_access == Some(access)
     }
 
     /// Passes of a request to shared memory if its lanes met in no bank.
     pub fn conflict_free_passes(&self, access: usize) -> f64 {
-        let access = &self.input.facts.accesses[access];
+        let access = &self.input.accesses[access];
         finite(access.ideal_passes_per_request)
             .unwrap_or_else(|| conflict_free_passes(self.profile(), access.bytes_per_lane))
     }
 
     /// Loads of an access that wait at the same time, as far as a thread has registers for what they bring.
     pub fn together(&self, access: usize) -> f64 {
-        let facts = self.input.facts;
-        let access = &facts.accesses[access];
+        let registers = self.input.resources.registers_per_thread;
+        let access = &self.input.accesses[access];
         let words = f64::from(access.bytes_per_lane.div_ceil(4).max(1));
-        let room = if facts.registers_per_thread > 0 {
-            f64::from(facts.registers_per_thread) * LOADED_REGISTERS / words
+        let room = if registers > 0 {
+            f64::from(registers) * LOADED_REGISTERS / words
         } else {
             f64::INFINITY
         };
@@ -181,7 +183,7 @@ impl<'a> Work<'a> {
 
     /// Accesses that one instruction does.
     pub fn merged(&self, access: usize) -> f64 {
-        finite(Some(self.input.facts.accesses[access].merged))
+        finite(Some(self.input.accesses[access].merged))
             .unwrap_or(1.0)
             .max(1.0)
     }
@@ -285,17 +287,18 @@ fn departure(profile: &Profile) -> Option<Departure> {
 }
 
 /// One access under what the caller imagines.
-fn request(input: &Input, index: usize) -> Request {
-    let access = &input.facts.accesses[index];
-    let profile = input.profile;
+fn request(question: &Question, index: usize) -> Request {
+    let input = question.input;
+    let access = &input.accesses[index];
+    let profile = &*input.profile;
     let warp = f64::from(profile.warp_size);
     let lanes = finite(access.active_lanes_per_request)
         .unwrap_or(warp)
         .clamp(0.0, warp);
     let asked_bytes = lanes * f64::from(access.bytes_per_lane);
-    let imagined = input.ideal_access == Some(index);
-    let ideal = imagined || input.without.contains(&Factor::Uncoalesced);
-    let no_conflicts = imagined || input.without.contains(&Factor::BankConflicts);
+    let imagined = question.ideal_access == Some(index);
+    let ideal = imagined || question.without.contains(&Factor::Uncoalesced);
+    let no_conflicts = imagined || question.without.contains(&Factor::BankConflicts);
     let mut request = Request {
         asked_bytes,
         known: true,
@@ -326,7 +329,7 @@ fn request(input: &Input, index: usize) -> Request {
             let unit = f64::from(access.transaction_bytes.max(1));
             let expected = access.expected.as_ref();
             let best = finite(access.ideal_transactions_per_request)
-                .or(expected.map(|request| request.ideal))
+                .or(expected.map(|request| request.ideal_transactions))
                 .unwrap_or_else(|| (asked_bytes / unit).ceil().max(1.0));
             let known = finite(access.transactions_per_request);
             let transactions = known.or(expected.map(|request| request.transactions));
@@ -362,7 +365,7 @@ fn request(input: &Input, index: usize) -> Request {
 
 /// Lines of 128 bytes that L1 looks up for what one access has of an instruction. Where the lanes' addresses are not known:
 /// lanes a line or more apart have one each, neighbours share them.
-fn lines(access: &Access, ideal: bool, request: &Request) -> f64 {
+fn lines(access: &ExecutedAccess, ideal: bool, request: &Request) -> f64 {
     let packed = (request.moved_bytes / 128.0).max(1.0);
     if ideal {
         return packed;

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{Kernel, Target, compute, fp32, input, int, repeat, touch};
-use warplens_facts::facts::{Access, Assumption, LinearAddress, Mix, Node, Op, Pattern};
+use common::{Kernel, Target, compute, fp32, input, int, question, repeat, touch};
+use warplens_facts::facts::{Assumption, LinearAddress, Mix, Node, Op, Pattern};
 use warplens_models::auto::{Mechanism, cycles_without};
-use warplens_models::{ModelId, cycles};
+use warplens_models::{ExecutedAccess, ModelId, Object, cycles};
 
 /// Loads in a loop, shared memory between two barriers, a store.
 fn staged(passes: f64) -> Kernel {
@@ -18,7 +18,7 @@ fn staged(passes: f64) -> Kernel {
         int: 24.0,
         ..Mix::default()
     };
-    kernel.facts.accesses[load].together = 4.0;
+    kernel.code.accesses[load].together = 4.0;
     let body = vec![touch(load, &[]), fp32(2.0, &[load], 2), touch(write, &[])];
     let split = Node::Branch {
         taken: 1.0,
@@ -45,10 +45,11 @@ fn a_place_that_nothing_fills_stands_empty_until_the_next_block_starts() {
     let mut kernel = Kernel::new([68 * 2 * 100, 1, 1], [32, 1, 1]);
     let store = kernel.global(Op::Store, 4.0, 4.0, 32, 1);
     let mut kernel = kernel.flow(vec![int(4.0, 1), touch(store, &[])]);
-    kernel.facts.static_shared_bytes = 32 * 1024;
-    let occupancy = target.occupancy(&kernel.facts);
+    kernel.code.resources.static_shared_bytes = 32 * 1024;
+    let occupancy = target.occupancy(&kernel.code);
     assert_eq!(occupancy.active_blocks_per_sm, 2);
-    let input = input(&kernel.facts, &target.profile, &occupancy, &[]);
+    let made = input(&kernel.code, &target.profile, &occupancy);
+    let input = question(&made, &[]);
     let all = cycles(&input).expect("it runs");
     let without = cycles_without(&input, Mechanism::BlockTurnover).expect("it runs");
     let turnover = target.profile.block_turnover.expect("it has a figure");
@@ -61,8 +62,9 @@ fn a_place_that_nothing_fills_stands_empty_until_the_next_block_starts() {
 fn each_mechanism_can_be_taken_away() {
     let target = Target::new("rtx-2080-ti");
     let kernel = staged(4.0);
-    let occupancy = target.occupancy(&kernel.facts);
-    let input = input(&kernel.facts, &target.profile, &occupancy, &[]);
+    let occupancy = target.occupancy(&kernel.code);
+    let made = input(&kernel.code, &target.profile, &occupancy);
+    let input = question(&made, &[]);
     let all = cycles(&input).expect("it runs");
     for mechanism in Mechanism::ALL {
         let without = cycles_without(&input, mechanism).expect("it runs");
@@ -88,7 +90,7 @@ fn each_mechanism_can_be_taken_away() {
 fn the_interval_spans_what_may_overlap_and_what_was_assumed() {
     let target = Target::new("a100-sxm4-40gb");
     let width = |kernel: &Kernel| {
-        let estimate = target.estimate(ModelId::Auto, &kernel.facts);
+        let estimate = target.estimate(ModelId::Auto, &kernel.code);
         let (cycles, [low, high]) = (
             estimate.cycles.expect("it runs"),
             estimate.interval.expect("an interval"),
@@ -101,16 +103,16 @@ fn the_interval_spans_what_may_overlap_and_what_was_assumed() {
     };
     let known = staged(4.0);
     let mut guessed = staged(4.0);
-    guessed.facts.assumptions.push(Assumption {
+    guessed.code.assumptions.push(Assumption {
         symbol: "n".to_owned(),
         value: "1024".to_owned(),
         source: "default".to_owned(),
     });
     let mut unknown = staged(4.0);
-    unknown.facts.accesses[0].transactions_per_request = None;
-    unknown.facts.accesses[0].bytes_moved_per_request = None;
+    unknown.code.accesses[0].transactions_per_request = None;
+    unknown.code.accesses[0].bytes_moved_per_request = None;
     let mut aligned = staged(4.0);
-    aligned.facts.assumptions.push(Assumption {
+    aligned.code.assumptions.push(Assumption {
         symbol: "alignment".to_owned(),
         value: "256 bytes".to_owned(),
         source: "default".to_owned(),
@@ -124,9 +126,9 @@ fn the_interval_spans_what_may_overlap_and_what_was_assumed() {
 }
 
 /// A load of 4 bytes at this address.
-fn at(linear: LinearAddress, array: &str, op: Op, sectors: f64) -> Access {
-    Access {
-        array: array.to_owned(),
+fn at(linear: LinearAddress, array: &str, op: Op, sectors: f64) -> ExecutedAccess {
+    ExecutedAccess {
+        object: Object::Array(array.into()),
         op,
         pattern: Pattern::Coalesced,
         transactions_per_request: Some(sectors),
@@ -135,7 +137,6 @@ fn at(linear: LinearAddress, array: &str, op: Op, sectors: f64) -> Access {
         bytes_moved_per_request: Some(sectors * 32.0),
         lines_per_request: None,
         expected: None,
-        loop_depth: linear.loops.len() as u32,
         linear: Some(linear),
         ..common::access(2)
     }
@@ -145,7 +146,7 @@ fn at(linear: LinearAddress, array: &str, op: Op, sectors: f64) -> Access {
 fn rows_of_a_stencil(width: u64) -> Kernel {
     let row = 4 * i64::try_from(width).expect("small");
     let mut kernel = Kernel::new([width / 128, 512, 1], [128, 2, 1]);
-    kernel.facts.accesses = vec![
+    kernel.code.accesses = vec![
         at(
             LinearAddress {
                 constant: 0,
@@ -180,7 +181,7 @@ fn a_row_of_blocks_finds_what_the_row_before_has_read() {
     let target = Target::new("rtx-2080-ti");
     let read = |width: u64| {
         let kernel = rows_of_a_stencil(width);
-        let estimate = target.estimate(ModelId::Auto, &kernel.facts);
+        let estimate = target.estimate(ModelId::Auto, &kernel.code);
         // Results are written once.
         let image = 4.0 * width as f64 * 4096.0;
         estimate.detail["dram_bytes"] / image - 1.0
@@ -199,7 +200,7 @@ fn a_row_of_blocks_finds_what_the_row_before_has_read() {
 fn a_block_is_given_its_own_sectors_once() {
     let target = Target::new("rtx-2080-ti");
     let kernel = rows_of_a_stencil(4096);
-    let estimate = target.estimate(ModelId::Auto, &kernel.facts);
+    let estimate = target.estimate(ModelId::Auto, &kernel.code);
     let blocks = 32.0 * 512.0;
     let expected = blocks * (22.0 + 8.0) * 512.0;
     let l2 = estimate.detail["l2_bytes"];
@@ -212,11 +213,11 @@ fn iterations_that_are_written_out_wait_once() {
     let time = |together: f64| {
         let mut kernel = Kernel::new([1, 1, 1], [32, 1, 1]);
         let load = kernel.global(Op::Load, 1.0, 1.0, 32, 2);
-        kernel.facts.accesses[load].together = together;
-        kernel.facts.registers_per_thread = 32;
+        kernel.code.accesses[load].together = together;
+        kernel.code.resources.registers_per_thread = 32;
         let body = vec![touch(load, &[]), fp32(1.0, &[load], 2)];
         let kernel = kernel.flow(vec![repeat(1024.0, body, 2)]);
-        target.cycles(ModelId::Auto, &kernel.facts)
+        target.cycles(ModelId::Auto, &kernel.code)
     };
     let (one, four) = (time(1.0), time(4.0));
     assert!((3.5..4.1).contains(&(one / four)), "{one} {four}");
@@ -230,10 +231,10 @@ fn a_wide_load_has_no_conflicts_of_its_parts() {
     let time = |merged: f64| {
         let mut kernel = Kernel::new([4096, 1, 1], [256, 1, 1]);
         let read = kernel.shared(Op::Load, 4.0, 2.0, 2);
-        kernel.facts.accesses[read].bytes_per_lane = 8;
-        kernel.facts.accesses[read].merged = merged;
+        kernel.code.accesses[read].bytes_per_lane = 8;
+        kernel.code.accesses[read].merged = merged;
         let kernel = kernel.flow(vec![repeat(64.0, vec![touch(read, &[])], 2)]);
-        let estimate = target.estimate(ModelId::Auto, &kernel.facts);
+        let estimate = target.estimate(ModelId::Auto, &kernel.code);
         estimate.detail["bound_shared"]
     };
     assert!((time(1.0) / time(2.0) - 2.0).abs() < 1e-9);

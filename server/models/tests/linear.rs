@@ -3,16 +3,15 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use common::{Kernel, Target, access, input};
+use common::{Code, Kernel, Target, access, input, named, question, sum, thread};
 use proptest::prelude::*;
-use warplens_facts::facts::{
-    Arithmetic, KernelFacts, Number, Op, Operation, Operator, Pattern, Space, Stride,
-};
+use warplens_facts::facts::{Arithmetic, Number, Op, Operation, Operator, Pattern, Space, Stride};
 use warplens_machine::{Direction, Memory, Profile, Profiles, Property, Reach};
 use warplens_models::linear::fit::{self, Measurement, fit, predict};
 use warplens_models::linear::{properties, weight};
-use warplens_models::{Bottleneck, Estimate, Factor, Input, ModelId};
+use warplens_models::{Bottleneck, Estimate, Factor, ModelId, Object, Question};
 
 const GPU: &str = "a100-sxm4-40gb";
 
@@ -42,33 +41,33 @@ fn arithmetic(of: Arithmetic, line: u32, warps: f64, threads: f64) -> Operation 
 }
 
 /// `out[i, j] = 2 * a[i, j] + b[i, j]` over so many warps, on line 3.
-fn example(warps: f64) -> KernelFacts {
+fn example(warps: f64) -> Code {
     let mut kernel = Kernel::new([warps as u64 / 8, 1, 1], [256, 1, 1]);
     kernel.global(Op::Load, 4.0, 4.0, 32, 3);
     kernel.global(Op::Load, 4.0, 4.0, 32, 3);
     kernel.global(Op::Store, 4.0, 4.0, 32, 3);
-    for access in &mut kernel.facts.accesses {
+    for access in &mut kernel.code.accesses {
         access.requests = Some(warps);
     }
-    kernel.facts.operations = vec![
+    kernel.code.operations = vec![
         arithmetic(Arithmetic::Sum(Number::Single), 3, warps, 32.0 * warps),
         arithmetic(Arithmetic::Product(Number::Single), 3, warps, 32.0 * warps),
     ];
-    kernel.facts
+    kernel.code
 }
 
-fn estimate(facts: &KernelFacts) -> Estimate {
-    Target::new(GPU).estimate(ModelId::Linear, facts)
+fn estimate(code: &Code) -> Estimate {
+    Target::new(GPU).estimate(ModelId::Linear, code)
 }
 
-fn without(facts: &KernelFacts, factor: Factor) -> Estimate {
-    Target::new(GPU).estimate_without(ModelId::Linear, facts, &[factor])
+fn without(code: &Code, factor: Factor) -> Estimate {
+    Target::new(GPU).estimate_without(ModelId::Linear, code, &[factor])
 }
 
-fn properties_of(facts: &KernelFacts) -> BTreeMap<Property, f64> {
+fn properties_of(code: &Code) -> BTreeMap<Property, f64> {
     let target = Target::new(GPU);
-    let occupancy = target.occupancy(facts);
-    properties(&input(facts, &target.profile, &occupancy, &[]))
+    let occupancy = target.occupancy(code);
+    properties(&question(&input(code, &target.profile, &occupancy), &[]))
 }
 
 /// The A100 with a table of weights.
@@ -77,9 +76,12 @@ fn fitted(table: &str) -> Profile {
     Profiles::from_toml("fitted.toml", &format!("{text}\n{table}")).expect("a profile")
 }
 
-fn estimate_on(profile: &Profile, facts: &KernelFacts) -> Estimate {
-    let occupancy = Target::new(GPU).occupancy(facts);
-    warplens_models::estimate(ModelId::Linear, &input(facts, profile, &occupancy, &[]))
+fn estimate_on(profile: &Profile, code: &Code) -> Estimate {
+    let occupancy = Target::new(GPU).occupancy(code);
+    warplens_models::estimate(
+        ModelId::Linear,
+        &question(&input(code, profile, &occupancy), &[]),
+    )
 }
 
 #[track_caller]
@@ -117,12 +119,12 @@ fn the_example_of_the_paper_has_its_statistics() {
 
 #[test]
 fn cycles_are_counts_times_prices() {
-    let facts = example(4096.0);
-    let found = estimate(&facts);
+    let code = example(4096.0);
+    let found = estimate(&code);
     let target = Target::new(GPU);
     let clock = target.profile.cycles_per_second() * 1e-12;
     let mut wanted = 0.0;
-    for (property, count) in properties_of(&facts) {
+    for (property, count) in properties_of(&code) {
         let cost = weight(&target.profile, property).expect("a price") * count * clock;
         close(found.detail[&format!("{property}.cycles")], cost);
         if property != Property::Launch {
@@ -175,21 +177,21 @@ fn rules_follow_the_published_rates() {
 
 #[test]
 fn a_missing_rate_is_named() {
-    let mut facts = example(4096.0);
+    let mut code = example(4096.0);
     let double = arithmetic(Arithmetic::Sum(Number::Double), 4, 8.0, 256.0);
-    facts.operations.push(double);
-    let found = Target::new("geforce-8800-gtx").estimate(ModelId::Linear, &facts);
+    code.operations.push(double);
+    let found = Target::new("geforce-8800-gtx").estimate(ModelId::Linear, &code);
     assert_eq!(found.cycles, None);
     assert!(found.why.is_some_and(|why| why.contains("fp64_lanes")));
 }
 
 /// One access of 4 bytes with its neighbours so many bytes apart.
-fn strided(bytes: i64, fill: impl Fn(&mut KernelFacts)) -> Property {
+fn strided(bytes: i64, fill: impl Fn(&mut Code)) -> Property {
     let mut kernel = Kernel::new([8, 1, 1], [256, 1, 1]);
     kernel.global(Op::Load, 8.0, 4.0, 32, 3);
-    let only = &mut kernel.facts.accesses[0];
+    let only = &mut kernel.code.accesses[0];
     only.pattern = Pattern::Strided;
-    "2 * threadIdx.x".clone_into(&mut only.index);
+    only.index = Some(Arc::new(sum(0, &[(&thread(0), 2)])));
     only.requests = Some(64.0);
     only.stride = Some(Stride {
         bytes,
@@ -197,8 +199,8 @@ fn strided(bytes: i64, fill: impl Fn(&mut KernelFacts)) -> Property {
         symbolic: false,
         unit_elsewhere: false,
     });
-    fill(&mut kernel.facts);
-    let found = properties_of(&kernel.facts);
+    fill(&mut kernel.code);
+    let found = properties_of(&kernel.code);
     let mut found = found
         .into_iter()
         .filter(|(property, _)| matches!(property, Property::Access { .. }));
@@ -211,58 +213,58 @@ fn strided(bytes: i64, fill: impl Fn(&mut KernelFacts)) -> Property {
 fn accesses_are_classed_by_stride_and_by_what_is_used() {
     let class = |reach| global(Direction::Load, reach);
     let alone = |bytes| strided(bytes, |_| ());
-    let with = |bytes, index: &str| {
-        strided(bytes, |facts| {
-            let mut twin = facts.accesses[0].clone();
-            index.clone_into(&mut twin.index);
-            facts.accesses.push(twin);
+    let with = |bytes, shift: i64| {
+        strided(bytes, |code| {
+            let mut twin = code.accesses[0].clone();
+            twin.index = Some(Arc::new(sum(shift, &[(&thread(0), 2)])));
+            code.accesses.push(twin);
         })
     };
     let stride = |stride, used| class(Reach::Stride { stride, used });
     assert_eq!(alone(8), stride(2, 1));
     assert_eq!(alone(-12), stride(3, 1));
-    assert_eq!(with(8, "2 * threadIdx.x + 1"), stride(2, 2));
-    assert_eq!(with(8, "2 * threadIdx.x + 2"), stride(2, 1));
-    assert_eq!(with(12, "2 * threadIdx.x - 1"), stride(3, 2));
+    assert_eq!(with(8, 1), stride(2, 2));
+    assert_eq!(with(8, 2), stride(2, 1));
+    assert_eq!(with(12, -1), stride(3, 2));
     assert_eq!(alone(4096), class(Reach::Uncoalesced { quarters: 1 }));
     assert_eq!(alone(4), class(Reach::Unit));
-    let walks = strided(4096, |facts| {
-        if let Some(stride) = &mut facts.accesses[0].stride {
+    let walks = strided(4096, |code| {
+        if let Some(stride) = &mut code.accesses[0].stride {
             stride.unit_elsewhere = true;
         }
     });
     assert_eq!(walks, class(Reach::Uncoalesced { quarters: 4 }));
-    let by_data = strided(4, |facts| {
-        facts.accesses[0].pattern = Pattern::DataDependent;
+    let by_data = strided(4, |code| {
+        code.accesses[0].pattern = Pattern::DataDependent;
     });
     assert_eq!(by_data, class(Reach::Uncoalesced { quarters: 1 }));
-    let same = strided(0, |facts| facts.accesses[0].pattern = Pattern::Broadcast);
+    let same = strided(0, |code| code.accesses[0].pattern = Pattern::Broadcast);
     assert_eq!(same, class(Reach::Uniform));
 }
 
 /// Conflicts, walks down a column, split warps and barriers.
-fn troubled() -> KernelFacts {
+fn troubled() -> Code {
     let mut kernel = Kernel::new([512, 1, 1], [256, 1, 1]);
     kernel.global(Op::Load, 32.0, 4.0, 32, 3);
     kernel.shared(Op::Load, 32.0, 1.0, 4);
     kernel.global(Op::Store, 4.0, 4.0, 32, 7);
-    for access in &mut kernel.facts.accesses {
+    for access in &mut kernel.code.accesses {
         access.requests = Some(4096.0);
     }
-    kernel.facts.operations = vec![
+    kernel.code.operations = vec![
         arithmetic(Arithmetic::Sum(Number::Single), 5, 4096.0, 16.0 * 4096.0),
         operation(Operator::Barrier, 6, 4096.0, 32.0 * 4096.0),
     ];
-    kernel.facts
+    kernel.code
 }
 
 #[test]
 fn each_factor_takes_away_its_own() {
-    let facts = troubled();
-    let now = estimate(&facts);
+    let code = troubled();
+    let now = estimate(&code);
     let cycles = |estimate: &Estimate| estimate.cycles.expect("cycles");
     assert_eq!(now.detail["bank_conflict"], 31.0 * 4096.0);
-    let gone = without(&facts, Factor::BankConflicts);
+    let gone = without(&code, Factor::BankConflicts);
     assert_eq!(gone.detail.get("bank_conflict"), None);
     assert!(gone.breakdown.shared < now.breakdown.shared);
     close(
@@ -270,35 +272,36 @@ fn each_factor_takes_away_its_own() {
         now.detail["bank_conflict.cycles"],
     );
 
-    let gone = without(&facts, Factor::Uncoalesced);
+    let gone = without(&code, Factor::Uncoalesced);
     assert_eq!(gone.detail["global_load_32_stride1"], 32.0 * 4096.0);
     assert!(gone.breakdown.memory_bandwidth < now.breakdown.memory_bandwidth);
 
     assert!(now.breakdown.divergence > 0.0);
     assert_eq!(now.detail["idle_lanes"], 16.0 * 4096.0);
     close(now.breakdown.divergence, now.detail["f32_add.cycles"]);
-    let gone = without(&facts, Factor::Divergence);
+    let gone = without(&code, Factor::Divergence);
     assert_eq!(gone.breakdown.divergence, 0.0);
     close(cycles(&now) - cycles(&gone), now.breakdown.divergence);
 
-    let gone = without(&facts, Factor::Synchronisation);
+    let gone = without(&code, Factor::Synchronisation);
     close(cycles(&now) - cycles(&gone), now.breakdown.synchronisation);
     assert!(now.breakdown.synchronisation > 0.0);
     // Nothing here knows of latency or of how many warps there are.
     for factor in [Factor::Latency, Factor::Occupancy] {
-        assert_eq!(without(&facts, factor), now);
+        assert_eq!(without(&code, factor), now);
     }
 }
 
 #[test]
 fn one_access_can_be_imagined_ideal() {
-    let facts = troubled();
+    let code = troubled();
     let target = Target::new(GPU);
-    let occupancy = target.occupancy(&facts);
+    let occupancy = target.occupancy(&code);
     let ideal = |at| {
-        let input = Input {
+        let made = input(&code, &target.profile, &occupancy);
+        let input = Question {
             ideal_access: Some(at),
-            ..input(&facts, &target.profile, &occupancy, &[])
+            ..question(&made, &[])
         };
         warplens_models::estimate(ModelId::Linear, &input).detail
     };
@@ -309,7 +312,7 @@ fn one_access_can_be_imagined_ideal() {
 
 #[test]
 fn fitted_prices_come_before_the_rule_and_overlap_is_the_lesser_of_both() {
-    let facts = example(4096.0);
+    let code = example(4096.0);
     let nm = 32.0 * 4096.0;
     // 1 ps a byte each way, and most of the lesser way is hidden.
     let table = "[linear_weights]\n\
@@ -318,7 +321,7 @@ fn fitted_prices_come_before_the_rule_and_overlap_is_the_lesser_of_both() {
         launch = { value = 5e6, source = \"a test\" }\n";
     let overlap = |ps: f64| {
         let line = format!("overlap = {{ value = {ps:?}, source = \"a test\" }}\n");
-        estimate_on(&fitted(&format!("{table}{line}")), &facts)
+        estimate_on(&fitted(&format!("{table}{line}")), &code)
     };
     let clock = 1.41e9 * 1e-12;
     close(overlap(0.0).breakdown.memory_bandwidth, 12.0 * nm * clock);
@@ -591,7 +594,7 @@ fn maybe() -> impl Strategy<Value = Option<f64>> {
     prop_oneof![3 => numbers().prop_map(Some), 1 => Just(None)]
 }
 
-fn any_facts() -> impl Strategy<Value = KernelFacts> {
+fn any_code() -> impl Strategy<Value = Code> {
     let operators = prop::sample::select(
         [
             Number::Half,
@@ -621,14 +624,14 @@ fn any_facts() -> impl Strategy<Value = KernelFacts> {
     (operations, accesses, launch).prop_map(|(operations, accesses, (blocks, threads, index))| {
         let blocks = if index == 0 { blocks } else { blocks % 10_000 };
         let mut kernel = Kernel::new([blocks, 1, 1], [threads, 1, 1]);
-        kernel.facts.operations = operations
+        kernel.code.operations = operations
             .into_iter()
             .map(|(operator, line, threads, warps)| operation(operator, line, warps, threads))
             .collect();
         for (at, ((space, op, pattern, bytes), figures, stride)) in accesses.into_iter().enumerate()
         {
             let mut made = access(at as u32);
-            made.array = format!("a{}", at / 3);
+            made.object = Object::Array(format!("a{}", at / 3).into());
             made.space = [
                 Space::Global,
                 Space::Shared,
@@ -646,7 +649,7 @@ fn any_facts() -> impl Strategy<Value = KernelFacts> {
                 Pattern::Unknown,
             ][pattern];
             made.bytes_per_lane = bytes;
-            made.index = format!("{stride} * i + {}", stride / 3);
+            made.index = Some(Arc::new(sum(stride / 3, &[(&named("i"), stride)])));
             (
                 made.requests,
                 made.active_lanes_per_request,
@@ -662,9 +665,9 @@ fn any_facts() -> impl Strategy<Value = KernelFacts> {
                     unit_elsewhere: stride % 5 == 0,
                 });
             }
-            kernel.facts.accesses.push(made);
+            kernel.code.accesses.push(made);
         }
-        kernel.facts
+        kernel.code
     })
 }
 
@@ -672,14 +675,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_facts_get_a_finite_answer_or_a_reason(
-        facts in any_facts(),
+    fn any_code_get_a_finite_answer_or_a_reason(
+        code in any_code(),
         gpu in prop::sample::select(&["geforce-8800-gtx", "gtx-280", "tesla-k40c", GPU, "mi210"][..]),
         factor in prop::sample::select(&Factor::ALL[..]),
         overlap in -1e3..0.0_f64,
     ) {
         let target = Target::new(gpu);
-        let occupancy = target.occupancy(&facts);
+        let occupancy = target.occupancy(&code);
         let mut profile = (*target.profile).clone();
         if gpu == GPU {
             let table = format!(
@@ -691,7 +694,7 @@ proptest! {
         for imagined in [&[][..], &without] {
             let found = warplens_models::estimate(
                 ModelId::Linear,
-                &input(&facts, &profile, &occupancy, imagined),
+                &question(&input(&code, &profile, &occupancy), imagined),
             );
             let Some(cycles) = found.cycles else {
                 prop_assert!(found.why.is_some_and(|why| !why.is_empty()));

@@ -199,9 +199,9 @@ fn tiled_multiplication() -> Kernel {
 fn the_example_as_a_kernel_gives_the_papers_counts() {
     let mut kernel = tiled_multiplication();
     // Five blocks an SM, as in the paper: eleven registers short of six.
-    kernel.facts.registers_per_thread = 12;
+    kernel.code.resources.registers_per_thread = 12;
     let target = Target::new("quadro-fx-5600");
-    let estimate = target.estimate(ModelId::MwpCwp, &kernel.facts);
+    let estimate = target.estimate(ModelId::MwpCwp, &kernel.code);
     let detail = |name: &str| estimate.detail[name];
     assert_eq!(detail("comp_insts"), 27.0);
     assert_eq!(detail("uncoal_mem_insts"), 6.0);
@@ -227,7 +227,7 @@ fn a_coalesced_warp_is_one_transaction() {
     let mut kernel = Kernel::new([3000, 1, 1], [256, 1, 1]);
     let load = kernel.global(Op::Load, 2.0, 2.0, 64, 1);
     let kernel = kernel.flow(vec![int(2.0, 1), touch(load, &[]), fp32(1.0, &[load], 1)]);
-    let estimate = target.estimate(ModelId::MwpCwp, &kernel.facts);
+    let estimate = target.estimate(ModelId::MwpCwp, &kernel.code);
     assert_eq!(estimate.detail["coal_mem_insts"], 1.0);
     assert_eq!(estimate.detail["departure_delay"], 4.0);
     assert_eq!(estimate.detail["mem_l"], 450.0);
@@ -239,9 +239,9 @@ fn unknown_addresses_are_the_worst_case_and_counted() {
     let mut kernel = Kernel::new([100, 1, 1], [128, 1, 1]);
     let mut gather = common::access(1);
     gather.transaction_bytes = 64;
-    kernel.facts.accesses.push(gather);
+    kernel.code.accesses.push(gather);
     let kernel = kernel.flow(vec![touch(0, &[]), fp32(1.0, &[0], 1)]);
-    let estimate = target.estimate(ModelId::MwpCwp, &kernel.facts);
+    let estimate = target.estimate(ModelId::MwpCwp, &kernel.code);
     assert_eq!(estimate.detail["uncoal_mem_insts"], 1.0);
     assert_eq!(estimate.detail["uncoal_per_mw"], 32.0);
     assert_eq!(estimate.detail["unknown_accesses"], 1.0);

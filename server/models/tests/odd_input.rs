@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Kernel, Target, compute, fp32, input, int, repeat, touch};
-use warplens_facts::facts::{KernelFacts, Mix, Node, Op};
-use warplens_models::{Estimate, Input, ModelId, estimate};
+use common::{Code, Kernel, Target, compute, fp32, input, int, question, repeat, touch};
+use warplens_facts::facts::{Mix, Node, Op};
+use warplens_models::{Estimate, ModelId, Question, estimate};
 
 const GPUS: [&str; 4] = ["geforce-8800-gtx", "gtx-280", "a100-sxm4-40gb", "mi210"];
 
@@ -36,11 +36,11 @@ fn sound(model: ModelId, estimate: &Estimate) {
 }
 
 /// Every model on every GPU.
-fn each(facts: &KernelFacts, see: impl Fn(ModelId, &str, &Estimate)) {
+fn each(code: &Code, see: impl Fn(ModelId, &str, &Estimate)) {
     for gpu in GPUS {
         let target = Target::new(gpu);
         for model in ModelId::ALL {
-            let estimate = target.estimate(model, facts);
+            let estimate = target.estimate(model, code);
             sound(model, &estimate);
             see(model, gpu, &estimate);
         }
@@ -63,7 +63,7 @@ fn streaming(trips: f64) -> Kernel {
 #[test]
 fn computation_alone_and_memory_alone() {
     let computes = kernel().flow(vec![repeat(100.0, vec![fp32(8.0, &[], 1)], 1)]);
-    each(&computes.facts, |model, gpu, estimate| {
+    each(&computes.code, |model, gpu, estimate| {
         // The model's price is of what the launch counts, and these facts count nothing.
         if model != ModelId::Linear && estimate.cycles.is_some() {
             assert!(
@@ -79,7 +79,7 @@ fn computation_alone_and_memory_alone() {
     let load = copies.global(Op::Load, 4.0, 4.0, 32, 1);
     let store = copies.global(Op::Store, 4.0, 4.0, 32, 1);
     let copies = copies.flow(vec![touch(load, &[]), touch(store, &[load])]);
-    each(&copies.facts, |model, gpu, estimate| {
+    each(&copies.code, |model, gpu, estimate| {
         assert!(
             estimate.cycles.is_none_or(|cycles| cycles > 0.0),
             "{} {gpu}",
@@ -90,28 +90,32 @@ fn computation_alone_and_memory_alone() {
 
 #[test]
 fn nothing_at_all() {
-    each(&kernel().facts, |_, _, _| {});
+    each(&kernel().code, |_, _, _| {});
     let waits = kernel().flow(vec![Node::Barrier { line: 1 }]);
-    each(&waits.facts, |_, _, _| {});
+    each(&waits.code, |_, _, _| {});
     let turns = kernel().flow(vec![repeat(1e18, Vec::new(), 1)]);
-    each(&turns.facts, |_, _, _| {});
+    each(&turns.code, |_, _, _| {});
 }
 
 #[test]
 fn no_warps() {
-    let facts = streaming(10.0).facts;
+    let code = streaming(10.0).code;
     for gpu in GPUS {
         let target = Target::new(gpu);
         for model in ModelId::ALL {
-            let mut occupancy = target.occupancy(&facts);
-            let capped = Input {
+            let mut occupancy = target.occupancy(&code);
+            let made = input(&code, &target.profile, &occupancy);
+            let capped = Question {
                 warps_per_sm: Some(0),
-                ..input(&facts, &target.profile, &occupancy, &[])
+                ..question(&made, &[])
             };
             sound(model, &estimate(model, &capped));
             occupancy.active_blocks_per_sm = 0;
             occupancy.active_warps_per_sm = 0;
-            let none = estimate(model, &input(&facts, &target.profile, &occupancy, &[]));
+            let none = estimate(
+                model,
+                &question(&input(&code, &target.profile, &occupancy), &[]),
+            );
             assert_eq!(none.cycles, None, "{}", model.name());
             let why = none.why.expect("a reason");
             assert!(why.contains("no block"), "{}: {why}", model.name());
@@ -122,7 +126,7 @@ fn no_warps() {
 #[test]
 fn as_many_iterations_as_there_may_be() {
     for trips in [1e9, 1e18] {
-        each(&streaming(trips).facts, |model, gpu, estimate| {
+        each(&streaming(trips).code, |model, gpu, estimate| {
             if model != ModelId::Linear {
                 assert!(
                     estimate.cycles.is_none_or(|cycles| cycles > trips),
@@ -136,7 +140,7 @@ fn as_many_iterations_as_there_may_be() {
     // Loops in loops, and a fraction of an instruction each time.
     let body = vec![repeat(1e18, vec![int(1e-9, 2)], 2), int(1.0, 3)];
     let nested = kernel().flow(vec![repeat(1e18, body, 1)]);
-    each(&nested.facts, |_, _, _| {});
+    each(&nested.code, |_, _, _| {});
 }
 
 #[test]
@@ -153,18 +157,18 @@ fn who_lacks_a_figure_says_so_and_the_others_answer() {
     let mut profile = (*Target::new("gtx-280").profile).clone();
     profile.departure_del_uncoal = None;
     let no_doubles = Target::new("geforce-8800-gtx");
-    for (facts, profile, model, named) in [
+    for (code, profile, model, named) in [
         (
-            &streaming(10.0).facts,
+            &streaming(10.0).code,
             &profile,
             ModelId::MwpCwp,
             "departure delays",
         ),
-        (&doubles.facts, &*no_doubles.profile, ModelId::Trace, "fp64"),
+        (&doubles.code, &*no_doubles.profile, ModelId::Trace, "fp64"),
     ] {
-        let occupancy = no_doubles.occupancy(facts);
+        let occupancy = no_doubles.occupancy(code);
         for other in ModelId::ALL {
-            let estimate = estimate(other, &input(facts, profile, &occupancy, &[]));
+            let estimate = estimate(other, &question(&input(code, profile, &occupancy), &[]));
             sound(other, &estimate);
             if other == model {
                 let why = estimate.why.expect("a reason");

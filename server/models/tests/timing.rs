@@ -5,9 +5,9 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Kernel, Target, branch, compute, fp32, input, int, repeat, touch};
+use common::{Kernel, Target, branch, compute, fp32, input, int, question, repeat, touch};
 use warplens_facts::facts::{Mix, Node, Op, Pattern, Stride};
-use warplens_models::{Estimate, Factor, Input, ModelId};
+use warplens_models::{Estimate, Factor, ModelId, Question};
 
 const GPU: &str = "gtx-280";
 
@@ -17,7 +17,7 @@ fn kernel(warps: u64) -> Kernel {
 }
 
 fn cycles(kernel: &Kernel) -> f64 {
-    Target::new(GPU).cycles(ModelId::Timing, &kernel.facts)
+    Target::new(GPU).cycles(ModelId::Timing, &kernel.code)
 }
 
 /// Cycles that `more` of something adds, for each.
@@ -107,7 +107,7 @@ fn a_shared_operand_is_part_of_an_instruction() {
 fn a_conflicts_latency_is_not_its_throughput() {
     let many = |n: usize| {
         let mut sum = sum_of_shared(n, 32.0);
-        sum.facts.launch.block = [32 * 8, 1, 1];
+        sum.code.launch.block = [32 * 8, 1, 1];
         sum
     };
     // 32 passes of 2 cycles for each of 8 warps, not 266.
@@ -137,7 +137,7 @@ fn issue_latency_of_global_loads() {
 
 fn detail(kernel: &Kernel, name: &str) -> f64 {
     Target::new(GPU)
-        .estimate(ModelId::Timing, &kernel.facts)
+        .estimate(ModelId::Timing, &kernel.code)
         .detail[name]
 }
 
@@ -172,7 +172,7 @@ fn stream(blocks: u64) -> Kernel {
 /// A load of neighbouring doubles.
 fn doubles(kernel: &mut Kernel, line: u32) -> usize {
     let access = kernel.global(Op::Load, 2.0, 2.0, 128, line);
-    kernel.facts.accesses[access].bytes_per_lane = 8;
+    kernel.code.accesses[access].bytes_per_lane = 8;
     access
 }
 
@@ -194,9 +194,9 @@ fn channels_that_all_lanes_share_are_an_eighth_of_the_bandwidth() {
     let walk = |bytes: i64| {
         let mut kernel = Kernel::new([30, 1, 1], [512, 1, 1]);
         let access = kernel.global(Op::Load, 32.0, 2.0, 32, 1);
-        let facts = &mut kernel.facts.accesses[access];
-        facts.pattern = Pattern::Strided;
-        facts.stride = Some(Stride {
+        let code = &mut kernel.code.accesses[access];
+        code.pattern = Pattern::Strided;
+        code.stride = Some(Stride {
             bytes,
             text: String::new(),
             symbolic: false,
@@ -260,12 +260,12 @@ fn all_at_once() -> Kernel {
 fn parts_and_lines_add_up_and_factors_only_take_away() {
     let target = Target::new(GPU);
     let kernel = all_at_once();
-    let whole = target.estimate(ModelId::Timing, &kernel.facts);
+    let whole = target.estimate(ModelId::Timing, &kernel.code);
     sums(&whole);
     let parts = &whole.breakdown;
     assert!(parts.divergence > 0.0 && parts.shared > 0.0, "{parts:?}");
     for factor in Factor::ALL {
-        let less = target.estimate_without(ModelId::Timing, &kernel.facts, &[factor]);
+        let less = target.estimate_without(ModelId::Timing, &kernel.code, &[factor]);
         sums(&less);
         let (now, then) = (less.cycles.unwrap(), whole.cycles.unwrap());
         if factor == Factor::Occupancy {
@@ -378,7 +378,7 @@ fn nested_loops_are_as_long_as_all_their_iterations() {
                 kernel.flow(vec![repeat(outer as f64, nodes, 1)])
             }
         };
-        let estimate = |written| target.estimate(ModelId::Timing, &make(written).facts);
+        let estimate = |written| target.estimate(ModelId::Timing, &make(written).code);
         let (looped, written) = (estimate(false), estimate(true));
         assert_eq!(written.detail["simulated_to_the_end"], 1.0, "{gpu} {warps}");
         let (short, long) = (looped.cycles.unwrap(), written.cycles.unwrap());
@@ -415,7 +415,7 @@ fn one_scheduler_of_several_stands_for_all() {
             body.push(Node::Barrier { line: 3 });
         }
         let kernel = kernel.flow(vec![repeat(trips, body, 1)]);
-        target.estimate(ModelId::Timing, &kernel.facts)
+        target.estimate(ModelId::Timing, &kernel.code)
     };
     for arithmetic in [1.0, 8.0, 64.0] {
         for barrier in [false, true] {
@@ -445,7 +445,7 @@ fn the_scoreboards_policy_moves_the_result_a_little() {
     let load = kernel.global(Op::Load, 8.0, 2.0, 32, 1);
     let body = vec![int(3.0, 1), touch(load, &[]), fp32(5.0, &[load], 2)];
     let kernel = kernel.flow(vec![repeat(20.0, body, 1)]);
-    let estimate = Target::new(GPU).estimate(ModelId::Timing, &kernel.facts);
+    let estimate = Target::new(GPU).estimate(ModelId::Timing, &kernel.code);
     let [low, high] = estimate.interval.expect("a short run");
     let cycles = estimate.cycles.expect("answers");
     assert!(low <= cycles && cycles <= high, "{low} {cycles} {high}");
@@ -463,13 +463,13 @@ fn more_warps_hide_latency_until_something_is_full() {
         1,
     )];
     let kernel = kernel.flow(flow);
-    let occupancy = target.occupancy(&kernel.facts);
+    let occupancy = target.occupancy(&kernel.code);
     let wave = |warps: u32| {
         let estimate = warplens_models::estimate(
             ModelId::Timing,
-            &Input {
+            &Question {
                 warps_per_sm: Some(warps),
-                ..input(&kernel.facts, &target.profile, &occupancy, &[])
+                ..question(&input(&kernel.code, &target.profile, &occupancy), &[])
             },
         );
         sums(&estimate);
@@ -489,11 +489,12 @@ fn more_warps_hide_latency_until_something_is_full() {
 fn who_no_longer_asks_gets_no_answer_and_nobody_waits_long() {
     let target = Target::new(GPU);
     let kernel = all_at_once();
-    let occupancy = target.occupancy(&kernel.facts);
+    let occupancy = target.occupancy(&kernel.code);
     let cancel = AtomicBool::new(true);
-    let input = Input {
+    let made = input(&kernel.code, &target.profile, &occupancy);
+    let input = Question {
         cancel: Some(&cancel),
-        ..input(&kernel.facts, &target.profile, &occupancy, &[])
+        ..question(&made, &[])
     };
     let begun = Instant::now();
     let estimate = warplens_models::estimate(ModelId::Timing, &input);
@@ -508,11 +509,12 @@ fn a_run_under_way_stops_soon_after_nobody_waits() {
     // Straight code has nothing to skip: 64 warps run to where a run is cut off.
     let kernel = Kernel::new([432, 1, 1], [512, 1, 1]);
     let kernel = kernel.flow((0..4000).map(|line| fp32(8.0, &[], line)).collect());
-    let occupancy = target.occupancy(&kernel.facts);
+    let occupancy = target.occupancy(&kernel.code);
     let cancel = AtomicBool::new(false);
-    let input = Input {
+    let made = input(&kernel.code, &target.profile, &occupancy);
+    let input = Question {
         cancel: Some(&cancel),
-        ..input(&kernel.facts, &target.profile, &occupancy, &[])
+        ..question(&made, &[])
     };
     let mut longest = Duration::ZERO;
     let since = std::thread::scope(|scope| {
@@ -565,7 +567,7 @@ fn any_input_has_a_finite_answer() {
                 1,
             )];
             let kernel = kernel.flow(flow);
-            let estimate = target.estimate(ModelId::Timing, &kernel.facts);
+            let estimate = target.estimate(ModelId::Timing, &kernel.code);
             match estimate.cycles {
                 Some(cycles) => {
                     assert!(cycles.is_finite() && cycles >= 0.0);
@@ -577,6 +579,6 @@ fn any_input_has_a_finite_answer() {
             }
         }
         let empty = Kernel::new([1, 1, 1], [32, 1, 1]);
-        assert_eq!(target.cycles(ModelId::Timing, &empty.facts), 0.0);
+        assert_eq!(target.cycles(ModelId::Timing, &empty.code), 0.0);
     }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Kernel, Target, branch, compute, fp32, input, int, repeat, touch};
+use common::{Kernel, Target, branch, compute, fp32, input, int, question, repeat, touch};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,7 @@ use warplens_models::trace::operations::{Class, arithmetic};
 use warplens_models::trace::pipeline::{Operation, Part, Port, Round, Step, Timing, run};
 use warplens_models::trace::reuse::Stack;
 use warplens_models::trace::search::{Warp, trace};
-use warplens_models::{Estimate, Factor, Input, ModelId, estimate};
+use warplens_models::{Estimate, Factor, ModelId, Question, estimate};
 
 // ---- Algorithms 1 to 3 ----
 
@@ -851,7 +851,7 @@ fn tiled(trips: f64, passes: f64, sectors: f64) -> Kernel {
 }
 
 fn of(kernel: &Kernel, gpu: &str) -> Estimate {
-    Target::new(gpu).estimate(ModelId::Trace, &kernel.facts)
+    Target::new(gpu).estimate(ModelId::Trace, &kernel.code)
 }
 
 /// Parts and lines sum to the cycles, and everything is finite.
@@ -899,9 +899,9 @@ fn equation_8() {
     let expected = detail("t_pipeline") * detail("rounds");
     assert!((sound(&one) - expected).abs() < 1e-6 * expected);
     // Twice the groups take twice as long; groups that share SMs are rounded up to whole ones on each.
-    kernel.facts.launch.grid = [512, 1, 1];
+    kernel.code.launch.grid = [512, 1, 1];
     assert!((sound(&of(&kernel, "quadro-k600")) / expected - 2.0).abs() < 1e-9);
-    kernel.facts.launch.grid = [100, 1, 1];
+    kernel.code.launch.grid = [100, 1, 1];
     let three = of(&kernel, "quadro-k620");
     assert_eq!(three.detail["rounds"], 34.0 / 8.0);
 }
@@ -935,9 +935,9 @@ fn without_a_factor_nothing_takes_longer() {
     for gpu in ["quadro-k620", "gtx-280", "a100-sxm4-40gb"] {
         let target = Target::new(gpu);
         for kernel in &kernels {
-            let now = sound(&target.estimate(ModelId::Trace, &kernel.facts));
+            let now = sound(&target.estimate(ModelId::Trace, &kernel.code));
             for factor in Factor::ALL {
-                let without = target.estimate_without(ModelId::Trace, &kernel.facts, &[factor]);
+                let without = target.estimate_without(ModelId::Trace, &kernel.code, &[factor]);
                 let then = sound(&without);
                 assert!(then <= now * 1.001, "{gpu} {factor:?}: {then} {now}");
             }
@@ -949,8 +949,8 @@ fn without_a_factor_nothing_takes_longer() {
 fn factors_take_away_what_they_name() {
     let target = Target::new("quadro-k620");
     let gain = |kernel: &Kernel, factor: Factor| {
-        let now = target.cycles(ModelId::Trace, &kernel.facts);
-        let then = target.estimate_without(ModelId::Trace, &kernel.facts, &[factor]);
+        let now = target.cycles(ModelId::Trace, &kernel.code);
+        let then = target.estimate_without(ModelId::Trace, &kernel.code, &[factor]);
         now / then.cycles.expect("the model answers")
     };
     assert!(gain(&tiled(32.0, 16.0, 4.0), Factor::BankConflicts) > 4.0);
@@ -964,7 +964,7 @@ fn factors_take_away_what_they_name() {
         1,
     )];
     let split = Kernel::new([512, 1, 1], [256, 1, 1]).flow(split);
-    let of_both = target.estimate(ModelId::Trace, &split.facts);
+    let of_both = target.estimate(ModelId::Trace, &split.code);
     // Half the arithmetic, and the latency of the last operation.
     let divergent = of_both.breakdown.divergence / sound(&of_both);
     assert!(divergent > 0.5 && divergent < 0.6, "{divergent}");
@@ -972,7 +972,7 @@ fn factors_take_away_what_they_name() {
     let gained = gain(&split, Factor::Divergence);
     assert!(gained > 1.6 && gained < 2.0, "{gained}");
     let mut few = tiled(32.0, 1.0, 4.0);
-    few.facts.launch.grid = [3, 1, 1];
+    few.code.launch.grid = [3, 1, 1];
     assert!(gain(&few, Factor::Latency) > 1.3);
     assert!(gain(&few, Factor::Synchronisation) > 1.02);
 }
@@ -1012,7 +1012,7 @@ fn warps_differ_by_the_sides_they_take() {
     ]);
     let mut by_warp = condition(BranchKind::If, Uniformity::WarpUniform, 2);
     by_warp.taken_warp_fraction = Some(0.25);
-    kernel.facts.branches.push(by_warp);
+    kernel.code.branches.push(by_warp);
     let estimate = of(&kernel, "quadro-k620");
     sound(&estimate);
     assert_eq!(estimate.detail["distinct_warps"], 2.0);
@@ -1032,7 +1032,7 @@ fn warps_differ_by_their_iterations() {
         let mut of_loop = condition(BranchKind::Loop, Uniformity::WarpUniform, 2);
         of_loop.trips = Some(trips);
         of_loop.turns = turns;
-        kernel.facts.branches.push(of_loop);
+        kernel.code.branches.push(of_loop);
         of(&kernel, "quadro-k620")
     };
     let even = with(vec![(50, 512.0)]);
@@ -1056,7 +1056,7 @@ fn a_condition_by_the_iteration_is_the_same_for_all_warps() {
         let mut kernel = Kernel::new([64, 1, 1], [256, 1, 1]).flow(vec![repeat(64.0, body, 1)]);
         let mut inner = condition(BranchKind::If, uniformity, 2);
         inner.taken_warp_fraction = Some(0.5);
-        kernel.facts.branches.push(inner);
+        kernel.code.branches.push(inner);
         let estimate = of(&kernel, "quadro-k620");
         sound(&estimate);
         estimate.detail["distinct_warps"]
@@ -1073,7 +1073,7 @@ fn reuse_hits_and_streams_do_not() {
     let rate = |block: i64, loops: i64, known: bool| {
         let mut kernel = Kernel::new([256, 1, 1], [256, 1, 1]);
         let load = kernel.global(Op::Load, 4.0, 4.0, 32, 2);
-        kernel.facts.accesses[load].linear = known.then(|| LinearAddress {
+        kernel.code.accesses[load].linear = known.then(|| LinearAddress {
             constant: 0,
             thread: [4, 0, 0],
             block: [block, 0, 0],
@@ -1101,7 +1101,7 @@ fn a_cache_that_is_too_small_forgets() {
     let rate = |lines: f64| {
         let mut kernel = Kernel::new([1, 1, 1], [32, 1, 1]);
         let load = kernel.global(Op::Load, 4.0, 4.0, 32, 2);
-        kernel.facts.accesses[load].linear = Some(LinearAddress {
+        kernel.code.accesses[load].linear = Some(LinearAddress {
             constant: 0,
             thread: [4, 0, 0],
             block: [0; 3],
@@ -1127,7 +1127,7 @@ fn loops_that_are_cut_take_as_long_as_whole_ones() {
     // Simulated whole, the time is a line in the iterations; what is cut lies on it.
     let target = Target::new("quadro-k620");
     for (passes, sectors) in [(1.0, 4.0), (8.0, 32.0), (1.0, 32.0)] {
-        let at = |trips: f64| target.estimate(ModelId::Trace, &tiled(trips, passes, sectors).facts);
+        let at = |trips: f64| target.estimate(ModelId::Trace, &tiled(trips, passes, sectors).code);
         let [four, eight] = [4.0, 8.0].map(at);
         assert_eq!(eight.detail["loop_sampling"], 1.0);
         let slope = (sound(&eight) - sound(&four)) / 4.0;
@@ -1148,11 +1148,12 @@ fn loops_that_are_cut_take_as_long_as_whole_ones() {
 fn forced_warps_run_fewer_at_a_time() {
     let kernel = tiled(8.0, 1.0, 4.0);
     let target = Target::new("quadro-k620");
-    let occupancy = target.occupancy(&kernel.facts);
+    let occupancy = target.occupancy(&kernel.code);
     let cycles = |warps| {
-        let input = Input {
+        let made = input(&kernel.code, &target.profile, &occupancy);
+        let input = Question {
             warps_per_sm: Some(warps),
-            ..input(&kernel.facts, &target.profile, &occupancy, &[])
+            ..question(&made, &[])
         };
         let estimate = estimate(ModelId::Trace, &input);
         assert_eq!(estimate.detail["active_warps"], f64::from(warps));
@@ -1182,11 +1183,12 @@ fn a_missing_figure_is_named() {
 fn it_stops_when_nobody_waits() {
     let kernel = tiled(1e6, 1.0, 4.0);
     let target = Target::new("quadro-k620");
-    let occupancy = target.occupancy(&kernel.facts);
+    let occupancy = target.occupancy(&kernel.code);
     let cancel = AtomicBool::new(true);
-    let input = Input {
+    let made = input(&kernel.code, &target.profile, &occupancy);
+    let input = Question {
         cancel: Some(&cancel),
-        ..input(&kernel.facts, &target.profile, &occupancy, &[])
+        ..question(&made, &[])
     };
     let estimate = estimate(ModelId::Trace, &input);
     assert_eq!(estimate.cycles, None);
@@ -1240,7 +1242,7 @@ fn no_input_is_too_strange() {
     let huge = of(&tiled(1e18, 2.0, 8.0), "quadro-k600");
     assert!(sound(&huge) > 1e18);
     let mut wide = vector_add();
-    wide.facts.launch.grid = [2_147_483_647, 65_535, 65_535];
+    wide.code.launch.grid = [2_147_483_647, 65_535, 65_535];
     assert!(sound(&of(&wide, "a100-sxm4-40gb")) > 1e12);
 }
 

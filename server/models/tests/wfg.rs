@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Kernel, Target, branch, compute, fp32, int, repeat, touch};
-use warplens_facts::facts::{Mix, Node, Op};
+use warplens_facts::facts::{Mix, Node, Op, TripCount};
 use warplens_models::ModelId;
 use warplens_models::wfg::graph::{Branching, Graph};
 use warplens_models::wfg::{Model, Parameters};
@@ -33,13 +33,13 @@ fn figure_1() -> (Kernel, Parameters) {
 }
 
 fn model(flow: &[Node], kernel: &Kernel, parameters: &Parameters) -> Model {
-    Model::new(&Graph::new(flow, &kernel.facts.accesses), parameters)
+    Model::new(&Graph::new(flow, &kernel.code.accesses), parameters)
 }
 
 #[test]
 fn every_figure_of_figure_1() {
     let (kernel, parameters) = figure_1();
-    let model = model(&kernel.facts.flow, &kernel, &parameters);
+    let model = model(&kernel.code.flow, &kernel, &parameters);
     assert_eq!(model.latency_comp, 1.0);
     assert_eq!(model.cyc_compute, 16.0);
     assert_eq!(model.nbc_avg, 8.0);
@@ -56,7 +56,7 @@ fn every_figure_of_figure_1() {
 #[test]
 fn a_round_is_never_shorter_than_its_transfers() {
     let (kernel, parameters) = figure_1();
-    let model = model(&kernel.facts.flow, &kernel, &parameters);
+    let model = model(&kernel.code.flow, &kernel, &parameters);
     // 16 warps of 128 bytes at 4 bytes a cycle; one warp's 142 cycles hide behind it.
     assert_eq!(model.round_cycles(), 512.0);
 }
@@ -69,7 +69,7 @@ fn few_warps_expose_the_pipeline() {
         active_blocks: 1.0,
         ..parameters
     };
-    let model = model(&kernel.facts.flow, &kernel, &alone);
+    let model = model(&kernel.code.flow, &kernel, &alone);
     // Equation 3: 24 / (4 * 1 * 1) cycles, four times a warp instruction.
     assert_eq!(model.latency_comp, 6.0);
     assert_eq!(model.cyc_compute, 3.0 * 24.0 + 4.0);
@@ -98,14 +98,14 @@ fn independent_instructions_cover_the_pipeline() {
 #[test]
 fn a_loop_is_its_body_times_its_trips() {
     let (kernel, parameters) = figure_1();
-    let body = kernel.facts.flow.clone();
+    let body = kernel.code.flow.clone();
     let once = model(&body, &kernel, &parameters);
     let looped = model(&[repeat(10.0, body, 1)], &kernel, &parameters);
     assert_eq!(looped.cyc_compute, 10.0 * once.cyc_compute);
     assert_eq!(looped.num_mem, 10.0);
     let graph = Graph::new(
-        &[repeat(10.0, kernel.facts.flow.clone(), 1)],
-        &kernel.facts.accesses,
+        &[repeat(10.0, kernel.code.flow.clone(), 1)],
+        &kernel.code.accesses,
     );
     let reduction = graph.reduce(&[8.0, 20.0, 4.0], &[0.0, 130.0, 0.0], Branching::Average);
     assert_eq!(reduction.entry_to_exit, 10.0 * 142.0);
@@ -119,7 +119,7 @@ fn only_the_first_iteration_waits_for_a_load_before_the_loop() {
         touch(load, &[]),
         repeat(5.0, vec![fp32(1.0, &[load], 2)], 2),
     ];
-    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let graph = Graph::new(&flow, &kernel.code.accesses);
     let reduction = graph.reduce(&[4.0, 10.0], &[100.0, 0.0], Branching::Average);
     assert_eq!(reduction.entry_to_exit, 4.0 + 96.0 + 50.0);
     assert_eq!(reduction.exposed[0], 96.0);
@@ -136,7 +136,7 @@ fn a_branch_is_the_weighted_average_of_its_sides() {
             vec![int(1.0, 3)],
             1,
         )];
-        Graph::new(&flow, &kernel.facts.accesses)
+        Graph::new(&flow, &kernel.code.accesses)
     };
     let reduce = |graph: &Graph, branching| graph.reduce(&[30.0, 10.0], &[0.0; 2], branching);
     let uniform = sides(0.25, 0.75);
@@ -156,7 +156,7 @@ fn a_use_in_a_branch_waits_on_that_side_alone() {
         touch(load, &[]),
         branch(0.5, 0.5, vec![fp32(1.0, &[load], 2)], vec![int(1.0, 3)], 1),
     ];
-    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let graph = Graph::new(&flow, &kernel.code.accesses);
     let reduction = graph.reduce(&[4.0, 10.0, 10.0], &[100.0, 0.0, 0.0], Branching::Average);
     assert_eq!(
         reduction.entry_to_exit,
@@ -176,7 +176,7 @@ fn overlapped_latency_counts_once() {
         fp32(1.0, &[m], 3),
         fp32(1.0, &[n], 4),
     ];
-    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let graph = Graph::new(&flow, &kernel.code.accesses);
     let (bw, ab, exposed) = (20.0, 4.0, 130.0);
     let weights = [bw, bw, ab, 4.0];
     let reduction = graph.reduce(&weights, &[exposed, exposed, 0.0, 0.0], Branching::Average);
@@ -200,7 +200,7 @@ fn time_grows_with_the_work_and_stays_above_the_bandwidth_bound() {
             touch(store, &[load]),
             int(1.0, 2),
         ]);
-        target.cycles(ModelId::Wfg, &kernel.facts)
+        target.cycles(ModelId::Wfg, &kernel.code)
     };
     let peak = target.profile.dram_bytes_per_cycle_per_sm() * 30.0;
     for blocks in [1, 30, 120, 121, 12_000] {
@@ -218,32 +218,32 @@ fn a_trip_count_that_hangs_on_data_appears_in_the_function() {
     let mut kernel = Kernel::new([3000, 1, 1], [256, 1, 1]);
     let load = kernel.global(Op::Load, 2.0, 2.0, 64, 1);
     let body = vec![touch(load, &[]), fp32(1.0, &[load], 2)];
-    let flow = |known, text: &str| {
+    let flow = |known, count: TripCount| {
         vec![Node::Loop {
             trips: 16.0,
             known,
-            text: text.to_owned(),
+            count,
             body: body.clone(),
             line: 7,
         }]
     };
-    let symbolic = kernel.clone().flow(flow(true, "n / 16"));
+    let symbolic = kernel
+        .clone()
+        .flow(flow(true, TripCount::Expression("n / 16".into())));
     let function = target
-        .estimate(ModelId::Wfg, &symbolic.facts)
+        .estimate(ModelId::Wfg, &symbolic.code)
         .cycles_function;
     assert!(
         function.as_ref().is_some_and(|f| f.ends_with("* (n / 16)")),
         "{function:?}"
     );
-    let fixed = kernel.clone().flow(flow(true, "16"));
+    let fixed = kernel.clone().flow(flow(true, TripCount::Number));
     assert_eq!(
-        target.estimate(ModelId::Wfg, &fixed.facts).cycles_function,
+        target.estimate(ModelId::Wfg, &fixed.code).cycles_function,
         None
     );
-    let unknown = kernel.flow(flow(false, ""));
-    let function = target
-        .estimate(ModelId::Wfg, &unknown.facts)
-        .cycles_function;
+    let unknown = kernel.flow(flow(false, TripCount::Unknown));
+    let function = target.estimate(ModelId::Wfg, &unknown.code).cycles_function;
     assert!(function.is_some_and(|f| f.contains("trips(loop 1)")));
 }
 
@@ -372,14 +372,14 @@ fn equation_4_shares_the_uncovered_transfer_among_the_operations() {
         bandwidth_bytes_per_cycle_per_sm: 64.0,
         ..narrow
     };
-    let model = Model::new(&Graph::new(&flow, &kernel.facts.accesses), &wide);
+    let model = Model::new(&Graph::new(&flow, &kernel.code.accesses), &wide);
     assert_eq!(model.latency_bw, 4.0);
 }
 
 #[test]
 fn barriers_are_context_switches() {
     let (kernel, parameters) = figure_1();
-    let mut flow = kernel.facts.flow.clone();
+    let mut flow = kernel.code.flow.clone();
     flow.push(Node::Barrier { line: 2 });
     let model = model(&flow, &kernel, &parameters);
     // Equation 5: 16 cycles and the barrier's 4, among a load, a barrier and one.
@@ -400,7 +400,7 @@ fn latency_that_a_path_covers_is_not_added() {
         int(1.0, 3),
         fp32(1.0, &[load], 4),
     ];
-    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let graph = Graph::new(&flow, &kernel.code.accesses);
     let reduce = |exposed: f64| {
         let weights = [20.0, 30.0, 40.0, 4.0];
         graph.reduce(&weights, &[exposed, 0.0, 0.0, 0.0], Branching::Weighted)
@@ -424,7 +424,7 @@ fn a_load_is_duplicated_into_both_paths() {
         branch(0.25, 0.75, vec![int(1.0, 2)], vec![int(1.0, 3)], 1),
         fp32(1.0, &[m], 4),
     ];
-    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let graph = Graph::new(&flow, &kernel.code.accesses);
     let weights = [4.0, 200.0, 20.0, 4.0];
     let reduction = graph.reduce(&weights, &[100.0, 0.0, 0.0, 0.0], Branching::Weighted);
     // The long side covers the latency, the short one leaves 100 - 4 - 20 of it.
@@ -442,7 +442,7 @@ fn a_load_on_one_path_delays_that_path_behind_the_branch() {
         branch(0.25, 0.75, vec![touch(m, &[])], vec![int(1.0, 3)], 1),
         fp32(1.0, &[m], 4),
     ];
-    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let graph = Graph::new(&flow, &kernel.code.accesses);
     let reduction = graph.reduce(&[4.0, 8.0, 4.0], &[100.0, 0.0, 0.0], Branching::Weighted);
     let with = 4.0 + 96.0 + 4.0;
     let without = 8.0 + 4.0;
@@ -454,7 +454,7 @@ fn an_empty_side_is_no_path_for_warps_that_split() {
     // All warps execute the condition's side with some lane, half of them skip it with some lane.
     let kernel = Kernel::new([1, 1, 1], [32, 1, 1]);
     let flow = [branch(1.0, 0.5, vec![int(1.0, 2)], vec![], 1)];
-    let graph = Graph::new(&flow, &kernel.facts.accesses);
+    let graph = Graph::new(&flow, &kernel.code.accesses);
     let time = |branching| graph.reduce(&[30.0], &[0.0], branching).entry_to_exit;
     assert_eq!(time(Branching::Weighted), 30.0);
     assert_eq!(time(Branching::Average), 20.0);
@@ -466,9 +466,9 @@ fn an_uncoalesced_word_moves_64_bytes_on_the_8800() {
     let bytes = |transactions: f64, ideal: f64, moved: f64| {
         let mut kernel = Kernel::new([100, 1, 1], [256, 1, 1]);
         let load = kernel.global(Op::Load, transactions, ideal, 64, 1);
-        kernel.facts.accesses[load].bytes_moved_per_request = Some(moved);
+        kernel.code.accesses[load].bytes_moved_per_request = Some(moved);
         let kernel = kernel.flow(vec![touch(load, &[]), fp32(1.0, &[load], 1)]);
-        target.estimate(ModelId::Wfg, &kernel.facts).detail["num_bytes"]
+        target.estimate(ModelId::Wfg, &kernel.code).detail["num_bytes"]
     };
     // The request rule moves 32 bytes for each of 32 lanes; the paper's GPU fetches 16 words.
     assert_eq!(bytes(32.0, 2.0, 32.0 * 32.0), 32.0 * 64.0);
@@ -480,20 +480,22 @@ fn a_free_loop_under_a_branch_appears_in_the_function() {
     let target = Target::new("gtx-280");
     let mut kernel = Kernel::new([3000, 1, 1], [256, 1, 1]);
     let load = kernel.global(Op::Load, 2.0, 2.0, 64, 1);
-    let flow = |trips: f64, text: &str| {
+    let flow = |trips: f64, count: TripCount| {
         let body = vec![touch(load, &[]), fp32(1.0, &[load], 2)];
         let rows = Node::Loop {
             trips,
             known: true,
-            text: text.to_owned(),
+            count,
             body,
             line: 7,
         };
         vec![int(2.0, 1), branch(0.75, 0.25, vec![rows], vec![], 1)]
     };
-    let symbolic = kernel.clone().flow(flow(16.0, "n"));
+    let symbolic = kernel
+        .clone()
+        .flow(flow(16.0, TripCount::Expression("n".into())));
     let function = target
-        .estimate(ModelId::Wfg, &symbolic.facts)
+        .estimate(ModelId::Wfg, &symbolic.code)
         .cycles_function;
     let function = function.expect("a free loop");
     // The function at n is the estimate once n is known.
@@ -504,8 +506,8 @@ fn a_free_loop_under_a_branch_appears_in_the_function() {
         slope.parse().expect("number"),
     );
     for n in [16.0, 40.0, 1000.0] {
-        let known = kernel.clone().flow(flow(n, &n.to_string()));
-        let estimate = target.estimate(ModelId::Wfg, &known.facts);
+        let known = kernel.clone().flow(flow(n, TripCount::Number));
+        let estimate = target.estimate(ModelId::Wfg, &known.code);
         assert_eq!(estimate.cycles_function, None);
         let cycles = estimate.cycles.expect("applies");
         let said = fixed + slope * n;
@@ -521,7 +523,7 @@ fn a_drawing_has_the_weights_of_figure_1() {
     use warplens_models::wfg::drawing::{Relation, Role, draw};
     let (kernel, _) = figure_1();
     let target = Target::new("geforce-8800-gtx");
-    let drawing = target.with_input(&kernel.facts, draw).expect("drawn");
+    let drawing = target.with_input(&kernel.code, draw).expect("drawn");
     let roles: Vec<Role> = drawing.nodes.iter().map(|node| node.role).collect();
     assert_eq!(
         roles,
@@ -547,7 +549,7 @@ fn a_drawing_has_the_weights_of_figure_1() {
         .collect();
     assert_eq!(waits.len(), 1);
     assert_eq!((waits[0].from, waits[0].to), (2, 3));
-    let estimate = target.estimate(ModelId::Wfg, &kernel.facts);
+    let estimate = target.estimate(ModelId::Wfg, &kernel.code);
     assert_eq!(waits[0].weight, estimate.detail["latency_exposed"]);
     assert_eq!(drawing.entry_to_exit, estimate.detail["entry_to_exit"]);
     assert_eq!(drawing.cyc_compute, estimate.detail["cyc_compute"]);
@@ -570,7 +572,7 @@ fn a_huge_graph_is_drawn_in_part() {
         .collect();
     let kernel = kernel.flow(flow);
     let target = Target::new("geforce-8800-gtx");
-    let drawing = target.with_input(&kernel.facts, draw).expect("drawn");
+    let drawing = target.with_input(&kernel.code, draw).expect("drawn");
     assert!(drawing.nodes.len() < 200 && drawing.arcs.len() < 2000);
     assert_eq!(drawing.elided, 10_000 - 160);
     assert_eq!(drawing.nodes[161].role, Role::Elided);
@@ -589,7 +591,7 @@ fn a_conflict_repeats_the_instruction_of_the_whole_warp() {
         let mut kernel = Kernel::new([100, 1, 1], [256, 1, 1]);
         let load = kernel.shared(Op::Load, passes, ideal, 1);
         let kernel = kernel.flow(vec![touch(load, &[]), fp32(1.0, &[load], 1)]);
-        target.estimate(ModelId::Wfg, &kernel.facts).detail["cyc_compute"] - 4.0
+        target.estimate(ModelId::Wfg, &kernel.code).detail["cyc_compute"] - 4.0
     };
     // 16 banks serve a warp in two passes of two cycles each, which is its issue.
     assert_eq!(cycles(2.0, 2.0), 4.0);

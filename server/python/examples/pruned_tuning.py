@@ -1,4 +1,4 @@
-"""How much tuning time a predicted pruning saves, and what it costs: on a table of times that somebody measured.
+"""How much tuning time a predicted pruning saves, and what it costs: on a table of measured times.
 
 The table (CSV, may be gzipped) has a row for each configuration: `kernel`, `defines` (`-Dname=value …`, the parameters), `measured_ms` or
 `median_ms`, `n_runs`, and `valid`, which is 0 where the configuration could not be built or launched. Times of building are in no such table:

@@ -1,6 +1,6 @@
 //! `warplens._native`: the engine for the Python package around it (`python/warplens`).
 //!
-//! Questions and answers cross the border as JSON: questions as [`question::Question`] and the configurations of a sweep, answers
+//! Requests and results cross the border as JSON: requests as [`question::Question`] and the configurations of a sweep, answers
 //! as the engine's own documents. What is wrong with a question is a `ValueError`; a panic never crosses.
 
 mod question;
@@ -31,7 +31,7 @@ fn pool() -> PyResult<&'static ThreadPool> {
         .ok_or_else(|| PyRuntimeError::new_err("the threads that analyse could not be started"))
 }
 
-/// The engine for texts that stand in no file. It is kept, so that asking again costs little.
+/// The engine for texts without a file. It is kept, so that its caches serve later calls.
 fn for_texts() -> &'static Arc<Engine> {
     static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
     ENGINE.get_or_init(|| Arc::new(Engine::new(profiles())))
@@ -100,7 +100,7 @@ fn gpus(py: Python<'_>) -> PyResult<String> {
     })
 }
 
-/// One kernel that is asked about under many configurations.
+/// One kernel under many configurations.
 #[pyclass(frozen)]
 struct Sweep {
     kernel: std::sync::Mutex<TunedKernel>,
@@ -135,7 +135,7 @@ impl Sweep {
     }
 
     /// What is predicted of these configurations, in their order: the lines of `warplens sweep`.
-    #[allow(clippy::needless_pass_by_value, reason = "what Python hands over")]
+    #[allow(clippy::needless_pass_by_value, reason = "PyO3 passes owned values")]
     fn predict(&self, py: Python<'_>, configurations: Vec<String>) -> PyResult<Vec<String>> {
         run(py, || {
             let all: Vec<Result<Configuration, String>> = configurations

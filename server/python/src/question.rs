@@ -13,11 +13,11 @@ use warplens_db::{
     user_profiles,
 };
 
-/// What a text is asked about.
+/// The parameters of a prediction for one text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Question {
-    /// The file that the text stands in: its headers are found from there.
+    /// The text's file: headers are searched from its folder.
     pub path: Option<PathBuf>,
     /// `cuda`, `hip` or `opencl`; by default what the file's name says, else the text.
     pub language: Option<String>,
@@ -65,7 +65,7 @@ impl Question {
         Arc::new(Engine::with_project(profiles, project))
     }
 
-    /// The models that are asked.
+    /// The models to run.
     pub fn models(&self) -> Result<Vec<ModelId>, String> {
         match self.model.as_deref() {
             None => Ok(vec![ModelId::Auto]),

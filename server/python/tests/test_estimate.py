@@ -23,7 +23,7 @@ class Estimate(unittest.TestCase):
         self.assertEqual((kernel.name, kernel.gpu), ("scale", "h100-sxm5"))
         self.assertEqual((kernel.block, kernel.grid), ((128, 1, 1), (8192, 1, 1)))
         self.assertEqual(kernel.bottleneck, "memory_bandwidth")
-        # 8 MiB through 3.35 TB/s is 2.5 µs, launching takes some more; nobody is ten times off.
+        # 8 MiB through 3.35 TB/s is 2.5 µs, launching takes some more; no model is ten times off.
         self.assertTrue(0.0025 < kernel.time_ms < 0.025, kernel.time_ms)
         parts = {name: value for name, value in kernel.breakdown.items() if name != "launch"}
         self.assertAlmostEqual(sum(parts.values()) / kernel.cycles, 1.0, places=6)

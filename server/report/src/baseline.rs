@@ -21,23 +21,23 @@ pub struct Baseline {
     /// `warplens.baseline/1`.
     schema: String,
     /// In order of file, rule and line.
-    findings: Vec<Known>,
+    findings: Vec<KnownFinding>,
 }
 
-/// Findings that are known again as one.
+/// Findings of a baseline that match as one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Known {
+pub struct KnownFinding {
     /// Path from the baseline's folder.
     file: String,
     /// Rule id.
     rule: String,
-    /// The line that they stand on, without indentation.
+    /// The source line, without indentation.
     line: String,
     /// How many.
     count: u64,
 }
 
-/// What a finding is known by.
+/// What identifies a finding: file, rule, line.
 type Key = (String, String, String);
 
 impl Baseline {
@@ -53,7 +53,7 @@ impl Baseline {
                 *counts.entry(key).or_default() += 1;
             }
         }
-        let known = |((file, rule, line), count)| Known {
+        let known = |((file, rule, line), count)| KnownFinding {
             file,
             rule,
             line,
@@ -106,7 +106,7 @@ impl Baseline {
         name: &dyn Fn(&Diagnostic) -> String,
         texts: &Texts<'_>,
     ) -> u64 {
-        let of = |known: &Known| {
+        let of = |known: &KnownFinding| {
             let key = (known.file.clone(), known.rule.clone(), known.line.clone());
             (key, known.count)
         };
@@ -125,7 +125,7 @@ impl Baseline {
     }
 }
 
-/// `None` for what is wrong with the run and not with a kernel: nobody lives with that.
+/// `None` for problems of the run rather than of a kernel: a baseline must not hide those.
 fn key(
     diagnostic: &Diagnostic,
     name: &dyn Fn(&Diagnostic) -> String,

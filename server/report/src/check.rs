@@ -171,8 +171,8 @@ impl KernelTable {
                 .bottleneck
                 .map_or_else(|| "-".to_owned(), |b| words(b.name()))
                 .into(),
-            percent(analysis.occupancy.fraction).into(),
-            analysis.occupancy.limiter.name().into(),
+            percent(analysis.input.occupancy.fraction).into(),
+            analysis.input.occupancy.limiter.name().into(),
             warp_parallelism(kernel).into(),
         ]);
     }
@@ -182,7 +182,7 @@ impl KernelTable {
         self.table.is_empty()
     }
 
-    /// The table, with what `*` means where one stands.
+    /// The table, with a legend where a `*` occurs.
     pub fn render(&self, style: Style) -> String {
         let mut out = self.table.render(style, 0);
         if self.assumed {

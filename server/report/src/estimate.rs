@@ -180,7 +180,7 @@ fn heading(out: &mut String, result: &KernelResult, style: Style) {
                 out,
                 style,
                 "predicted",
-                &format!("nothing by {name}: {why}"),
+                &format!("no time by {name}: {why}"),
             );
         }
         return;
@@ -232,14 +232,14 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
     }
     let resources = &result.resources;
     let mut text = format!(
-        "{}, {} shared memory a block",
+        "{}, {} shared memory per block",
         registers(resources),
         bytes(resources.static_shared_bytes + launch.dynamic_shared_bytes)
     );
     if resources.local_bytes_per_thread > 0 {
         let _ = write!(
             text,
-            ", {} local a thread",
+            ", {} local memory per thread",
             bytes(resources.local_bytes_per_thread)
         );
     }
@@ -292,7 +292,7 @@ fn instructions(result: &KernelResult) -> String {
 pub fn loss_table(result: &KernelResult, most: usize) -> Table {
     let mut table = Table::new(&[
         ("line", Align::Right),
-        ("what stands there", Align::Left),
+        ("statement", Align::Left),
         ("why", Align::Left),
     ])
     .elastic(1);
@@ -375,7 +375,7 @@ pub fn branch_table(result: &KernelResult) -> Table {
         ("line", Align::Right),
         ("kind", Align::Left),
         ("lanes", Align::Left),
-        ("warps that split", Align::Right),
+        ("warps that diverge", Align::Right),
         ("warps that take it", Align::Right),
         ("sure", Align::Left),
     ]);
@@ -455,7 +455,7 @@ fn breakdown(out: &mut String, result: &KernelResult, style: Style) {
     out.push_str(&table.render(style, 2));
     if estimate.breakdown.launch > 0.0 {
         let launch = format!(
-            "  launching takes about {} cycles more\n",
+            "  launch overhead: about {} cycles more\n",
             number(estimate.breakdown.launch.round())
         );
         style.push(out, Paint::Quiet, &launch);
@@ -518,7 +518,7 @@ fn assumptions(out: &mut String, result: &KernelResult, style: Style) {
         section(
             out,
             style,
-            "Assumed (say otherwise with --arg, --block, --grid or a directive)",
+            "Assumed (override with --arg, --block, --grid or a directive)",
         );
         for assumption in &result.assumptions {
             let line = format!(
@@ -749,7 +749,7 @@ pub(crate) mod tests {
         assert!(page.contains("n % 32 == 0"), "{page}");
     }
 
-    /// So many statements of the kernel's file, and one of a header.
+    /// `count` statements of the kernel's file, and one of a header.
     fn partial(own: u32) -> KernelResult {
         let loss = |file: &str, line| Loss {
             kernel: "k".to_owned(),

@@ -6,7 +6,7 @@ use warplens_db::wire::Diagnostic;
 
 use crate::baseline::{Texts, line};
 
-/// One for each finding, in their order: of its file, its rule and its line's text, and how many alike stand before it.
+/// One for each finding, in their order: of its file, its rule and its line's text, and how many equal ones come before it.
 pub fn fingerprints(diagnostics: &[Diagnostic], texts: &Texts<'_>) -> Vec<String> {
     let mut alike: BTreeMap<(&str, &str, String), u64> = BTreeMap::new();
     diagnostics

@@ -57,7 +57,7 @@ pub struct Figure {
     pub source: String,
 }
 
-/// A profile as the JSON shows it; rules that are names stand among the figures, without a unit.
+/// A profile as the JSON shows it; rules that are names are listed with the figures, without a unit.
 pub fn gpu(profile: &Profile) -> Gpu {
     let weights = profile.linear_weights.iter();
     let weights = weights.map(|(property, figure)| (format!("linear_weights.{property}"), figure));
@@ -255,7 +255,7 @@ pub fn full(gpu: &Gpu, style: Style) -> String {
         ]);
     }
     out.push_str(&table.render(style, 0));
-    out.push_str("\nWhat follows for one warp instruction of each class, in cycles:\n\n");
+    out.push_str("\nOne warp instruction of each class, in cycles:\n\n");
     let mut table = Table::new(&[
         ("class", Align::Left),
         ("next one of the SM", Align::Right),

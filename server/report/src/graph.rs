@@ -14,12 +14,12 @@ const BOX: (usize, usize) = (300, 26);
 const LEFT: usize = 190;
 /// How far a node moves to the right for each loop and branch around it.
 const INDENT: usize = 16;
-/// Deeper nodes stand below one another.
+/// Deeper nodes are drawn below one another.
 const DEEPEST: usize = 8;
 const WIDTH: usize = 1060;
 const LONGEST_LABEL: usize = 38;
 
-/// Colours of a picture that stands alone; on a page, the page's.
+/// Colours of a standalone picture; on a page, the page's colours apply.
 const COLOURS: &str = ":root{color-scheme:light dark;--back:#fff;--text:#1c1f23;--quiet:#5b636d;--arc:#6b747f;\
     --m:#f6d5d8;--s:#ead3e3;--b:#d3e8d6;--c:#d5e2f2;--o:#eef0f3;--wait:#b3261e}\
     @media(prefers-color-scheme:dark){:root{--back:#16191d;--text:#e3e6ea;--quiet:#9aa3ad;--arc:#8a939e;\
@@ -179,11 +179,11 @@ fn reduced(out: &mut String, drawing: &Drawing, id: &str) {
     for (at, (name, weight)) in steps.into_iter().enumerate() {
         let left = x + at * 140;
         let down = TOP + BOX.1;
-        for (y, word) in [(TOP, "entry"), (TOP + 2 * ROW, "exit")] {
+        for (y, label) in [(TOP, "entry"), (TOP + 2 * ROW, "exit")] {
             let _ = write!(
                 out,
                 "<rect class=\"o\" x=\"{left}\" y=\"{y}\" width=\"70\" height=\"{}\" rx=\"6\"/>\
-                 <text x=\"{}\" y=\"{}\">{word}</text>",
+                 <text x=\"{}\" y=\"{}\">{label}</text>",
                 BOX.1,
                 left + 8,
                 y + 17,
@@ -206,8 +206,8 @@ fn reduced(out: &mut String, drawing: &Drawing, id: &str) {
         format!("arc out of M: {} cycles", number(drawing.latency_bw)),
         "M global memory · S shared or constant".to_owned(),
         "B barrier · C computation".to_owned(),
-        "dashed: latency that other warps do not cover".to_owned(),
-        "×n: trips of a loop; (p): part of the warps".to_owned(),
+        "dashed: latency that other warps do not hide".to_owned(),
+        "×n: trip count; (p): part of the warps".to_owned(),
     ];
     for (at, word) in words.iter().enumerate() {
         let y = TOP + 4 * ROW + at * 20;

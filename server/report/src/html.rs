@@ -63,7 +63,7 @@ pub fn html(pictures: &Pictures) -> String {
 pub fn lanes_page(place: &str, pictures: &[LanePicture]) -> String {
     let mut body = format!("<h1>{}</h1>\n", escape(place));
     if pictures.is_empty() {
-        body.push_str("<p>No access to memory with known addresses stands here.</p>\n");
+        body.push_str("<p>No memory access with known addresses.</p>\n");
     }
     body.push_str("<div class=\"plots\">\n");
     for picture in pictures {
@@ -200,7 +200,9 @@ fn work_flow(out: &mut String, pictures: &KernelPictures, at: usize) {
         Err(why) => plots::missing(TITLE, why),
         Ok(flow) if flow.drawing.nodes.len() > MOST_NODES => {
             let nodes = flow.drawing.nodes.len();
-            let why = format!("its {nodes} nodes have no room on this page; by itself it is drawn");
+            let why = format!(
+                "its {nodes} nodes do not fit on this page; the standalone picture has them"
+            );
             plots::missing(TITLE, &why)
         }
         Ok(flow) => {
@@ -249,14 +251,14 @@ fn facts(out: &mut String, result: &KernelResult) {
         let _ = write!(launched, ", {dynamic} dynamic shared memory");
     }
     let mut needs = format!(
-        "{}, {} shared memory a block",
+        "{}, {} shared memory per block",
         registers(resources),
         bytes(resources.static_shared_bytes + launch.dynamic_shared_bytes)
     );
     if resources.local_bytes_per_thread > 0 {
         let _ = write!(
             needs,
-            ", {} local a thread",
+            ", {} local memory per thread",
             bytes(resources.local_bytes_per_thread)
         );
     }

@@ -30,7 +30,7 @@ pub fn breakdown(result: &KernelResult) -> String {
 }
 
 /// The same for a hover, which clips what is wider than some 80 columns: tables keep the columns that matter
-/// most, remarks stand below them.
+/// most, remarks follow them.
 pub fn summary(result: &KernelResult) -> String {
     let mut out = head(result);
     section(&mut out, "Memory accesses", &narrow_accesses(result));
@@ -116,7 +116,7 @@ fn head(result: &KernelResult) -> String {
             .as_ref()
             .map_or_else(String::new, |step| format!(" {step}."))
     );
-    // An estimate of the registers is a step on the way; a compiler's word is news, as are registers of two kinds.
+    // Print registers only from a compiler report, where they come in two kinds, or where they spill.
     let said = result.resources.compiler.as_ref();
     if said.is_some() || result.resources.sgprs_per_wave.is_some() {
         let _ = write!(out, "{}", registers(&result.resources));
@@ -126,7 +126,7 @@ fn head(result: &KernelResult) -> String {
         {
             let _ = write!(
                 out,
-                ", {} stored and {} loaded for spilling",
+                ", {} of spill stores and {} of spill loads",
                 bytes(said.spill_store_bytes),
                 bytes(said.spill_load_bytes)
             );
@@ -151,7 +151,7 @@ fn head(result: &KernelResult) -> String {
     out
 }
 
-/// What all of it comes to, and what it rests on.
+/// The cycles and the assumptions behind them.
 fn tail(out: &mut String, result: &KernelResult) {
     section(out, "Where the cycles go", &cycles_table(result));
     section(out, "What if", &what_if_table(result));

@@ -1,11 +1,11 @@
-//! Registers and what did not fit into them, in words.
+//! Registers and spills as text.
 
 use warplens_db::wire::Resources;
 
 use crate::figure::bytes;
 
-/// `24 registers a thread (estimated)`, on AMD `24 VGPRs a lane, 18 SGPRs a wave (estimated)`, or whose word it is:
-/// `(nvcc)`.
+/// `24 registers per thread (estimated)`, on AMD `24 VGPRs per lane, 18 SGPRs per wave (estimated)`; in place of
+/// `estimated`, the compiler whose report it is: `(nvcc 12.4)`.
 pub fn registers(resources: &Resources) -> String {
     let source = match &resources.compiler {
         Some(said) if said.current && resources.registers_source == "compiler" => said.tool.clone(),
@@ -17,12 +17,12 @@ pub fn registers(resources: &Resources) -> String {
     };
     let registers = resources.registers_per_thread;
     match resources.sgprs_per_wave {
-        Some(shared) => format!("{registers} VGPRs a lane, {shared} SGPRs a wave ({source})"),
-        None => format!("{registers} registers a thread ({source})"),
+        Some(shared) => format!("{registers} VGPRs per lane, {shared} SGPRs per wave ({source})"),
+        None => format!("{registers} registers per thread ({source})"),
     }
 }
 
-/// `64 B spilled`, with `some` where no compiler said it; nothing where nothing is.
+/// `64 B spilled`, with `some` where it is estimated; `None` where nothing spills.
 pub fn spilled(resources: &Resources) -> Option<String> {
     let spilled = bytes(resources.spill_bytes.filter(|spilled| *spilled > 0)?);
     let some = if resources.registers_source == "estimated" {
@@ -48,7 +48,7 @@ mod tests {
             spill_bytes: None,
             compiler: None,
         };
-        assert_eq!(registers(&resources), "38 registers a thread (estimated)");
+        assert_eq!(registers(&resources), "38 registers per thread (estimated)");
         let said = warplens_db::wire::Compiler {
             tool: "nvcc".to_owned(),
             current: false,
@@ -62,7 +62,7 @@ mod tests {
         resources.compiler = Some(said.clone());
         assert_eq!(
             registers(&resources),
-            "38 registers a thread (estimated; 40 by nvcc before the last edit)"
+            "38 registers per thread (estimated; 40 by nvcc before the last edit)"
         );
         resources.compiler = Some(warplens_db::wire::Compiler {
             current: true,
@@ -70,14 +70,14 @@ mod tests {
         });
         resources.registers_source = "compiler";
         resources.registers_per_thread = 40;
-        assert_eq!(registers(&resources), "40 registers a thread (nvcc)");
-        // What the user says stands before what the compiler says.
+        assert_eq!(registers(&resources), "40 registers per thread (nvcc)");
+        // The user's figure overrides the compiler report.
         resources.registers_source = "user";
-        assert_eq!(registers(&resources), "40 registers a thread (user)");
+        assert_eq!(registers(&resources), "40 registers per thread (user)");
         resources.sgprs_per_wave = Some(18);
         assert_eq!(
             registers(&resources),
-            "40 VGPRs a lane, 18 SGPRs a wave (user)"
+            "40 VGPRs per lane, 18 SGPRs per wave (user)"
         );
     }
 

@@ -8,7 +8,7 @@ use warplens_db::wire::Diagnostic;
 
 use crate::fingerprint::fingerprints;
 
-/// A rule as SARIF describes it: id, title, page and where the page stands.
+/// A rule as SARIF describes it: id, title, page and the page's URL.
 #[derive(Debug, Clone)]
 pub struct Rule<'a> {
     /// Id.
@@ -17,7 +17,7 @@ pub struct Rule<'a> {
     pub title: &'a str,
     /// The whole explanation in Markdown.
     pub text: &'a str,
-    /// Where that stands on the web.
+    /// Its URL.
     pub uri: String,
 }
 
@@ -213,7 +213,7 @@ mod tests {
         let place = &result["locations"][0]["physicalLocation"];
         assert_eq!(place["artifactLocation"]["uri"], "dir/a%20b.cu");
         assert_eq!(place["region"]["startLine"], 3);
-        // Byte 5 of the line stands after `/*ä`, which is three characters.
+        // Byte 5 of the line follows `/*ä`, which is three characters.
         assert_eq!(place["region"]["startColumn"], 4);
         let fix = &result["fixes"][0];
         assert_eq!(
@@ -222,7 +222,7 @@ mod tests {
         );
         let change = &fix["artifactChanges"][0];
         assert_eq!(change["artifactLocation"]["uri"], "dir/a%20b.cu");
-        // Byte 13 stands after `ä`, which is two bytes and one character.
+        // Byte 13 follows `ä`, which is two bytes and one character.
         let (first, second) = (&change["replacements"][0], &change["replacements"][1]);
         assert_eq!(
             first["deletedRegion"],

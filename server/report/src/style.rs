@@ -46,7 +46,7 @@ impl Paint {
         }
     }
 
-    /// The class of HTML that stands for it; empty for plain text.
+    /// Its HTML class; empty for plain text.
     pub fn class(self) -> &'static str {
         match self {
             Paint::Plain => "",
@@ -119,7 +119,7 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// `text` broken at spaces into lines of at most `width` columns (a longer word stands alone).
+/// `text` broken at spaces into lines of at most `width` columns (a longer word gets a line of its own).
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

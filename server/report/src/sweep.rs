@@ -21,7 +21,7 @@ fn beaten_by(line: &SweepLine, other: &SweepLine) -> bool {
     order.is_ge() && r >= other_r && s >= other_s && (order.is_gt() || r > other_r || s > other_s)
 }
 
-/// The fastest of those that it was given, as many as asked.
+/// Keeps the fastest lines, up to a limit.
 #[derive(Debug)]
 pub struct Best {
     most: usize,
@@ -29,7 +29,7 @@ pub struct Best {
 }
 
 impl Best {
-    /// The fastest so many.
+    /// The `count` fastest.
     pub fn new(most: usize) -> Best {
         Best {
             most,

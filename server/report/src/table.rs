@@ -73,7 +73,7 @@ impl<T: Into<String>> From<T> for Cell {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Row {
     Cells(Vec<Cell>),
-    /// Stands across all columns, above the rows it is about.
+    /// A heading across all columns, above its rows.
     Heading(String),
 }
 

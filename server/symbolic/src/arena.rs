@@ -41,11 +41,11 @@ pub enum SymbolKind {
     },
     /// One value for the whole launch, left open: a parameter that results are functions of.
     Parameter,
-    /// Stands for a value while a loop's body is looked at for the first time.
+    /// A placeholder for a loop-carried value during the first pass over a loop's body.
     Placeholder,
-    /// Not known.
+    /// An opaque value.
     Opaque {
-        /// True: it depends on data in memory; false: it was not understood.
+        /// True: it depends on data in memory; false: it comes from code that is not modelled.
         data: bool,
         /// True where all lanes of a warp have the same value.
         uniform: bool,
@@ -70,18 +70,18 @@ pub enum BinaryOp {
     Ne,
     LogicalAnd,
     LogicalOr,
-    /// Ones in the lowest so many bits.
+    /// The number of ones in the lowest `b` bits.
     Population,
-    /// Zeros above the highest one of the lowest so many bits.
+    /// The number of leading zeros in `b` bits.
     LeadingZeros,
-    /// The lowest so many bits in the other order.
+    /// The lowest `b` bits reversed.
     Reverse,
     /// A product shifted right by 32.
     MulHigh,
 }
 
 impl BinaryOp {
-    /// Its value on two numbers.
+    /// Evaluates it on two numbers.
     pub fn apply(self, a: i64, b: i64) -> i64 {
         match self {
             BinaryOp::Div => a.checked_div(b).unwrap_or(0),
@@ -115,7 +115,7 @@ impl BinaryOp {
     }
 }
 
-/// The lowest so many bits, at least one.
+/// A mask of the lowest `count` bits, at least one.
 fn lowest(a: i64, bits: i64) -> u64 {
     a as u64 & (u64::MAX >> (64 - bits.clamp(1, 64)))
 }
@@ -135,7 +135,7 @@ pub enum Node {
     Binary(BinaryOp, Id, Id),
     /// `condition ? a : b`.
     Select(Id, Id, Id),
-    /// A list indexed by an expression: values of a counter that follows no line.
+    /// A table indexed by an expression: the values of an induction variable that is not affine.
     Table(Id, Rc<[i64]>),
     /// Wrapped to a number of bits, signed or not.
     Wrap(u8, bool, Id),
@@ -146,7 +146,7 @@ pub(crate) struct Meta {
     /// Bit of each symbol it depends on.
     pub(crate) symbols: u128,
     pub(crate) range: Interval,
-    /// The same whatever value an assumed symbol turns out to have: what rewriting may rely on.
+    /// The range over all values of assumed symbols: the one that rewriting may rely on.
     pub(crate) wide: Interval,
 }
 
@@ -155,7 +155,7 @@ pub(crate) struct Meta {
 pub struct Arena {
     nodes: Vec<Node>,
     meta: Vec<Meta>,
-    /// How large each expression is, written out.
+    /// The size of each expression as a tree, without sharing.
     weights: Vec<u32>,
     ids: FxHashMap<Node, Id>,
     symbols: Vec<(String, SymbolKind)>,
@@ -164,10 +164,10 @@ pub struct Arena {
     /// A symbol for each bit.
     by_bit: Vec<Option<Symbol>>,
     used_bits: u32,
-    /// Counters that no bit was left for, and their extents.
+    /// Counters that got no bit, and their extents.
     nameless: FxHashMap<Symbol, i64>,
     fits: Vec<Fit>,
-    /// What a symbol's replacement made of an expression.
+    /// Cache of [`Arena::replace`].
     substituted: FxHashMap<(Id, Symbol, Id), Id>,
 }
 
@@ -182,11 +182,10 @@ pub struct Fit {
     pub signed: bool,
 }
 
-/// Expressions taken to fit that are remembered, at most.
+/// The most expressions remembered as taken to fit.
 const MOST_FITS: usize = 512;
 
-/// An expression that is larger than this, written out, is not followed any further: rounds of a hash
-/// function double it each time.
+/// Expressions whose tree is larger become opaque: each round of a hash function doubles its size.
 const MOST_WEIGHT: u32 = 4096;
 
 /// Bits for symbols that are not opaque; further ones become opaque.
@@ -352,8 +351,8 @@ impl Arena {
         })
     }
 
-    /// What keeps it from being known: `Some(true)` data in memory, `Some(false)` something not understood
-    /// alone. Where both do, understanding the rest would not make it known: it depends on data.
+    /// Why it is opaque: `Some(true)` data in memory, `Some(false)` only code that is not modelled. Data wins where both
+    /// apply, because modelling the code would not make the value known.
     pub fn opaque(&self, id: Id) -> Option<bool> {
         let mut found = None;
         for symbol in self.symbols_of(id) {
@@ -839,7 +838,7 @@ impl Arena {
         self.add_node(Node::Wrap(64, false, a), meta)
     }
 
-    /// What [`Arena::wrap`] left alone only because of the value that an assumed symbol has; `None` where
+    /// The expressions that [`Arena::wrap`] left unwrapped only because of the value of an assumed symbol; `None` where
     /// there were too many to remember.
     pub fn fits(&self) -> Option<&[Fit]> {
         (self.fits.len() < MOST_FITS).then_some(&self.fits)

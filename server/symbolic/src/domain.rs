@@ -1,4 +1,4 @@
-//! All warps, blocks and iterations of a launch, and the sum over them.
+//! Sums over all warps, blocks and iterations of a launch.
 
 use crate::{Arena, Id, Interval, Symbol};
 
@@ -38,7 +38,7 @@ pub struct Guard {
     pub holds: bool,
 }
 
-/// What to sum.
+/// A sum: the counters, the guards and the expressions.
 #[derive(Debug, Clone, Default)]
 pub struct Query<'a> {
     /// The counters in scope: block coordinates and iterations of enclosing loops.
@@ -48,18 +48,18 @@ pub struct Query<'a> {
     /// Expressions to evaluate, each with the movement that leaves its effect unchanged when all lanes
     /// make it together (the size of a memory segment, say); 0 where only the value itself counts.
     pub roots: &'a [(Id, i64)],
-    /// Most cases to look at.
+    /// The most cases to evaluate.
     pub budget: u32,
 }
 
-/// One warp at one moment, standing for `weight` that behave alike.
+/// One execution by one warp, representing `weight` equivalent ones.
 #[derive(Debug)]
 pub struct Case<'a> {
-    /// How many warp-level executions it stands for.
+    /// The number of warp-level executions that it represents.
     pub weight: f64,
-    /// Bit i: lane i is there and all guards agree for it. Never 0.
+    /// The active mask: bit i is set where lane i exists and all its guards hold. Never 0.
     pub active: u64,
-    /// For each root the value of each lane; lanes that are not active hold anything.
+    /// For each root, the value of each lane; values of inactive lanes are unspecified.
     pub values: &'a [[i64; WARP_MAX]],
 }
 
@@ -68,7 +68,7 @@ pub struct Case<'a> {
 pub struct Outcome {
     /// True: every execution was accounted for. False: a sample, weighted to the whole.
     pub complete: bool,
-    /// What it took: boxes and cases looked at.
+    /// Its cost: boxes and cases evaluated.
     pub looked_at: u32,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::BinaryOp;
 
-/// Bound at which an interval stands for "any value".
+/// The bound from which on an interval means "any value".
 const FAR: i64 = 1 << 61;
 
 /// All integers from `lo` to `hi`, both included.
@@ -230,7 +230,7 @@ impl Interval {
         self.lo > 0 || self.hi < 0
     }
 
-    /// What wrapping to `bits` bits makes of it.
+    /// The interval after wrapping to `bits` bits.
     pub(crate) fn wrap(self, bits: u8, signed: bool) -> Interval {
         let full = Interval::of_type(bits, signed);
         if self.within(full.lo, full.hi) {

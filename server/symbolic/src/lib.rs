@@ -2,8 +2,8 @@
 //!
 //! [`Arena`] holds hash-consed, canonical expressions with C's integer semantics and a range for each.
 //! [`Domain`] says which values the symbols take: lanes of a warp, warps of a block, blocks of a grid,
-//! iterations of loops. [`Domain::visit`] runs over all of them, folding what provably repeats, and hands
-//! each distinct case with its multiplicity to the caller.
+//! iterations of loops. [`Domain::visit`] runs over all of them, folding what provably repeats, and calls back
+//! with each distinct case and its multiplicity.
 //!
 //! Nothing here knows GPUs: a warp is a number of lanes.
 

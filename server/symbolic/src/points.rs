@@ -22,7 +22,7 @@ const ENUMERATION_BUDGET: u32 = 2048;
 impl Domain {
     /// The number of threads and iterations, over all blocks, for which every guard holds, in the symbols of
     /// kind [`SymbolKind::Parameter`] (a polynomial's names are the symbols' numbers). Threads of the block
-    /// and `counters` are summed over; of those in `endless` the guards alone say where they end. `None` where there is no closed form, or none was found in reason.
+    /// and `counters` are summed over; those in `endless` are bounded only by the guards. `None` where there is no closed form, or none was found in reason.
     pub fn count(
         &self,
         arena: &Arena,
@@ -198,7 +198,7 @@ struct Points<'a> {
 struct Piece {
     /// Summed over, within their bounds.
     variables: Vec<Name>,
-    /// What some variables stand for, inner ones first.
+    /// The definitions of some variables, inner ones first.
     defined: Vec<Defined>,
     /// These are 0.
     equal: Vec<Polynomial>,

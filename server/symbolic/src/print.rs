@@ -19,7 +19,7 @@ impl Arena {
 
     fn print(&self, id: Id, outer: u8, out: &mut String) {
         if out.len() > 400 {
-            // A formula that long helps nobody.
+            // A longer formula is unreadable.
             if !out.ends_with('…') {
                 out.push('…');
             }
@@ -96,11 +96,8 @@ impl Arena {
     }
 
     fn print_sum(&self, constant: i64, terms: &[(Id, i64)], out: &mut String) {
-        // In the order that symbols were made: blocks, threads, parameters, loops.
-        let mut ordered = terms.to_vec();
-        ordered.sort_by_key(|&(id, _)| self.symbols_of(id).next());
         let mut first = true;
-        for (id, coefficient) in ordered {
+        for (id, coefficient) in self.in_order(terms) {
             if first {
                 if coefficient < 0 {
                     out.push('-');
@@ -130,6 +127,13 @@ impl Arena {
                 constant.unsigned_abs()
             );
         }
+    }
+
+    /// The terms of a sum as they are written: in the order that symbols were made, blocks, threads, parameters, loops.
+    pub fn in_order(&self, terms: &[(Id, i64)]) -> Vec<(Id, i64)> {
+        let mut ordered = terms.to_vec();
+        ordered.sort_by_key(|&(id, _)| self.symbols_of(id).next());
+        ordered
     }
 
     fn level(&self, id: Id) -> u8 {

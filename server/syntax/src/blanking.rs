@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 
 use crate::Language;
-use crate::preprocess::WordTable;
+use crate::preprocess::{WordTable, lexer};
 
 fn table(list: &'static str) -> WordTable {
     list.lines()
@@ -90,31 +90,15 @@ fn find(bytes: &[u8], table: &WordTable) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
+        if let Some(end) = lexer::comment_end(bytes, at) {
+            at = end;
+            continue;
+        }
         match bytes[at] {
-            b'/' if bytes.get(at + 1) == Some(&b'/') => {
-                while at < bytes.len() && bytes[at] != b'\n' {
-                    at += 1;
-                }
-            }
-            b'/' if bytes.get(at + 1) == Some(&b'*') => {
-                at += 2;
-                while at < bytes.len() && !(bytes[at] == b'*' && bytes.get(at + 1) == Some(&b'/')) {
-                    at += 1;
-                }
-                at += 2;
-            }
-            quote @ (b'"' | b'\'') => {
-                at += 1;
-                while at < bytes.len() && bytes[at] != quote && bytes[at] != b'\n' {
-                    at += if bytes[at] == b'\\' { 2 } else { 1 };
-                }
-                at += 1;
-            }
-            byte if byte.is_ascii_alphabetic() || byte == b'_' => {
+            b'"' | b'\'' => at = lexer::quoted_end(bytes, at),
+            byte if lexer::is_letter(byte) => {
                 let start = at;
-                while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_') {
-                    at += 1;
-                }
+                at = lexer::identifier_end(bytes, at);
                 let Some(&(_, argument)) = std::str::from_utf8(&bytes[start..at])
                     .ok()
                     .and_then(|word| table.get(word))
@@ -131,11 +115,7 @@ fn find(bytes: &[u8], table: &WordTable) -> Vec<Range<usize>> {
                 found.push(start..end);
                 at = end;
             }
-            byte if byte.is_ascii_digit() => {
-                while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_') {
-                    at += 1;
-                }
-            }
+            byte if byte.is_ascii_digit() => at = lexer::number_end(bytes, at),
             _ => at += 1,
         }
     }

@@ -3,13 +3,11 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ropey::Rope;
-use tree_sitter::{Tree, TreeCursor};
-
-use crate::Language;
 use crate::blanking;
 use crate::expanded::Expanded;
 use crate::parser;
+use crate::{Language, Tree};
+use ropey::Rope;
 
 /// A buffer: text that edits change at once; its trees are made when they are asked for.
 ///
@@ -40,13 +38,6 @@ pub struct Parsed {
     pub text: Arc<str>,
     /// Its tree.
     pub tree: Tree,
-}
-
-impl Parsed {
-    /// A cursor at the root.
-    pub fn walk(&self) -> TreeCursor<'_> {
-        self.tree.walk()
-    }
 }
 
 impl Clone for Document {

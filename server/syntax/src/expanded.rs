@@ -5,13 +5,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use tree_sitter::Tree;
-
 use rustc_hash::FxHasher;
 
 use crate::mend::{Earlier, Known, Mended};
 use crate::preprocess::{Preprocessed, Problem, SourceMap, Undecided, Word};
-use crate::{Language, blanking, mend, preprocess};
+use crate::{Language, Tree, blanking, mend, preprocess};
 
 /// One preprocessed text with its tree: a buffer or a header.
 #[derive(Debug)]

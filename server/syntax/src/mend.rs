@@ -19,9 +19,8 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use tree_sitter::{Node, Tree};
 
-use crate::{Fields as _, Language, parser};
+use crate::{Field, Kind, Language, Node, Tree, parser};
 use brackets::{Bodies, Function, functions};
 
 /// What stands for a line that was taken away: no statement that anybody understands.
@@ -448,17 +447,16 @@ fn line_to_blame(
 /// The bodies of functions at the top level, namespaces and broken code looked through.
 fn bodies(tree: &Tree) -> Vec<Range<usize>> {
     fn within(node: Node, depth: u32, found: &mut Vec<Range<usize>>) {
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
+        for child in node.children() {
             match child.kind() {
-                "function_definition" => {
-                    found.extend(child.field("body").map(|body| body.byte_range()));
+                Kind::FunctionDefinition => {
+                    found.extend(child.field(Field::Body).map(|body| body.byte_range()));
                 }
-                "template_declaration"
-                | "namespace_definition"
-                | "declaration_list"
-                | "linkage_specification"
-                | "ERROR"
+                Kind::TemplateDeclaration
+                | Kind::NamespaceDefinition
+                | Kind::DeclarationList
+                | Kind::LinkageSpecification
+                | Kind::Error
                     if depth < DEEPEST =>
                 {
                     within(child, depth + 1, found);
@@ -487,13 +485,12 @@ fn is_clear(wrong: &[Range<usize>], range: Range<usize>) -> bool {
 
 /// Where a tree has errors, in order; what is missing may stand behind the comments that follow, so that its parent counts.
 fn errors(node: Node, depth: u32, found: &mut Vec<Range<usize>>) {
-    let mut cursor = node.walk();
-    let missing = node.children(&mut cursor).any(|child| child.is_missing());
+    let missing = node.children().any(|child| child.is_missing());
     if node.is_error() || missing || depth == DEEPEST {
         found.push(node.byte_range());
         return;
     }
-    for child in node.children(&mut cursor).filter(Node::has_error) {
+    for child in node.children().filter(Node::has_error) {
         errors(child, depth + 1, found);
     }
 }

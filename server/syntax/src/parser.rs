@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use tree_sitter::{InputEdit, Parser, Point, Tree};
+use tree_sitter::{InputEdit, Parser, Point};
 
-use crate::Language;
+use crate::{Language, Tree};
 
 thread_local! {
     static CUDA: RefCell<Option<Parser>> = const { RefCell::new(None) };
@@ -15,7 +15,7 @@ thread_local! {
 /// The tree of a text. `old` is an earlier text with its tree.
 pub(crate) fn parse(text: &str, language: Language, old: Option<(&str, &Tree)>) -> Tree {
     let old_tree = old.map(|(old, tree)| {
-        let mut tree = tree.clone();
+        let mut tree = tree.raw().clone();
         if let Some(edit) = difference(old, text) {
             tree.edit(&edit);
         }
@@ -55,7 +55,7 @@ fn run(text: &str, language: Language, old_tree: Option<&Tree>) -> Tree {
         Language::OpenCl => &OPENCL,
         Language::Cuda | Language::Hip => &CUDA,
     };
-    parser.with_borrow_mut(|parser| {
+    let raw = parser.with_borrow_mut(|parser| {
         parser
             .get_or_insert_with(|| {
                 let mut parser = Parser::new();
@@ -66,7 +66,8 @@ fn run(text: &str, language: Language, old_tree: Option<&Tree>) -> Tree {
             })
             .parse(text, old_tree)
             .expect("no timeout or cancellation is set")
-    })
+    });
+    Tree::new(raw, language)
 }
 
 /// The one edit that turns `old` into `new`: what differs between their common prefix and suffix.

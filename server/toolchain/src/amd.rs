@@ -1,31 +1,31 @@
-//! AMD's compilers: clang and hipcc for a GPU of AMD's. They say what a kernel needs in remarks.
+//! clang and hipcc for AMD's GPUs. Both print resource usage as remarks.
 
 use std::path::Path;
 
 use warplens_codegen::assembly::amd_remarks;
 
-use crate::identify::{Kind, Known};
+use crate::identify::{Compiler, CompilerKind};
 use crate::process::{self, Limits};
-use crate::{Asked, Failure, SaidKernel, arguments, nvidia};
+use crate::{CompileRequest, Failure, KernelReport, arguments, nvidia};
 
-/// Asks clang or hipcc about a source file.
-pub fn ask(
+/// Compiles a source file with clang or hipcc.
+pub fn compile(
     tool: &Path,
-    known: &Known,
-    asked: &Asked,
+    compiler: &Compiler,
+    request: &CompileRequest,
     limits: &Limits,
-) -> Result<Vec<SaidKernel>, Failure> {
-    let (folder, file) = (process::private_folder()?, nvidia::file(asked)?);
-    let mut options = arguments::passed(&asked.arguments, file.parent().unwrap_or(&file), false);
+) -> Result<Vec<KernelReport>, Failure> {
+    let (folder, file) = (process::private_folder()?, nvidia::file(request)?);
+    let mut options = arguments::passed(&request.arguments, file.parent().unwrap_or(&file), false);
     let opencl = file
         .extension()
         .is_some_and(|extension| extension == "cl" || extension == "opencl");
     if opencl {
         options.extend(["-x", "cl", "-target", "amdgcn-amd-amdhsa"].map(str::to_owned));
-        options.push(format!("-mcpu={}", asked.architecture));
+        options.push(format!("-mcpu={}", request.architecture));
     } else {
         options.extend(["-x", "hip", "--cuda-device-only"].map(str::to_owned));
-        options.push(format!("--offload-arch={}", asked.architecture));
+        options.push(format!("--offload-arch={}", request.architecture));
     }
     if !options.iter().any(|option| option.starts_with("-O")) {
         options.push("-O3".to_owned());
@@ -38,18 +38,18 @@ pub fn ask(
         return Err(Failure::Failed(process::first_error(&outcome)));
     }
     let mut usages = amd_remarks(&outcome.errors);
-    if known.kind == Kind::Hipcc && usages.is_empty() {
+    if compiler.kind == CompilerKind::Hipcc && usages.is_empty() {
         usages = amd_remarks(&outcome.output);
     }
     Ok(usages
         .into_iter()
-        .map(|usage| SaidKernel {
+        .map(|usage| KernelReport {
             registers: usage.registers,
             static_shared_bytes: usage.shared_bytes,
             stack_bytes: usage.stack_bytes,
             spill_store_bytes: usage.spill_store_bytes,
             spill_load_bytes: usage.spill_load_bytes,
-            ..nvidia::said(&usage.mangled)
+            ..nvidia::named_report(&usage.mangled)
         })
         .collect())
 }

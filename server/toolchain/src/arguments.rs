@@ -1,10 +1,9 @@
-//! Which flags of a compile command a compiler is given: those that are known to change device code and nothing
-//! else. The command comes from the workspace, so that a flag that names a program, a plug-in or a file to
-//! write must not get through.
+//! The allow list of flags: those that change device code, and nothing else. Compile commands come from the workspace,
+//! so a flag that names a program, a plug-in or an output file must not pass.
 
 use std::path::Path;
 
-/// Flags that stand alone, without their dashes: nvcc's.
+/// Flags without a value, without their dashes: nvcc's.
 const ALONE_NVCC: &[&str] = &[
     "use_fast_math",
     "extended-lambda",
@@ -37,7 +36,7 @@ const ALONE_CLANG: &[&str] = &[
     "O3",
 ];
 
-/// Flags with a value of letters, digits and few signs, behind `=` or as the next word: nvcc's.
+/// Flags with a value of letters, digits and few signs, after `=` or as the next argument: nvcc's.
 const VALUED_NVCC: &[&str] = &[
     "std",
     "ftz",
@@ -54,18 +53,18 @@ const VALUED_NVCC: &[&str] = &[
 const VALUED_CLANG: &[&str] = &["std", "cl-std", "ffp-contract"];
 
 /// Flags whose value is a path or a definition, the longer names first.
-const SPELLED: &[(&str, Value)] = &[
-    ("include-path", Value::Path),
-    ("define-macro", Value::Define),
-    ("undefine-macro", Value::Define),
-    ("pre-include", Value::Path),
-    ("isystem", Value::Path),
-    ("system-include", Value::Path),
-    ("include", Value::Path),
-    ("iquote", Value::Path),
-    ("D", Value::Define),
-    ("U", Value::Define),
-    ("I", Value::Path),
+const SPELLED: &[(&str, OptionValue)] = &[
+    ("include-path", OptionValue::Path),
+    ("define-macro", OptionValue::Define),
+    ("undefine-macro", OptionValue::Define),
+    ("pre-include", OptionValue::Path),
+    ("isystem", OptionValue::Path),
+    ("system-include", OptionValue::Path),
+    ("include", OptionValue::Path),
+    ("iquote", OptionValue::Path),
+    ("D", OptionValue::Define),
+    ("U", OptionValue::Define),
+    ("I", OptionValue::Path),
 ];
 
 /// Options of the assembler that change code.
@@ -74,12 +73,12 @@ const OF_ASSEMBLER: &[&str] = &[
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Value {
+enum OptionValue {
     Path,
     Define,
 }
 
-/// The flags that pass, in nvcc's words or in clang's. Relative paths are `folder`'s.
+/// The flags that pass, spelled for nvcc or for clang. Relative paths start at `folder`.
 pub fn passed(arguments: &[String], folder: &Path, nvcc: bool) -> Vec<String> {
     let mut kept = Vec::new();
     let (alone, valued) = if nvcc {
@@ -89,7 +88,7 @@ pub fn passed(arguments: &[String], folder: &Path, nvcc: bool) -> Vec<String> {
     };
     let mut rest = arguments.iter().map(String::as_str).peekable();
     while let Some(argument) = rest.next() {
-        // Not flags: sources, outputs of flags that were left out, files of further options.
+        // Not flags: sources, values of dropped flags, response files.
         let Some(name) = argument.strip_prefix('-') else {
             continue;
         };
@@ -112,7 +111,7 @@ pub fn passed(arguments: &[String], folder: &Path, nvcc: bool) -> Vec<String> {
             continue;
         }
         if name == "x" {
-            // Clang is told the language by what it is asked.
+            // The request already sets clang's language.
             if let Some(language @ "cu") = rest.next()
                 && nvcc
             {
@@ -139,14 +138,14 @@ pub fn passed(arguments: &[String], folder: &Path, nvcc: bool) -> Vec<String> {
             continue;
         }
         if valued.contains(&name) {
-            // Compilers take the next word; one that does not fit is left to be looked at.
+            // The value is the next argument; one that is not a valid value is examined as a flag itself.
             if let Some(value) = rest.next_if(|value| is_word(value) && !value.starts_with('-')) {
                 kept.push(format!("{argument}={value}"));
             }
             continue;
         }
         let spelled = SPELLED.iter().find_map(|(flag, kind)| {
-            // Flags of one letter have one dash, and their value may follow at once.
+            // Flags of one letter have one dash, and their value may follow without a space.
             let short = flag.len() == 1;
             let value = name
                 .strip_prefix(flag)
@@ -164,7 +163,7 @@ pub fn passed(arguments: &[String], folder: &Path, nvcc: bool) -> Vec<String> {
             },
             value => value.strip_prefix('=').unwrap_or(value),
         };
-        // What AMD's and LLVM's compilers call them.
+        // The spelling of AMD's and LLVM's compilers.
         let flag = match flag {
             "include-path" => "I",
             "define-macro" => "D",
@@ -174,10 +173,10 @@ pub fn passed(arguments: &[String], folder: &Path, nvcc: bool) -> Vec<String> {
             flag => flag,
         };
         match kind {
-            Value::Define if is_harmless(value) && !value.starts_with('-') => {
+            OptionValue::Define if is_harmless(value) && !value.starts_with('-') => {
                 kept.push(format!("-{flag}{value}"));
             }
-            Value::Path if is_harmless(value) => {
+            OptionValue::Path if is_harmless(value) => {
                 let path = folder.join(value).to_string_lossy().into_owned();
                 // A folder whose name begins with a dash, or one above with such a character.
                 if is_harmless(&path) {
@@ -194,8 +193,8 @@ pub fn passed(arguments: &[String], folder: &Path, nvcc: bool) -> Vec<String> {
     kept
 }
 
-/// True of what a shell takes as it is, inside of double quotes or outside. nvcc and hipcc hand their
-/// arguments to a shell, some of them without quotes.
+/// True for text that a shell does not interpret, in double quotes or without. nvcc and hipcc pass their arguments
+/// to a shell, some of them unquoted.
 pub fn is_harmless(text: &str) -> bool {
     let sign = |c: char| match c {
         '_' | '-' | '+' | '.' | ',' | ':' | '=' | '/' | '@' | '~' => true,

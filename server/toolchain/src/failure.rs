@@ -1,58 +1,58 @@
-//! Why a compiler gave no answer.
+//! Why a compiler gave no report.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a compiler gave no answer: one line each, to be said once.
+/// Why a compiler gave no report: one line each, shown once.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// No file of that name.
     #[error("compiler not found: {}", .0.display())]
     NotFound(PathBuf),
-    /// The system refuses it.
+    /// The system refuses to execute it.
     #[error("compiler cannot be executed: {}: {reason}", .tool.display())]
     NotExecutable {
         /// The compiler.
         tool: PathBuf,
-        /// In the system's words.
+        /// The system's message.
         reason: String,
     },
-    /// It runs, and is something else.
-    #[error("not a compiler that is known (nvcc, ptxas, clang or hipcc): {}", .0.display())]
+    /// It runs, and is not a compiler that the server knows.
+    #[error("unknown compiler (expected nvcc, ptxas, clang or hipcc): {}", .0.display())]
     Unknown(PathBuf),
-    /// Before the first version whose output is understood.
-    #[error("{tool} is too old: {least} or later is needed")]
+    /// Older than the first version whose output the server reads.
+    #[error("{tool} is too old: version {oldest_supported} or later is required")]
     TooOld {
         /// `nvcc 9.2`.
         tool: String,
         /// `10.0`.
-        least: String,
+        oldest_supported: String,
     },
-    /// A program that works beside the compiler is missing.
-    #[error("{program} is not beside the compiler")]
+    /// A tool of the compiler's toolkit is missing.
+    #[error("{program} is missing from the compiler's folder")]
     Incomplete {
         /// `nvdisasm`.
         program: String,
     },
-    /// Compilers hand names of files to a shell.
-    #[error("not given to a compiler, because of a character in its path: {}", .0.display())]
+    /// Compilers pass file names to a shell.
+    #[error("not compiled: its path contains a character that a shell would interpret: {}", .0.display())]
     Refused(PathBuf),
     /// The private folder could not be made or read.
-    #[error("no temporary folder: {0}")]
+    #[error("cannot create a temporary folder: {0}")]
     Folder(String),
-    /// It says that the file is wrong, or that it cannot do what is asked.
+    /// The compiler rejects the file or a flag.
     #[error("compilation failed: {0}")]
     Failed(String),
-    /// It was killed.
+    /// It exceeded the time limit and was killed.
     #[error("compiler took longer than {} s", .0.as_secs_f64())]
     TooLong(Duration),
-    /// It was killed.
+    /// It exceeded the output limit and was killed.
     #[error("compiler wrote more than {0} MiB")]
     TooMuch(u64),
-    /// Nobody waits for the answer any more.
+    /// The caller cancelled the request.
     #[error("cancelled")]
     Cancelled,
-    /// It ended well and its output says nothing that is understood.
-    #[error("output of {0} was not understood")]
+    /// It succeeded, and its output has an unknown format.
+    #[error("cannot read the output of {0}")]
     NotUnderstood(String),
 }

@@ -1,8 +1,8 @@
-//! What the user's own compiler says of a file: registers, spills, shared memory, instructions by line.
+//! Compiler reports: registers, spills, shared memory and instructions by line, from the user's own compiler.
 //!
-//! The compiler is the one that the user names; nothing that a workspace names is executed. What a workspace
-//! does give, the file and the flags of its compile commands, goes through `arguments`, which lets pass only
-//! what is known. Nothing is written outside a private folder, and nothing outlives the bound on its time.
+//! In: a [`CompileRequest`]. Out: a [`CompilerReport`] or one line of [`Failure`]. What holds: only the compiler that the
+//! user names is executed, never a program that a workspace names; the flags of a workspace's compile commands pass
+//! through `arguments`, an allow list; nothing is written outside a private folder, and no process outlives its time limit.
 
 mod amd;
 mod arguments;
@@ -21,79 +21,85 @@ use warplens_codegen::Class;
 use warplens_codegen::assembly::{self, Assembled};
 
 pub use failure::Failure;
+use identify::CompilerKind;
 
-/// What a compiler is asked.
+/// One run of a compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    /// The source file, as it is saved.
+pub struct CompileRequest {
+    /// The source file on disk.
     pub file: PathBuf,
-    /// Its flags, as a compile command has them. What does not concern device code is left out here.
-    /// Relative folders are the file's folder's.
+    /// Flags of its compile command; those that do not change device code are dropped. Relative paths start at the
+    /// file's folder.
     pub arguments: Vec<String>,
-    /// `sm_80`, `gfx90a`. Empty: what the compiler takes by itself.
+    /// `sm_80`, `gfx90a`. Empty: the compiler's default.
     pub architecture: String,
-    /// Longest that everything together may take.
+    /// Time limit of the compiler and its tools together.
     pub bound: Duration,
 }
 
-/// What a compiler answers.
+/// What a compiler reports about a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Said {
+pub struct CompilerReport {
     /// In the order of its output.
-    pub kernels: Vec<SaidKernel>,
+    pub kernels: Vec<KernelReport>,
     /// `nvcc 13.0`.
     pub tool: String,
 }
 
-/// What a compiler says of one kernel (of one instance, where it is a template).
+/// What a compiler reports about one kernel (about one instance, where it is a template).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct SaidKernel {
-    /// The linker's name: `_Z2tkILi3EfEvPT0_`.
+pub struct KernelReport {
+    /// The mangled name: `_Z2tkILi3EfEvPT0_`.
     pub mangled: String,
-    /// The source's name, without namespaces: `tk`.
+    /// The name without namespaces: `tk`.
     pub name: String,
-    /// Template arguments, as far as they are numbers and fundamental types: `3`, `float`. Others are empty.
+    /// Template arguments: numbers and fundamental types as text (`3`, `float`), others empty.
     pub template_arguments: Vec<String>,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Static shared memory of a block.
+    /// Bytes of static shared memory per block.
     pub static_shared_bytes: u64,
-    /// Local memory of a thread.
+    /// Bytes of local memory per thread.
     pub stack_bytes: u64,
-    /// Bytes that a thread writes for want of registers.
+    /// Bytes of spill stores per thread.
     pub spill_store_bytes: u64,
-    /// Bytes that a thread reads back.
+    /// Bytes of spill loads per thread.
     pub spill_load_bytes: u64,
-    /// Instructions by class; empty where the tools beside the compiler cannot disassemble.
+    /// Instructions by class; empty where no disassembler lies beside the compiler.
     pub instructions: BTreeMap<Class, u64>,
-    /// File, line from 1, and the instructions of it and of what was inlined into it. An instruction of an
-    /// inlined function is counted at its own line and at each call that leads there, so that lines may have
-    /// more than the kernel has.
+    /// File, line from 1, and its instructions, with those inlined into it. An inlined instruction counts at its own
+    /// line and at each call on its inline stack, so the lines may sum to more than the kernel.
     pub lines: Vec<(Arc<str>, u32, BTreeMap<Class, u64>)>,
 }
 
-/// Asks the compiler `tool` about a file. Takes as long as a compiler does: not for a thread that others wait for.
-pub fn ask(tool: &Path, asked: &Asked, cancelled: &AtomicBool) -> Result<Said, Failure> {
+/// Runs the compiler `tool` on a file and reads its report. Blocks for as long as the compiler runs.
+pub fn compile(
+    tool: &Path,
+    request: &CompileRequest,
+    cancelled: &AtomicBool,
+) -> Result<CompilerReport, Failure> {
     let limits = process::Limits {
-        until: Instant::now() + asked.bound,
-        bound: asked.bound,
+        until: Instant::now() + request.bound,
+        bound: request.bound,
         cancelled,
     };
-    let known = identify::identify(tool, &limits)?;
-    let kernels = match known.kind {
-        identify::Kind::Nvcc | identify::Kind::Ptxas => nvidia::ask(tool, &known, asked, &limits)?,
-        identify::Kind::Clang | identify::Kind::Hipcc if asked.architecture.starts_with("gfx") => {
-            amd::ask(tool, &known, asked, &limits)?
+    let compiler = identify::identify(tool, &limits)?;
+    let kernels = match compiler.kind {
+        CompilerKind::Nvcc | CompilerKind::Ptxas => {
+            nvidia::compile(tool, &compiler, request, &limits)?
         }
-        identify::Kind::Clang | identify::Kind::Hipcc => nvidia::clang(tool, asked, &limits)?,
+        CompilerKind::Clang | CompilerKind::Hipcc if request.architecture.starts_with("gfx") => {
+            amd::compile(tool, &compiler, request, &limits)?
+        }
+        CompilerKind::Clang | CompilerKind::Hipcc => nvidia::clang(tool, request, &limits)?,
     };
-    Ok(Said {
+    Ok(CompilerReport {
         kernels,
-        tool: known.name(),
+        tool: compiler.name(),
     })
 }
 
-/// Disassembles a cubin with the tools that lie beside the compiler `tool`.
+/// Disassembles a cubin with the tools beside the compiler `tool`.
 pub fn disassemble(
     tool: &Path,
     cubin: &Path,
@@ -105,7 +111,7 @@ pub fn disassemble(
         bound,
         cancelled,
     };
-    // It is read from another folder.
+    // The disassembler runs in another folder.
     let cubin = std::path::absolute(cubin).unwrap_or_else(|_| cubin.to_owned());
     let text = nvidia::disassembly(tool, &cubin, &limits)?;
     Ok(assembly::sass(&text))

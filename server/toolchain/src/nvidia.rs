@@ -5,28 +5,28 @@ use std::sync::Arc;
 
 use warplens_codegen::assembly::{Assembled, Name, Usage, cubin, ptxas_verbose, sass};
 
-use crate::identify::{Kind, Known};
+use crate::identify::{Compiler, CompilerKind};
 use crate::process::{self, Limits};
-use crate::{Asked, Failure, SaidKernel, arguments};
+use crate::{CompileRequest, Failure, KernelReport, arguments};
 
-/// Largest cubin that is looked into, in MiB.
+/// Largest cubin that is read, in MiB.
 const LARGEST: u64 = 256;
 
-/// Asks nvcc about a source file, or ptxas about a file of PTX.
-pub fn ask(
+/// Compiles a source file with nvcc, or a file of PTX with ptxas.
+pub fn compile(
     tool: &Path,
-    known: &Known,
-    asked: &Asked,
+    compiler: &Compiler,
+    request: &CompileRequest,
     limits: &Limits,
-) -> Result<Vec<SaidKernel>, Failure> {
-    let (folder, file) = (process::private_folder()?, file(asked)?);
+) -> Result<Vec<KernelReport>, Failure> {
+    let (folder, file) = (process::private_folder()?, file(request)?);
     let cubin = folder.path().join("device.cubin");
     let mut options = Vec::new();
-    if known.kind == Kind::Ptxas {
+    if compiler.kind == CompilerKind::Ptxas {
         options.extend(["-v", "-lineinfo"].map(str::to_owned));
     } else {
-        options.extend(passed(asked, &file));
-        // -w: what the code is warned of, its author hears when building it.
+        options.extend(passed(request, &file));
+        // -w: the author sees warnings in the build.
         options.extend(["-cubin", "-w", "-Xptxas", "-v"].map(str::to_owned));
         if !options
             .iter()
@@ -34,25 +34,29 @@ pub fn ask(
         {
             options.push("-lineinfo".to_owned());
         }
-        // A header, or an extension of its own: kernels all the same.
+        // A header, or another extension, may hold kernels too.
         if !options.iter().any(|option| option == "-x") && !is_cuda(&file) {
             options.extend(["-x", "cu"].map(str::to_owned));
         }
     }
-    if !asked.architecture.is_empty() {
-        options.push(format!("-arch={}", asked.architecture));
+    if !request.architecture.is_empty() {
+        options.push(format!("-arch={}", request.architecture));
     }
     options.extend(["-o".to_owned(), spelled(&cubin), spelled(&file)]);
     let outcome = process::run(tool, &options, folder.path(), limits)?;
-    answer(tool, &cubin, &outcome, &known.name(), limits)
+    answer(tool, &cubin, &outcome, &compiler.name(), limits)
 }
 
-/// Asks clang about a source file for one of NVIDIA's GPUs.
-pub fn clang(tool: &Path, asked: &Asked, limits: &Limits) -> Result<Vec<SaidKernel>, Failure> {
-    let (folder, file) = (process::private_folder()?, file(asked)?);
+/// Compiles a source file with clang for one of NVIDIA's GPUs.
+pub fn clang(
+    tool: &Path,
+    request: &CompileRequest,
+    limits: &Limits,
+) -> Result<Vec<KernelReport>, Failure> {
+    let (folder, file) = (process::private_folder()?, file(request)?);
     let cubin = folder.path().join("device.cubin");
     let folder_of = file.parent().unwrap_or(&file);
-    let mut options = arguments::passed(&asked.arguments, folder_of, false);
+    let mut options = arguments::passed(&request.arguments, folder_of, false);
     options.extend(
         [
             "-x",
@@ -67,20 +71,20 @@ pub fn clang(tool: &Path, asked: &Asked, limits: &Limits) -> Result<Vec<SaidKern
         ]
         .map(str::to_owned),
     );
-    if !asked.architecture.is_empty() {
-        options.push(format!("--offload-arch={}", asked.architecture));
+    if !request.architecture.is_empty() {
+        options.push(format!("--offload-arch={}", request.architecture));
     }
     options.extend(["-o".to_owned(), spelled(&cubin), spelled(&file)]);
     let outcome = process::run(tool, &options, folder.path(), limits)?;
     answer(tool, &cubin, &outcome, "clang", limits)
 }
 
-/// Prints a cubin's code with its lines: nvdisasm where it is there, else cuobjdump, which has no lines.
+/// Disassembles a cubin: with nvdisasm, which prints lines, else with cuobjdump, which does not.
 pub fn disassembly(tool: &Path, cubin: &Path, limits: &Limits) -> Result<String, Failure> {
     let folder = process::private_folder()?;
     let mut missing = true;
     for (name, options) in [
-        // Inlined calls are known since CUDA 11.2.
+        // `-gi` prints inlined calls since CUDA 11.2.
         ("nvdisasm", &["-c", "-gi"][..]),
         ("nvdisasm", &["-c", "-g"]),
         ("cuobjdump", &["-sass"]),
@@ -111,7 +115,7 @@ fn answer(
     outcome: &process::Outcome,
     name: &str,
     limits: &Limits,
-) -> Result<Vec<SaidKernel>, Failure> {
+) -> Result<Vec<KernelReport>, Failure> {
     if !outcome.success {
         return Err(Failure::Failed(process::first_error(outcome)));
     }
@@ -124,7 +128,7 @@ fn answer(
     let resources = cubin(&bytes).ok_or_else(not_understood)?;
     let mut usages = ptxas_verbose(&outcome.errors);
     usages.extend(ptxas_verbose(&outcome.output));
-    // The registers are known without a disassembly, and are what matters most.
+    // Registers need no disassembly, and they matter most.
     let code = if resources.is_empty() {
         Vec::new()
     } else {
@@ -137,11 +141,11 @@ fn answer(
     Ok(kernels(&usages, &resources, code))
 }
 
-/// Puts together what was said of each kernel.
-fn kernels(usages: &[Usage], resources: &[Assembled], code: Vec<Assembled>) -> Vec<SaidKernel> {
+/// Joins ptxas's usage lines, the cubin's resources and the disassembly by kernel.
+fn kernels(usages: &[Usage], resources: &[Assembled], code: Vec<Assembled>) -> Vec<KernelReport> {
     let mut found = Vec::new();
     for usage in usages {
-        let mut kernel = said(&usage.mangled);
+        let mut kernel = named_report(&usage.mangled);
         kernel.registers = usage.registers;
         kernel.static_shared_bytes = usage.shared_bytes;
         kernel.stack_bytes = usage.stack_bytes;
@@ -150,9 +154,9 @@ fn kernels(usages: &[Usage], resources: &[Assembled], code: Vec<Assembled>) -> V
         found.push(kernel);
     }
     for resource in resources {
-        // Without an account of the assembler's. Device functions have no registers of their own in one.
+        // Only where ptxas printed no usage: a cubin also lists device functions, without registers.
         if usages.is_empty() {
-            let mut kernel = said(&resource.mangled);
+            let mut kernel = named_report(&resource.mangled);
             kernel.registers = resource.registers.unwrap_or(0);
             kernel.static_shared_bytes = resource.shared_bytes.unwrap_or(0);
             kernel.stack_bytes = resource.stack_bytes.unwrap_or(0);
@@ -175,28 +179,28 @@ fn kernels(usages: &[Usage], resources: &[Assembled], code: Vec<Assembled>) -> V
     found
 }
 
-/// A kernel by its name.
-pub fn said(mangled: &str) -> SaidKernel {
+/// A report with only the kernel's names.
+pub fn named_report(mangled: &str) -> KernelReport {
     let name = Name::of_mangled(mangled);
-    SaidKernel {
+    KernelReport {
         mangled: mangled.to_owned(),
         name: name.plain,
         template_arguments: name.template_arguments,
-        ..SaidKernel::default()
+        ..KernelReport::default()
     }
 }
 
-/// The file, absolute, where nothing in its path means anything to a shell.
-pub fn file(asked: &Asked) -> Result<PathBuf, Failure> {
-    let file = std::path::absolute(&asked.file).unwrap_or_else(|_| asked.file.clone());
+/// The file's absolute path, refused where a shell would interpret a character of it.
+pub fn file(request: &CompileRequest) -> Result<PathBuf, Failure> {
+    let file = std::path::absolute(&request.file).unwrap_or_else(|_| request.file.clone());
     if !arguments::is_harmless(&file.to_string_lossy()) {
         return Err(Failure::Refused(file));
     }
     Ok(file)
 }
 
-fn passed(asked: &Asked, file: &Path) -> Vec<String> {
-    arguments::passed(&asked.arguments, file.parent().unwrap_or(file), true)
+fn passed(request: &CompileRequest, file: &Path) -> Vec<String> {
+    arguments::passed(&request.arguments, file.parent().unwrap_or(file), true)
 }
 
 fn is_cuda(file: &Path) -> bool {
@@ -208,11 +212,11 @@ pub fn spelled(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A program in the folder of the compiler, whichever name leads to it.
+/// A program in the folder of the compiler.
 fn beside(tool: &Path, name: &str) -> Option<PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let found = |tool: &Path| Some(tool.parent()?.join(&name)).filter(|path| path.is_file());
-    // A name alone: wherever the system finds it. A link: the folder of what it leads to.
+    // A name without a folder is looked up on the PATH; a link is followed.
     let on_path = || {
         let folders = std::env::var_os("PATH")?;
         std::env::split_paths(&folders)

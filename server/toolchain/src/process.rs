@@ -1,4 +1,4 @@
-//! Running a compiler: bounded in time and in what it writes, ended with all that it started.
+//! Runs a compiler with limits on time and output, and ends it together with its children.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,17 +11,17 @@ use crate::Failure;
 
 /// Most bytes that a program may write to either of its streams, in MiB.
 const MOST: u64 = 64;
-/// How often a program is looked after.
+/// How often a running program is polled.
 const TICK: Duration = Duration::from_millis(10);
 
-/// When to end a program.
+/// Limits of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits<'a> {
-    /// Everything together ends here.
+    /// The deadline of all programs of a request.
     pub until: Instant,
-    /// The time there was at first, for the message.
+    /// The whole time limit, for the message.
     pub bound: Duration,
-    /// Set where nobody waits any more.
+    /// Set by a caller that no longer needs the report.
     pub cancelled: &'a AtomicBool,
 }
 
@@ -30,14 +30,14 @@ pub struct Limits<'a> {
 pub struct Outcome {
     /// It ended with status 0.
     pub success: bool,
-    /// Its standard output; bytes that are no text are replaced.
+    /// Its standard output; invalid UTF-8 is replaced.
     pub output: String,
     /// Its standard error.
     pub errors: String,
 }
 
-/// Runs a program in `folder`, where its streams are kept: a file cannot stall, as a pipe does that a left-over
-/// child holds open.
+/// Runs a program in `folder`, with its streams in files: a file cannot stall, as a pipe can that an orphaned child
+/// holds open.
 pub fn run(
     tool: &Path,
     arguments: &[String],
@@ -54,17 +54,17 @@ pub fn run(
         .env("TMPDIR", folder)
         .env("TEMP", folder)
         .env("TMP", folder)
-        // What is passed is what `arguments` lets pass.
+        // `arguments` has already filtered the flags.
         .env_remove("NVCC_PREPEND_FLAGS")
         .env_remove("NVCC_APPEND_FLAGS")
         .env_remove("HIPCC_COMPILE_FLAGS_APPEND")
         .env_remove("HIPCC_VERBOSE")
-        // Messages are read.
+        // English messages, because they are parsed.
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .stdout(File::create(&paths[0]).map_err(no_folder)?)
         .stderr(File::create(&paths[1]).map_err(no_folder)?);
-    // A group of its own can be ended with all that it started.
+    // A process group ends together with its children.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let child = command.spawn().map_err(|error| match error.kind() {
@@ -83,7 +83,7 @@ pub fn run(
     })
 }
 
-/// A program and what it started. Dropping it ends them all, and leaves no zombie.
+/// A program and its children. Dropping it ends them all and leaves no zombie.
 struct Group(Child);
 
 impl Group {
@@ -111,7 +111,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Also after a good end: a compiler that leaves something running has no business to.
+        // After success too: a compiler must leave no child running.
         #[cfg(unix)]
         if let Some(group) = i32::try_from(self.0.id())
             .ok()
@@ -132,7 +132,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A folder that only this user can look into, gone when dropped.
+/// A folder that only this user can read, removed when dropped.
 pub fn private_folder() -> Result<tempfile::TempDir, Failure> {
     tempfile::Builder::new()
         .prefix("warplens-")
@@ -140,14 +140,14 @@ pub fn private_folder() -> Result<tempfile::TempDir, Failure> {
         .map_err(|error| Failure::Folder(error.to_string()))
 }
 
-/// The first line that says what is wrong.
+/// The first line that reports an error.
 pub fn first_error(outcome: &Outcome) -> String {
     let lines = || outcome.errors.lines().chain(outcome.output.lines());
     lines()
         .find(|line| line.contains("error") || line.contains("fatal"))
         .or_else(|| lines().find(|line| !line.trim().is_empty()))
         .map_or_else(
-            || "no reason given".to_owned(),
+            || "it printed no error".to_owned(),
             |line| line.trim().chars().take(200).collect(),
         )
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use warplens_toolchain::{Asked, Failure, Said, ask};
+use warplens_toolchain::{CompileRequest, CompilerReport, Failure, compile};
 
 const IS_NVCC: &str = "if [ \"$1\" = --version ]; then \
     echo 'nvcc: NVIDIA (R) Cuda compiler driver'; echo 'release 13.0, V13.0.88'; exit; fi\n";
@@ -34,8 +34,8 @@ impl Fake {
         self.folder.path().join("k.cu")
     }
 
-    fn asked(&self, bound: Duration) -> Asked {
-        Asked {
+    fn request(&self, bound: Duration) -> CompileRequest {
+        CompileRequest {
             file: self.source(),
             arguments: Vec::new(),
             architecture: "sm_80".to_owned(),
@@ -43,26 +43,30 @@ impl Fake {
         }
     }
 
-    fn ask(&self) -> Result<Said, Failure> {
-        let asked = self.asked(Duration::from_secs(20));
-        ask(&self.tool(), &asked, &AtomicBool::new(false))
+    fn compile(&self) -> Result<CompilerReport, Failure> {
+        let request = self.request(Duration::from_secs(20));
+        compile(&self.tool(), &request, &AtomicBool::new(false))
     }
 }
 
 #[test]
 fn what_is_not_there_or_no_compiler_is_said_so() {
     let fake = Fake::new("echo something else");
-    assert!(matches!(fake.ask(), Err(Failure::Unknown(_))));
-    let asked = fake.asked(Duration::from_secs(5));
-    let none = ask(Path::new("/nowhere/nvcc"), &asked, &AtomicBool::new(false));
-    assert!(matches!(none, Err(Failure::NotFound(_))), "{none:?}");
-    let none = ask(
-        Path::new("no-such-compiler"),
-        &asked,
+    assert!(matches!(fake.compile(), Err(Failure::Unknown(_))));
+    let request = fake.request(Duration::from_secs(5));
+    let none = compile(
+        Path::new("/nowhere/nvcc"),
+        &request,
         &AtomicBool::new(false),
     );
     assert!(matches!(none, Err(Failure::NotFound(_))), "{none:?}");
-    let source = ask(&fake.source(), &asked, &AtomicBool::new(false));
+    let none = compile(
+        Path::new("no-such-compiler"),
+        &request,
+        &AtomicBool::new(false),
+    );
+    assert!(matches!(none, Err(Failure::NotFound(_))), "{none:?}");
+    let source = compile(&fake.source(), &request, &AtomicBool::new(false));
     assert!(
         matches!(source, Err(Failure::NotExecutable { .. })),
         "{source:?}"
@@ -72,23 +76,28 @@ fn what_is_not_there_or_no_compiler_is_said_so() {
 #[test]
 fn an_old_one_is_refused() {
     let fake = Fake::new("echo 'nvcc: NVIDIA'; echo 'release 8.0, V8.0.61'");
-    let said = fake.ask().unwrap_err().to_string();
-    assert_eq!(said, "nvcc 8.0 is too old: 10.0 or later is needed");
+    let answer = fake.compile().unwrap_err().to_string();
+    assert_eq!(
+        answer,
+        "nvcc 8.0 is too old: version 10.0 or later is required"
+    );
 }
 
 #[test]
 fn its_first_error_is_said() {
     let script = "echo 'k.cu(1): warning #1: never mind' >&2\n\
                   echo 'k.cu(2): error: no such thing' >&2\nexit 2";
-    let said = Fake::new(&format!("{IS_NVCC}{script}")).ask().unwrap_err();
+    let answer = Fake::new(&format!("{IS_NVCC}{script}"))
+        .compile()
+        .unwrap_err();
     let wanted = "compilation failed: k.cu(2): error: no such thing";
-    assert_eq!(said.to_string(), wanted);
+    assert_eq!(answer.to_string(), wanted);
 }
 
 #[test]
 fn success_without_a_cubin_is_not_understood() {
     let fake = Fake::new(&format!("{IS_NVCC}echo fine"));
-    assert!(matches!(fake.ask(), Err(Failure::NotUnderstood(_))));
+    assert!(matches!(fake.compile(), Err(Failure::NotUnderstood(_))));
 }
 
 #[test]
@@ -98,9 +107,9 @@ fn one_that_hangs_is_killed_with_its_children() {
         "{IS_NVCC}(sleep 60 & echo $! > \"$(dirname \"$0\")/child\"; wait) & wait"
     ));
     let started = Instant::now();
-    let asked = fake.asked(Duration::from_millis(700));
-    let said = ask(&fake.tool(), &asked, &AtomicBool::new(false));
-    assert_eq!(said, Err(Failure::TooLong(asked.bound)));
+    let request = fake.request(Duration::from_millis(700));
+    let answer = compile(&fake.tool(), &request, &AtomicBool::new(false));
+    assert_eq!(answer, Err(Failure::TooLong(request.bound)));
     assert!(started.elapsed() < Duration::from_secs(10));
     let child = fs::read_to_string(fake.folder.path().join("child")).unwrap();
     let process = PathBuf::from(format!("/proc/{}/stat", child.trim()));
@@ -116,20 +125,20 @@ fn one_that_hangs_is_killed_with_its_children() {
 fn one_that_nobody_waits_for_is_killed() {
     let fake = Fake::new(&format!("{IS_NVCC}sleep 60"));
     let cancelled = AtomicBool::new(false);
-    let asked = fake.asked(Duration::from_secs(50));
-    let said = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(&fake.tool(), &asked, &cancelled));
+    let request = fake.request(Duration::from_secs(50));
+    let answer = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| compile(&fake.tool(), &request, &cancelled));
         std::thread::sleep(Duration::from_millis(300));
         cancelled.store(true, Ordering::Relaxed);
         asking.join().unwrap()
     });
-    assert_eq!(said, Err(Failure::Cancelled));
+    assert_eq!(answer, Err(Failure::Cancelled));
 }
 
 #[test]
 fn one_that_never_stops_talking_is_killed() {
     let fake = Fake::new(&format!("{IS_NVCC}exec yes"));
-    assert!(matches!(fake.ask(), Err(Failure::TooMuch(_))));
+    assert!(matches!(fake.compile(), Err(Failure::TooMuch(_))));
 }
 
 #[test]
@@ -138,11 +147,11 @@ fn what_it_is_given_is_what_passes() {
         "{IS_NVCC}for a in \"$@\"; do echo \"$a\"; done > \"$(dirname \"$0\")/given\"; pwd > \
          \"$(dirname \"$0\")/where\"; exit 1"
     ));
-    let mut asked = fake.asked(Duration::from_secs(20));
-    asked.arguments = ["-DN=4", "-o", "/tmp/x", "-Xcompiler", "-fplugin=x", "@more"]
+    let mut request = fake.request(Duration::from_secs(20));
+    request.arguments = ["-DN=4", "-o", "/tmp/x", "-Xcompiler", "-fplugin=x", "@more"]
         .map(str::to_owned)
         .into();
-    let _ = ask(&fake.tool(), &asked, &AtomicBool::new(false));
+    let _ = compile(&fake.tool(), &request, &AtomicBool::new(false));
     let given = fs::read_to_string(fake.folder.path().join("given")).unwrap();
     let given: Vec<&str> = given.lines().collect();
     assert!(
@@ -160,8 +169,8 @@ fn what_it_is_given_is_what_passes() {
 #[test]
 fn a_path_that_a_shell_would_read_is_refused() {
     let fake = Fake::new(IS_NVCC);
-    let mut asked = fake.asked(Duration::from_secs(20));
-    asked.file = fake.folder.path().join("a$(touch b).cu");
-    let said = ask(&fake.tool(), &asked, &AtomicBool::new(false));
-    assert!(matches!(said, Err(Failure::Refused(_))), "{said:?}");
+    let mut request = fake.request(Duration::from_secs(20));
+    request.file = fake.folder.path().join("a$(touch b).cu");
+    let answer = compile(&fake.tool(), &request, &AtomicBool::new(false));
+    assert!(matches!(answer, Err(Failure::Refused(_))), "{answer:?}");
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use warplens_codegen::Class;
 use warplens_codegen::assembly::{cubin, ptx};
-use warplens_toolchain::{Asked, SaidKernel, ask};
+use warplens_toolchain::{CompileRequest, KernelReport, compile};
 
 use compiler::nvcc;
 
@@ -31,16 +31,16 @@ fn sources() -> Vec<PathBuf> {
     sources
 }
 
-fn said(file: &Path, architecture: &str) -> Vec<SaidKernel> {
-    let asked = Asked {
+fn report_of(file: &Path, architecture: &str) -> Vec<KernelReport> {
+    let request = CompileRequest {
         file: file.to_owned(),
         arguments: vec!["-std=c++17".to_owned()],
         architecture: architecture.to_owned(),
         bound: Duration::from_mins(2),
     };
-    let said = ask(&nvcc(), &asked, &AtomicBool::new(false)).unwrap();
-    assert!(said.tool.starts_with("nvcc "), "{}", said.tool);
-    said.kernels
+    let report = compile(&nvcc(), &request, &AtomicBool::new(false)).unwrap();
+    assert!(report.tool.starts_with("nvcc "), "{}", report.tool);
+    report.kernels
 }
 
 /// Runs a program and gives what it prints.
@@ -88,11 +88,11 @@ fn registers_and_memory_instructions_are_nvccs() {
             printed(&nvcc, &["-cubin", "-std=c++17", &arch, "-o", &out, &file]);
             let usage = printed(&cuobjdump, &["-res-usage", &out]);
             let code = printed(&cuobjdump, &["-sass", &out]);
-            let said = said(&source, architecture);
-            assert!(!said.is_empty(), "{file}");
+            let report = report_of(&source, architecture);
+            assert!(!report.is_empty(), "{file}");
             let bytes = std::fs::read(&path).unwrap();
             let resources = cubin(&bytes).unwrap();
-            for kernel in &said {
+            for kernel in &report {
                 let what = format!("{architecture} {file} {}", kernel.mangled);
                 let (_, line) = usage
                     .split_once(&format!("Function {}:", kernel.mangled))
@@ -157,8 +157,8 @@ fn ptx_has_the_kernels_and_their_memory_instructions() {
         printed(&nvcc, &[&flags[..], &[&path, &file]].concat());
         let text = std::fs::read_to_string(&out).unwrap();
         let kernels = ptx(&text);
-        let said = said(&source, "sm_80");
-        assert_eq!(kernels.len(), said.len(), "{file}");
+        let report = report_of(&source, "sm_80");
+        assert_eq!(kernels.len(), report.len(), "{file}");
         let all = |class: Class| -> u64 {
             let counts = kernels.iter().filter_map(|k| k.instructions.get(&class));
             counts.sum()
@@ -172,7 +172,7 @@ fn ptx_has_the_kernels_and_their_memory_instructions() {
             "{file}"
         );
         for kernel in &kernels {
-            let compiled = said.iter().find(|k| k.mangled == kernel.mangled).unwrap();
+            let compiled = report.iter().find(|k| k.mangled == kernel.mangled).unwrap();
             assert_eq!(kernel.shared_bytes, Some(compiled.static_shared_bytes));
             let (ours, theirs) = (kernel.registers.unwrap(), compiled.registers);
             println!(

@@ -15,7 +15,8 @@ pub struct Cache {
 impl Cache {
     /// An empty one for a space on a device.
     pub fn new(space: &Space, device: &str) -> Cache {
-        let values = |values: &Vec<crate::Value>| values.iter().map(plain).collect::<Vec<Json>>();
+        let values =
+            |values: &Vec<crate::ExprValue>| values.iter().map(plain).collect::<Vec<Json>>();
         let parameters = space
             .names
             .iter()
@@ -68,10 +69,10 @@ impl Cache {
     }
 }
 
-fn plain(value: &crate::Value) -> Json {
+fn plain(value: &crate::ExprValue) -> Json {
     match value {
-        crate::Value::Int(value) => Json::from(*value),
-        crate::Value::Real(value) => Json::from(*value),
+        crate::ExprValue::Int(value) => Json::from(*value),
+        crate::ExprValue::Real(value) => Json::from(*value),
         other => Json::from(other.to_string()),
     }
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What one build and one launch of a kernel are given.
+/// The macros, arguments and launch of one build of a kernel.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Configuration {
-    /// What the user calls it: given back with the prediction.
+    /// The user's id, repeated in the prediction.
     pub id: Value,
     /// Macros by name: numbers or texts.
     #[serde(deserialize_with = "texts")]
@@ -19,20 +19,20 @@ pub struct Configuration {
     pub template: BTreeMap<String, String>,
     /// Values of integer parameters by name.
     pub args: BTreeMap<String, i64>,
-    /// Blocks; one to three numbers.
+    /// Grid: one to three numbers.
     pub grid: Option<Extents>,
-    /// Threads of a block; one to three numbers.
+    /// Threads per block: one to three numbers.
     pub block: Option<Extents>,
-    /// Bytes of dynamic shared memory of a block.
+    /// Bytes of dynamic shared memory per block.
     pub dynamic_shared_bytes: Option<u64>,
-    /// Unroll factors of 0: `#pragma unroll NAME` is taken out of the text.
+    /// Names of unroll factors of 0: their `#pragma unroll NAME` is removed from the text.
     #[serde(skip)]
     pub without_unroll: Vec<String>,
 }
 
 impl Configuration {
-    /// Adds what Kernel Tuner defines beside the parameters, which stand among the macros, and takes out the pragmas that it takes
-    /// out: those of unroll factors of 0. A macro that is there already stays as it is.
+    /// Adds the macros that Kernel Tuner defines besides the parameters, and removes, as it does, the pragmas of unroll
+    /// factors of 0. Macros that are already defined stay.
     pub fn as_kernel_tuner_builds(&mut self) {
         let unrolled = self
             .defines
@@ -54,7 +54,7 @@ impl Configuration {
         }
     }
 
-    /// The kernel's text as it is built: without the lines `#pragma unroll NAME` of factors of 0; the lines stay, empty.
+    /// The kernel's text as built: each `#pragma unroll NAME` with a factor of 0 becomes an empty line.
     pub fn text(&self, text: &str) -> String {
         let names = &self.without_unroll;
         let kept = |line: &str| {
@@ -73,7 +73,7 @@ impl Configuration {
     }
 }
 
-/// One to three numbers; those that are not given are 1.
+/// One to three numbers; missing ones are 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Vec<u64>")]
 pub struct Extents(pub [u64; 3]);

@@ -1,8 +1,8 @@
-//! The expressions of configuration spaces: the part of Python that they are written in.
+//! The expressions of configuration spaces: a subset of Python.
 //!
-//! Numbers, texts, truth, lists and their comprehensions; arithmetic, comparisons (chained as well), `and`, `or`, `not`,
+//! Numbers, strings, Booleans, lists and list comprehensions; arithmetic, comparisons (chained as well), `and`, `or`, `not`,
 //! `in`, `… if … else …`; `range`, `list`, `tuple`, `min`, `max`, `abs`, `len`, `sum`, `int`, `float`, `round`, `any`, `all`. Nothing else is
-//! evaluated, nothing is executed. Integers are of 64 bits: what does not fit is an error, as is a list of more than
+//! evaluated, and no Python is executed. Integers have 64 bits: overflow is an error, as is a list of more than
 //! [`MOST_ITEMS`].
 
 use std::collections::BTreeMap;
@@ -15,72 +15,72 @@ pub const MOST_ITEMS: usize = 1 << 20;
 const DEEPEST: usize = 50;
 const MOST_OPERATORS: usize = 250;
 
-/// Parts that are evaluated, and items that are copied, at most.
+/// The most nodes evaluated and items copied.
 const MOST_STEPS: usize = 1 << 23;
 
-/// What an expression gives.
+/// The value of an expression.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum ExprValue {
     /// A whole number; `True` and `False` are 1 and 0.
     Int(i64),
-    /// Another number.
+    /// A floating-point number.
     Real(f64),
-    /// A text.
+    /// A string.
     Text(String),
     /// A list, a tuple or a range.
-    List(Vec<Value>),
+    List(Vec<ExprValue>),
 }
 
-impl Value {
-    /// As Python's `bool` has it.
+impl ExprValue {
+    /// Python's `bool(value)`.
     pub fn is_true(&self) -> bool {
         match self {
-            Value::Int(value) => *value != 0,
-            Value::Real(value) => *value != 0.0,
-            Value::Text(text) => !text.is_empty(),
-            Value::List(items) => !items.is_empty(),
+            ExprValue::Int(value) => *value != 0,
+            ExprValue::Real(value) => *value != 0.0,
+            ExprValue::Text(text) => !text.is_empty(),
+            ExprValue::List(items) => !items.is_empty(),
         }
     }
 
-    /// Itself and what it holds.
+    /// The number of values in it, itself included.
     fn size(&self) -> usize {
         match self {
-            Value::List(items) => 1 + items.iter().map(Value::size).sum::<usize>(),
+            ExprValue::List(items) => 1 + items.iter().map(ExprValue::size).sum::<usize>(),
             _ => 1,
         }
     }
 
     fn real(&self) -> Option<f64> {
         match self {
-            Value::Int(value) => Some(*value as f64),
-            Value::Real(value) => Some(*value),
-            Value::Text(_) | Value::List(_) => None,
+            ExprValue::Int(value) => Some(*value as f64),
+            ExprValue::Real(value) => Some(*value),
+            ExprValue::Text(_) | ExprValue::List(_) => None,
         }
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ExprValue {
     /// As Python prints it, texts without quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Int(value) => write!(f, "{value}"),
-            Value::Real(value) if value.fract() == 0.0 && value.abs() < 1e16 => {
+            ExprValue::Int(value) => write!(f, "{value}"),
+            ExprValue::Real(value) if value.fract() == 0.0 && value.abs() < 1e16 => {
                 write!(f, "{value:.1}")
             }
-            Value::Real(value) => write!(f, "{value}"),
-            Value::Text(text) => f.write_str(text),
-            Value::List(items) => {
-                let items: Vec<String> = items.iter().map(Value::to_string).collect();
+            ExprValue::Real(value) => write!(f, "{value}"),
+            ExprValue::Text(text) => f.write_str(text),
+            ExprValue::List(items) => {
+                let items: Vec<String> = items.iter().map(ExprValue::to_string).collect();
                 write!(f, "[{}]", items.join(", "))
             }
         }
     }
 }
 
-/// What an expression means.
+/// A node of the syntax tree.
 #[derive(Debug, Clone, PartialEq)]
 enum Node {
-    Constant(Value),
+    Constant(ExprValue),
     Name(String),
     List(Vec<Node>),
     /// `item for name in items if condition`.
@@ -184,7 +184,7 @@ impl Expression {
         };
         let node = parser.choice().and_then(|node| match parser.peek() {
             None => Ok(node),
-            Some(token) => Err(format!("{token} is not understood here")),
+            Some(token) => Err(format!("unexpected {token}")),
         });
         match node {
             Ok(node) => Ok(Expression {
@@ -208,7 +208,7 @@ impl Expression {
     ///
     /// # Errors
     /// One line: a name without a value, a division by zero, a number that does not fit, operands of a wrong kind.
-    pub fn evaluate(&self, names: &BTreeMap<String, Value>) -> Result<Value, String> {
+    pub fn evaluate(&self, names: &BTreeMap<String, ExprValue>) -> Result<ExprValue, String> {
         let mut scope = Scope {
             outer: names,
             inner: Vec::new(),
@@ -265,7 +265,7 @@ impl Node {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
-    Number(Value),
+    Number(ExprValue),
     Text(String),
     Name(String),
     Sign(&'static str),
@@ -302,11 +302,11 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             let used = length(&|letter| letter.is_alphanumeric() || letter == '_');
             (Token::Name(rest[..used].to_owned()), used)
         } else if first == '"' || first == '\'' {
-            let end = rest[1..].find(first).ok_or("a text without its end")?;
+            let end = rest[1..].find(first).ok_or("an unterminated string")?;
             (Token::Text(rest[1..=end].to_owned()), end + 2)
         } else {
             let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
-            let sign = sign.ok_or_else(|| format!("`{first}` is not understood"))?;
+            let sign = sign.ok_or_else(|| format!("unexpected `{first}`"))?;
             (Token::Sign(sign), sign.len())
         };
         tokens.push(token);
@@ -335,11 +335,11 @@ fn number(text: &str) -> Result<(Token, usize), String> {
     }
     let plain = text[..end].replace('_', "");
     let value = if end == whole {
-        plain.parse().map(Value::Int).ok()
+        plain.parse().map(ExprValue::Int).ok()
     } else {
-        plain.parse().map(Value::Real).ok()
+        plain.parse().map(ExprValue::Real).ok()
     };
-    let value = value.ok_or_else(|| format!("`{}` is no number that fits", &text[..end]))?;
+    let value = value.ok_or_else(|| format!("`{}` is not a number of 64 bits", &text[..end]))?;
     Ok((Token::Number(value), end))
 }
 
@@ -359,8 +359,8 @@ impl Parser<'_> {
         matches!(self.peek(), Some(Token::Sign(found)) if *found == sign)
     }
 
-    fn is_word(&self, word: &str) -> bool {
-        matches!(self.peek(), Some(Token::Name(found)) if found == word)
+    fn is_keyword(&self, keyword: &str) -> bool {
+        matches!(self.peek(), Some(Token::Name(found)) if found == keyword)
     }
 
     fn sign(&mut self, sign: &str) -> bool {
@@ -369,8 +369,8 @@ impl Parser<'_> {
         found
     }
 
-    fn word(&mut self, word: &str) -> bool {
-        let found = self.is_word(word);
+    fn keyword(&mut self, keyword: &str) -> bool {
+        let found = self.is_keyword(keyword);
         self.at += usize::from(found);
         found
     }
@@ -389,7 +389,7 @@ impl Parser<'_> {
             return Ok(());
         }
         Err(match self.peek() {
-            Some(token) => format!("`{sign}` where {token} stands"),
+            Some(token) => format!("expected `{sign}`, found {token}"),
             None => format!("`{sign}` is missing at its end"),
         })
     }
@@ -400,9 +400,9 @@ impl Parser<'_> {
             return Err("nested too deep".to_owned());
         }
         let mut node = self.or()?;
-        if self.word("if") {
+        if self.keyword("if") {
             let condition = self.or()?;
-            if !self.word("else") {
+            if !self.keyword("else") {
                 return Err("`if` without `else`".to_owned());
             }
             let otherwise = self.choice()?;
@@ -414,7 +414,7 @@ impl Parser<'_> {
 
     fn or(&mut self) -> Result<Node, String> {
         let mut node = self.and()?;
-        while self.word("or") {
+        while self.keyword("or") {
             self.operator()?;
             node = Node::Or(Box::new(node), Box::new(self.and()?));
         }
@@ -423,7 +423,7 @@ impl Parser<'_> {
 
     fn and(&mut self) -> Result<Node, String> {
         let mut node = self.not()?;
-        while self.word("and") {
+        while self.keyword("and") {
             self.operator()?;
             node = Node::And(Box::new(node), Box::new(self.not()?));
         }
@@ -432,7 +432,7 @@ impl Parser<'_> {
 
     fn not(&mut self) -> Result<Node, String> {
         let mut times = 0;
-        while self.word("not") {
+        while self.keyword("not") {
             self.operator()?;
             times += 1;
         }
@@ -459,10 +459,10 @@ impl Parser<'_> {
             let comparison = if let Some((_, comparison)) = sign {
                 self.at += 1;
                 comparison
-            } else if self.word("in") {
+            } else if self.keyword("in") {
                 Comparison::In
-            } else if self.is_word("not")
-                && matches!(self.tokens.get(self.at + 1), Some(Token::Name(word)) if word == "in")
+            } else if self.is_keyword("not")
+                && matches!(self.tokens.get(self.at + 1), Some(Token::Name(keyword)) if keyword == "in")
             {
                 self.at += 2;
                 Comparison::NotIn
@@ -478,7 +478,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Operators that bind as closely as so, and closer.
+    /// Parses operators of this precedence and higher.
     fn binary(&mut self, level: usize) -> Result<Node, String> {
         const LEVELS: [&[(&str, Operator)]; 6] = [
             &[("|", Operator::BitOr)],
@@ -557,13 +557,13 @@ impl Parser<'_> {
         self.at += 1;
         match token {
             Token::Number(value) => Ok(Node::Constant(value)),
-            Token::Text(text) => Ok(Node::Constant(Value::Text(text))),
+            Token::Text(text) => Ok(Node::Constant(ExprValue::Text(text))),
             Token::Sign("(") => {
                 if self.sign(")") {
                     return Ok(Node::List(Vec::new()));
                 }
                 let first = self.choice()?;
-                if self.is_word("for") {
+                if self.is_keyword("for") {
                     let all = self.comprehension(first)?;
                     self.expect(")")?;
                     return Ok(all);
@@ -584,14 +584,14 @@ impl Parser<'_> {
                 Ok(items)
             }
             Token::Name(name) => match name.as_str() {
-                "True" => Ok(Node::Constant(Value::Int(1))),
-                "False" => Ok(Node::Constant(Value::Int(0))),
+                "True" => Ok(Node::Constant(ExprValue::Int(1))),
+                "False" => Ok(Node::Constant(ExprValue::Int(0))),
                 "if" | "else" | "for" | "in" | "and" | "or" | "not" | "lambda" => {
-                    Err(format!("`{name}` is not understood here"))
+                    Err(format!("unexpected `{name}`"))
                 }
                 _ if self.sign("(") => {
                     let function = Function::named(&name)
-                        .ok_or_else(|| format!("`{name}` is no function that is known"))?;
+                        .ok_or_else(|| format!("`{name}` is not a known function"))?;
                     let Node::List(arguments) = self.items(")")? else {
                         return Err(
                             "a comprehension as all arguments: put it in brackets".to_owned()
@@ -601,16 +601,16 @@ impl Parser<'_> {
                 }
                 _ => Ok(Node::Name(name)),
             },
-            Token::Sign(_) => Err(format!("{token} is not understood here")),
+            Token::Sign(_) => Err(format!("unexpected {token}")),
         }
     }
 
-    /// What stands between brackets up to the closing one.
+    /// Parses the items of a list up to its closing bracket.
     fn items(&mut self, close: &'static str) -> Result<Node, String> {
         let mut items = Vec::new();
         while !self.is_sign(close) {
             let item = self.choice()?;
-            if self.is_word("for") {
+            if self.is_keyword("for") {
                 let all = self.comprehension(item)?;
                 self.expect(close)?;
                 // A function's one argument may be a comprehension without brackets.
@@ -635,11 +635,11 @@ impl Parser<'_> {
             return Err("`for` without a name".to_owned());
         };
         self.at += 1;
-        if !self.word("in") {
+        if !self.keyword("in") {
             return Err("`for` without `in`".to_owned());
         }
         let items = self.or()?;
-        let condition = if self.word("if") {
+        let condition = if self.keyword("if") {
             Some(Box::new(self.or()?))
         } else {
             None
@@ -655,15 +655,15 @@ impl Parser<'_> {
 
 /// Names and their values: the innermost binding counts.
 struct Scope<'a> {
-    outer: &'a BTreeMap<String, Value>,
-    inner: Vec<(String, Value)>,
+    outer: &'a BTreeMap<String, ExprValue>,
+    inner: Vec<(String, ExprValue)>,
     steps: usize,
 }
 
 const TOO_LARGE: &str = "a number that does not fit into 64 bits";
 
 impl Scope<'_> {
-    fn value(&mut self, node: &Node) -> Result<Value, String> {
+    fn value(&mut self, node: &Node) -> Result<ExprValue, String> {
         self.work(1)?;
         Ok(match node {
             Node::Constant(value) => value.clone(),
@@ -677,10 +677,10 @@ impl Scope<'_> {
                 self.work(value.size())?;
                 value
             }
-            Node::List(items) => Value::List(self.values(items)?),
+            Node::List(items) => ExprValue::List(self.values(items)?),
             Node::Comprehension(item, name, items, condition) => {
-                let Value::List(items) = self.value(items)? else {
-                    return Err("`for` over something that is no list".to_owned());
+                let ExprValue::List(items) = self.value(items)? else {
+                    return Err("`for` needs a list".to_owned());
                 };
                 let mut all = Vec::new();
                 for one in items {
@@ -694,14 +694,14 @@ impl Scope<'_> {
                     }
                     self.inner.pop();
                 }
-                Value::List(all)
+                ExprValue::List(all)
             }
             Node::Negate(a) => match self.value(a)? {
-                Value::Int(value) => Value::Int(value.checked_neg().ok_or(TOO_LARGE)?),
-                Value::Real(value) => Value::Real(-value),
+                ExprValue::Int(value) => ExprValue::Int(value.checked_neg().ok_or(TOO_LARGE)?),
+                ExprValue::Real(value) => ExprValue::Real(-value),
                 other => return Err(format!("`-` of {other}")),
             },
-            Node::Not(a) => Value::Int(i64::from(!self.value(a)?.is_true())),
+            Node::Not(a) => ExprValue::Int(i64::from(!self.value(a)?.is_true())),
             Node::Binary(operator, a, b) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 binary(*operator, a, b)?
@@ -711,11 +711,11 @@ impl Scope<'_> {
                 for (comparison, right) in rest {
                     let right = self.value(right)?;
                     if !holds(*comparison, &left, &right)? {
-                        return Ok(Value::Int(0));
+                        return Ok(ExprValue::Int(0));
                     }
                     left = right;
                 }
-                Value::Int(1)
+                ExprValue::Int(1)
             }
             Node::And(a, b) => {
                 let a = self.value(a)?;
@@ -734,10 +734,10 @@ impl Scope<'_> {
             }
             Node::Call(function, arguments) => call(*function, self.values(arguments)?)?,
             Node::Item(list, index) => {
-                let (Value::List(items), Value::Int(index)) =
+                let (ExprValue::List(items), ExprValue::Int(index)) =
                     (self.value(list)?, self.value(index)?)
                 else {
-                    return Err("`[…]` is of a list, by a whole number".to_owned());
+                    return Err("`[…]` needs a list and an integer".to_owned());
                 };
                 let from_end = if index < 0 { items.len() as i64 } else { 0 };
                 let at = usize::try_from(index.saturating_add(from_end)).ok();
@@ -747,30 +747,30 @@ impl Scope<'_> {
         })
     }
 
-    /// So much more is done.
+    /// Counts evaluation steps and stops beyond the limit.
     fn work(&mut self, steps: usize) -> Result<(), String> {
         self.steps = self.steps.saturating_add(steps);
         if self.steps > MOST_STEPS {
-            return Err("more work than a space of configurations needs".to_owned());
+            return Err("too many evaluation steps".to_owned());
         }
         Ok(())
     }
 
-    fn values(&mut self, nodes: &[Node]) -> Result<Vec<Value>, String> {
+    fn values(&mut self, nodes: &[Node]) -> Result<Vec<ExprValue>, String> {
         nodes.iter().map(|node| self.value(node)).collect()
     }
 }
 
-fn binary(operator: Operator, a: Value, b: Value) -> Result<Value, String> {
+fn binary(operator: Operator, a: ExprValue, b: ExprValue) -> Result<ExprValue, String> {
     use Operator::{
         Add, BitAnd, BitOr, BitXor, Divide, FloorDivide, Multiply, Power, Remainder, ShiftLeft,
         ShiftRight, Subtract,
     };
     match (operator, a, b) {
-        (Divide | FloorDivide | Remainder, _, Value::Int(0)) => {
+        (Divide | FloorDivide | Remainder, _, ExprValue::Int(0)) => {
             Err("a division by zero".to_owned())
         }
-        (_, Value::Int(a), Value::Int(b)) if operator != Divide => {
+        (_, ExprValue::Int(a), ExprValue::Int(b)) if operator != Divide => {
             let whole = match operator {
                 Add => a.checked_add(b),
                 Subtract => a.checked_sub(b),
@@ -798,31 +798,33 @@ fn binary(operator: Operator, a: Value, b: Value) -> Result<Value, String> {
                 BitXor => Some(a ^ b),
                 Divide => None,
             };
-            whole.map(Value::Int).ok_or_else(|| TOO_LARGE.to_owned())
+            whole
+                .map(ExprValue::Int)
+                .ok_or_else(|| TOO_LARGE.to_owned())
         }
-        (Add, Value::List(mut a), Value::List(b)) => {
+        (Add, ExprValue::List(mut a), ExprValue::List(b)) => {
             a.extend(b);
             few(a)
         }
-        (Add, Value::Text(a), Value::Text(b)) => Ok(Value::Text(a + &b)),
-        (Multiply, Value::List(items), Value::Int(times))
-        | (Multiply, Value::Int(times), Value::List(items)) => {
+        (Add, ExprValue::Text(a), ExprValue::Text(b)) => Ok(ExprValue::Text(a + &b)),
+        (Multiply, ExprValue::List(items), ExprValue::Int(times))
+        | (Multiply, ExprValue::Int(times), ExprValue::List(items)) => {
             let times = usize::try_from(times).unwrap_or(0);
             if items.len().saturating_mul(times) > MOST_ITEMS {
                 return Err(format!("a list of more than {MOST_ITEMS} items"));
             }
-            Ok(Value::List(
+            Ok(ExprValue::List(
                 std::iter::repeat_n(items, times).flatten().collect(),
             ))
         }
         (operator, a, b) => match (a.real(), b.real()) {
             (Some(a), Some(b)) => real(operator, a, b),
-            _ => Err(format!("{a} and {b} do not go together")),
+            _ => Err(format!("this operator does not take {a} and {b}")),
         },
     }
 }
 
-fn real(operator: Operator, a: f64, b: f64) -> Result<Value, String> {
+fn real(operator: Operator, a: f64, b: f64) -> Result<ExprValue, String> {
     let value = match operator {
         Operator::Add => a + b,
         Operator::Subtract => a - b,
@@ -831,37 +833,37 @@ fn real(operator: Operator, a: f64, b: f64) -> Result<Value, String> {
         Operator::FloorDivide => (a / b).floor(),
         Operator::Remainder => a - b * (a / b).floor(),
         Operator::Power => a.powf(b),
-        _ => return Err("bits of a number that is not whole".to_owned()),
+        _ => return Err("a bit operation needs integers".to_owned()),
     };
     if value.is_finite() {
-        Ok(Value::Real(value))
+        Ok(ExprValue::Real(value))
     } else {
         Err("a division by zero, or a number too large".to_owned())
     }
 }
 
-fn few(items: Vec<Value>) -> Result<Value, String> {
+fn few(items: Vec<ExprValue>) -> Result<ExprValue, String> {
     if items.len() > MOST_ITEMS {
         return Err(format!("a list of more than {MOST_ITEMS} items"));
     }
-    Ok(Value::List(items))
+    Ok(ExprValue::List(items))
 }
 
-fn equal(a: &Value, b: &Value) -> bool {
+fn equal(a: &ExprValue, b: &ExprValue) -> bool {
     match (a, b) {
-        (Value::Int(a), Value::Int(b)) => a == b,
-        (Value::List(a), Value::List(b)) => {
+        (ExprValue::Int(a), ExprValue::Int(b)) => a == b,
+        (ExprValue::List(a), ExprValue::List(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
         }
-        (Value::Text(a), Value::Text(b)) => a == b,
+        (ExprValue::Text(a), ExprValue::Text(b)) => a == b,
         _ => a.real().zip(b.real()).is_some_and(|(a, b)| a == b),
     }
 }
 
-fn holds(comparison: Comparison, a: &Value, b: &Value) -> Result<bool, String> {
+fn holds(comparison: Comparison, a: &ExprValue, b: &ExprValue) -> Result<bool, String> {
     let order = match (a, b) {
-        (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
-        (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),
+        (ExprValue::Int(a), ExprValue::Int(b)) => Some(a.cmp(b)),
+        (ExprValue::Text(a), ExprValue::Text(b)) => Some(a.cmp(b)),
         _ => a.real().zip(b.real()).and_then(|(a, b)| a.partial_cmp(&b)),
     };
     let ordered = || order.ok_or_else(|| format!("{a} and {b} have no order"));
@@ -874,18 +876,18 @@ fn holds(comparison: Comparison, a: &Value, b: &Value) -> Result<bool, String> {
         Comparison::AtLeast => ordered()?.is_ge(),
         Comparison::In | Comparison::NotIn => {
             let within = match (a, b) {
-                (a, Value::List(items)) => items.iter().any(|item| equal(a, item)),
-                (Value::Text(a), Value::Text(b)) => b.contains(a.as_str()),
-                _ => return Err(format!("`in` {b}, which is no list")),
+                (a, ExprValue::List(items)) => items.iter().any(|item| equal(a, item)),
+                (ExprValue::Text(a), ExprValue::Text(b)) => b.contains(a.as_str()),
+                _ => return Err(format!("`in` needs a list, not {b}")),
             };
             within == (comparison == Comparison::In)
         }
     })
 }
 
-fn call(function: Function, mut arguments: Vec<Value>) -> Result<Value, String> {
-    let one_list = |arguments: Vec<Value>| match <[Value; 1]>::try_from(arguments) {
-        Ok([Value::List(items)]) => Some(items),
+fn call(function: Function, mut arguments: Vec<ExprValue>) -> Result<ExprValue, String> {
+    let one_list = |arguments: Vec<ExprValue>| match <[ExprValue; 1]>::try_from(arguments) {
+        Ok([ExprValue::List(items)]) => Some(items),
         _ => None,
     };
     match function {
@@ -893,7 +895,7 @@ fn call(function: Function, mut arguments: Vec<Value>) -> Result<Value, String> 
             let whole: Option<Vec<i64>> = arguments
                 .iter()
                 .map(|one| match one {
-                    Value::Int(value) => Some(*value),
+                    ExprValue::Int(value) => Some(*value),
                     _ => None,
                 })
                 .collect();
@@ -906,7 +908,7 @@ fn call(function: Function, mut arguments: Vec<Value>) -> Result<Value, String> 
             let mut items = Vec::new();
             let mut at = from;
             while if by > 0 { at < to } else { at > to } {
-                items.push(Value::Int(at));
+                items.push(ExprValue::Int(at));
                 if items.len() > MOST_ITEMS {
                     break;
                 }
@@ -918,10 +920,10 @@ fn call(function: Function, mut arguments: Vec<Value>) -> Result<Value, String> 
             few(items)
         }
         Function::List => one_list(arguments)
-            .map(Value::List)
-            .ok_or_else(|| "`list` of something that is no list".to_owned()),
+            .map(ExprValue::List)
+            .ok_or_else(|| "`list` needs a list".to_owned()),
         Function::Minimum | Function::Maximum => {
-            if let [Value::List(items)] = arguments.as_mut_slice() {
+            if let [ExprValue::List(items)] = arguments.as_mut_slice() {
                 arguments = std::mem::take(items);
             }
             let wanted = if function == Function::Minimum {
@@ -930,7 +932,7 @@ fn call(function: Function, mut arguments: Vec<Value>) -> Result<Value, String> 
                 Comparison::Greater
             };
             let mut all = arguments.into_iter();
-            let mut best = all.next().ok_or("the least or most of nothing")?;
+            let mut best = all.next().ok_or("`min` or `max` of an empty list")?;
             for one in all {
                 if holds(wanted, &one, &best)? {
                     best = one;
@@ -939,39 +941,39 @@ fn call(function: Function, mut arguments: Vec<Value>) -> Result<Value, String> 
             Ok(best)
         }
         Function::Length => {
-            let count = one_list(arguments).ok_or("`len` of something that is no list")?;
-            Ok(Value::Int(count.len() as i64))
+            let count = one_list(arguments).ok_or("`len` needs a list")?;
+            Ok(ExprValue::Int(count.len() as i64))
         }
         Function::Sum => {
-            let items = one_list(arguments).ok_or("`sum` of something that is no list")?;
-            items
-                .into_iter()
-                .try_fold(Value::Int(0), |sum, item| binary(Operator::Add, sum, item))
+            let items = one_list(arguments).ok_or("`sum` needs a list")?;
+            items.into_iter().try_fold(ExprValue::Int(0), |sum, item| {
+                binary(Operator::Add, sum, item)
+            })
         }
         Function::Any | Function::All => {
-            let items = one_list(arguments).ok_or("`any` and `all` are of a list")?;
+            let items = one_list(arguments).ok_or("`any` and `all` need a list")?;
             let found = if function == Function::Any {
-                items.iter().any(Value::is_true)
+                items.iter().any(ExprValue::is_true)
             } else {
-                items.iter().all(Value::is_true)
+                items.iter().all(ExprValue::is_true)
             };
-            Ok(Value::Int(i64::from(found)))
+            Ok(ExprValue::Int(i64::from(found)))
         }
         Function::Absolute | Function::Whole | Function::Real | Function::Round => {
-            let [one] = <[Value; 1]>::try_from(arguments)
+            let [one] = <[ExprValue; 1]>::try_from(arguments)
                 .map_err(|_| "this function takes one number".to_owned())?;
             let value = match &one {
-                Value::Text(text) => text.trim().parse().ok(),
+                ExprValue::Text(text) => text.trim().parse().ok(),
                 other => other.real(),
             };
-            let value = value.ok_or_else(|| format!("{one} is no number"))?;
+            let value = value.ok_or_else(|| format!("{one} is not a number"))?;
             match (function, one) {
-                (Function::Absolute, Value::Int(whole)) => {
-                    Ok(Value::Int(whole.checked_abs().ok_or(TOO_LARGE)?))
+                (Function::Absolute, ExprValue::Int(whole)) => {
+                    Ok(ExprValue::Int(whole.checked_abs().ok_or(TOO_LARGE)?))
                 }
-                (Function::Absolute, _) => Ok(Value::Real(value.abs())),
-                (Function::Real, _) => Ok(Value::Real(value)),
-                (_, Value::Int(whole)) => Ok(Value::Int(whole)),
+                (Function::Absolute, _) => Ok(ExprValue::Real(value.abs())),
+                (Function::Real, _) => Ok(ExprValue::Real(value)),
+                (_, ExprValue::Int(whole)) => Ok(ExprValue::Int(whole)),
                 (function, _) => {
                     let whole = if function == Function::Round {
                         value.round_ties_even()
@@ -979,7 +981,7 @@ fn call(function: Function, mut arguments: Vec<Value>) -> Result<Value, String> 
                         value.trunc()
                     };
                     if whole.abs() < 9e18 {
-                        Ok(Value::Int(whole as i64))
+                        Ok(ExprValue::Int(whole as i64))
                     } else {
                         Err(TOO_LARGE.to_owned())
                     }
@@ -996,8 +998,8 @@ mod tests {
 
     fn of(text: &str) -> String {
         let names = BTreeMap::from([
-            ("block_size_x".to_owned(), Value::Int(32)),
-            ("tile".to_owned(), Value::Int(3)),
+            ("block_size_x".to_owned(), ExprValue::Int(32)),
+            ("tile".to_owned(), ExprValue::Int(3)),
         ]);
         match Expression::read(text).and_then(|one| one.evaluate(&names)) {
             Ok(value) => value.to_string(),
@@ -1049,20 +1051,20 @@ mod tests {
             ("1 / 0", "division by zero"),
             ("5 % 0", "division by zero"),
             ("nothing + 1", "`nothing` has no value"),
-            ("__import__('os')", "no function that is known"),
-            ("os.system('ls')", "`.` is not understood"),
-            ("open('x')", "no function that is known"),
+            ("__import__('os')", "not a known function"),
+            ("os.system('ls')", "unexpected `.`"),
+            ("open('x')", "not a known function"),
             ("(1 + 2", "`)` is missing"),
             ("1 +", "ends too early"),
             ("9223372036854775807 + 1", "does not fit"),
             ("range(10 ** 12)", "more than"),
             (
                 "[[j for j in range(10 ** 6)] for i in range(10 ** 6)]",
-                "more work",
+                "too many",
             ),
             ("2 ** 400", "does not fit"),
-            ("lambda x: x", "not understood"),
-            ("1 ~ 2", "not understood"),
+            ("lambda x: x", "unexpected `lambda`"),
+            ("1 ~ 2", "unexpected `~`"),
             ("'a' < 1", "no order"),
             ("[1][3]", "no item 3"),
         ] {

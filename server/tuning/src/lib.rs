@@ -1,8 +1,8 @@
 //! Configuration spaces of tunable kernels.
 //!
-//! A [`Configuration`] is what one build and one launch of a kernel are given. They come from lines of JSON
+//! A [`Configuration`] holds the macros, arguments and launch of one build of a kernel. They come from lines of JSON
 //! ([`lines`]) or from a space in Kernel Tuner's T1 format ([`Space`]), which is walked without being held in memory;
-//! what was predicted of them can be written as a cache file that Kernel Tuner opens ([`Cache`]).
+//! [`Cache`] writes predictions as a cache file that Kernel Tuner opens.
 
 mod cache;
 mod configuration;
@@ -12,6 +12,6 @@ mod space;
 
 pub use cache::Cache;
 pub use configuration::{Configuration, Extents};
-pub use expression::{Expression, Value};
+pub use expression::{ExprValue, Expression};
 pub use lines::lines;
 pub use space::{Configurations, Space};

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::configuration::{Configuration, Extents};
-use crate::{Expression, Value};
+use crate::{ExprValue, Expression};
 
 /// A space of configurations: the parameters with their values, and the conditions that a configuration fulfils.
 #[derive(Debug, Clone)]
@@ -16,20 +16,20 @@ pub struct Space {
     pub kernel: String,
     /// The file that holds it, as it is written: relative to the space's own.
     pub file: Option<PathBuf>,
-    /// What the compiler is told besides: macros by `-D`.
+    /// Further macros of the compiler, from `-D`.
     pub defines: BTreeMap<String, String>,
     /// The parameters' names, in the order of the file.
     pub names: Vec<String>,
     /// Their values.
-    pub values: Vec<Vec<Value>>,
-    /// Each with the parameter that is bound last of those it depends on.
+    pub values: Vec<Vec<ExprValue>>,
+    /// Each condition with the last parameter that it depends on, in binding order.
     conditions: Vec<(usize, Expression)>,
-    /// What the launch's extents are computed from.
+    /// The expressions of the launch's extents.
     launch: Launch,
     /// Values of scalar parameters by name.
     args: BTreeMap<String, i64>,
     /// The size of the problem, for expressions and cache files.
-    pub problem: Vec<Value>,
+    pub problem: Vec<ExprValue>,
 }
 
 #[derive(Debug, Clone)]
@@ -84,12 +84,12 @@ struct KernelSpecification {
     grid_div_z: Option<Vec<Json>>,
     problem_size: Json,
     shared_memory: Json,
-    arguments: Vec<Argument>,
+    arguments: Vec<ArgumentSpecification>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "PascalCase", default)]
-struct Argument {
+struct ArgumentSpecification {
     name: Option<String>,
     memory_type: String,
     fill_value: Json,
@@ -108,7 +108,7 @@ impl Space {
         let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let kernel = file.kernel_specification;
         let problem = problem(&kernel.problem_size)?;
-        let about = BTreeMap::from([("ProblemSize".to_owned(), Value::List(problem.clone()))]);
+        let about = BTreeMap::from([("ProblemSize".to_owned(), ExprValue::List(problem.clone()))]);
         let mut names = Vec::new();
         let mut values = Vec::new();
         for parameter in file.configuration_space.tuning_parameters {
@@ -124,14 +124,14 @@ impl Space {
                         .and_then(|all| all.evaluate(&about))
                         .map_err(of)?
                     {
-                        Value::List(all) => all,
+                        ExprValue::List(all) => all,
                         one => vec![one],
                     }
                 }
                 other => vec![value(other).map_err(of)?],
             };
             if names.contains(&parameter.name) {
-                return Err(of("stands there twice".to_owned()));
+                return Err(of("is defined twice".to_owned()));
             }
             names.push(parameter.name);
             values.push(all);
@@ -144,7 +144,7 @@ impl Space {
             let hangs_on = expression.names();
             if let Some(name) = hangs_on.iter().find(|name| !known(name)) {
                 return Err(format!(
-                    "condition `{}`: `{name}` is no parameter of the space",
+                    "condition `{}`: `{name}` is not a parameter of the space",
                     condition.expression
                 ));
             }
@@ -179,7 +179,7 @@ impl Space {
         })
     }
 
-    /// Configurations that the values make, whatever the conditions say.
+    /// The number of configurations before the conditions are applied.
     pub fn cartesian(&self) -> u128 {
         self.values
             .iter()
@@ -192,22 +192,25 @@ impl Space {
         Configurations {
             space: self,
             at: Vec::new(),
-            bound: BTreeMap::from([("ProblemSize".to_owned(), Value::List(self.problem.clone()))]),
+            bound: BTreeMap::from([(
+                "ProblemSize".to_owned(),
+                ExprValue::List(self.problem.clone()),
+            )]),
             begun: false,
         }
     }
 
-    /// What a choice of values gives.
-    fn configuration(&self, bound: &BTreeMap<String, Value>) -> Result<Configuration, String> {
-        let chosen: Vec<(&String, &Value)> = self
+    /// The configuration of one choice of values.
+    fn configuration(&self, bound: &BTreeMap<String, ExprValue>) -> Result<Configuration, String> {
+        let chosen: Vec<(&String, &ExprValue)> = self
             .names
             .iter()
             .filter_map(|name| Some((name, bound.get(name)?)))
             .collect();
         let id = chosen.iter().map(|(name, value)| {
             let value = match value {
-                Value::Int(value) => Json::from(*value),
-                Value::Real(value) => Json::from(*value),
+                ExprValue::Int(value) => Json::from(*value),
+                ExprValue::Real(value) => Json::from(*value),
                 other => Json::from(other.to_string()),
             };
             ((*name).clone(), value)
@@ -223,7 +226,7 @@ impl Space {
         }
         let mut without_unroll = Vec::new();
         for (name, value) in chosen {
-            // A pragma by a factor of 0 is taken out, not expanded.
+            // The pragma of a factor of 0 is removed, not expanded.
             if name.contains("loop_unroll_factor") && !value.is_true() {
                 without_unroll.push(name.clone());
             }
@@ -247,9 +250,9 @@ impl Space {
 #[derive(Debug)]
 pub struct Configurations<'a> {
     space: &'a Space,
-    /// Which value each parameter has, as far as they are bound.
+    /// The index of each bound parameter's value.
     at: Vec<usize>,
-    bound: BTreeMap<String, Value>,
+    bound: BTreeMap<String, ExprValue>,
     begun: bool,
 }
 
@@ -263,7 +266,7 @@ impl Configurations<'_> {
             .insert(name, self.space.values[depth][value].clone());
     }
 
-    /// Goes to the next value of the parameter that was bound last, or of one before it; false where all were seen.
+    /// Backtracks to the next value of the last bound parameter, or of one before it; false at the end of the space.
     fn next_value(&mut self) -> bool {
         while let Some(value) = self.at.pop() {
             let depth = self.at.len();
@@ -312,7 +315,7 @@ impl Iterator for Configurations<'_> {
                     continue;
                 }
                 Ok(false) => {}
-                // Said for these values, and the next ones are tried.
+                // An error for this configuration only; the walk continues.
                 Err(why) => return Some(Err(why)),
             }
             if !self.next_value() {
@@ -367,7 +370,7 @@ impl Launch {
         })
     }
 
-    fn block(&self, bound: &BTreeMap<String, Value>) -> Result<[u64; 3], String> {
+    fn block(&self, bound: &BTreeMap<String, ExprValue>) -> Result<[u64; 3], String> {
         let mut block = [1; 3];
         for (axis, threads) in self.block.iter().enumerate() {
             block[axis] = extent(&threads.evaluate(bound)?, 0)?;
@@ -375,13 +378,13 @@ impl Launch {
         Ok(block)
     }
 
-    /// As Kernel Tuner has it: the problem's size over the divisors, rounded up; where no size is given, what the file says of
-    /// the grid itself.
+    /// As in Kernel Tuner: the problem size over the divisors, rounded up; without a problem size, the grid that the file
+    /// names.
     fn grid(
         &self,
-        bound: &BTreeMap<String, Value>,
+        bound: &BTreeMap<String, ExprValue>,
         block: [u64; 3],
-        problem: &[Value],
+        problem: &[ExprValue],
     ) -> Result<[u64; 3], String> {
         let mut grid = [1; 3];
         for axis in 0..3 {
@@ -415,47 +418,47 @@ impl Launch {
     }
 }
 
-fn problem(json: &Json) -> Result<Vec<Value>, String> {
+fn problem(json: &Json) -> Result<Vec<ExprValue>, String> {
     match json {
         Json::Null => Ok(Vec::new()),
         Json::Array(sizes) => sizes.iter().map(value).collect(),
         Json::String(text) => match Expression::read(text)?.evaluate(&BTreeMap::new())? {
-            Value::List(sizes) => Ok(sizes),
+            ExprValue::List(sizes) => Ok(sizes),
             one => Ok(vec![one]),
         },
         one => Ok(vec![value(one)?]),
     }
 }
 
-fn value(json: &Json) -> Result<Value, String> {
+fn value(json: &Json) -> Result<ExprValue, String> {
     match json {
-        Json::Bool(flag) => Ok(Value::Int(i64::from(*flag))),
+        Json::Bool(flag) => Ok(ExprValue::Int(i64::from(*flag))),
         Json::Number(number) => match number.as_i64() {
-            Some(whole) => Ok(Value::Int(whole)),
+            Some(whole) => Ok(ExprValue::Int(whole)),
             None => number
                 .as_f64()
-                .map(Value::Real)
+                .map(ExprValue::Real)
                 .ok_or_else(|| format!("{number} does not fit")),
         },
-        Json::String(text) => Ok(Value::Text(text.clone())),
+        Json::String(text) => Ok(ExprValue::Text(text.clone())),
         other => Err(format!("{other} is neither a number nor a text")),
     }
 }
 
-fn number(value: &Value) -> Result<f64, String> {
+fn number(value: &ExprValue) -> Result<f64, String> {
     match value {
-        Value::Int(value) => Ok(*value as f64),
-        Value::Real(value) => Ok(*value),
-        other => Err(format!("{other} is no number")),
+        ExprValue::Int(value) => Ok(*value as f64),
+        ExprValue::Real(value) => Ok(*value),
+        other => Err(format!("{other} is not a number")),
     }
 }
 
 /// A whole number that is no less than that.
-fn extent(value: &Value, least: u64) -> Result<u64, String> {
+fn extent(value: &ExprValue, least: u64) -> Result<u64, String> {
     let number = number(value)?;
     if number.fract() == 0.0 && number >= least as f64 && number < 1e15 {
         Ok(number as u64)
     } else {
-        Err(format!("{value} is no size"))
+        Err(format!("{value} is not a valid size"))
     }
 }

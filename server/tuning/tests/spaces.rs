@@ -118,14 +118,14 @@ fn what_is_wrong_is_said_in_a_line() {
             |file| {
                 file["ConfigurationSpace"]["Conditions"][0]["Expression"] = json!("wurst(3) > 2");
             },
-            "`wurst` is no function",
+            "`wurst` is not a known function",
         ),
         (
             |file| {
                 file["ConfigurationSpace"]["Conditions"][0]["Expression"] =
                     json!("block_size_w > 2");
             },
-            "no parameter of the space",
+            "not a parameter of the space",
         ),
         (
             |file| file["ConfigurationSpace"]["TuningParameters"][0]["Values"] = json!("[1, 2"),

@@ -1,4 +1,4 @@
-//! What somebody waits for who types: `cargo bench -p warplens --bench latency`.
+//! Latency of a keystroke: `cargo bench -p warplens --bench latency`.
 //!
 //! The recorded sessions of `tests/sessions` are replayed, over real pipes, in the server that users have. `cargo lab
 //! speed` holds the same against the targets and beside clangd; here each part is timed by itself, so that a change can be

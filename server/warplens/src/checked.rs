@@ -1,4 +1,4 @@
-//! Files and folders checked: every file under its own settings, all of them side by side.
+//! Checks files and folders in parallel, each file under its own settings.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,8 +17,8 @@ use crate::output::{self, Progress};
 use crate::values::Preprocessing;
 use crate::{commands, input, position, profiles};
 
-/// What is asked.
-pub struct Asked<'a> {
+/// What to check, and how.
+pub struct CheckRequest<'a> {
     /// Files and folders.
     pub paths: &'a [PathBuf],
     /// The target, in place of the settings'.
@@ -33,29 +33,29 @@ pub struct Asked<'a> {
     pub wanted: Option<&'a (dyn Fn(&Path) -> bool + Sync)>,
 }
 
-/// What came of all files.
-pub struct Checked<T> {
+/// The results of all files.
+pub struct CheckRun<T> {
     engine: Engine,
     pool: rayon::ThreadPool,
     files: Vec<PathBuf>,
-    outcomes: Vec<Outcome<T>>,
+    outcomes: Vec<FileOutcome<T>>,
     configs: Configs,
     left_out: Vec<Diagnostic>,
 }
 
-/// What came of one file.
-pub struct Outcome<T> {
+/// The results of one file.
+pub struct FileOutcome<T> {
     /// Its findings.
     pub diagnostics: Vec<Diagnostic>,
-    /// How well it was understood.
+    /// How much of it the front end could lower.
     pub stats: Stats,
-    /// What was kept of its analysis.
+    /// What the caller keeps of its analysis.
     pub kept: Option<T>,
     text: Option<String>,
     read: bool,
 }
 
-impl<T: Sync> Checked<T> {
+impl<T: Sync> CheckRun<T> {
     /// The edits that answer each of these findings, in their order: of the code actions at its place those of its rule,
     /// whole and proved, that are predicted to make the kernel faster.
     pub fn fixes(&self, diagnostics: &[Diagnostic]) -> Vec<Vec<PlacedFix>> {
@@ -115,10 +115,10 @@ const GAINS: f64 = 1.01;
 
 /// Looks at every file; `keep` takes what it needs of a file's text and analysis, which is large.
 pub fn check<T: Send>(
-    asked: &Asked<'_>,
+    asked: &CheckRequest<'_>,
     project: Project,
     keep: &(dyn Fn(&Path, &str, FileAnalysis) -> Option<T> + Sync),
-) -> anyhow::Result<Checked<T>> {
+) -> anyhow::Result<CheckRun<T>> {
     let (profiles, left_out) = profiles::of(asked.paths);
     if let Some(gpu) = asked.gpu
         && profiles.get(gpu).is_none()
@@ -143,7 +143,7 @@ pub fn check<T: Send>(
     };
     let outcomes = pool.install(|| files.par_iter().map(look).collect());
     progress.finish();
-    Ok(Checked {
+    Ok(CheckRun {
         engine,
         pool,
         files,
@@ -157,13 +157,13 @@ fn one<T>(
     engine: &Engine,
     path: &Path,
     settings: &Settings,
-    asked: &Asked<'_>,
+    asked: &CheckRequest<'_>,
     keep: &dyn Fn(&Path, &str, FileAnalysis) -> Option<T>,
-) -> Outcome<T> {
+) -> FileOutcome<T> {
     let source = match input::read(path) {
         Ok(source) => source,
         Err(unreadable) => {
-            return Outcome {
+            return FileOutcome {
                 diagnostics: vec![unreadable.diagnostic(path)],
                 stats: Stats {
                     files: 1,
@@ -188,7 +188,7 @@ fn one<T>(
     }
     let kept = analysis.and_then(|analysis| keep(path, &source.text, analysis));
     let text = (asked.texts && !diagnostics.is_empty()).then_some(source.text);
-    Outcome {
+    FileOutcome {
         diagnostics,
         stats,
         kept,
@@ -197,9 +197,9 @@ fn one<T>(
     }
 }
 
-impl<T> Checked<T> {
+impl<T> CheckRun<T> {
     /// The files with what came of each.
-    pub fn files(&self) -> impl Iterator<Item = (&PathBuf, &Outcome<T>)> {
+    pub fn files(&self) -> impl Iterator<Item = (&PathBuf, &FileOutcome<T>)> {
         self.files.iter().zip(&self.outcomes)
     }
 
@@ -249,7 +249,7 @@ impl<T> Checked<T> {
     /// An error where not one file could be read; one line where there was none to read.
     pub fn any_read(&self) -> anyhow::Result<()> {
         if self.files.is_empty() {
-            output::complain("no .cu, .cuh, .cl or .hip files there");
+            output::complain("found no .cu, .cuh, .cl or .hip files");
         } else if self.outcomes.iter().all(|outcome| !outcome.read) {
             match self.outcomes.as_slice() {
                 [one] => bail!(
@@ -273,8 +273,9 @@ fn lost(path: &Path) -> Diagnostic {
         column: 1,
         end_line: 1,
         end_column: 2,
-        message: "an internal error lost this file's results; please report it with the file"
-            .to_owned(),
+        message:
+            "an internal error stopped the analysis of this file; please report it with the file"
+                .to_owned(),
         gain: 1.0,
     }
 }
@@ -315,7 +316,7 @@ struct Configs {
 }
 
 impl Configs {
-    fn of_files(files: &[PathBuf], profiles: &Profiles, asked: &Asked<'_>) -> Configs {
+    fn of_files(files: &[PathBuf], profiles: &Profiles, asked: &CheckRequest<'_>) -> Configs {
         let mut configs = Configs::default();
         for file in files {
             let folder = folder(file);

@@ -1,4 +1,4 @@
-//! `--compiler`: what the user's compiler says of a file, asked once for each architecture.
+//! `--compiler`: runs the user's compiler on a file, once per architecture.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,21 +8,21 @@ use std::time::Duration;
 
 use warplens_db::Engine;
 use warplens_db::settings::Settings;
-use warplens_toolchain::{Said, ask};
+use warplens_toolchain::{CompilerReport, compile};
 
 use crate::output;
 
-/// Longest that a compiler may take for one architecture.
+/// Time limit of the compiler per architecture.
 pub const BOUND: Duration = Duration::from_mins(2);
 
-/// Its answers by architecture. What it cannot answer is said in one line, and the estimates stay.
-pub fn asked_of(
+/// Compiler reports by architecture. A failure prints one line, and the estimates stay.
+pub fn reports(
     compiler: &Path,
     engine: &Engine,
     file: &Path,
     settings: &Settings,
     gpus: &[String],
-) -> BTreeMap<String, Arc<Said>> {
+) -> BTreeMap<String, Arc<CompilerReport>> {
     let mut found = BTreeMap::new();
     let mut tried = Vec::new();
     let mut complaints: Vec<String> = Vec::new();
@@ -33,17 +33,17 @@ pub fn asked_of(
     }
     for gpu in targets {
         settings.gpu = gpu;
-        let asked = engine.asked(file, &settings, BOUND);
-        if tried.contains(&asked.architecture) {
+        let request = engine.asked(file, &settings, BOUND);
+        if tried.contains(&request.architecture) {
             continue;
         }
-        tried.push(asked.architecture.clone());
-        match ask(compiler, &asked, &AtomicBool::new(false)) {
-            Ok(said) => {
-                found.insert(asked.architecture, Arc::new(said));
+        tried.push(request.architecture.clone());
+        match compile(compiler, &request, &AtomicBool::new(false)) {
+            Ok(report) => {
+                found.insert(request.architecture, Arc::new(report));
             }
             Err(failure) => {
-                let line = format!("{failure}; estimates stay");
+                let line = format!("{failure}; figures stay estimates");
                 if !complaints.contains(&line) {
                     complaints.push(line);
                 }

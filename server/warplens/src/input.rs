@@ -7,7 +7,7 @@ use warplens_base::{DiskFiles, NotText, decode};
 use warplens_db::wire::Diagnostic;
 use warplens_syntax::{Document, Language};
 
-/// Larger files are generated, and nobody edits them.
+/// Larger files are generated, not edited by hand.
 const LARGEST: u64 = 50 * 1024 * 1024;
 
 /// A file that could be read.
@@ -163,7 +163,7 @@ fn project_folder(file: &Path) -> PathBuf {
         return marked.to_owned();
     }
     let current = std::env::current_dir().unwrap_or_default();
-    // Nobody keeps one project in `/`.
+    // `/` is not a project.
     if current.parent().is_some() && own.starts_with(&current) {
         return current;
     }

@@ -1,4 +1,4 @@
-//! The `warplens` command: arguments in, the engine asked, text out. Nothing is computed here.
+//! The `warplens` command: parses arguments, calls the engine, prints text. It computes nothing itself.
 //!
 //! Exit status: 0 fine, 1 findings at or above the failing level, 2 bad usage or unreadable input, with
 //! one line on standard error.
@@ -102,7 +102,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            output::complain("no command given (`warplens --help` lists them)");
+            output::complain("no command given (`warplens --help` lists the commands)");
             ExitCode::from(2)
         }
         _ => {
@@ -114,7 +114,7 @@ fn usage(error: &clap::Error) -> ExitCode {
                 .lines()
                 .find_map(|line| line.trim().strip_prefix("tip: "))
                 .map_or_else(String::new, |tip| format!("; {tip}"));
-            output::complain(&format!("{line}{tip} (`--help` lists what there is)"));
+            output::complain(&format!("{line}{tip} (see `--help`)"));
             ExitCode::from(2)
         }
     }

@@ -27,10 +27,10 @@ pub fn style(colour: Colour) -> Style {
         Colour::Auto => terminal && !set("NO_COLOR") && !dumb,
     };
     // `COLUMNS` is exported by those who want a width in a pipe, too.
-    let asked = std::env::var("COLUMNS")
+    let from_environment = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok());
-    let width = asked.or_else(|| {
+    let width = from_environment.or_else(|| {
         let size = terminal.then(terminal_size::terminal_size).flatten();
         size.map(|(width, _)| usize::from(width.0))
     });

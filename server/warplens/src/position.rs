@@ -12,7 +12,7 @@ pub fn position(text: &str, offset: usize) -> (u32, u32) {
     (line, column as u32 + 1)
 }
 
-/// The byte that stands at a 1-based line and byte column; the end of the text for any place behind it.
+/// The byte offset of a 1-based line and byte column; the end of the text for any position beyond it.
 pub fn offset(text: &str, line: u32, column: u32) -> usize {
     let before = (line as usize).saturating_sub(1);
     let start: usize = text.split_inclusive('\n').take(before).map(str::len).sum();

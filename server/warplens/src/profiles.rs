@@ -40,7 +40,7 @@ fn invalid(problem: ProfileError) -> Diagnostic {
         column,
         end_line: line,
         end_column: column.saturating_add(narrow(bytes)),
-        message: format!("{key}{}; the profile is left out", problem.problem),
+        message: format!("{key}{}; the profile is ignored", problem.problem),
         gain: 1.0,
     }
 }

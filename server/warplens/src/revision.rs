@@ -83,18 +83,18 @@ fn git(arguments: &[&str]) -> Command {
 }
 
 fn line(arguments: &[&str]) -> anyhow::Result<String> {
-    let output = git(arguments).output().context("git cannot be run")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "git: {}", said.trim());
-    let text = String::from_utf8(output.stdout).context("git answered with what is not UTF-8")?;
+    let output = git(arguments).output().context("cannot run git")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "git: {}", errors.trim());
+    let text = String::from_utf8(output.stdout).context("git printed invalid UTF-8")?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// The files of a commit: object id and path.
 fn blobs(commit: &str) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let output = git(&["ls-tree", "-r", "-z", "-l", "--full-tree", commit]).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "git: {}", said.trim());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "git: {}", errors.trim());
     let mut found = Vec::new();
     for entry in output.stdout.split(|byte| *byte == 0) {
         // `100644 blob ID SIZE\tPATH`; a link or a submodule is no file.
@@ -125,13 +125,13 @@ fn write(blobs: &[(String, PathBuf)], folder: &Path) -> anyhow::Result<()> {
     let mut child = git(&["cat-file", "--batch"])
         .stdin(Stdio::piped())
         .spawn()?;
-    let (Some(mut asked), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-        bail!("git cannot be talked to");
+    let (Some(mut requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+        bail!("cannot write to git");
     };
     let mut answers = BufReader::new(answers);
     for (id, path) in blobs {
-        writeln!(asked, "{id}")?;
-        asked.flush()?;
+        writeln!(requests, "{id}")?;
+        requests.flush()?;
         let mut head = String::new();
         answers.read_line(&mut head)?;
         let size = head
@@ -151,7 +151,7 @@ fn write(blobs: &[(String, PathBuf)], folder: &Path) -> anyhow::Result<()> {
         }
         std::fs::write(&to, bytes).with_context(|| format!("cannot write {}", to.display()))?;
     }
-    drop(asked);
+    drop(requests);
     child.wait()?;
     Ok(())
 }

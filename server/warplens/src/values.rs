@@ -2,7 +2,7 @@
 
 use warplens_db::settings::{Amount, Settings};
 
-/// `X[,Y[,Z]]`: one to three whole numbers above zero; `x` may stand for the comma.
+/// `X[,Y[,Z]]`: one to three integers above zero, separated by commas or `x`.
 pub fn extents(text: &str) -> Result<[u64; 3], String> {
     let mut value = [1; 3];
     let parts: Vec<&str> = text.split([',', 'x']).collect();

@@ -1,6 +1,8 @@
 //! `cargo xtask generate`: files that are derived from the code.
 
+mod constants;
 mod pages;
+pub mod registry;
 
 use std::process::{Command, ExitCode};
 
@@ -9,7 +11,7 @@ use clap::Args;
 
 use xtask::repository;
 
-/// Write what is derived from the code: schemas, pages about rules, GPUs and settings, the book's lists, the README's excerpt
+/// Write what is derived from the code: the registry of rules, schemas, pages about rules, GPUs and settings, the book's lists, the README's excerpt
 #[derive(Debug, Args)]
 pub struct Generate {
     /// Only say which are out of date
@@ -34,6 +36,11 @@ impl Generate {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let root = repository::root();
         let mut wrong = Vec::new();
+        // First, for all else is printed by what is built with it.
+        let registry = format!("{}/mod.rs", registry::RULES);
+        if !self.holds(&registry, |_| registry::of_rules(&root))? {
+            wrong.push(registry);
+        }
         for name in SCHEMAS {
             let text = schema(name)?;
             let path = root.join(format!("docs/schemas/{name}.schema.json"));
@@ -61,18 +68,9 @@ impl Generate {
             }
         }
         for (page, make) in TEXTS {
-            let path = root.join(page);
-            let found = std::fs::read_to_string(&path).unwrap_or_default();
-            let text = make(&found)?;
-            if text == found {
-                continue;
-            }
-            if self.check {
+            if !self.holds(page, make)? {
                 wrong.push(page.to_owned());
-                continue;
             }
-            std::fs::write(&path, text).with_context(|| format!("cannot write {page}"))?;
-            println!("wrote {page}");
         }
         if wrong.is_empty() {
             println!("generated files are up to date");
@@ -84,16 +82,39 @@ impl Generate {
         );
         Ok(ExitCode::FAILURE)
     }
+
+    /// True where a file is what is made of it, if need be by writing it.
+    fn holds(
+        &self,
+        file: &str,
+        make: impl Fn(&str) -> anyhow::Result<String>,
+    ) -> anyhow::Result<bool> {
+        let path = repository::root().join(file);
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        let text = make(&found)?;
+        if text == found {
+            return Ok(true);
+        }
+        if self.check {
+            return Ok(false);
+        }
+        std::fs::write(&path, text).with_context(|| format!("cannot write {file}"))?;
+        println!("wrote {file}");
+        Ok(true)
+    }
 }
 
 /// What makes a page of what it was.
 type Make = fn(&str) -> anyhow::Result<String>;
 
 /// Pages, and what makes each: the summary lists those that stand before it.
-const TEXTS: [(&str, Make); 3] = [
+const TEXTS: [(&str, Make); 4] = [
     ("README.md", with_excerpt),
     ("docs/configuration-reference.md", |_| {
         pages::settings(&schema("config")?)
+    }),
+    ("docs/accuracy/constants.md", |_| {
+        constants::page(&repository::root())
     }),
     ("docs/SUMMARY.md", |found| {
         pages::summary(found, &repository::root().join("docs"))
@@ -141,8 +162,12 @@ fn with_excerpt(readme: &str) -> anyhow::Result<String> {
     ))
 }
 
-/// Pages that tests hold against the code and write, and the arguments of `cargo test` that run these.
-const PAGES: [(&[&str], &str); 3] = [
+/// Pages and lists that tests hold against the code and write, and the arguments of `cargo test` that run these.
+const PAGES: [(&[&str], &str); 4] = [
+    (
+        &["warplens-syntax", "--test", "node_types"],
+        "server/syntax/src/tree/generated.rs",
+    ),
     (
         &["warplens-machine", "--test", "published"],
         "docs/gpus.md, docs/gpus",

@@ -194,10 +194,10 @@ function M.parse_launch(text)
     return (list:sub(2, -2):gsub('%s', ''))
   end)
   local launch = {}
-  for word in text:gmatch('%S+') do
-    local name, value = word:match('^([%a_][%w_]*)=(.+)$')
+  for argument in text:gmatch('%S+') do
+    local name, value = argument:match('^([%a_][%w_]*)=(.+)$')
     if not name then
-      return nil, ('cannot read %q: block=32,8, grid=64,64 or NAME=NUMBER are understood'):format(word)
+      return nil, ('cannot read %q: expected block=32,8, grid=64,64 or NAME=NUMBER'):format(argument)
     elseif name == 'kernel' then
       launch.kernel = value
     elseif name == 'block' or name == 'grid' then
@@ -279,21 +279,21 @@ subcommands.launch = {
       end)
     end
     local reset = vim.list_contains(arguments, 'reset')
-    local words = vim.tbl_filter(function(word)
-      return word ~= 'reset'
+    local words = vim.tbl_filter(function(argument)
+      return argument ~= 'reset'
     end, arguments)
     local launch, why = M.parse_launch(table.concat(words, ' '))
     if not launch then
       return warplens.notify(why --[[@as string]])
     end
-    local asked = launch.block or launch.grid or launch.dynamic_shared_bytes or launch.args
-    if reset and asked then
+    local given = launch.block or launch.grid or launch.dynamic_shared_bytes or launch.args
+    if reset and given then
       return warplens.notify('reset takes the launch back: it goes with no sizes and values')
-    elseif (reset or asked) and launch.kernel then
+    elseif (reset or given) and launch.kernel then
       return set_launch(bufnr, launch.kernel, launch)
     end
     kernel_here(bufnr, launch.kernel, function(kernel)
-      if reset or asked then
+      if reset or given then
         return set_launch(bufnr, kernel.kernel, launch)
       end
       vim.ui.input({
@@ -364,7 +364,7 @@ local function help(bufnr, kernel)
     if #entries == 0 then
       return warplens.notify(('%s: nothing is predicted to help'):format(kernel))
     end
-    -- Of equal ones the actions stand first: they were put in first.
+    -- The sort is stable: actions come before equal causes.
     local order = {}
     for at, entry in ipairs(entries) do
       order[entry] = at
@@ -663,7 +663,7 @@ function M.complete(lead, line, bufnr)
   end, choices)
 end
 
---- Runs a command that a code lens or a code action names. What the lens leaves open is asked for.
+--- Runs a command that a code lens or a code action names. Prompts for what the lens leaves open.
 ---@param command lsp.Command
 ---@param context lsp.HandlerContext
 function M.run_lens(command, context)

@@ -1,10 +1,10 @@
---- The newest answer of `warplens.estimate` for each buffer that somebody looks at. It is asked for when the server
---- says that figures have changed and when typing rests, never for a buffer that nobody watches.
+--- The newest result of `warplens.estimate` for each watched buffer. Requested when the server reports changed figures
+--- and when typing pauses, never for an unwatched buffer.
 local warplens = require('warplens')
 
 local M = {}
 
---- How long typing has to rest before the figures are asked for again.
+--- How long typing pauses before the figures are requested again.
 local REST_MS = 250
 
 ---@class warplens.Watched
@@ -92,7 +92,7 @@ function M.stale(bufnr)
   end))
 end
 
---- Forgets a buffer and whoever watched it.
+--- Forgets a buffer and its watchers.
 ---@param bufnr integer
 function M.forget(bufnr)
   local entry = watched[bufnr]

@@ -38,7 +38,7 @@ function M.entries(findings)
       end_lnum = finding.end_line,
       end_col = finding.end_column,
       type = TYPES[finding.severity] or '',
-      -- What there is to gain stands in the message.
+      -- The message holds the gain.
       text = ('%s [%s]'):format(finding.message:gsub('\n', ' '), finding.rule),
     }
   end, M.sorted(findings))

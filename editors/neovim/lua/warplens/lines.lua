@@ -32,7 +32,7 @@ local function aligned(rows)
   end, rows)
 end
 
---- Without the marks of code and of strong text; what stands in code is kept as it is.
+--- Removes the marks of code and strong text; text inside code stays unchanged.
 ---@param text string
 local function unmarked(text)
   local pieces = vim.split(text, '`', { plain = true })
@@ -96,25 +96,25 @@ local function draw(bufnr, line, text)
   vim.api.nvim_buf_set_extmark(bufnr, namespace, line, 0, { virt_lines = below })
 end
 
-local turns = {} ---@type table<integer, integer> questions asked of each buffer that shows its lines
+local requests = {} ---@type table<integer, integer> requests sent for each buffer that shows its lines
 
 ---@param bufnr integer
 local function ask(bufnr)
   local window = vim.fn.bufwinid(bufnr)
   local client = warplens.client(bufnr)
-  if not turns[bufnr] or window == -1 or not client then
+  if not requests[bufnr] or window == -1 or not client then
     return
   end
-  turns[bufnr] = turns[bufnr] + 1
-  local turn = turns[bufnr]
+  requests[bufnr] = requests[bufnr] + 1
+  local request = requests[bufnr]
   local line = vim.api.nvim_win_get_cursor(window)[1] - 1
   local tick = vim.api.nvim_buf_get_changedtick(bufnr)
   client:request('textDocument/hover', {
     textDocument = vim.lsp.util.make_text_document_params(bufnr),
-    -- In front of the text, where no kernel's name stands: what is asked for is the line.
+    -- Before the text, where no kernel's name is: request the hover of the line.
     position = { line = line, character = 0 },
   }, function(failure, hover)
-    if turns[bufnr] ~= turn or not vim.api.nvim_buf_is_loaded(bufnr) then
+    if requests[bufnr] ~= request or not vim.api.nvim_buf_is_loaded(bufnr) then
       return
     end
     local text = not failure and vim.tbl_get(hover or {}, 'contents', 'value')
@@ -139,7 +139,7 @@ end
 --- Whether a buffer shows the breakdown of the cursor's line.
 ---@param bufnr integer
 function M.shown(bufnr)
-  return turns[bufnr] ~= nil
+  return requests[bufnr] ~= nil
 end
 
 --- Shows or hides the breakdown of the cursor's line.
@@ -148,7 +148,7 @@ end
 function M.show(bufnr, on)
   vim.api.nvim_clear_autocmds({ group = group, buffer = bufnr })
   if not on then
-    turns[bufnr] = nil
+    requests[bufnr] = nil
     if timers[bufnr] then
       timers[bufnr]:stop()
       timers[bufnr]:close()
@@ -159,7 +159,7 @@ function M.show(bufnr, on)
     end
     return
   end
-  turns[bufnr] = 0
+  requests[bufnr] = 0
   local last = 0
   vim.api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'TextChanged', 'TextChangedI', 'BufEnter' }, {
     group = group,
@@ -167,7 +167,7 @@ function M.show(bufnr, on)
     callback = function(event)
       local line = vim.api.nvim_win_get_cursor(0)[1]
       if line ~= last then
-        -- What stands below another line than the cursor's is in the way.
+        -- Virtual lines below another line than the cursor's are in the way.
         clear(bufnr)
       elseif event.event == 'CursorMoved' or event.event == 'CursorMovedI' then
         return
@@ -182,7 +182,7 @@ end
 --- The figures of a buffer have changed for another reason than an edit.
 ---@param bufnr integer
 function M.stale(bufnr)
-  if turns[bufnr] then
+  if requests[bufnr] then
     rest(bufnr)
   end
 end

@@ -195,7 +195,7 @@ local function one(out, kernel, source)
   local occupancy, resources = kernel.occupancy, kernel.resources
   table.insert(
     out,
-    ('occupancy %.0f %% (%s), %s registers a thread (%s), %s bytes of shared memory a block'):format(
+    ('occupancy %.0f %% (%s), %s registers per thread (%s), %s bytes of shared memory per block'):format(
       occupancy.fraction * 100,
       occupancy.limiter,
       tostring(resources.registers_per_thread),
@@ -215,7 +215,7 @@ local function one(out, kernel, source)
   models(out, kernel)
 end
 
---- The report as Markdown whose figures stand in columns.
+--- The report as Markdown with figures in columns.
 ---@param answer table of `warplens.estimate`
 ---@param name string of the file
 ---@param source fun(file: string, line: integer): string? the text of a line, without indentation

@@ -24,7 +24,7 @@ function M.text(bufnr, client)
   if not client.initialized then
     return 'warplens: starting'
   end
-  -- Whoever shows a status line wants it to follow: from here on the figures are asked for when they change.
+  -- A status line must stay current: from here on figures are requested when they change.
   if not figures.newest(bufnr) then
     figures.watch(bufnr, 'status', function()
       vim.schedule(function()

@@ -45,7 +45,7 @@ function M.open(name, filetype, text)
   end
 end
 
---- Where a floating window of a buffer stands: as large as its text, as far as the editor has room.
+--- The position of a buffer's floating window: as large as its text, within the editor.
 ---@param bufnr integer
 ---@param name string
 ---@return vim.api.keyset.win_config

@@ -1,4 +1,4 @@
-// warplens.nextLaunch: a kernel that the source launches in several ways is shown under the next of them.
+// warplens.nextLaunch: shows a kernel with several launches under the next one.
 
 import * as vscode from "vscode";
 import type { App } from "../extension";

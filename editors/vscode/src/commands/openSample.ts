@@ -1,4 +1,4 @@
-// warplens.openSample: the kernels of the walkthrough, in an editor of their own that no file stands behind.
+// warplens.openSample: the kernels of the walkthrough, in an untitled editor.
 
 import * as vscode from "vscode";
 

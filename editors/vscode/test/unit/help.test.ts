@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { entries } from "../../src/help";
 
-test("actions and causes stand together, the largest gain first", () => {
+test("actions and causes are one list, the largest gain first", () => {
   const found = entries({
     factors: [
       { factor: "latency", speedup: 1.5 },

@@ -1,10 +1,9 @@
 //! What actions about arithmetic share: every place of a finding is rewritten at once, and the copy must have fewer.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use crate::Finding;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Field, Kind, Node, Parsed};
 
 use crate::fixes::proof;
 use crate::fixes::source::text;
@@ -131,11 +130,13 @@ pub(crate) fn node_at<'t>(parsed: &'t Parsed, place: &Range<usize>) -> Option<No
 fn in_macro(parsed: &Parsed, node: Node) -> bool {
     let mut at = Some(node);
     while let Some(one) = at {
-        if one.kind().starts_with("preproc_") && one.kind().contains("def") {
-            return !matches!(one.kind(), "preproc_ifdef" | "preproc_elifdef");
+        match one.kind() {
+            Kind::PreprocDef | Kind::PreprocFunctionDef | Kind::PreprocDefined => return true,
+            Kind::PreprocIfdef | Kind::PreprocElifdef => return false,
+            _ => {}
         }
-        if one.kind() == "call_expression"
-            && let Some(function) = one.field("function")
+        if one.kind() == Kind::CallExpression
+            && let Some(function) = one.field(Field::Function)
             && defines(&parsed.text, text(parsed, function))
         {
             return true;
@@ -159,7 +160,7 @@ pub(crate) fn defines(source: &str, name: &str) -> bool {
 /// An expression without the parentheses around it.
 pub(crate) fn bare(node: Node) -> Node {
     let mut at = node;
-    while at.kind() == "parenthesized_expression"
+    while at.kind() == Kind::ParenthesizedExpression
         && let Some(inner) = at.named_child(0)
     {
         at = inner;
@@ -171,23 +172,23 @@ pub(crate) fn bare(node: Node) -> Node {
 pub(crate) fn binds(node: Node) -> bool {
     matches!(
         node.kind(),
-        "number_literal"
-            | "identifier"
-            | "parenthesized_expression"
-            | "call_expression"
-            | "subscript_expression"
-            | "field_expression"
+        Kind::NumberLiteral
+            | Kind::Identifier
+            | Kind::ParenthesizedExpression
+            | Kind::CallExpression
+            | Kind::SubscriptExpression
+            | Kind::FieldExpression
     )
 }
 
 /// The function's name and arguments of a call.
 pub(crate) fn call<'t>(parsed: &'t Parsed, node: Node<'t>) -> Option<(&'t str, Vec<Node<'t>>)> {
     let node = bare(node);
-    if node.kind() != "call_expression" {
+    if node.kind() != Kind::CallExpression {
         return None;
     }
-    let function = node.field("function")?;
-    let arguments = node.field("arguments")?;
+    let function = node.field(Field::Function)?;
+    let arguments = node.field(Field::Arguments)?;
     Some((
         text(parsed, function),
         crate::fixes::source::children(arguments),

@@ -1,12 +1,9 @@
 //! Kernels that any number of threads may run: each works on the element of its global index alone, behind a bound.
 
 use warplens_ir::known_function;
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Document, Language, Node, Parsed};
+use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word};
 
-use crate::fixes::source::{
-    children, descendants, descendants_at_top, function_declarator, has_word, text,
-};
+use crate::fixes::source::{children, descendants_at_top, function_declarator, text};
 
 /// Words of what depends on the launch's shape, or on other threads.
 const SHAPE: [&str; 24] = [
@@ -62,7 +59,7 @@ pub(crate) struct Axis {
 /// The axes that a kernel's index is computed along, each bounded; `None` for any other kernel.
 pub(crate) fn axes(document: &Document, definition: Node) -> Option<[Option<Axis>; 3]> {
     let parsed = document.parsed();
-    let body = definition.field("body")?;
+    let body = definition.field(Field::Body)?;
     if body.has_error() {
         return None;
     }
@@ -72,17 +69,17 @@ pub(crate) fn axes(document: &Document, definition: Node) -> Option<[Option<Axis
     let guard = loop {
         let statement = *rest.next()?;
         match statement.kind() {
-            "declaration" => declared(parsed, statement, &mut indices)?,
-            "if_statement" => break statement,
+            Kind::Declaration => declared(parsed, statement, &mut indices)?,
+            Kind::IfStatement => break statement,
             _ => return None,
         }
     };
-    if guard.field("alternative").is_some() {
+    if guard.field(Field::Alternative).is_some() {
         return None;
     }
-    let condition = squeezed(text(parsed, guard.field("condition")?));
+    let condition = squeezed(text(parsed, guard.field(Field::Condition)?));
     let condition = condition.strip_prefix('(')?.strip_suffix(')')?;
-    let then = guard.field("consequence")?;
+    let then = guard.field(Field::Consequence)?;
     let leaves = matches!(
         squeezed(text(parsed, then)).as_str(),
         "return;" | "{return;}"
@@ -120,14 +117,13 @@ pub(crate) fn axes(document: &Document, definition: Node) -> Option<[Option<Axis
 
 /// Reads a declaration in front of the guard: of an index, or of something computed from indices and numbers alone.
 fn declared(parsed: &Parsed, statement: Node, indices: &mut [Option<String>; 3]) -> Option<()> {
-    let mut cursor = statement.walk();
-    for declarator in statement.children_by_field_name("declarator", &mut cursor) {
-        if declarator.kind() != "init_declarator" {
+    for declarator in statement.fields(Field::Declarator) {
+        if declarator.kind() != Kind::InitDeclarator {
             return None;
         }
-        let name = declarator.field("declarator")?;
-        let value = squeezed(text(parsed, declarator.field("value")?));
-        if name.kind() != "identifier" {
+        let name = declarator.field(Field::Declarator)?;
+        let value = squeezed(text(parsed, declarator.field(Field::Value)?));
+        if name.kind() != Kind::Identifier {
             return None;
         }
         if let Some(axis) = (0..3).find(|axis| is_global_index(&value, *axis)) {
@@ -182,25 +178,25 @@ fn alone(document: &Document, node: Node) -> bool {
         return false;
     }
     let opencl = document.language() == Language::OpenCl;
-    descendants(node).into_iter().all(|node| {
-        if node.kind() != "call_expression" {
+    node.descendants().into_iter().all(|node| {
+        if node.kind() != Kind::CallExpression {
             return true;
         }
-        let Some(callee) = node.field("function") else {
+        let Some(callee) = node.field(Field::Function) else {
             return false;
         };
         let name = text(parsed, callee);
         if TOGETHER.iter().any(|start| name.starts_with(start)) {
             return false;
         }
-        known_function(name, opencl).is_some() || callee.kind() == "primitive_type" || {
+        known_function(name, opencl).is_some() || callee.kind() == Kind::PrimitiveType || {
             defined(parsed, name).is_some_and(|function| {
                 let written = text(parsed, function);
                 !SHAPE.iter().any(|word| has_word(written, word))
                     && !TOGETHER.iter().any(|start| written.contains(start))
-                    && descendants(function).iter().all(|inner| {
-                        inner.kind() != "call_expression"
-                            || inner.field("function").is_some_and(|callee| {
+                    && function.descendants().iter().all(|inner| {
+                        inner.kind() != Kind::CallExpression
+                            || inner.field(Field::Function).is_some_and(|callee| {
                                 known_function(text(parsed, callee), opencl).is_some()
                             })
                     })
@@ -213,10 +209,10 @@ fn alone(document: &Document, node: Node) -> bool {
 fn defined<'t>(parsed: &'t Parsed, name: &str) -> Option<Node<'t>> {
     let mut all = descendants_at_top(parsed.tree.root_node())
         .into_iter()
-        .filter(|node| node.kind() == "function_definition")
+        .filter(|node| node.kind() == Kind::FunctionDefinition)
         .filter(|node| {
             function_declarator(*node)
-                .and_then(|declarator| declarator.field("declarator"))
+                .and_then(|declarator| declarator.field(Field::Declarator))
                 .is_some_and(|of| text(parsed, of) == name)
         });
     let one = all.next()?;

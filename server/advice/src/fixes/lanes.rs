@@ -1,11 +1,10 @@
 //! Values that depend on a thread's coordinates, on arguments and on constants alone: another thread can work them out.
 
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Document, Language, Node, Parsed};
+use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word, words_in};
 
 use crate::fixes::source::{
-    Hands, children, declared_name, descendants, descendants_at_top, function_declarator, hands,
-    has_word, in_a_macro, text, uses,
+    Hands, children, declared_name, descendants_at_top, function_declarator, hands, in_a_macro,
+    text, uses,
 };
 use crate::fixes::{Edit, in_order};
 
@@ -96,27 +95,27 @@ impl<'t> Lanes<'t> {
         }
         let parsed = self.parsed();
         match node.kind() {
-            "number_literal" | "true" | "false" | "char_literal" => Some(false),
-            "identifier" => self.follow_name(node, found, depth),
-            "field_expression" => {
-                let of = text(parsed, node.field("argument")?);
+            Kind::NumberLiteral | Kind::True | Kind::False | Kind::CharLiteral => Some(false),
+            Kind::Identifier => self.follow_name(node, found, depth),
+            Kind::FieldExpression => {
+                let of = text(parsed, node.field(Field::Argument)?);
                 let known =
                     !self.opencl && matches!(of, "threadIdx" | "blockIdx" | "blockDim" | "gridDim");
                 known.then_some(of == "threadIdx")
             }
-            "call_expression" => {
+            Kind::CallExpression => {
                 let (name, _) = self.coordinate_call(node)?;
                 Some(matches!(name, "get_local_id" | "get_global_id"))
             }
-            "cast_expression" => {
-                let ty = node.field("type")?;
+            Kind::CastExpression => {
+                let ty = node.field(Field::Type)?;
                 is_integer(text(parsed, ty)).then_some(())?;
-                self.follow(node.field("value")?, found, depth + 1)
+                self.follow(node.field(Field::Value)?, found, depth + 1)
             }
-            "binary_expression"
-            | "unary_expression"
-            | "parenthesized_expression"
-            | "conditional_expression" => {
+            Kind::BinaryExpression
+            | Kind::UnaryExpression
+            | Kind::ParenthesizedExpression
+            | Kind::ConditionalExpression => {
                 let mut varies = false;
                 for part in children(node) {
                     varies |= self.follow(part, found, depth + 1)?;
@@ -130,8 +129,8 @@ impl<'t> Lanes<'t> {
     /// `get_local_id(0)`: the function and the axis.
     fn coordinate_call(&self, call: Node<'t>) -> Option<(&'t str, usize)> {
         let parsed = self.parsed();
-        let name = text(parsed, call.field("function")?);
-        let arguments = children(call.field("arguments")?);
+        let name = text(parsed, call.field(Field::Function)?);
+        let arguments = children(call.field(Field::Arguments)?);
         let [axis] = arguments[..] else { return None };
         let axis = text(parsed, axis).parse().ok().filter(|axis| *axis < 3)?;
         (self.opencl && COORDINATES.contains(&name)).then_some((name, axis))
@@ -155,23 +154,23 @@ impl<'t> Lanes<'t> {
             return None;
         }
         let mut outer = declaration.parent()?;
-        while !matches!(outer.kind(), "parameter_declaration" | "declaration") {
+        while !matches!(outer.kind(), Kind::ParameterDeclaration | Kind::Declaration) {
             outer = outer.parent()?;
         }
-        let ty = text(parsed, outer.field("type")?);
-        if outer.kind() == "parameter_declaration" {
-            let scalar = outer.field("declarator")? == declaration;
+        let ty = text(parsed, outer.field(Field::Type)?);
+        if outer.kind() == Kind::ParameterDeclaration {
+            let scalar = outer.field(Field::Declarator)? == declaration;
             return scalar.then_some(false);
         }
         let given = declaration
             .parent()
-            .filter(|parent| parent.kind() == "init_declarator")?;
-        let plain = outer.parent()?.kind() == "compound_statement"
+            .filter(|parent| parent.kind() == Kind::InitDeclarator)?;
+        let plain = outer.parent()?.kind() == Kind::CompoundStatement
             && !children(outer)
                 .iter()
-                .any(|child| child.kind() == "storage_class_specifier");
-        let value = given.field("value")?;
-        if !plain || given.field("declarator") != Some(declaration) || !is_integer(ty) {
+                .any(|child| child.kind() == Kind::StorageClassSpecifier);
+        let value = given.field(Field::Value)?;
+        if !plain || given.field(Field::Declarator) != Some(declaration) || !is_integer(ty) {
             return None;
         }
         let varies = self.follow(value, found, depth + 1)?;
@@ -188,18 +187,20 @@ impl<'t> Lanes<'t> {
 
     /// The one place in the function where a name is declared.
     fn declaration(&self, name: &str) -> Option<Node<'t>> {
-        descendants(self.function)
+        self.function
+            .descendants()
             .into_iter()
             .filter(|node| {
                 matches!(
                     node.kind(),
-                    "parameter_declaration" | "declaration" | "optional_parameter_declaration"
+                    Kind::ParameterDeclaration
+                        | Kind::Declaration
+                        | Kind::OptionalParameterDeclaration
                 )
             })
             .find_map(|declaration| {
-                let mut cursor = declaration.walk();
                 declaration
-                    .children_by_field_name("declarator", &mut cursor)
+                    .fields(Field::Declarator)
                     .filter_map(declared_name)
                     .find(|declared| text(self.parsed(), *declared) == name)
             })
@@ -215,8 +216,8 @@ impl<'t> Lanes<'t> {
         uses.into_iter().any(|used| {
             let parent = used.parent();
             let written = parent.is_some_and(|parent| match parent.kind() {
-                "assignment_expression" => parent.field("left") == Some(used),
-                "update_expression" | "lambda_capture_specifier" => true,
+                Kind::AssignmentExpression => parent.field(Field::Left) == Some(used),
+                Kind::UpdateExpression | Kind::LambdaCaptureSpecifier => true,
                 _ => false,
             });
             written || hands(self.document, used) == Hands::Address
@@ -234,18 +235,18 @@ impl<'t> Lanes<'t> {
         let declaration = self.declaration(name)?;
         let given = declaration
             .parent()
-            .filter(|parent| parent.kind() == "init_declarator")?;
-        let ty = text(self.parsed(), given.parent()?.field("type")?);
+            .filter(|parent| parent.kind() == Kind::InitDeclarator)?;
+        let ty = text(self.parsed(), given.parent()?.field(Field::Type)?);
         let kept = is_integer(ty) && !self.changes(declaration) && !in_a_macro(self.parsed(), name);
-        kept.then(|| Some((given.field("value")?, ty)))?
+        kept.then(|| Some((given.field(Field::Value)?, ty)))?
     }
 
     /// True for a whole number that the kernel is given and keeps.
     pub(crate) fn is_parameter(&self, name: &str) -> bool {
         self.declaration(name).is_some_and(|declaration| {
             declaration.parent().is_some_and(|outer| {
-                let ty = outer.field("type");
-                outer.kind() == "parameter_declaration"
+                let ty = outer.field(Field::Type);
+                outer.kind() == Kind::ParameterDeclaration
                     && ty.is_some_and(|ty| is_integer(text(self.parsed(), ty)))
                     && !self.changes(declaration)
                     && !in_a_macro(self.parsed(), name)
@@ -268,16 +269,16 @@ impl<'t> Lanes<'t> {
         let parsed = self.parsed();
         let deeper = |node| self.multiple(node, of, depth + 1);
         match node.kind() {
-            "number_literal" => (literal(text(parsed, node))? % of == 0).then_some(()),
-            "parenthesized_expression" => deeper(node.named_child(0)?),
-            "cast_expression" => {
-                is_integer(text(parsed, node.field("type")?)).then_some(())?;
-                deeper(node.field("value")?)
+            Kind::NumberLiteral => (literal(text(parsed, node))? % of == 0).then_some(()),
+            Kind::ParenthesizedExpression => deeper(node.named_child(0)?),
+            Kind::CastExpression => {
+                is_integer(text(parsed, node.field(Field::Type)?)).then_some(())?;
+                deeper(node.field(Field::Value)?)
             }
-            "binary_expression" => {
-                let left = node.field("left")?;
-                let right = node.field("right")?;
-                match text(parsed, node.field("operator")?) {
+            Kind::BinaryExpression => {
+                let left = node.field(Field::Left)?;
+                let right = node.field(Field::Right)?;
+                match text(parsed, node.field(Field::Operator)?) {
                     "+" | "-" => deeper(left).and_then(|()| deeper(right)),
                     // Each factor of two may come from another side.
                     "*" => deeper(left).or_else(|| deeper(right)).or_else(|| {
@@ -291,16 +292,16 @@ impl<'t> Lanes<'t> {
                     _ => None,
                 }
             }
-            "identifier" => {
+            Kind::Identifier => {
                 let name = text(parsed, node);
                 let Some(declaration) = self.declaration(name) else {
                     return (macro_value(parsed, name)? % of == 0).then_some(());
                 };
                 let given = declaration
                     .parent()
-                    .filter(|parent| parent.kind() == "init_declarator")?;
-                let value = given.field("value")?;
-                let ty = given.parent()?.field("type")?;
+                    .filter(|parent| parent.kind() == Kind::InitDeclarator)?;
+                let value = given.field(Field::Value)?;
+                let ty = given.parent()?.field(Field::Type)?;
                 if in_a_macro(parsed, name) || !is_integer(text(parsed, ty)) {
                     return None;
                 }
@@ -321,10 +322,10 @@ impl<'t> Lanes<'t> {
             return Some(());
         };
         match parent.kind() {
-            "update_expression" => None,
-            "assignment_expression" if parent.field("left") == Some(used) => {
-                let operator = text(self.parsed(), parent.field("operator")?);
-                let by = parent.field("right")?;
+            Kind::UpdateExpression => None,
+            Kind::AssignmentExpression if parent.field(Field::Left) == Some(used) => {
+                let operator = text(self.parsed(), parent.field(Field::Operator)?);
+                let by = parent.field(Field::Right)?;
                 // What it steps by is no sum of itself.
                 let own = has_word(text(self.parsed(), by), text(self.parsed(), used));
                 if own || !matches!(operator, "+=" | "-=" | "=") {
@@ -345,12 +346,12 @@ impl<'t> Lanes<'t> {
     ) -> Option<String> {
         let parsed = self.parsed();
         let mut edits: Vec<Edit> = Vec::new();
-        for node in descendants(expression) {
+        for node in expression.descendants() {
             match node.kind() {
-                "identifier" => {
+                Kind::Identifier => {
                     edits.extend(rename(text(parsed, node)).map(|name| (node.byte_range(), name)));
                 }
-                "field_expression" => {
+                Kind::FieldExpression => {
                     let axis = match text(parsed, node) {
                         "threadIdx.x" => 0,
                         "threadIdx.y" => 1,
@@ -358,7 +359,7 @@ impl<'t> Lanes<'t> {
                     };
                     edits.push((node.byte_range(), coordinates[axis].to_owned()));
                 }
-                "call_expression" => {
+                Kind::CallExpression => {
                     let (name, axis) = self.coordinate_call(node)?;
                     let other = coordinates.get(axis);
                     let new = match (name, other) {
@@ -410,9 +411,8 @@ pub(crate) fn with(written: &str, start: usize, edits: Vec<Edit>) -> String {
 
 /// True for a type of whole numbers.
 pub(crate) fn is_integer(ty: &str) -> bool {
-    let mut words = ty
-        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .filter(|word| !word.is_empty() && *word != "const" && *word != "std")
+    let mut words = words_in(ty)
+        .filter(|word| *word != "const" && *word != "std")
         .peekable();
     words.peek().is_some() && !ty.contains(['*', '&']) && words.all(|word| INTEGERS.contains(&word))
 }
@@ -423,11 +423,11 @@ fn is_constant(parsed: &Parsed, function: Node, name: &str) -> bool {
         return true;
     }
     let of_template = function.parent().is_some_and(|parent| {
-        let list = parent.field("parameters");
+        let list = parent.field(Field::Parameters);
         list.is_some_and(|list| {
             children(list).into_iter().any(|one| {
-                let declared = one.field("declarator").and_then(declared_name);
-                one.kind().ends_with("parameter_declaration")
+                let declared = one.field(Field::Declarator).and_then(declared_name);
+                one.kind().is_parameter_declaration()
                     && declared.is_some_and(|declared| text(parsed, declared) == name)
             })
         })
@@ -435,9 +435,9 @@ fn is_constant(parsed: &Parsed, function: Node, name: &str) -> bool {
     of_template
         || descendants_at_top(parsed.tree.root_node())
             .into_iter()
-            .filter(|node| node.kind() == "declaration" && function_declarator(*node).is_none())
+            .filter(|node| node.kind() == Kind::Declaration && function_declarator(*node).is_none())
             .any(|node| {
-                let declares = node.field("declarator").is_some_and(|one| {
+                let declares = node.field(Field::Declarator).is_some_and(|one| {
                     declared_name(one).is_some_and(|found| text(parsed, found) == name)
                 });
                 let written = text(parsed, node);

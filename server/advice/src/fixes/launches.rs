@@ -1,9 +1,9 @@
 //! The launches of a kernel that a file shows, and whether two of their arguments may be the same array.
 
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::nodes::CallExpression;
+use warplens_syntax::{Field, Kind, Node, Parsed};
 
-use crate::fixes::source::{children, declared_name, descendants, macro_naming, text};
+use crate::fixes::source::{children, declared_name, macro_naming, text};
 
 /// One launch.
 pub(crate) struct Launch<'t> {
@@ -27,8 +27,8 @@ pub(crate) fn launches<'t>(parsed: &'t Parsed, name: &str) -> Launches<'t> {
         seen: Vec::new(),
         elsewhere: macro_naming(parsed, name).is_some(),
     };
-    for node in descendants(parsed.tree.root_node()) {
-        if node.kind() != "identifier" || text(parsed, node) != name || is_declared(node) {
+    for node in parsed.tree.root_node().descendants() {
+        if node.kind() != Kind::Identifier || text(parsed, node) != name || is_declared(node) {
             continue;
         }
         match launch(parsed, node) {
@@ -40,15 +40,43 @@ pub(crate) fn launches<'t>(parsed: &'t Parsed, name: &str) -> Launches<'t> {
     found
 }
 
+/// How many launches `k<<<…>>>` of a kernel a file may hold, whatever its template arguments: those in text that the parser
+/// could not read and those that a macro may make are among them.
+pub(crate) fn launches_written(parsed: &Parsed, name: &str) -> usize {
+    let tokens = parsed.tree.root_node().descendants().into_iter();
+    let written = tokens
+        .filter(|token| token.kind() == Kind::LaunchOpen)
+        .filter_map(|open| {
+            let syntax = open
+                .parent()
+                .filter(|parent| parent.kind() == Kind::KernelCallSyntax);
+            last_name(syntax.unwrap_or(open).prev_sibling()?)
+        })
+        .filter(|last| text(parsed, *last) == name);
+    written.count() + usize::from(macro_naming(parsed, name).is_some())
+}
+
+/// The name itself behind its scopes and before its template arguments.
+fn last_name(function: Node) -> Option<Node> {
+    let mut at = function;
+    while matches!(
+        at.kind(),
+        Kind::TemplateFunction | Kind::QualifiedIdentifier
+    ) {
+        at = at.field(Field::Name)?;
+    }
+    Some(at)
+}
+
 /// True where the name is that of a function being declared, defined or instantiated.
 fn is_declared(name: Node) -> bool {
     let mut at = name;
     while let Some(parent) = at.parent() {
         match parent.kind() {
-            "function_declarator" => {
-                return parent.field("declarator") == Some(at);
+            Kind::FunctionDeclarator => {
+                return parent.field(Field::Declarator) == Some(at);
             }
-            "template_function" | "qualified_identifier" => at = parent,
+            Kind::TemplateFunction | Kind::QualifiedIdentifier => at = parent,
             _ => return false,
         }
     }
@@ -57,10 +85,12 @@ fn is_declared(name: Node) -> bool {
 
 fn outermost(name: Node) -> Node {
     let mut function = name;
-    while let Some(parent) = function
-        .parent()
-        .filter(|parent| matches!(parent.kind(), "template_function" | "qualified_identifier"))
-    {
+    while let Some(parent) = function.parent().filter(|parent| {
+        matches!(
+            parent.kind(),
+            Kind::TemplateFunction | Kind::QualifiedIdentifier
+        )
+    }) {
         function = parent;
     }
     function
@@ -69,22 +99,17 @@ fn outermost(name: Node) -> Node {
 /// The launch that a mention of a kernel's name is.
 fn launch<'t>(parsed: &'t Parsed, name: Node<'t>) -> Option<Launch<'t>> {
     let function = outermost(name);
-    let call = function.parent()?;
-    if call.field("function") == Some(function) {
-        let mut cursor = call.walk();
-        let syntax = call
-            .children(&mut cursor)
-            .find(|child| child.kind() == "kernel_call_syntax")?;
-        let extents = children(syntax);
+    let call = CallExpression::cast(function.parent()?);
+    if let Some(call) = call.filter(|call| call.function() == Some(function)) {
         return Some(Launch {
-            block: extents.get(1).copied(),
-            arguments: children(call.field("arguments")?),
+            block: call.launch()?.extents().nth(1),
+            arguments: children(call.arguments()?),
         });
     }
     // HIP's macro: kernel, grid, block, shared memory, stream, arguments.
     let outer = call_around(function)?;
-    let callee = outer.field("function")?;
-    let all = children(outer.field("arguments")?);
+    let callee = outer.field(Field::Function)?;
+    let all = children(outer.field(Field::Arguments)?);
     let launches = text(parsed, callee) == "hipLaunchKernelGGL" && all.len() >= 5;
     launches.then(|| Launch {
         block: Some(all[2]),
@@ -98,8 +123,10 @@ fn call_around(node: Node) -> Option<Node> {
     for _ in 0..8 {
         let parent = at.parent()?;
         match parent.kind() {
-            "argument_list" => return parent.parent(),
-            "cast_expression" | "parenthesized_expression" | "pointer_expression" => at = parent,
+            Kind::ArgumentList => return parent.parent(),
+            Kind::CastExpression | Kind::ParenthesizedExpression | Kind::PointerExpression => {
+                at = parent;
+            }
             _ => return None,
         }
     }
@@ -108,7 +135,7 @@ fn call_around(node: Node) -> Option<Node> {
 
 /// True where the name goes to a function that only asks or sets something about the kernel.
 fn only_asked(parsed: &Parsed, name: Node) -> bool {
-    let callee = call_around(outermost(name)).and_then(|call| call.field("function"));
+    let callee = call_around(outermost(name)).and_then(|call| call.field(Field::Function));
     callee.is_some_and(|callee| {
         let callee = text(parsed, callee);
         ["Func", "Occupancy"].iter().any(|part| {
@@ -143,8 +170,8 @@ impl<'t> Argument<'t> {
     fn new(parsed: &'t Parsed, node: Node) -> Argument<'t> {
         let mut inner = node;
         while let Some(next) = match inner.kind() {
-            "parenthesized_expression" => inner.named_child(0),
-            "cast_expression" => inner.field("value"),
+            Kind::ParenthesizedExpression => inner.named_child(0),
+            Kind::CastExpression => inner.field(Field::Value),
             _ => None,
         } {
             inner = next;
@@ -152,21 +179,24 @@ impl<'t> Argument<'t> {
         let names = variables(parsed, inner);
         let mut from = Vec::new();
         if names.len() == 1 {
-            for given in descendants(parsed.tree.root_node()) {
+            for given in parsed.tree.root_node().descendants() {
                 let (left, right) = match given.kind() {
-                    "init_declarator" => (
-                        given.field("declarator").and_then(declared_name),
-                        given.field("value"),
+                    Kind::InitDeclarator => (
+                        given.field(Field::Declarator).and_then(declared_name),
+                        given.field(Field::Value),
                     ),
-                    "assignment_expression" => (given.field("left"), given.field("right")),
+                    Kind::AssignmentExpression => {
+                        (given.field(Field::Left), given.field(Field::Right))
+                    }
                     _ => continue,
                 };
                 let (Some(left), Some(right)) = (left, right) else {
                     continue;
                 };
-                let calls = descendants(right)
+                let calls = right
+                    .descendants()
                     .iter()
-                    .any(|node| matches!(node.kind(), "call_expression" | "new_expression"));
+                    .any(|node| matches!(node.kind(), Kind::CallExpression | Kind::NewExpression));
                 if text(parsed, left) == names[0] && !calls {
                     from.extend(variables(parsed, right));
                 }
@@ -196,13 +226,15 @@ impl<'t> Argument<'t> {
 
 /// The variables that an expression reads.
 fn variables<'t>(parsed: &'t Parsed, node: Node) -> Vec<&'t str> {
-    let mut names: Vec<&str> = descendants(node)
+    let mut names: Vec<&str> = node
+        .descendants()
         .into_iter()
         .filter(|node| {
             let called = node.parent().is_some_and(|parent| {
-                parent.kind() == "call_expression" && parent.field("function") == Some(*node)
+                parent.kind() == Kind::CallExpression
+                    && parent.field(Field::Function) == Some(*node)
             });
-            node.kind() == "identifier" && !called
+            node.kind() == Kind::Identifier && !called
         })
         .map(|node| text(parsed, node))
         .collect();
@@ -215,19 +247,21 @@ fn variables<'t>(parsed: &'t Parsed, node: Node) -> Vec<&'t str> {
 /// A variable, a field of one, an element with a literal subscript.
 fn is_place(parsed: &Parsed, node: Node) -> bool {
     match node.kind() {
-        "identifier" => true,
-        "field_expression" => node
-            .field("argument")
+        Kind::Identifier => true,
+        Kind::FieldExpression => node
+            .field(Field::Argument)
             .is_some_and(|of| is_place(parsed, of)),
-        "subscript_expression" => {
-            let indices = node.field("indices").or_else(|| node.field("index"));
+        Kind::SubscriptExpression => {
+            let indices = node
+                .field(Field::Indices)
+                .or_else(|| node.field(Field::Index));
             let literal = indices.is_some_and(|indices| {
                 text(parsed, indices)
                     .trim_matches(['[', ']', ' '])
                     .parse::<u64>()
                     .is_ok()
             });
-            let of = node.field("argument");
+            let of = node.field(Field::Argument);
             literal && of.is_some_and(|of| is_place(parsed, of))
         }
         _ => false,

@@ -1,55 +1,25 @@
 //! Code actions, each offered with its proof: the edit is applied to a copy of the document, the copy is
 //! analysed again, and the title says what that changed.
 //!
-//! An action keeps the program's meaning or is not offered; what remains to be done by hand its title says.
-//! One action a file.
+//! An action keeps the program's meaning or is not offered; what remains to be done by hand its title says. The actions
+//! stand with the rules that they answer; here is what they share.
 
-mod aos_host;
-mod aos_to_soa;
-mod arithmetic;
-mod atomic_in_loop;
-mod copy_past_registers;
-mod fused;
-mod grid_stride;
-mod guarded;
-mod hoist_load;
-mod hot_address;
-mod inline_call;
-mod inverse_root;
-mod lanes;
-mod launch_bounds;
-mod launches;
-mod pad_shared;
-mod polynomial;
-mod proof;
-mod redundant_barrier;
-mod restrict;
-mod round_block;
-mod shift_division;
-mod simpler_power;
-mod sine_and_cosine;
-mod source;
-mod split_sum;
-mod stage_stencil;
-mod stage_transpose;
-mod suffix_literal;
-mod swap_axes;
-mod swizzle_shared;
-mod types;
-mod unpad_shared;
-mod unroll_local;
-mod unroll_loop;
-mod unswitch_loop;
-mod whole_structure;
-mod wide_fence;
-mod widen;
-mod wording;
+pub(crate) mod arithmetic;
+pub(crate) mod guarded;
+pub(crate) mod lanes;
+pub(crate) mod launches;
+pub(crate) mod polynomial;
+pub(crate) mod proof;
+pub(crate) mod source;
+pub(crate) mod types;
+pub(crate) mod wording;
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::Finding;
-use warplens_facts::facts::{KernelFacts, Places, Site};
+use warplens_facts::facts::{Places, Site, SourceFacts};
+use warplens_models::Resources;
 use warplens_syntax::Document;
 
 pub use proof::proved;
@@ -62,7 +32,9 @@ pub struct Kernel<'a> {
     /// One past its last byte.
     pub end: usize,
     /// What is known about it.
-    pub facts: &'a KernelFacts,
+    pub facts: &'a SourceFacts,
+    /// What a thread and a block of it take of an SM.
+    pub resources: Resources,
     /// What the rules say of it.
     pub findings: &'a [Finding],
     /// Bytes of its launch or of the directive that gives it, where that stands in the file.
@@ -83,13 +55,13 @@ pub struct Kernel<'a> {
 
 impl Kernel<'_> {
     /// Where a site stands in the file.
-    fn place(&self, site: Site) -> Range<usize> {
+    pub(crate) fn place(&self, site: Site) -> Range<usize> {
         let bytes = self.places.bytes(site.span);
         self.start + bytes.start..self.start + bytes.end
     }
 
     /// Cycles per thread: comparable where a default grid follows the occupancy.
-    fn cost(&self) -> Option<f64> {
+    pub(crate) fn cost(&self) -> Option<f64> {
         let threads = (self.facts.launch.blocks() * self.facts.launch.threads_per_block()) as f64;
         self.cycles.map(|cycles| cycles / threads.max(1.0))
     }
@@ -140,46 +112,11 @@ pub struct Fix {
     pub complete: bool,
 }
 
-/// Every action for a range, in the order of the places that ask for them.
-pub fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found = pad_shared::fixes(request);
-    found.extend(aos_to_soa::fixes(request));
-    found.extend(atomic_in_loop::fixes(request));
-    found.extend(copy_past_registers::fixes(request));
-    found.extend(fused::fixes(request));
-    found.extend(grid_stride::fixes(request));
-    found.extend(hoist_load::fixes(request));
-    found.extend(hot_address::fixes(request));
-    found.extend(inline_call::fixes(request));
-    found.extend(inverse_root::fixes(request));
-    found.extend(launch_bounds::fixes(request));
-    found.extend(redundant_barrier::fixes(request));
-    found.extend(restrict::fixes(request));
-    found.extend(round_block::fixes(request));
-    found.extend(shift_division::fixes(request));
-    found.extend(simpler_power::fixes(request));
-    found.extend(sine_and_cosine::fixes(request));
-    found.extend(split_sum::fixes(request));
-    found.extend(stage_stencil::fixes(request));
-    found.extend(stage_transpose::fixes(request));
-    found.extend(suffix_literal::fixes(request));
-    found.extend(swap_axes::fixes(request));
-    found.extend(swizzle_shared::fixes(request));
-    found.extend(unpad_shared::fixes(request));
-    found.extend(unroll_local::fixes(request));
-    found.extend(unroll_loop::fixes(request));
-    found.extend(unswitch_loop::fixes(request));
-    found.extend(whole_structure::fixes(request));
-    found.extend(wide_fence::fixes(request));
-    found.extend(widen::fixes(request));
-    found
-}
-
 /// An edit as it is collected; [`in_order`] makes a list of them fit to apply.
 pub type Edit = (Range<usize>, String);
 
 /// Sorted; `None` where two overlap.
-fn in_order(mut edits: Vec<Edit>) -> Option<Vec<Edit>> {
+pub(crate) fn in_order(mut edits: Vec<Edit>) -> Option<Vec<Edit>> {
     edits.sort_by_key(|(range, _)| (range.start, range.end));
     let apart = edits
         .windows(2)
@@ -188,7 +125,7 @@ fn in_order(mut edits: Vec<Edit>) -> Option<Vec<Edit>> {
 }
 
 /// A copy with the edits made, parsed.
-fn edited(document: &Document, edits: &[Edit]) -> Document {
+pub(crate) fn edited(document: &Document, edits: &[Edit]) -> Document {
     let mut copy = document.clone();
     for (range, text) in edits.iter().rev() {
         copy.edit(range.clone(), text);
@@ -197,7 +134,7 @@ fn edited(document: &Document, edits: &[Edit]) -> Document {
 }
 
 /// True where two ranges share a byte or touch: a cursor at either end of a word is at the word.
-fn touch(a: &Range<usize>, b: &Range<usize>) -> bool {
+pub(crate) fn touch(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start <= b.end && b.start <= a.end
 }
 

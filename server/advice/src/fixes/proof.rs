@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::{Finding, Place};
 use warplens_facts::facts::{OpClass, Source};
 
+use crate::fixes::launches::launches_written;
 use crate::fixes::{Analysis, Edit, Fix, Kernel, Request, edited, touch};
 
 /// A kernel that is predicted slower by more than this is.
@@ -144,16 +145,7 @@ pub(crate) fn one_launch(request: &Request<'_>, kernel: &Kernel<'_>) -> bool {
         kernel.facts.launch.block_source,
         Source::Directive | Source::Attribute | Source::LaunchSite
     );
-    let text = &request.document.parsed().text;
-    let launches = text.match_indices("<<<").filter(|(at, _)| {
-        let before = text[..*at].trim_end();
-        let before = match before.rfind('<') {
-            Some(open) if before.ends_with('>') => before[..open].trim_end(),
-            _ => before,
-        };
-        before.ends_with(kernel.facts.name.as_str())
-    });
-    said && launches.count() <= 1
+    said && launches_written(request.document.parsed(), &kernel.facts.name) <= 1
 }
 
 /// Atomics of an average thread.

@@ -1,10 +1,9 @@
 //! Reading the syntax tree for what an action must be sure of: where a name is used, and how.
 
 use std::ops::Range;
-use warplens_syntax::Fields as _;
 
 use warplens_ir::{Function, known_function};
-use warplens_syntax::{Document, Language, Node, Parsed};
+use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word};
 
 use crate::fixes::Edit;
 
@@ -15,33 +14,9 @@ pub(crate) fn text<'t>(parsed: &'t Parsed, node: Node) -> &'t str {
 
 /// The children that are no comments.
 pub(crate) fn children(node: Node) -> Vec<Node> {
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor)
-        .filter(|child| child.kind() != "comment")
+    node.named_children()
+        .filter(|child| child.kind() != Kind::Comment)
         .collect()
-}
-
-/// Every node below (and including) one, parents first.
-pub(crate) fn descendants(node: Node) -> Vec<Node> {
-    let mut found = Vec::new();
-    let mut cursor = node.walk();
-    loop {
-        found.push(cursor.node());
-        if cursor.goto_first_child() {
-            continue;
-        }
-        loop {
-            if cursor.node() == node {
-                return found;
-            }
-            if cursor.goto_next_sibling() {
-                break;
-            }
-            if !cursor.goto_parent() {
-                return found;
-            }
-        }
-    }
 }
 
 /// The definition of the kernel that ends at a byte.
@@ -51,7 +26,7 @@ pub(crate) fn kernel_node(parsed: &Parsed, range: Range<usize>) -> Option<Node<'
         .tree
         .root_node()
         .descendant_for_byte_range(end.checked_sub(1)?, end)?;
-    while node.kind() != "function_definition" || node.end_byte() != end {
+    while node.kind() != Kind::FunctionDefinition || node.end_byte() != end {
         node = node.parent()?;
     }
     Some(node)
@@ -59,20 +34,11 @@ pub(crate) fn kernel_node(parsed: &Parsed, range: Range<usize>) -> Option<Node<'
 
 /// The declarator of a function with its parameters.
 pub(crate) fn function_declarator(definition: Node) -> Option<Node> {
-    let mut at = definition.field("declarator")?;
-    while at.kind() != "function_declarator" {
-        at = at.field("declarator").or_else(|| at.named_child(0))?;
+    let mut at = definition.field(Field::Declarator)?;
+    while at.kind() != Kind::FunctionDeclarator {
+        at = at.field(Field::Declarator).or_else(|| at.named_child(0))?;
     }
     Some(at)
-}
-
-/// True where `word` stands in `text` as a whole word.
-pub(crate) fn has_word(text: &str, word: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, _)| {
-        !text[..at].chars().next_back().is_some_and(part)
-            && !text[at + word.len()..].chars().next().is_some_and(part)
-    })
 }
 
 /// The innermost name that declares something: through pointers, arrays, references, initialisers.
@@ -81,11 +47,11 @@ pub(crate) fn declared_name(declarator: Node) -> Option<Node> {
     for _ in 0..16 {
         if matches!(
             at.kind(),
-            "identifier" | "field_identifier" | "type_identifier"
+            Kind::Identifier | Kind::FieldIdentifier | Kind::TypeIdentifier
         ) {
             return Some(at);
         }
-        at = at.field("declarator").or_else(|| at.named_child(0))?;
+        at = at.field(Field::Declarator).or_else(|| at.named_child(0))?;
     }
     None
 }
@@ -137,7 +103,7 @@ pub(crate) fn uses<'t>(
     declaration: Node,
 ) -> Option<Vec<Node<'t>>> {
     let mut found = Vec::new();
-    for node in descendants(function) {
+    for node in function.descendants() {
         if node.is_error() && has_word(text(parsed, node), name) {
             return None;
         }
@@ -145,8 +111,11 @@ pub(crate) fn uses<'t>(
             continue;
         }
         match node.kind() {
-            "comment" | "string_content" | "raw_string_content" | "field_identifier" => {}
-            "identifier" => {
+            Kind::Comment
+            | Kind::StringContent
+            | Kind::RawStringContent
+            | Kind::FieldIdentifier => {}
+            Kind::Identifier => {
                 if declares(node) {
                     return None;
                 }
@@ -162,17 +131,14 @@ pub(crate) fn uses<'t>(
 fn declares(name: Node) -> bool {
     let mut child = name;
     while let Some(parent) = child.parent() {
-        if !parent.kind().ends_with("_declarator") {
+        if !parent.kind().is_declarator() {
             // `int a, tile;` has two children in the same field.
-            let mut cursor = parent.walk();
-            return parent
-                .children_by_field_name("declarator", &mut cursor)
-                .any(|one| one == child);
+            return parent.fields(Field::Declarator).any(|one| one == child);
         }
-        let fields = ["size", "value", "parameters"];
+        let fields = [Field::Size, Field::Value, Field::Parameters];
         if fields
             .iter()
-            .any(|field| parent.field(field) == Some(child))
+            .any(|field| parent.field(*field) == Some(child))
         {
             return false;
         }
@@ -199,22 +165,22 @@ pub(crate) fn hands(document: &Document, element: Node) -> Hands {
     let mut addressed = false;
     while let Some(parent) = child.parent() {
         match parent.kind() {
-            "parenthesized_expression" => {}
+            Kind::ParenthesizedExpression => {}
             // A part of the element is as near to its neighbours as the whole.
-            "field_expression" | "subscript_expression"
-                if !addressed && parent.field("argument") == Some(child) => {}
-            "pointer_expression" => {
-                let operator = parent.field("operator");
+            Kind::FieldExpression | Kind::SubscriptExpression
+                if !addressed && parent.field(Field::Argument) == Some(child) => {}
+            Kind::PointerExpression => {
+                let operator = parent.field(Field::Operator);
                 if addressed || operator.is_none_or(|operator| text(parsed, operator) != "&") {
                     return Hands::Address;
                 }
                 addressed = true;
             }
-            "argument_list" => {
+            Kind::ArgumentList => {
                 let call = parent
                     .parent()
-                    .filter(|call| call.kind() == "call_expression");
-                let callee = call.and_then(|call| call.field("function"));
+                    .filter(|call| call.kind() == Kind::CallExpression);
+                let callee = call.and_then(|call| call.field(Field::Function));
                 let Some(callee) = callee else {
                     return Hands::Address;
                 };
@@ -225,7 +191,7 @@ pub(crate) fn hands(document: &Document, element: Node) -> Hands {
                     }
                     _ if addressed => Hands::Address,
                     Some(_) => Hands::Value,
-                    None if callee.kind() == "primitive_type" => Hands::Value,
+                    None if callee.kind() == Kind::PrimitiveType => Hands::Value,
                     None => {
                         let position = children(parent).iter().position(|one| *one == child);
                         if takes_value(parsed, name, position.unwrap_or(0)) {
@@ -236,10 +202,10 @@ pub(crate) fn hands(document: &Document, element: Node) -> Hands {
                     }
                 };
             }
-            "init_declarator" => {
+            Kind::InitDeclarator => {
                 let reference = parent
-                    .field("declarator")
-                    .is_some_and(|declarator| declarator.kind() == "reference_declarator");
+                    .field(Field::Declarator)
+                    .is_some_and(|declarator| declarator.kind() == Kind::ReferenceDeclarator);
                 return if addressed || reference {
                     Hands::Address
                 } else {
@@ -263,21 +229,21 @@ pub(crate) fn hands(document: &Document, element: Node) -> Hands {
 fn takes_value(parsed: &Parsed, name: &str, position: usize) -> bool {
     let mut definitions = descendants_at_top(parsed.tree.root_node())
         .into_iter()
-        .filter(|node| node.kind() == "function_definition")
+        .filter(|node| node.kind() == Kind::FunctionDefinition)
         .filter_map(function_declarator)
         .filter(|declarator| {
             declarator
-                .field("declarator")
+                .field(Field::Declarator)
                 .is_some_and(|of| text(parsed, of) == name)
         });
     let (Some(declarator), None) = (definitions.next(), definitions.next()) else {
         return false;
     };
-    let Some(params) = declarator.field("parameters") else {
+    let Some(params) = declarator.field(Field::Parameters) else {
         return false;
     };
     children(params).get(position).is_some_and(|param| {
-        param.kind() == "parameter_declaration" && !text(parsed, *param).contains(['&', '*'])
+        param.kind() == Kind::ParameterDeclaration && !text(parsed, *param).contains(['&', '*'])
     })
 }
 
@@ -287,15 +253,15 @@ pub(crate) fn descendants_at_top(root: Node) -> Vec<Node> {
     let mut waiting = vec![root];
     while let Some(node) = waiting.pop() {
         match node.kind() {
-            "translation_unit"
-            | "namespace_definition"
-            | "declaration_list"
-            | "linkage_specification"
-            | "preproc_if"
-            | "preproc_ifdef"
-            | "preproc_else"
-            | "preproc_elif"
-            | "template_declaration" => waiting.extend(children(node).into_iter().rev()),
+            Kind::TranslationUnit
+            | Kind::NamespaceDefinition
+            | Kind::DeclarationList
+            | Kind::LinkageSpecification
+            | Kind::PreprocIf
+            | Kind::PreprocIfdef
+            | Kind::PreprocElse
+            | Kind::PreprocElif
+            | Kind::TemplateDeclaration => waiting.extend(children(node).into_iter().rev()),
             _ => found.push(node),
         }
     }
@@ -323,18 +289,18 @@ pub(crate) fn atomic_call<'t>(
     place: &Range<usize>,
 ) -> Option<AtomicCall<'t>> {
     let mut call = function.descendant_for_byte_range(place.start, place.end)?;
-    while call.kind() != "call_expression" {
+    while call.kind() != Kind::CallExpression {
         call = call
             .parent()
             .filter(|parent| parent.byte_range().len() <= place.len() + 1)?;
     }
     let statement = call
         .parent()
-        .filter(|parent| parent.kind() == "expression_statement" && !parent.has_error())?;
+        .filter(|parent| parent.kind() == Kind::ExpressionStatement && !parent.has_error())?;
     let callee = call
-        .field("function")
-        .filter(|callee| callee.kind() == "identifier")?;
-    let arguments = children(call.field("arguments")?);
+        .field(Field::Function)
+        .filter(|callee| callee.kind() == Kind::Identifier)?;
+    let arguments = children(call.field(Field::Arguments)?);
     let [address, value] = arguments.as_slice() else {
         return None;
     };
@@ -355,23 +321,21 @@ pub(crate) fn declared_type<'t>(
     function: Node<'t>,
     name: &str,
 ) -> Option<&'t str> {
-    let mut declared = descendants(function).into_iter().filter(|node| {
-        matches!(node.kind(), "parameter_declaration" | "declaration") && {
-            let mut cursor = node.walk();
-            node.children_by_field_name("declarator", &mut cursor)
+    let mut declared = function.descendants().into_iter().filter(|node| {
+        matches!(node.kind(), Kind::ParameterDeclaration | Kind::Declaration) && {
+            node.fields(Field::Declarator)
                 .any(|one| declared_name(one).is_some_and(|found| text(parsed, found) == name))
         }
     });
     let (Some(declaration), None) = (declared.next(), declared.next()) else {
         return None;
     };
-    let mut cursor = declaration.walk();
-    let mut declarators = declaration.children_by_field_name("declarator", &mut cursor);
+    let mut declarators = declaration.fields(Field::Declarator);
     let declarator = declarators
         .find(|one| declared_name(*one).is_some_and(|found| text(parsed, found) == name))?;
     // One level of indirection: what it leads to is what is declared.
     let levels = text(parsed, declarator).matches(['*', '[']).count();
-    let ty = declaration.field("type")?;
+    let ty = declaration.field(Field::Type)?;
     (levels == 1).then(|| text(parsed, ty))
 }
 
@@ -387,9 +351,9 @@ pub(crate) fn indent(text: &str, at: usize) -> String {
 /// The subscript of an element, where there is one.
 pub(crate) fn only_subscript(element: Node) -> Option<Node> {
     let index = element
-        .field("indices")
-        .or_else(|| element.field("index"))?;
-    if index.kind() != "subscript_argument_list" {
+        .field(Field::Indices)
+        .or_else(|| element.field(Field::Index))?;
+    if index.kind() != Kind::SubscriptArgumentList {
         return Some(index);
     }
     let list = children(index);
@@ -405,12 +369,14 @@ pub(crate) fn is_always_evaluated(element: Node, statement: Node) -> bool {
             return false;
         };
         let maybe = match parent.kind() {
-            "conditional_expression" => parent.field("condition") != Some(at),
-            "binary_expression" => parent
-                .field("operator")
-                .is_some_and(|operator| matches!(operator.kind(), "&&" | "||")),
-            "pointer_expression" | "sizeof_expression" | "lambda_expression"
-            | "update_expression" => true,
+            Kind::ConditionalExpression => parent.field(Field::Condition) != Some(at),
+            Kind::BinaryExpression => parent
+                .field(Field::Operator)
+                .is_some_and(|operator| matches!(operator.kind(), Kind::And | Kind::Or)),
+            Kind::PointerExpression
+            | Kind::SizeofExpression
+            | Kind::LambdaExpression
+            | Kind::UpdateExpression => true,
             _ => false,
         };
         if maybe {
@@ -447,10 +413,10 @@ pub(crate) fn writes(parsed: &Parsed, name: Node) -> bool {
         return true;
     };
     match parent.kind() {
-        "update_expression" => true,
-        "assignment_expression" => parent.field("left") == Some(name),
-        "pointer_expression" => text(parsed, parent).starts_with('&'),
-        "init_declarator" | "declaration" => parent.field("declarator") == Some(name),
+        Kind::UpdateExpression => true,
+        Kind::AssignmentExpression => parent.field(Field::Left) == Some(name),
+        Kind::PointerExpression => text(parsed, parent).starts_with('&'),
+        Kind::InitDeclarator | Kind::Declaration => parent.field(Field::Declarator) == Some(name),
         _ => false,
     }
 }

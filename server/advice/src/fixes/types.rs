@@ -1,10 +1,9 @@
 //! The types of expressions, as far as the text of a function says them.
 
-use warplens_syntax::Fields as _;
-use warplens_syntax::{Node, Parsed};
+use warplens_syntax::{Field, Kind, Node, Parsed, words_in};
 
 use crate::fixes::arithmetic::bare;
-use crate::fixes::source::{children, declared_name, descendants, function_declarator, text};
+use crate::fixes::source::{children, declared_name, function_declarator, text};
 
 /// A type of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +19,7 @@ pub(crate) enum Number {
 /// The function definition around a node.
 pub(crate) fn function(node: Node) -> Option<Node> {
     let mut at = node;
-    while at.kind() != "function_definition" {
+    while at.kind() != Kind::FunctionDefinition {
         at = at.parent()?;
     }
     Some(at)
@@ -30,28 +29,28 @@ pub(crate) fn function(node: Node) -> Option<Node> {
 pub(crate) fn of(parsed: &Parsed, node: Node) -> Option<Number> {
     let node = bare(node);
     match node.kind() {
-        "number_literal" => literal(text(parsed, node)),
-        "identifier" => declared(parsed, node, 0),
-        "subscript_expression" => {
+        Kind::NumberLiteral => literal(text(parsed, node)),
+        Kind::Identifier => declared(parsed, node, 0),
+        Kind::SubscriptExpression => {
             let mut array = node;
             let mut depth = 0;
-            while array.kind() == "subscript_expression" {
-                array = bare(array.field("argument")?);
+            while array.kind() == Kind::SubscriptExpression {
+                array = bare(array.field(Field::Argument)?);
                 depth += 1;
             }
-            (array.kind() == "identifier").then(|| declared(parsed, array, depth))?
+            (array.kind() == Kind::Identifier).then(|| declared(parsed, array, depth))?
         }
-        "unary_expression" => of(parsed, node.field("argument")?),
-        "binary_expression" => {
-            let a = of(parsed, node.field("left")?)?;
-            let b = of(parsed, node.field("right")?)?;
-            let operator = text(parsed, node.field("operator")?);
+        Kind::UnaryExpression => of(parsed, node.field(Field::Argument)?),
+        Kind::BinaryExpression => {
+            let a = of(parsed, node.field(Field::Left)?)?;
+            let b = of(parsed, node.field(Field::Right)?)?;
+            let operator = text(parsed, node.field(Field::Operator)?);
             matches!(operator, "+" | "-" | "*" | "/").then(|| a.max(b))
         }
-        "cast_expression" => named(text(parsed, node.field("type")?)),
-        "call_expression" => {
-            let name = text(parsed, node.field("function")?);
-            let arguments = children(node.field("arguments")?);
+        Kind::CastExpression => named(text(parsed, node.field(Field::Type)?)),
+        Kind::CallExpression => {
+            let name = text(parsed, node.field(Field::Function)?);
+            let arguments = children(node.field(Field::Arguments)?);
             match name {
                 "sqrtf" | "rsqrtf" | "sinf" | "cosf" | "expf" | "logf" | "fabsf" | "fminf"
                 | "fmaxf" | "powf" | "tanf" | "exp2f" | "cbrtf" | "float" => Some(Number::Single),
@@ -67,8 +66,8 @@ pub(crate) fn of(parsed: &Parsed, node: Node) -> Option<Number> {
                 _ => None,
             }
         }
-        "field_expression" => {
-            let place = text(parsed, node.field("argument")?);
+        Kind::FieldExpression => {
+            let place = text(parsed, node.field(Field::Argument)?);
             let coordinate = matches!(place, "threadIdx" | "blockIdx" | "blockDim" | "gridDim");
             coordinate.then_some(Number::Whole)
         }
@@ -93,12 +92,11 @@ fn literal(written: &str) -> Option<Number> {
 
 /// A type by its name, without its qualifiers.
 pub(crate) fn named(written: &str) -> Option<Number> {
-    let words: Vec<&str> = written
-        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+    let words: Vec<&str> = words_in(written)
         .filter(|word| {
             !matches!(
                 *word,
-                "" | "const"
+                "const"
                     | "volatile"
                     | "restrict"
                     | "__restrict__"
@@ -139,15 +137,14 @@ pub(crate) fn declarations<'t>(
     name: &str,
 ) -> Vec<(Node<'t>, Node<'t>)> {
     let mut found = Vec::new();
-    for node in descendants(around) {
-        if !matches!(node.kind(), "declaration" | "parameter_declaration") {
+    for node in around.descendants() {
+        if !matches!(node.kind(), Kind::Declaration | Kind::ParameterDeclaration) {
             continue;
         }
-        let Some(ty) = node.field("type") else {
+        let Some(ty) = node.field(Field::Type) else {
             continue;
         };
-        let mut cursor = node.walk();
-        for declarator in node.children_by_field_name("declarator", &mut cursor) {
+        for declarator in node.fields(Field::Declarator) {
             if declared_name(declarator).is_some_and(|one| text(parsed, one) == name) {
                 found.push((ty, declarator));
             }
@@ -166,11 +163,13 @@ fn declared(parsed: &Parsed, name: Node, depth: usize) -> Option<Number> {
         let mut at = declarator;
         loop {
             match at.kind() {
-                "array_declarator" | "pointer_declarator" => levels += 1,
-                "init_declarator" | "reference_declarator" | "parenthesized_declarator" => {}
+                Kind::ArrayDeclarator | Kind::PointerDeclarator => levels += 1,
+                Kind::InitDeclarator
+                | Kind::ReferenceDeclarator
+                | Kind::ParenthesizedDeclarator => {}
                 _ => break,
             }
-            at = at.field("declarator").or_else(|| at.named_child(0))?;
+            at = at.field(Field::Declarator).or_else(|| at.named_child(0))?;
         }
         let one = named(text(parsed, ty)).filter(|_| levels == depth)?;
         if of.is_some_and(|before| before != one) {
@@ -184,14 +183,14 @@ fn declared(parsed: &Parsed, name: Node, depth: usize) -> Option<Number> {
 /// True where evaluating an expression twice is evaluating it once: no assignment, no step, no call but of functions of
 /// the mathematical library.
 pub(crate) fn repeatable(parsed: &Parsed, node: Node) -> bool {
-    descendants(node).iter().all(|one| match one.kind() {
-        "assignment_expression"
-        | "update_expression"
-        | "lambda_expression"
-        | "comma_expression"
-        | "ERROR" => false,
-        "call_expression" => one
-            .field("function")
+    node.descendants().iter().all(|one| match one.kind() {
+        Kind::AssignmentExpression
+        | Kind::UpdateExpression
+        | Kind::LambdaExpression
+        | Kind::CommaExpression
+        | Kind::Error => false,
+        Kind::CallExpression => one
+            .field(Field::Function)
             .is_some_and(|function| of_mathematics(text(parsed, function))),
         _ => true,
     })
@@ -229,7 +228,7 @@ pub(crate) fn value(parsed: &Parsed, node: Node) -> Option<f64> {
     let node = bare(node);
     let written = text(parsed, node);
     match node.kind() {
-        "number_literal" => {
+        Kind::NumberLiteral => {
             if written.starts_with("0x") {
                 return None;
             }
@@ -238,22 +237,22 @@ pub(crate) fn value(parsed: &Parsed, node: Node) -> Option<f64> {
                 .parse()
                 .ok()
         }
-        "unary_expression" => {
-            let minus = text(parsed, node.field("operator")?) == "-";
-            let inner = value(parsed, node.field("argument")?)?;
+        Kind::UnaryExpression => {
+            let minus = text(parsed, node.field(Field::Operator)?) == "-";
+            let inner = value(parsed, node.field(Field::Argument)?)?;
             minus.then_some(-inner)
         }
-        "binary_expression" => {
-            let a = node.field("left")?;
-            let b = node.field("right")?;
-            let divides = text(parsed, node.field("operator")?) == "/";
+        Kind::BinaryExpression => {
+            let a = node.field(Field::Left)?;
+            let b = node.field(Field::Right)?;
+            let divides = text(parsed, node.field(Field::Operator)?) == "/";
             // Integers cut.
             let whole = of(parsed, node)? == Number::Whole;
             (divides && !whole).then_some(value(parsed, a)? / value(parsed, b)?)
         }
-        "cast_expression" => {
-            named(text(parsed, node.field("type")?)).filter(|ty| *ty != Number::Whole)?;
-            value(parsed, node.field("value")?)
+        Kind::CastExpression => {
+            named(text(parsed, node.field(Field::Type)?)).filter(|ty| *ty != Number::Whole)?;
+            value(parsed, node.field(Field::Value)?)
         }
         _ => None,
     }
@@ -264,8 +263,8 @@ pub(crate) fn becomes_single(parsed: &Parsed, node: Node) -> bool {
     let mut child = node;
     while let Some(parent) = child.parent() {
         match parent.kind() {
-            "parenthesized_expression" | "unary_expression" => {}
-            "binary_expression" => {
+            Kind::ParenthesizedExpression | Kind::UnaryExpression => {}
+            Kind::BinaryExpression => {
                 for side in children(parent) {
                     let double = of(parsed, side) == Some(Number::Double);
                     let constant = value(parsed, side).is_some();
@@ -281,20 +280,20 @@ pub(crate) fn becomes_single(parsed: &Parsed, node: Node) -> bool {
                     }
                 }
             }
-            "init_declarator" => {
+            Kind::InitDeclarator => {
                 let declaration = parent.parent();
                 return declaration
-                    .and_then(|one| one.field("type"))
+                    .and_then(|one| one.field(Field::Type))
                     .is_some_and(|ty| named(text(parsed, ty)) == Some(Number::Single));
             }
-            "assignment_expression" => {
+            Kind::AssignmentExpression => {
                 return parent
-                    .field("left")
+                    .field(Field::Left)
                     .is_some_and(|place| of(parsed, place) == Some(Number::Single));
             }
-            "cast_expression" => {
+            Kind::CastExpression => {
                 return parent
-                    .field("type")
+                    .field(Field::Type)
                     .is_some_and(|ty| named(text(parsed, ty)) == Some(Number::Single));
             }
             _ => return false,

@@ -7,7 +7,7 @@
 
 use warplens_models::mwp_cwp::Parameters;
 
-use super::Fitting;
+use super::Fitter;
 
 /// How far from its beginning a parameter may go, as a factor.
 const REACH: f64 = 16.0;
@@ -24,7 +24,7 @@ struct Run {
     cycles: f64,
 }
 
-pub(super) fn fit(fitting: &mut Fitting) {
+pub(super) fn fit(fitting: &mut Fitter) {
     const BENCH: &str = "departure";
     let runs: Vec<Run> = fitting
         .measurements
@@ -36,7 +36,11 @@ pub(super) fn fit(fitting: &mut Fitting) {
             .any(|run| (run.inputs.coal_mem_insts > 0.0) == coalesced)
     };
     if !(has(true) && has(false)) {
-        estimated(fitting);
+        // The profile derives them from what was measured of DRAM.
+        fitting.without(
+            "mem_ld, departure_del_coal, departure_del_uncoal",
+            "departure",
+        );
         return;
     }
     let share = fitting.nearest.dram_bytes_per_cycle_per_sm().max(1e-3);
@@ -64,36 +68,8 @@ pub(super) fn fit(fitting: &mut Fitting) {
     ));
 }
 
-/// The rules of the built-in profiles, from what was measured of DRAM.
-fn estimated(fitting: &mut Fitting) {
-    fitting.without(
-        "mem_ld, departure_del_coal, departure_del_uncoal",
-        "departure",
-    );
-    if let Some(latency) = fitting
-        .fitted
-        .figures
-        .get("dram_latency")
-        .map(|found| found.value)
-    {
-        fitting.keep("mem_ld", latency, "estimated: dram_latency".to_owned());
-    }
-    let (Some(gb_s), Some(mhz), Some(sms)) = (
-        fitting.known("dram_bandwidth_gb_s"),
-        fitting.known("sm_clock_mhz"),
-        fitting.known("sms"),
-    ) else {
-        return;
-    };
-    let share = gb_s * 1e3 / mhz / sms;
-    let sector = "estimated: one 32-byte sector over an SM's share of the peak DRAM bandwidth";
-    fitting.keep("departure_del_uncoal", 32.0 / share, sector.to_owned());
-    let line = "estimated: one 128-byte line over an SM's share of the peak DRAM bandwidth";
-    fitting.keep("departure_del_coal", 128.0 / share, line.to_owned());
-}
-
 /// The model's inputs of a sample: one block on every SM.
-fn run(fitting: &Fitting, sample: &crate::Sample) -> Option<Run> {
+fn run(fitting: &Fitter, sample: &crate::Sample) -> Option<Run> {
     let number = |name: &str| sample.number(name).filter(|x| x.is_finite() && *x >= 0.0);
     let (rounds, warps, sms) = (number("rounds")?, number("warps")?, fitting.known("sms")?);
     let loads = rounds * number("loads")?;

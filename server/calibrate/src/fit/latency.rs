@@ -1,6 +1,6 @@
 //! Latencies from pointer chases: the steps of the curve over the footprint are the levels of the hierarchy.
 
-use super::Fitting;
+use super::Fitter;
 use crate::statistics;
 
 /// Points within this fraction above the first belong to its level.
@@ -9,7 +9,7 @@ const SAME_LEVEL: f64 = 1.15;
 /// A first level that is no faster than this part of the second is the second.
 const NO_LEVEL: f64 = 0.85;
 
-pub(super) fn fit(fitting: &mut Fitting) {
+pub(super) fn fit(fitting: &mut Fitter) {
     global(fitting);
     for (bench, key) in [
         ("latency_shared", Some("shared_latency")),
@@ -28,7 +28,7 @@ pub(super) fn fit(fitting: &mut Fitting) {
     }
 }
 
-fn global(fitting: &mut Fitting) {
+fn global(fitting: &mut Fitter) {
     const BENCH: &str = "latency_global";
     let mut curve: Vec<(f64, f64)> = fitting
         .measurements

@@ -13,7 +13,7 @@ use warplens_models::ModelId;
 use warplens_models::linear::fit::{Measurement, fit as prices};
 use warplens_syntax::Document;
 
-use super::{Counts, Fitting};
+use super::{Counts, Fitter};
 use crate::catalogue::Interface;
 use crate::measurements::Measurements;
 
@@ -83,7 +83,7 @@ fn counts_at(interface: Interface, n: u64, gpu: &str) -> Result<Counts, String> 
     Ok(kernels.collect())
 }
 
-pub(super) fn fit(fitting: &mut Fitting, counts: &Counts) {
+pub(super) fn fit(fitting: &mut Fitter, counts: &Counts) {
     let samples = fitting.measurements.of("linear");
     let measurements: Vec<Measurement> = samples
         .filter(|sample| sample.unit == "s")
@@ -93,7 +93,7 @@ pub(super) fn fit(fitting: &mut Fitting, counts: &Counts) {
             let properties = counts.get(&(kernel.clone(), n as u64))?.clone();
             Some(Measurement {
                 kernel: format!("{kernel}, n = {n}"),
-                seconds: Fitting::steady(sample)?,
+                seconds: Fitter::steady(sample)?,
                 properties,
             })
         })

@@ -1,6 +1,6 @@
 //! Bandwidths: the best over residencies and widths, which is what a saturated level delivers.
 
-use super::Fitting;
+use super::Fitter;
 use crate::measurements::Sample;
 use crate::statistics;
 
@@ -10,7 +10,7 @@ const BELIEVED: f64 = 0.4;
 /// The stride, in words of 4 bytes, at which each lane has a line of its own.
 const WIDE_STRIDE: f64 = 32.0;
 
-pub(super) fn fit(fitting: &mut Fitting) {
+pub(super) fn fit(fitting: &mut Fitter) {
     if let Some(best) = best(fitting, "bandwidth_l1", "B/clk/SM") {
         fitting.measured("l1_bandwidth_b_clk", best, "bandwidth_l1");
     } else {
@@ -28,13 +28,13 @@ pub(super) fn fit(fitting: &mut Fitting) {
 }
 
 /// The most over all configurations.
-fn best(fitting: &Fitting, bench: &str, unit: &str) -> Option<f64> {
+fn best(fitting: &Fitter, bench: &str, unit: &str) -> Option<f64> {
     let samples = fitting.measurements.of(bench);
     let usable = samples.filter(|sample| sample.unit == unit);
-    statistics::plateau(usable.filter_map(Fitting::steady))
+    statistics::plateau(usable.filter_map(Fitter::steady))
 }
 
-fn dram(fitting: &mut Fitting) {
+fn dram(fitting: &mut Fitter) {
     // Copies are what streaming kernels do; reading alone is faster.
     let copies = best(fitting, "bandwidth_copy", "GB/s");
     let reads = best(fitting, "bandwidth_dram", "GB/s");
@@ -76,7 +76,7 @@ fn dram(fitting: &mut Fitting) {
     }
 }
 
-fn shared(fitting: &mut Fitting) {
+fn shared(fitting: &mut Fitter) {
     const BENCH: &str = "shared_conflict";
     let figures: Vec<(f64, f64, f64)> = fitting
         .measurements
@@ -113,14 +113,14 @@ fn shared(fitting: &mut Fitting) {
     }
 }
 
-fn coalescing(fitting: &mut Fitting) {
+fn coalescing(fitting: &mut Fitter) {
     const BENCH: &str = "coalescing";
     let useful = |stride: f64, offset: f64| {
         let mut samples = fitting.measurements.of(BENCH);
         let sample = samples.find(|sample| {
             sample.number("stride") == Some(stride) && sample.number("offset") == Some(offset)
         });
-        sample.and_then(Fitting::steady)
+        sample.and_then(Fitter::steady)
     };
     let (Some(unit), Some(wide)) = (useful(1.0, 0.0), useful(WIDE_STRIDE, 0.0)) else {
         fitting.without("uncoalesced_transaction_bytes", "coalescing");
@@ -142,13 +142,13 @@ fn coalescing(fitting: &mut Fitting) {
     }
 }
 
-fn atomics(fitting: &mut Fitting) {
+fn atomics(fitting: &mut Fitter) {
     let spread = |addresses: f64, hot: f64| {
         let mut samples = fitting.measurements.of("atomic");
         let sample = samples.find(|sample| {
             sample.number("addresses") == Some(addresses) && sample.number("hot") == Some(hot)
         });
-        sample.and_then(Fitting::steady)
+        sample.and_then(Fitter::steady)
     };
     let warp = fitting.warp();
     let (apart, together, hot) = (spread(warp, 0.0), spread(1.0, 0.0), spread(1.0, 1.0));

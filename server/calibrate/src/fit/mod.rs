@@ -1,7 +1,7 @@
-//! From measurements to the figures of a profile. Pure: no device, no clock, no files but what is given.
+//! Fits the figures of a profile to measurements. Pure: uses no device, no clock and no files.
 //!
 //! Each figure that was measured says which benchmark it comes from. What a measurements file lacks is named in
-//! [`Fitted::missing`] and stays what it is on the nearest built-in GPU.
+//! [`ProfileFit::missing`] and stays what it is on the nearest built-in GPU.
 
 mod departure;
 mod latency;
@@ -17,25 +17,25 @@ use warplens_models::linear::fit::Fit;
 use crate::measurements::{Measurements, Sample};
 use crate::{catalogue, statistics};
 
-/// A figure of the profile that comes from this device.
+/// A figure of the profile, measured on this device.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FittedFigure {
     /// In the unit of its key.
     pub value: f64,
-    /// Where it comes from: a benchmark and its day, the driver, or a rule over such.
+    /// Its source: a benchmark and its date, the driver, or a rule over such figures.
     pub source: String,
 }
 
-/// What the measurements say.
+/// What the fit makes of the measurements.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Fitted {
+pub struct ProfileFit {
     /// Figures by the profile's keys.
-    pub figures: BTreeMap<&'static str, Found>,
+    pub figures: BTreeMap<&'static str, FittedFigure>,
     /// What could not be fitted, and why, one line each.
     pub missing: Vec<String>,
-    /// What was measured and has no key of its own, and how well the models fit, one line each.
+    /// Measured figures without a profile key, and how well the models fit, one line each.
     pub notes: Vec<String>,
-    /// The linear model's prices.
+    /// The linear model's weights.
     pub weights: Option<Fit>,
 }
 
@@ -44,11 +44,11 @@ pub type Counts = BTreeMap<(String, u64), BTreeMap<Property, f64>>;
 
 /// Fits everything that the measurements have. `nearest` is the built-in GPU most like the device: from it come the lanes of
 /// a warp where the driver does not say, and where searches begin.
-pub fn fit(measurements: &Measurements, nearest: &Profile, counts: &Counts) -> Fitted {
-    let mut fitting = Fitting {
+pub fn fit(measurements: &Measurements, nearest: &Profile, counts: &Counts) -> ProfileFit {
+    let mut fitting = Fitter {
         measurements,
         nearest,
-        fitted: Fitted::default(),
+        fitted: ProfileFit::default(),
     };
     fitting.reported();
     fitting.clock();
@@ -56,7 +56,6 @@ pub fn fit(measurements: &Measurements, nearest: &Profile, counts: &Counts) -> F
     throughput::fit(&mut fitting);
     memory::fit(&mut fitting);
     departure::fit(&mut fitting);
-    fitting.rules();
     linear::fit(&mut fitting, counts);
     for remark in &measurements.remarks {
         fitting.fitted.notes.push(remark.clone());
@@ -65,10 +64,10 @@ pub fn fit(measurements: &Measurements, nearest: &Profile, counts: &Counts) -> F
 }
 
 /// A fit under way.
-struct Fitting<'a> {
+struct Fitter<'a> {
     measurements: &'a Measurements,
     nearest: &'a Profile,
-    fitted: Fitted,
+    fitted: ProfileFit,
 }
 
 /// Keys that the driver reports under the profile's own names.
@@ -87,7 +86,7 @@ const REPORTED: [&str; 12] = [
     "dram_bandwidth_gb_s",
 ];
 
-impl Fitting<'_> {
+impl Fitter<'_> {
     /// `measured by warplens calibrate (BENCH, DATE)`.
     fn source(&self, bench: &str) -> String {
         let (date, version) = (&self.measurements.date, &self.measurements.warplens);
@@ -110,7 +109,9 @@ impl Fitting<'_> {
             rounded(value)
         };
         if value.is_finite() && (spec.min..=spec.max).contains(&value) {
-            self.fitted.figures.insert(key, Found { value, source });
+            self.fitted
+                .figures
+                .insert(key, FittedFigure { value, source });
         } else {
             self.miss(format!(
                 "{key}: {value} {} cannot be, so it was not taken",
@@ -171,7 +172,7 @@ impl Fitting<'_> {
         }
     }
 
-    /// The device's own clock: another's would make cycles of nobody.
+    /// The device's own clock: with another GPU's clock, cycles would be meaningless.
     fn clock_mhz(&self) -> Option<f64> {
         let found = self.fitted.figures.get("sm_clock_mhz");
         found.map(|found| found.value)
@@ -216,36 +217,6 @@ impl Fitting<'_> {
                 Some(khz) => self.keep("sm_clock_mhz", khz / 1e3, self.by_driver()),
                 None => self.miss("sm_clock_mhz: the benchmark clock is missing".to_owned()),
             },
-        }
-    }
-
-    /// Keys that follow from others by the rules of the built-in profiles.
-    fn rules(&mut self) {
-        let rules: [(&'static str, &str); 3] = [
-            ("memory_latency", "dram_latency"),
-            ("pipeline_latency", "arithmetic_latency"),
-            ("simd_engine", "fp32_lanes"),
-        ];
-        for (key, of) in rules {
-            if let Some(found) = self.fitted.figures.get(of) {
-                let value = found.value;
-                self.keep(key, value, format!("estimated: {of}"));
-            }
-        }
-        if let Some(lanes) = self
-            .fitted
-            .figures
-            .get("fp32_lanes")
-            .map(|found| found.value)
-        {
-            let slots = self.nearest.issue_per_clock();
-            let cycles = (self.warp() / lanes).max(1.0 / slots);
-            self.keep(
-                "issue_cycles",
-                cycles,
-                "estimated: a warp over the SM's single-precision lanes, no less than one issue slot of its schedulers"
-                    .to_owned(),
-            );
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Latency and issue rate of instructions from chains of them; barriers; launches.
 
-use super::Fitting;
+use super::Fitter;
 use crate::statistics;
 
 /// A class of instructions: its name in the samples, results of a lane an instruction, the keys of rate and latency.
@@ -56,16 +56,16 @@ const CLASSES: [Class; 10] = [
 /// Multiplications count as having more units than multiply-adds only beyond this.
 const MORE: f64 = 1.1;
 
-/// Launches of at least so many blocks an SM tell what a block takes.
+/// The fewest blocks per SM of launches that show what a block takes.
 const FEWEST_BLOCKS: f64 = 64.0;
 
-pub(super) fn fit(fitting: &mut Fitting) {
+pub(super) fn fit(fitting: &mut Fitter) {
     instructions(fitting);
     barrier(fitting);
     launch(fitting);
 }
 
-fn instructions(fitting: &mut Fitting) {
+fn instructions(fitting: &mut Fitter) {
     const BENCH: &str = "instruction";
     if fitting.measurements.of(BENCH).next().is_none() {
         fitting.without("lanes and latencies of instructions", "instruction");
@@ -98,7 +98,7 @@ fn instructions(fitting: &mut Fitting) {
 }
 
 /// The most warp instructions of a class that one SM issues in a cycle, over all numbers of warps and chains.
-fn rate(fitting: &Fitting, class: &str) -> Option<f64> {
+fn rate(fitting: &Fitter, class: &str) -> Option<f64> {
     let samples = fitting.measurements.of("instruction");
     let of_class = samples.filter(|sample| sample.text("class") == Some(class));
     statistics::plateau(of_class.filter_map(|sample| {
@@ -108,7 +108,7 @@ fn rate(fitting: &Fitting, class: &str) -> Option<f64> {
 }
 
 /// Cycles from one instruction of a class to the next that needs its result: one warp, one chain.
-fn latency(fitting: &Fitting, class: &str) -> Option<f64> {
+fn latency(fitting: &Fitter, class: &str) -> Option<f64> {
     let mut samples = fitting.measurements.of("instruction");
     let alone = samples.find(|sample| {
         sample.text("class") == Some(class)
@@ -118,7 +118,7 @@ fn latency(fitting: &Fitting, class: &str) -> Option<f64> {
     fitting.cycles(alone)
 }
 
-fn barrier(fitting: &mut Fitting) {
+fn barrier(fitting: &mut Fitter) {
     let points: Vec<(f64, f64)> = fitting
         .measurements
         .of("barrier")
@@ -136,12 +136,12 @@ fn barrier(fitting: &mut Fitting) {
     }
 }
 
-fn launch(fitting: &mut Fitting) {
+fn launch(fitting: &mut Fitter) {
     let points: Vec<(f64, f64)> = fitting
         .measurements
         .of("launch")
         .filter(|sample| sample.unit == "us")
-        .filter_map(|sample| Some((sample.number("blocks")?, Fitting::steady(sample)?)))
+        .filter_map(|sample| Some((sample.number("blocks")?, Fitter::steady(sample)?)))
         .collect();
     let fewest = points.iter().min_by(|a, b| a.0.total_cmp(&b.0));
     match fewest {

@@ -13,7 +13,7 @@ use warplens_models::mwp_cwp::Parameters;
 /// Sizes of the linear model's kernels.
 const SIZES: [u64; 4] = [1 << 16, 1 << 18, 1 << 20, 1 << 22];
 
-/// The built-in GPU that stands beside the machine.
+/// The built-in GPU that the machine is compared with.
 pub fn nearest() -> Arc<Profile> {
     Profiles::builtin().get("h100-sxm5").unwrap()
 }
@@ -126,7 +126,7 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// The same with all that takes time so many times slower.
+    /// The same machine, slower by a factor.
     pub fn scaled(mut self, by: f64) -> Machine {
         for latency in [
             &mut self.l1_latency,

@@ -8,6 +8,7 @@ use super::flow::Flow;
 use super::library;
 use super::moving::Moving;
 use crate::graph::{B, End, Graph, Op, Space, Ty, V};
+use crate::thresholds::amdgcn;
 
 /// The largest constant that a global access adds to its address.
 const GLOBAL_OFFSET: i64 = 4095;
@@ -101,16 +102,6 @@ impl Code {
     }
 }
 
-/// Cycles until a value is there, as LLVM's model of these machines says.
-mod latency {
-    pub const GLOBAL: u32 = 80;
-    pub const LDS: u32 = 5;
-    pub const SCALAR_LOAD: u32 = 5;
-    pub const LIBRARY: u32 = 16;
-    pub const DOUBLE: u32 = 4;
-    pub const PLAIN: u32 = 1;
-}
-
 struct Maker<'a> {
     graph: &'a Graph,
     kernel: &'a Kernel,
@@ -161,7 +152,13 @@ pub(super) fn make(graph: &Graph, kernel: &Kernel, files: &Files, flow: &Flow) -
         if let End::Branch(condition, ..) = block.end {
             let mut read = Vec::new();
             maker.operand(condition, &mut read);
-            maker.step(Vec::new(), read, [0, 0], latency::PLAIN, Order::Last);
+            maker.step(
+                Vec::new(),
+                read,
+                [0, 0],
+                amdgcn().latency.other,
+                Order::Last,
+            );
         }
     }
     maker.phis();
@@ -229,7 +226,13 @@ impl Maker<'_> {
             }
             self.at = at;
             let made = vec![self.register(v)];
-            self.step(made, Vec::new(), [0, 0], latency::SCALAR_LOAD, Order::Free);
+            self.step(
+                made,
+                Vec::new(),
+                [0, 0],
+                amdgcn().latency.scalar_load,
+                Order::Free,
+            );
         }
     }
 
@@ -354,7 +357,13 @@ impl Maker<'_> {
         let mut read = Vec::new();
         self.operand(index, &mut read);
         let made = self.fresh(vector, if wide { 2 } else { 1 });
-        self.step(vec![made], read, [0, 0], latency::PLAIN, Order::Free);
+        self.step(
+            vec![made],
+            read,
+            [0, 0],
+            amdgcn().latency.other,
+            Order::Free,
+        );
         self.scaled.insert((index, size), (made, self.at));
         Some(made)
     }
@@ -403,7 +412,7 @@ impl Maker<'_> {
                     Vec::new(),
                     read,
                     [extra, 0],
-                    latency::PLAIN,
+                    amdgcn().latency.other,
                     Order::Store(reach),
                 );
             }
@@ -418,9 +427,9 @@ impl Maker<'_> {
                 }
                 let made = self.made(v);
                 let wait = if space == Space::Shared {
-                    latency::LDS
+                    amdgcn().latency.lds
                 } else {
-                    latency::GLOBAL
+                    amdgcn().latency.global
                 };
                 self.step(made, read, [extra, 0], wait, Order::Store(reach));
             }
@@ -430,7 +439,7 @@ impl Maker<'_> {
                     Vec::new(),
                     Vec::new(),
                     [0, 0],
-                    latency::PLAIN,
+                    amdgcn().latency.other,
                     Order::Barrier,
                 );
             }
@@ -438,16 +447,16 @@ impl Maker<'_> {
                 let read = self.operands(v);
                 let extra = library::words(self.graph, v, vector);
                 let made = self.made(v);
-                self.step(made, read, extra, latency::LIBRARY, Order::Free);
+                self.step(made, read, extra, amdgcn().latency.library, Order::Free);
             }
             _ => {
                 let read = self.operands(v);
                 let copies = if vector { self.copies(&read) } else { 0 };
                 let made = self.made(v);
                 let wait = if inst.ty == Ty::F64 {
-                    latency::DOUBLE
+                    amdgcn().latency.double
                 } else {
-                    latency::PLAIN
+                    amdgcn().latency.other
                 };
                 let order = match inst.op {
                     Op::System | Op::Fixed(..) => Order::Barrier,
@@ -488,9 +497,9 @@ impl Maker<'_> {
             None => vec![self.register(v)],
         };
         let wait = match space {
-            _ if scalar => latency::SCALAR_LOAD,
-            Space::Shared => latency::LDS,
-            _ => latency::GLOBAL,
+            _ if scalar => amdgcn().latency.scalar_load,
+            Space::Shared => amdgcn().latency.lds,
+            _ => amdgcn().latency.global,
         };
         let reach = self.reach(pointer, space, offset, bytes);
         self.step(made, read, [extra, 0], wait, Order::Load(reach));
@@ -564,7 +573,7 @@ impl Maker<'_> {
             read.push(half);
         }
         let made = self.made(v);
-        self.step(made, read, [0, 0], latency::PLAIN, Order::Free);
+        self.step(made, read, [0, 0], amdgcn().latency.other, Order::Free);
     }
 
     /// The upper half of a scalar base in a VGPR: before the loops, or where it is used.
@@ -585,7 +594,13 @@ impl Maker<'_> {
         let mut read = Vec::new();
         self.operand(base, &mut read);
         let half = self.fresh(true, 1);
-        self.step(vec![half], read, [0, 0], latency::PLAIN, Order::Free);
+        self.step(
+            vec![half],
+            read,
+            [0, 0],
+            amdgcn().latency.other,
+            Order::Free,
+        );
         self.at = at;
         if outside != at {
             self.halves.insert(base, half);
@@ -603,7 +618,13 @@ impl Maker<'_> {
             self.operand(leaf, &mut read);
         }
         let made = self.made(v);
-        self.step(made.clone(), read, [0, 0], latency::PLAIN, Order::Free);
+        self.step(
+            made.clone(),
+            read,
+            [0, 0],
+            amdgcn().latency.other,
+            Order::Free,
+        );
         for &block in &self.graph.block(around.header).from {
             if block != around.before {
                 self.code.blocks[block.0 as usize]

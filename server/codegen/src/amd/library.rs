@@ -6,9 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::graph::{Graph, Op, Ty, V};
 use crate::recipes;
-
-/// What a function needs that was not measured.
-const UNKNOWN: [u32; 2] = [14, 4];
+use crate::thresholds::amdgcn;
 
 type Table = FxHashMap<(&'static str, &'static str), [u32; 2]>;
 
@@ -26,6 +24,12 @@ fn table() -> &'static Table {
             })
             .collect()
     })
+}
+
+/// What a function needs that was not measured.
+fn unmeasured() -> [u32; 2] {
+    let limits = &amdgcn().registers;
+    [limits.unmeasured_vector, limits.unmeasured_scalar]
 }
 
 /// VGPRs and SGPRs besides.
@@ -61,7 +65,7 @@ pub(super) fn words(graph: &Graph, v: V, vector: bool) -> [u32; 2] {
                 (true, None) => "rem",
                 (false, None) => "div",
             };
-            let [vgprs, sgprs] = find(name, ty(signed)).unwrap_or(UNKNOWN);
+            let [vgprs, sgprs] = find(name, ty(signed)).unwrap_or_else(unmeasured);
             // The scalar unit has no reciprocal: one value goes through the vector unit.
             if vector {
                 [vgprs, sgprs]
@@ -78,8 +82,8 @@ pub(super) fn words(graph: &Graph, v: V, vector: bool) -> [u32; 2] {
             let native = fast
                 .then(|| find(&format!("native_{name}"), "f32"))
                 .flatten();
-            native.or_else(|| find(name, ty)).unwrap_or(UNKNOWN)
+            native.or_else(|| find(name, ty)).unwrap_or_else(unmeasured)
         }
-        _ => UNKNOWN,
+        _ => unmeasured(),
     }
 }

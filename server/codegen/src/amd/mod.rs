@@ -13,10 +13,7 @@ pub(crate) use lds::bytes as lds_bytes;
 use warplens_ir::Kernel;
 
 use crate::graph::Graph;
-
-/// SGPRs that the system gives each wave or that stand beside: addresses of the kernel's arguments and of the
-/// dispatch packet, the mask of a comparison, what traps keep.
-const SYSTEM: u32 = 9;
+use crate::thresholds::amdgcn;
 
 /// Registers of a wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,9 +28,10 @@ pub(crate) fn registers(graph: &Graph, kernel: &Kernel) -> Registers {
     let flow = flow::Flow::of(graph);
     let files = files::Files::of(graph, &flow);
     let code = code::make(graph, kernel, &files, &flow);
+    let limits = &amdgcn().registers;
     let [vector, scalar] = pressure::most(graph, &code);
     Registers {
         vector: vector.max(1),
-        scalar: (scalar + SYSTEM).min(102),
+        scalar: (scalar + limits.system).min(limits.scalar_most),
     }
 }

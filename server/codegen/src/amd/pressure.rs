@@ -4,22 +4,10 @@ use rustc_hash::FxHashMap;
 
 use super::code::{BlockCode, Code, Order, Reach, Step};
 use crate::graph::{B, Graph};
-
-/// VGPRs up to which a SIMD holds its most waves: until then waiting is avoided, whatever lives.
-const RELAXED: u32 = 56;
-
-/// Loads that the scheduler puts side by side.
-const CLUSTER: usize = 8;
-
-/// Loads of a clause, whose registers must not overlap: where a page fault can have it started again, each still needs
-/// its address.
-const CLAUSE: u32 = 15;
+use crate::thresholds::amdgcn;
 
 /// Accesses that one is held against: those before are taken to be far enough away.
 const FAR: usize = 64;
-
-/// Cycles at most of what computes addresses.
-const QUICK: u32 = 8;
 
 /// Blocks of more instructions are not scheduled.
 const LONG: usize = 3000;
@@ -159,7 +147,7 @@ fn issue(code: &Code, block: &BlockCode, entered: Vec<u64>, leaves: &[u64]) -> [
             words.add(v);
         }
     }
-    // What enters and nobody reads takes its register until then only.
+    // A value that enters the block and is not read there holds its register until here.
     for &v in &block.entered {
         if !is(leaves, v) && !uses.contains_key(&v) && is(&live, v) {
             unset(&mut live, v);
@@ -203,10 +191,10 @@ fn issue(code: &Code, block: &BlockCode, entered: Vec<u64>, leaves: &[u64]) -> [
         };
         let chosen = if count > LONG {
             first(&|_| true)
-        } else if words.now[0] >= RELAXED {
+        } else if words.now[0] >= amdgcn().schedule.relaxed {
             (0..open.len()).min_by_key(|at| (growth(open[*at]), open[*at]))
         } else {
-            let full = loads >= CLUSTER || clause > 0 && loads > 0;
+            let full = loads >= amdgcn().schedule.cluster || clause > 0 && loads > 0;
             None.or_else(|| first(&|number| full && is_load(number)))
                 .or_else(|| first(&|number| feeds[number] && since[number] <= now))
                 .or_else(|| first(&is_load))
@@ -227,7 +215,7 @@ fn issue(code: &Code, block: &BlockCode, entered: Vec<u64>, leaves: &[u64]) -> [
         let number = open.swap_remove(at);
         let step = &steps[number];
         let in_clause = is_load(number) && (clause > 0 || loads > 1);
-        if !in_clause || clause == CLAUSE {
+        if !in_clause || clause == amdgcn().schedule.clause {
             words.now[0] -= std::mem::take(&mut held);
             clause = 0;
         }
@@ -277,7 +265,7 @@ fn feeders(code: &Code, steps: &[Step], behind: &[Vec<usize>]) -> Vec<bool> {
     let mut feeds = vec![false; steps.len()];
     for number in (0..steps.len()).rev() {
         let step = &steps[number];
-        let plain = step.order == Order::Free && step.latency <= QUICK;
+        let plain = step.order == Order::Free && step.latency <= amdgcn().schedule.quick;
         feeds[number] = plain
             && behind[number]
                 .iter()

@@ -19,7 +19,7 @@ pub struct Usage {
     pub spill_load_bytes: u64,
 }
 
-/// Reads what `ptxas -v` prints, between whatever else stands there.
+/// Reads what `ptxas -v` prints; other lines may stand between.
 pub fn ptxas_verbose(text: &str) -> Vec<Usage> {
     let mut found: Vec<Usage> = Vec::new();
     // The lines on a function's stack are its own, not always the kernel's before.

@@ -4,21 +4,9 @@
 use warplens_ir::{Storage, Type};
 
 use super::Builder;
-use super::loops::{FULL, Parts};
+use super::loops::Parts;
 use super::tally::Touched;
-
-/// The most operations of a loop written out, in hundredths of the usual, where it subscripts a work-item's own array,
-/// and where it subscripts the LDS.
-const PRIVATE: u64 = 900;
-const SHARED: u64 = 333;
-/// The most operations of some iterations that stand side by side.
-const PARTIAL: u64 = 150;
-/// Most iterations side by side of a loop over the LDS whose end is not known.
-const RUNTIME: u64 = 8;
-/// Loops around a loop, with itself, from which on the LDS does not count.
-const DEEP: u32 = 2;
-/// The most bytes of a work-item's array that may become registers.
-const ARRAY: u64 = 1024;
+use crate::thresholds::{PERCENT, amdgcn};
 
 impl Builder<'_> {
     pub(super) fn looping_on_amdgpu(
@@ -28,7 +16,8 @@ impl Builder<'_> {
         trips: Option<u64>,
         unroll: Option<u64>,
     ) {
-        let shared = self.loops_around() < DEEP
+        let limits = &amdgcn().unroll;
+        let shared = self.loops_around() < limits.lds_depth
             && touched
                 .subscripted
                 .iter()
@@ -37,23 +26,23 @@ impl Builder<'_> {
             let var = self.kernel.var(*id);
             var.storage == Storage::Local
                 && matches!(var.ty, Type::Array(..))
-                && var.ty.size() <= ARRAY
+                && var.ty.size() <= limits.array_bytes
         });
         let most = match (private, shared) {
-            (true, _) => FULL * PRIVATE / 100,
-            (false, true) => FULL * SHARED / 100,
-            (false, false) => FULL,
+            (true, _) => limits.full * limits.private_percent / PERCENT,
+            (false, true) => limits.full * limits.lds_percent / PERCENT,
+            (false, false) => limits.full,
         };
         let each = touched.weight.saturating_sub(2).max(1);
-        let side_by_side = (PARTIAL - 2) / each;
+        let side_by_side = (limits.partial - 2) / each;
         if let Some(trips) = trips {
             let asked = match unroll {
-                Some(0) => trips <= 4096,
+                Some(0) => trips <= limits.pragma_trips,
                 Some(times) => times >= trips && times > 1,
                 None => trips.saturating_mul(each) <= most,
             };
             if trips <= 1 || asked && unroll != Some(1) {
-                self.written_out(parts, touched, (trips, trips));
+                self.fully_unrolled(parts, touched, (trips, trips));
                 return;
             }
             let times = match unroll {
@@ -64,14 +53,14 @@ impl Builder<'_> {
                     .find(|times| trips % times == 0)
                     .unwrap_or(1),
             };
-            self.kept(parts, touched, (times.min(64), 1), false);
+            self.kept(parts, touched, (times.min(limits.pragma_factor), 1), false);
             return;
         }
         let counted = !touched.exits && self.is_counted(parts, touched);
         let times = match unroll {
-            Some(times) if times > 1 && counted => times.min(64),
+            Some(times) if times > 1 && counted => times.min(limits.pragma_factor),
             None if shared && counted && !touched.together && !touched.loops => {
-                let mut times = RUNTIME;
+                let mut times = limits.runtime_factor;
                 while times > 1 && times > side_by_side {
                     times /= 2;
                 }
@@ -81,7 +70,7 @@ impl Builder<'_> {
         };
         if times > 1 {
             self.kept(parts, touched, (times, 1), true);
-            self.left_over = times;
+            self.remainder = times;
         }
         self.kept(parts, touched, (1, 1), false);
     }

@@ -75,7 +75,7 @@ impl Builder<'_> {
     /// True for a counter that starts elsewhere in each thread.
     pub(super) fn starts_by_lane(&self, parts: Parts, touched: &Touched) -> bool {
         let starts = self.starts(parts, touched);
-        starts.iter().any(|start| self.hangs_on_thread(*start, 0))
+        starts.iter().any(|start| self.depends_on_thread(*start, 0))
     }
 
     /// True for a counter whose bound is another one in each thread.
@@ -86,14 +86,14 @@ impl Builder<'_> {
         }
         reads.retain(|id| !touched.assigned.contains(id));
         let mut held = reads.iter().filter_map(|id| self.env.get(&(*id, 0)));
-        held.any(|v| self.hangs_on_thread(*v, 0))
+        held.any(|v| self.depends_on_thread(*v, 0))
     }
 
-    pub(super) fn hangs_on_thread(&self, v: V, depth: u32) -> bool {
+    pub(super) fn depends_on_thread(&self, v: V, depth: u32) -> bool {
         let inst = self.graph.inst(v);
         match inst.op {
             Op::Builtin(Builtin::ThreadIdx(_) | Builtin::GlobalIdx(_)) => true,
-            _ if depth < 6 => (inst.args.iter()).any(|arg| self.hangs_on_thread(*arg, depth + 1)),
+            _ if depth < 6 => (inst.args.iter()).any(|arg| self.depends_on_thread(*arg, depth + 1)),
             _ => false,
         }
     }
@@ -135,7 +135,7 @@ impl Builder<'_> {
     }
 
     /// True for a counter that may pass its bound and begin again at the other end, by a step of more than one: only
-    /// the assembler knows how often it goes round.
+    /// the assembler knows its trip count.
     pub(super) fn may_wrap(&self, parts: Parts) -> bool {
         if !self.strides(parts) {
             return false;
@@ -271,7 +271,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a loop's body assigns, found once: loops within one that is written out are come to again and again.
+    /// What a loop's body assigns, found once: loops within one that is fully unrolled are built once per copy.
     fn assigned_by(&mut self, body: &[Stmt]) -> Rc<FxHashSet<VarId>> {
         let key = body.as_ptr() as usize;
         if let Some(found) = self.bodies.get(&key) {

@@ -262,7 +262,7 @@ impl Builder<'_> {
         self.share(Op::Select, ty, smallvec![condition, yes, no])
     }
 
-    /// Moves a pointer by an index of so many bytes each.
+    /// Moves a pointer by an index of elements of this size in bytes.
     pub(super) fn moved(&mut self, base: V, index: V, size: u32, signed: bool) -> V {
         // An address in shared memory has 32 bits: what wraps there wraps with it.
         let wraps = self.leads_into_shared(base);
@@ -287,7 +287,7 @@ impl Builder<'_> {
         self.offset(base, offset)
     }
 
-    /// Moves a pointer by so many bytes.
+    /// Moves a pointer by a number of bytes.
     pub(super) fn offset(&mut self, base: V, bytes: i64) -> V {
         if bytes == 0 {
             return base;

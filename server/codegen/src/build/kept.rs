@@ -10,16 +10,17 @@ use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
 use crate::frequency::{Frequency, Share};
 use crate::graph::{B, End, Loop, Op, Space, Ty, V};
+use crate::thresholds::nvcc;
 
 /// A place of memory that a loop keeps in a register: its access, its base, the value at the loop's head.
 type Carried = ((Space, u8, i64), V, V);
 
-/// Code stands there no more often.
+/// The most copies of a block that are counted.
 const MOST_COPIES: u32 = 512;
 
 impl Builder<'_> {
-    /// So many iterations, one behind the other, of a loop that has so many in all.
-    pub(super) fn written_out(
+    /// A loop that is unrolled by the first number, of a trip count that is the second.
+    pub(super) fn fully_unrolled(
         &mut self,
         parts: Parts,
         touched: &Touched,
@@ -54,8 +55,8 @@ impl Builder<'_> {
         self.join(breaks);
     }
 
-    /// How often each of the blocks is executed that iterations of a loop with exits are shared out over: so many
-    /// in so many of all that are counted.
+    /// How often each block is executed over which the iterations of a loop with exits are spread: this share of all
+    /// iterations that are counted.
     fn evenly(&mut self, parts: Parts, (part, whole): (u64, u64)) -> Frequency {
         let all = Share::Turns(self.frequency, parts.control, 1);
         let all = self.graph.frequencies.add(all);
@@ -89,7 +90,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A loop that stays one: so many iterations side by side, its code there so often; `followed` where a loop for what
+    /// A loop that stays one, with its unroll factor and the copies of its code; `followed` where a loop for what
     /// is left over comes behind it. Where more than one stand side by side that may be left from within, the iterations
     /// counted are shared out evenly over all that the bound allows.
     pub(super) fn kept(
@@ -99,7 +100,7 @@ impl Builder<'_> {
         (times, copies): (u64, u32),
         followed: bool,
     ) {
-        let left_over = std::mem::take(&mut self.left_over);
+        let remainder = std::mem::take(&mut self.remainder);
         let Some(before) = self.at else { return };
         let enters = parts.condition.is_some_and(|condition| {
             let first = self.fold(condition, &FxHashMap::default(), &FxHashSet::default());
@@ -107,7 +108,7 @@ impl Builder<'_> {
         });
         let around = self.copies;
         let frequency = self.frequency;
-        self.frequency = match left_over {
+        self.frequency = match remainder {
             0 if touched.exits && times > 1 => {
                 let bound = self.trips(parts).unwrap_or(times);
                 self.evenly(parts, ((bound / times).max(1), bound))
@@ -117,7 +118,7 @@ impl Builder<'_> {
                 self.graph.frequencies.add(turns)
             }
             _ => {
-                let left = Share::LeftOver(frequency, parts.control, left_over);
+                let left = Share::LeftOver(frequency, parts.control, remainder);
                 self.graph.frequencies.add(left)
             }
         };
@@ -132,7 +133,7 @@ impl Builder<'_> {
             header,
             before,
             end: header,
-            left_over: false,
+            remainder: false,
             version: self.clock,
         });
         self.end(before, End::Jump(header));
@@ -184,9 +185,13 @@ impl Builder<'_> {
                 if !enters {
                     self.graph.blocks[header.0 as usize].again = Some(frequency);
                 }
-                // The assembler keeps one test of four.
+                // The assembler keeps one test of several.
                 if copies > 2 && (enters || self.is_counted(parts, touched)) {
-                    let turns = Share::Turns(frequency, parts.control, times * 4);
+                    let turns = Share::Turns(
+                        frequency,
+                        parts.control,
+                        times * nvcc().assembler.turns_per_test,
+                    );
                     let turns = self.graph.frequencies.add(turns);
                     self.graph.blocks[header.0 as usize].frequency = turns;
                 }

@@ -1,4 +1,4 @@
-//! Loops: written out where they are short, in fours where their end is not known, or kept.
+//! Loops: fully unrolled where they are short, by a factor where their trip count is not known, or kept.
 
 use std::rc::Rc;
 
@@ -6,38 +6,11 @@ use rustc_hash::FxHashSet;
 use warplens_ir::{Control, Expr, ExprKind, LoopKind, Stmt, Storage, Type, VarId};
 
 use super::Builder;
-use super::tally::Touched;
+use super::tally::{QUARTERS, Touched};
 use super::touched::Walk;
 use super::versions::Object;
 use crate::Backend;
-
-/// The most operations that a loop written out may have, counted as LLVM does.
-pub(super) const FULL: u64 = 440;
-/// The former where arrays of the thread's own become registers by it.
-const PRIVATE: u64 = 2000;
-/// The most operations of some iterations that stand side by side.
-const PARTIAL: u64 = 200;
-/// Most iterations side by side that the source may ask for.
-const MOST_ASKED: u64 = 64;
-/// Most iterations side by side where the end of the loop is not known.
-const RUNTIME: u64 = 4;
-/// The most machine instructions of a loop that the assembler unrolls whole, and of one that it unrolls further.
-const ASSEMBLER_FULL: u64 = 320;
-/// The former where it goes round no more often than so.
-const ASSEMBLER_FEW: u64 = 500;
-const FEW: u64 = 4;
-/// The former, times those of an iteration as it finds it: many small iterations may be more.
-const ASSEMBLER_FULL_SMALL: u64 = 10_400;
-/// The most quarters of machine instructions of the iterations side by side, and those left over, that it unrolls
-/// further where their number is known.
-const ASSEMBLER_COUNTED: u64 = 1087;
-/// The former where no loads from device memory stand side by side.
-const ASSEMBLER_APART: u64 = 2000;
-const ASSEMBLER_PARTIAL: u64 = 58;
-/// The most loads and stores of the latter.
-const ASSEMBLER_ACCESSES: u64 = 20;
-/// The most iterations side by side that it unrolls further.
-const ASSEMBLER_TIMES: u64 = 16;
+use crate::thresholds::nvcc;
 
 /// A loop's parts.
 #[derive(Clone, Copy)]
@@ -71,7 +44,7 @@ impl Builder<'_> {
         self.nesting -= 1;
     }
 
-    /// A loop, written out as far as it is.
+    /// A loop, unrolled as far as nvcc does.
     fn unrolled(&mut self, statement: &Stmt, parts: Parts, unroll: Option<u64>) {
         let touched = self.touched(statement, parts);
         let trips = self.trips(parts);
@@ -79,6 +52,7 @@ impl Builder<'_> {
             self.looping_on_amdgpu(parts, &touched, trips, unroll);
             return;
         }
+        let (limits, assembler) = (&nvcc().unroll, &nvcc().assembler);
         // With the branch back.
         let size = touched.weight + 1;
         let asked = match unroll {
@@ -86,7 +60,7 @@ impl Builder<'_> {
             Some(times) => trips.is_some_and(|trips| times >= trips && times > 1),
             None => false,
         };
-        let most = (PARTIAL - 2) / size.saturating_sub(2).max(1);
+        let most = (limits.partial - 2) / size.saturating_sub(2).max(1);
         if let Some(trips) = trips
             && unroll != Some(1)
         {
@@ -94,22 +68,22 @@ impl Builder<'_> {
             // The counter and its test go.
             let each = touched.weight.saturating_sub(2).max(1);
             let full = if self.subscripts_own(&touched) {
-                PRIVATE
+                limits.full_private
             } else {
-                FULL
+                limits.full
             };
             if trips <= 1
-                || asked && trips <= 4096
+                || asked && trips <= limits.pragma_trips
                 || unroll.is_none() && trips.saturating_mul(each) <= full
             {
-                self.written_out(parts, &touched, (trips, trips));
+                self.fully_unrolled(parts, &touched, (trips, trips));
                 return;
             }
-            // As far as the source asks, and what is left over behind it.
+            // By the factor that a pragma asks for, and the remainder behind it.
             if let Some(times @ 2..) = unroll {
-                let times = times.min(MOST_ASKED);
+                let times = times.min(limits.pragma_factor);
                 self.kept(parts, &touched, (times, 1), false);
-                self.written_out(parts, &touched, (trips % times, trips));
+                self.fully_unrolled(parts, &touched, (trips % times, trips));
                 return;
             }
             // Partly by the front half, further by the assembler.
@@ -125,35 +99,40 @@ impl Builder<'_> {
                 && !touched.exits
                 && (touched.together || touched.fetches == 0);
             // An odd number is run in fours that are left in the middle.
-            let odd = times == 1 && free && most >= RUNTIME && trips % 2 == 1 && !touched.exits;
-            let together = if odd { RUNTIME } else { times };
+            let odd = times == 1
+                && free
+                && most >= limits.runtime_factor
+                && trips % 2 == 1
+                && !touched.exits;
+            let together = if odd { limits.runtime_factor } else { times };
             let size = touched.quarters(together);
             let all = trips.saturating_mul(touched.machine());
             let turns = trips.div_ceil(together);
-            let few = if turns <= FEW {
-                ASSEMBLER_FEW
+            let few = if turns <= assembler.few_turns {
+                assembler.full_few_turns
             } else {
-                ASSEMBLER_FULL
+                assembler.full
             };
             let small = trips.saturating_mul(touched.untested()) <= few
-                || turns.saturating_mul(size.saturating_mul(size)) / 16 <= ASSEMBLER_FULL_SMALL;
-            if apart && all <= ASSEMBLER_APART || plain && small {
-                self.written_out(parts, &touched, (trips, trips));
+                || turns.saturating_mul(size.saturating_mul(size)) / (QUARTERS * QUARTERS)
+                    <= assembler.full_squares;
+            if apart && all <= assembler.full_without_loads || plain && small {
+                self.fully_unrolled(parts, &touched, (trips, trips));
                 return;
             }
             let further = plain
-                && turns >= 4
-                && together <= ASSEMBLER_TIMES
-                && touched.machine() * together <= ASSEMBLER_PARTIAL
-                && touched.loads * together <= ASSEMBLER_ACCESSES;
+                && turns >= assembler.counted_turns
+                && together <= assembler.factor
+                && touched.machine() * together <= assembler.partial
+                && touched.loads * together <= assembler.accesses;
             let copies = if further {
-                further_counted(trips / together, ASSEMBLER_COUNTED / size)
+                further_counted(trips / together, assembler.counted / size)
             } else {
                 1
             };
             self.kept(parts, &touched, (together, copies), false);
             if odd && further {
-                self.written_out(parts, &touched, (trips % together, trips));
+                self.fully_unrolled(parts, &touched, (trips % together, trips));
             }
             return;
         }
@@ -161,8 +140,8 @@ impl Builder<'_> {
         let (times, copies, left) = match unroll {
             Some(1) => (1, 1, 1),
             Some(times) if times > 1 => {
-                // Without a count each iteration has its own test, and nothing is left over.
-                let times = times.min(MOST_ASKED);
+                // Without a trip count each iteration has its own test, and there is no remainder.
+                let times = times.min(limits.pragma_factor);
                 if !self.is_counted(parts, &touched) {
                     self.kept(parts, &touched, (1, times as u32), false);
                     return;
@@ -173,67 +152,78 @@ impl Builder<'_> {
                 (1, 1, self.further_alone(parts, &touched))
             }
             _ if plain && self.is_counted(parts, &touched) => {
-                let times = match most {
-                    _ if touched.together && !self.steps_evenly(parts) => 1,
-                    RUNTIME.. => RUNTIME,
-                    2.. => 2,
-                    _ => 1,
+                let times = if touched.together && !self.steps_evenly(parts) {
+                    1
+                } else if most >= limits.runtime_factor {
+                    limits.runtime_factor
+                } else {
+                    most.clamp(1, 2)
                 };
                 let from_constant = self.starts_at_constant(parts, &touched);
-                let further = times == RUNTIME
+                let further = times == limits.runtime_factor
                     && unroll.is_none()
                     && !touched.together
                     && !touched.forks
-                    && !touched.written_out
+                    && !touched.fully_unrolled
                     && !touched.calls
                     && !touched.divides
                     && (touched.stepped || !touched.strided)
                     && !(self.counts_wide(parts) && from_constant)
                     && self.steps_evenly(parts)
                     && !self.scatters(parts, &touched)
-                    && touched.machine() * times <= ASSEMBLER_PARTIAL
-                    && (touched.loads + touched.stores) * times <= ASSEMBLER_ACCESSES;
+                    && touched.machine() * times <= assembler.partial
+                    && (touched.loads + touched.stores) * times <= assembler.accesses;
                 // Barriers keep iterations apart, so that only those follow each other closely that fetch nothing, or
                 // that stand alone.
                 let apart = touched.together
                     && unroll.is_none()
-                    && (times < RUNTIME || touched.fetches == 0)
+                    && (times < limits.runtime_factor || touched.fetches == 0)
                     && !touched.forks
                     && !touched.calls
                     && self.steps_evenly(parts)
                     && self.ends_at_parameter(parts, &touched)
                     && !self.starts_by_lane(parts, &touched)
-                    && touched.machine() * times <= ASSEMBLER_PARTIAL;
-                // 16, 8 and 4 iterations, and one; what is left over in fours again where the number of iterations is
-                // not plain, and written out within a loop.
+                    && touched.machine() * times <= assembler.partial;
+                // The remainder loop is unrolled as well where the trip count has no closed form, and more so within
+                // another loop.
                 let left = match further {
-                    true if !from_constant && self.counts_unsigned(parts) => 5,
-                    true if self.nesting > 1 => 3,
-                    _ if apart && times == 1 => 7,
+                    true if !from_constant && self.counts_unsigned(parts) => {
+                        assembler.remainder_unsigned
+                    }
+                    true if self.nesting > 1 => assembler.remainder_nested,
+                    _ if apart && times == 1 => assembler.copies,
                     _ if times == 1 && self.ends_after_bound(parts) => 2,
                     _ => 1,
                 };
-                (times, if further || apart { 7 } else { 1 }, left)
+                (
+                    times,
+                    if further || apart {
+                        assembler.copies
+                    } else {
+                        1
+                    },
+                    left,
+                )
             }
             _ => (1, 1, 1),
         };
         let both = times > 1 && !touched.exits;
         if both {
             self.kept(parts, &touched, (times, copies), true);
-            self.left_over = times;
+            self.remainder = times;
         }
         let number = self.graph.loops.len();
         self.kept(parts, &touched, (1, left), false);
         if let Some(last) = self.graph.loops.get_mut(number) {
-            last.left_over = both;
+            last.remainder = both;
         }
     }
 
-    /// How often the code of a loop stands there that only the assembler unrolls: once, the first iteration, then
-    /// four, two and one.
+    /// Copies of the body of a loop that only the assembler unrolls: the first iteration, then four, two and one.
     fn further_alone(&self, parts: Parts, touched: &Touched) -> u32 {
+        let assembler = &nvcc().assembler;
         let apart = !touched.together
-            || !touched.written_out
+            || !touched.fully_unrolled
                 && !touched.forks
                 && self.ends_at_parameter(parts, touched)
                 && !self.starts_by_lane(parts, touched);
@@ -241,11 +231,13 @@ impl Builder<'_> {
             && !touched.calls
             && self.steps_evenly(parts)
             && !self.scatters(parts, touched)
-            && touched.machine() <= ASSEMBLER_PARTIAL
-            && touched.loads + touched.stores <= ASSEMBLER_ACCESSES;
+            && touched.machine() <= assembler.partial
+            && touched.loads + touched.stores <= assembler.accesses;
         match further {
-            true if self.counts_unsigned(parts) && !self.counts_down(parts) => 8,
-            true => 7,
+            true if self.counts_unsigned(parts) && !self.counts_down(parts) => {
+                assembler.copies_peeled
+            }
+            true => assembler.copies,
             false if self.ends_after_bound(parts) => 2,
             false => 1,
         }
@@ -356,8 +348,8 @@ impl Builder<'_> {
     }
 }
 
-/// How often the code of a loop stands there that goes round so often, of which the assembler unrolls as much as fits:
-/// as many turns as leave few over, which stand there too.
+/// Copies of the body of a loop with this trip count that the assembler unrolls further: the largest factor whose body and
+/// remainder together have at most `most` copies.
 fn further_counted(turns: u64, most: u64) -> u32 {
     let fits = |beside: &u64| beside + turns % beside <= most;
     match (2..=most.min(turns)).rev().find(fits) {

@@ -10,7 +10,7 @@ use crate::graph::{Op, Space, Ty, V};
 /// Something that can be read and written.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
-    /// So many bytes into a variable that is values.
+    /// At a byte offset in a variable that lies in registers.
     Own(VarId, u32),
     /// A part of one of a variable's elements, of which the compiled code chooses.
     Picked(Pick),

@@ -1,7 +1,7 @@
 //! From the kernel's IR to values: what a compiler's front half does on the way.
 //!
 //! Statements are executed in order with every variable as a value. Constants fold, equal values are one, loops of
-//! few iterations are written out, functions in place of their calls cost nothing by themselves.
+//! few iterations are unrolled fully, functions in place of their calls cost nothing by themselves.
 
 mod amdgpu;
 mod control;
@@ -82,8 +82,8 @@ pub(crate) struct Builder<'k> {
     copies: u32,
     /// How often the code is executed.
     frequency: Frequency,
-    /// The loop that comes next runs the iterations that one of so many side by side left over.
-    left_over: u64,
+    /// The unroll factor of the loop whose remainder loop comes next.
+    remainder: u64,
     site: Site,
     /// Arrays and variables of a thread that lie in memory.
     pub(crate) in_memory: FxHashSet<VarId>,
@@ -142,7 +142,7 @@ impl<'k> Builder<'k> {
             nesting: 0,
             copies: 1,
             frequency: Frequency::ONCE,
-            left_over: 0,
+            remainder: 0,
             site: kernel.name_site,
             in_memory,
             demoted: FxHashSet::default(),

@@ -22,7 +22,7 @@ pub(super) struct Pick {
 }
 
 impl Pick {
-    /// So many times `size` bytes further within the element.
+    /// This many times `size` bytes further within the element.
     pub(super) fn at(self, index: i64, size: u32) -> Pick {
         Pick {
             offset: (self.offset).wrapping_add((index as u32).wrapping_mul(size)),

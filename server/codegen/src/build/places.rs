@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use warplens_ir::{Expr, ExprKind, VarId};
 
 use super::counting::{uncast, variables};
+use crate::thresholds::nvcc;
 
 /// The pointer variable that a place is reached through.
 pub(super) fn reached(expression: &Expr) -> Option<VarId> {
@@ -24,13 +25,14 @@ pub(super) fn reached(expression: &Expr) -> Option<VarId> {
 /// Operations of a function of the library, as LLVM counts them and as the machine does.
 pub(super) fn library_cost(name: &str, small: bool) -> (u64, u64) {
     let name = name.trim_end_matches('f');
+    let size = &nvcc().size;
     match name {
         // One operation until late.
-        _ if name.contains("sqrt") => (2, 2),
-        _ if small => (12, 8),
+        _ if name.contains("sqrt") => (size.root, size.root),
+        _ if small => (size.approximate, size.approximate_machine),
         // Reduced by a loop of their own where arguments are large.
-        "sin" | "cos" | "tan" | "sincos" | "pow" => (200, 200),
-        _ => (40, 40),
+        "sin" | "cos" | "tan" | "sincos" | "pow" => (size.reduced, size.reduced),
+        _ => (size.function, size.function),
     }
 }
 

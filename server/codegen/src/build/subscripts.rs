@@ -1,4 +1,4 @@
-//! Subscripts that are computed again: written out, a loop comes to the same ones with the same variables over and over.
+//! Subscripts that are computed again: an unrolled loop computes the same ones of the same variables in each copy.
 //!
 //! What is kept here is what evaluating them once more would find among the known values; it is forgotten with these.
 

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{RoutineId, VarId};
 
 use super::versions::Object;
+use crate::thresholds::nvcc;
 
 /// What a loop's parts do.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ pub(crate) struct Touched {
     pub(super) continues: bool,
     /// They hold a loop, and one of a known number of iterations.
     pub(super) loops: bool,
-    pub(super) written_out: bool,
+    pub(super) fully_unrolled: bool,
     /// They hold a branch that is more than a choice between values: the assembler sees several blocks.
     pub(super) forks: bool,
     /// They call what the machine has no instruction for.
@@ -64,6 +65,9 @@ pub(crate) struct Touched {
 /// What is counted: loads, those from device memory, stores, operations of floating point, work, weight.
 pub(super) type Counts = [u64; 6];
 
+/// Parts of an instruction that sizes of unrolled loops are counted in.
+pub(super) const QUARTERS: u64 = 4;
+
 impl Touched {
     pub(super) fn counts(&mut self) -> [&mut u64; 6] {
         [
@@ -76,7 +80,7 @@ impl Touched {
         ]
     }
 
-    /// An inner loop of so many iterations.
+    /// Adds an inner loop with this trip count.
     pub(super) fn add(&mut self, inner: Touched, turns: u64) {
         self.assigned.extend(inner.assigned);
         self.through.extend(inner.through);
@@ -88,7 +92,7 @@ impl Touched {
         self.loops |= inner.loops;
         self.calls |= inner.calls;
         self.forks |= inner.forks;
-        self.written_out |= inner.written_out;
+        self.fully_unrolled |= inner.fully_unrolled;
         let times = |each: u64| each.saturating_mul(turns);
         self.weight = self
             .weight
@@ -112,15 +116,21 @@ impl Touched {
         (self.work - self.work.min(self.flops / 2)).max(1)
     }
 
-    /// The former without the test, of which one stands for all iterations side by side.
+    /// [`Self::machine`] without the test, of which unrolled iterations share one.
     pub(super) fn untested(&self) -> u64 {
         (self.machine() - 1).max(1)
     }
 
-    /// Quarters of machine instructions of so many iterations side by side, with what moves the addresses.
+    /// Size of a body with this unroll factor in quarters of machine instructions, the increments of addresses included.
     pub(super) fn quarters(&self, times: u64) -> u64 {
         let further = (self.moved.len() as u64).saturating_sub(1);
-        let addresses = times / 2 + further * times.saturating_mul(3).min(14);
-        (self.untested().saturating_mul(times).saturating_mul(4)).saturating_add(addresses)
+        let size = &nvcc().size;
+        let moved = times.saturating_mul(size.address).min(size.address_most);
+        let addresses = times / 2 + further * moved;
+        (self
+            .untested()
+            .saturating_mul(times)
+            .saturating_mul(QUARTERS))
+        .saturating_add(addresses)
     }
 }

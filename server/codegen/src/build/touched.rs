@@ -11,6 +11,7 @@ use super::loops::Parts;
 use super::places::{is_clobber, is_easy_divisor, library_cost, moving, reached, shape};
 use super::tally::{Counts, Touched};
 use super::versions::Object;
+use crate::thresholds::nvcc;
 
 /// Looks at what statements do without building them.
 pub(super) struct Walk<'a, 'b, 'k> {
@@ -70,7 +71,7 @@ impl Walk<'_, '_, '_> {
         self.addressing = outer;
     }
 
-    /// So many operations that are not part of an address.
+    /// Adds operations that are not part of an address.
     fn works(&mut self, operations: u64) {
         if !self.addressing {
             self.touched.work += operations;
@@ -142,7 +143,7 @@ impl Walk<'_, '_, '_> {
             let by_lane = |id: &VarId| {
                 let stays = self.varies.is_some_and(|varies| !varies.contains(id));
                 let held = self.builder.env.get(&(*id, 0));
-                stays && held.is_some_and(|v| self.builder.hangs_on_thread(*v, 0))
+                stays && held.is_some_and(|v| self.builder.depends_on_thread(*v, 0))
             };
             self.touched.strided |= all.iter().any(by_lane);
         } else {
@@ -221,7 +222,7 @@ impl Walk<'_, '_, '_> {
                     if self.touched.loads + self.touched.stores > before {
                         // Two branches and what they choose.
                         self.touched.forks = true;
-                        self.touched.weight += 3;
+                        self.touched.weight += nvcc().size.branch;
                     }
                 }
                 StmtKind::Loop {
@@ -238,7 +239,7 @@ impl Walk<'_, '_, '_> {
                         step: step.as_ref(),
                         body,
                     };
-                    // Within, a loop counts as often as it would be written out, its counter being constants.
+                    // A loop within counts once per iteration: fully unrolled, its induction variable is a constant.
                     let trips = self.constant_trips(init, parts);
                     let outer = self.varies;
                     if let (Some(varies), true) = (outer, trips.is_some()) {
@@ -269,9 +270,12 @@ impl Walk<'_, '_, '_> {
                         std::mem::swap(&mut inner, self.touched);
                         let unknown = trips.is_none() && step.is_some();
                         if unknown && !inner.exits && !inner.loops {
-                            // It stands there in fours and once more, each with its tests.
+                            // It is unrolled and has a remainder loop, each with its tests.
                             if self.builder.is_counted(parts, &inner) || !inner.together {
-                                inner.weight = inner.weight.saturating_mul(5).saturating_add(25);
+                                let size = &nvcc().size;
+                                inner.weight = (inner.weight)
+                                    .saturating_mul(size.unknown_loop_copies)
+                                    .saturating_add(size.unknown_loop_tests);
                             }
                             self.touched.add(inner, 1);
                         } else {
@@ -281,7 +285,7 @@ impl Walk<'_, '_, '_> {
                     if trips.is_none() {
                         self.touched.loops = true;
                     } else {
-                        self.touched.written_out = true;
+                        self.touched.fully_unrolled = true;
                     }
                 }
                 StmtKind::Block(inner) => self.statements(inner),
@@ -430,8 +434,14 @@ impl Walk<'_, '_, '_> {
                 self.touched.divides |= divides && !float && self.addressing && !by_shift();
                 if divides && !is_easy_divisor(b, float) {
                     self.touched.calls |= float;
-                    self.touched.weight += if float { 8 } else { 12 };
-                    self.works(if float { 8 } else { 20 });
+                    let size = &nvcc().size;
+                    let (operations, machine) = if float {
+                        (size.divide_float, size.divide_float_machine)
+                    } else {
+                        (size.divide_integer, size.divide_integer_machine)
+                    };
+                    self.touched.weight += operations;
+                    self.works(machine);
                 } else {
                     // A product with a counter is widened.
                     self.touched.weight += 1 + u64::from(*op == BinaryOp::Mul && !float);

@@ -4,9 +4,7 @@ use rustc_hash::FxHashSet;
 
 use crate::Backend;
 use crate::graph::{B, End, Graph, Op, Space};
-
-/// A branch of at most so many operations is executed under a predicate.
-const PREDICATED: usize = 8;
+use crate::thresholds::nvcc;
 
 /// Puts short branches where their condition stands: what they leave is chosen.
 pub(super) fn predicate(graph: &mut Graph, backend: Backend) {
@@ -19,7 +17,7 @@ pub(super) fn predicate(graph: &mut Graph, backend: Backend) {
             };
             let copies = graph.block(block).copies;
             if a.0 != b.0
-                || a.1 + b.1 > PREDICATED
+                || a.1 + b.1 > nvcc().predication.operations
                 || headers.contains(&a.0)
                 || graph.block(a.0).from.len() != 2
                 || graph.block(a.0).copies != copies

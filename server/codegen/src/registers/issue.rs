@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Block, WIDEST, latency};
+use super::{Block, latency};
+use crate::thresholds::nvcc;
 
 /// By what the next instruction is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Key {
 /// A set of ranks whose first is soon found.
 struct Ranks {
     bits: Vec<u64>,
-    /// Which of the former hold something.
+    /// Which words of `bits` are not zero.
     filled: Vec<u64>,
 }
 
@@ -129,7 +130,7 @@ struct Issue<'a> {
     /// When each may issue.
     since: Vec<u32>,
     /// What may issue now, by what waits for it longest; what may later, by when, and what was issued meanwhile. Where words
-    /// are counted alone nobody asks for them.
+    /// are counted alone they are not kept.
     ready: Ranks,
     later: BinaryHeap<Reverse<(u32, u32)>>,
     timed: bool,
@@ -139,8 +140,8 @@ struct Issue<'a> {
 
 impl Block<'_> {
     /// Issues the instructions: what others wait for longest comes first, and while all wait whatever is ready; where registers
-    /// get short, what frees some. Gives the most words that live at a time; where these do not fit, so many as were found
-    /// not to.
+    /// get short, what frees some. Gives the most words that live at a time; where these do not fit, the number that did
+    /// not.
     pub(super) fn issue(&self, order: Order) -> u32 {
         let mut issue = Issue::new(self, order);
         if order == Order::AsWritten {
@@ -324,7 +325,7 @@ impl<'a> Issue<'a> {
         }
         let block = self.block;
         let ranked = |rank: usize| block.by_rank[rank] as usize;
-        if self.now_live + WIDEST <= room {
+        if self.now_live + nvcc().registers.widest <= room {
             return self.ready.first().map(ranked);
         }
         if !self.keyed {
@@ -376,7 +377,7 @@ impl<'a> Issue<'a> {
             }
         }
         self.most = self.most.max(self.now_live);
-        // What nobody reads is gone at once.
+        // A value without a reader is dead at once.
         for &v in &operands.made {
             let v = v as usize;
             if !block.leaves[v] && self.uses[v] == 0 && self.live[v] {

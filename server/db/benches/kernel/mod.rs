@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use warplens_ir::{Kernel, TemplateArguments, Unit, lower, outline};
+use warplens_hir::{TemplateArguments, Unit, lower, outline};
+use warplens_ir::Kernel;
 use warplens_syntax::preprocess::{IncludeLine, Included, Includes, Macros, Options, preprocess};
 use warplens_syntax::{Expanded, Language, words};
 

@@ -38,8 +38,8 @@ impl Residence {
         let (facts, profile) = (&analysis.facts, &*analysis.profile);
         let launch = facts.launch;
         let (threads, blocks) = (launch.threads_per_block(), launch.blocks());
-        let registers = facts.registers_per_thread;
-        let shared = facts.static_shared_bytes + launch.dynamic_shared_bytes;
+        let registers = analysis.input.resources.registers_per_thread;
+        let shared = analysis.input.resources.static_shared_bytes + launch.dynamic_shared_bytes;
         let arguments = analysis.argument_bytes();
         let all = threads.saturating_mul(blocks);
         let warp = u64::from(profile.warp_size.max(1));
@@ -67,8 +67,8 @@ impl Residence {
                 Some(shared),
                 |shared| fraction(threads, registers, shared, blocks),
             ),
-            now: analysis.occupancy.fraction,
-            limiter: analysis.occupancy.limiter.name(),
+            now: analysis.input.occupancy.fraction,
+            limiter: analysis.input.occupancy.limiter.name(),
         }
     }
 }

@@ -63,9 +63,9 @@ impl Roofline {
         }
         let mut work = "FLOP";
         if flops <= 0.0 {
-            let executed = analysis.executed.as_ref();
+            let executed = analysis.input.instructions.as_ref();
             flops = executed
-                .map(crate::Executed::total)
+                .map(crate::WarpInstructions::total)
                 .filter(|total| *total > 0.0)
                 .ok_or("no floating-point operations, and the instructions that it executes are not known")?;
             work = "warp instructions";

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use warplens_models::{Input, ModelId};
+use warplens_models::{ModelId, Question};
 
 use crate::KernelAnalysis;
 
@@ -25,11 +25,11 @@ impl Scaling {
         } else {
             analysis.model
         };
-        let resident = analysis.occupancy.active_warps_per_sm;
+        let resident = analysis.input.occupancy.active_warps_per_sm;
         let at = |warps: u32| {
-            let input = Input {
+            let input = Question {
                 warps_per_sm: Some(warps),
-                ..analysis.input()
+                ..analysis.question()
             };
             let made = catch_unwind(AssertUnwindSafe(|| {
                 warplens_models::estimate(model, &input)

@@ -1,4 +1,4 @@
-//! The fixtures of code actions: `tests/fixtures/fixes/<rule>/*.cu` (or `.cl`), what their comments ask for, and what is
+//! The fixtures of code actions: `server/advice/src/rules/<category>/<rule>/fixtures/fixed/*.cu` (or `.cl`), what their comments ask for, and what is
 //! offered for them.
 //!
 //! ```text
@@ -270,18 +270,23 @@ impl Opened {
     }
 }
 
-/// Every fixture, in the order of their names; `FIXTURE=part-of-path` takes some.
+/// Every fixture, in the order of their names; `FIXTURE=part` takes those whose RULE/FILE has it.
 pub fn fixtures() -> Vec<Fixture> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/fixes");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../advice/src/rules");
     let only = std::env::var("FIXTURE").unwrap_or_default();
-    let folders = fs::read_dir(&root).unwrap_or_else(|error| panic!("{}: {error}", root.display()));
-    let mut paths: Vec<PathBuf> = folders
-        .flat_map(|folder| {
-            fs::read_dir(folder.expect("readable").path()).expect("folders of rules")
-        })
-        .map(|file| file.expect("readable").path())
-        .filter(|path| path.to_string_lossy().contains(&only))
-        .collect();
+    let mut paths = Vec::new();
+    for rule in warplens_advice::catalogue() {
+        let folder = root.join(rule.id.replace('-', "_")).join("fixtures/fixed");
+        // Not every rule has an action.
+        for file in fs::read_dir(&folder).into_iter().flatten() {
+            let path = file.expect("readable").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if format!("{}/{name}", rule.id).contains(&only) {
+                paths.push(path);
+            }
+        }
+    }
+    assert!(!paths.is_empty(), "no fixture below {}", root.display());
     paths.sort();
     paths.iter().map(|path| Fixture::read(path)).collect()
 }

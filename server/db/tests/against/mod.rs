@@ -11,8 +11,8 @@ use warplens_db::wire::{EstimateDocument, KernelResult};
 use warplens_db::{Engine, LaunchValues, Overrides};
 use warplens_machine::{Profile, Profiles};
 use warplens_oracle::{
-    Access, AccessKey, Argument, BranchKey, Dialect, Fork, Launch, Place, Program, Run, Space,
-    Tally, Ways,
+    Access, AccessKey, Argument, BranchCounts, BranchKey, BranchKind, Dialect, Launch, Position,
+    Program, Run, Space, Tally,
 };
 use warplens_syntax::{Document, Language};
 
@@ -194,12 +194,12 @@ fn close(a: f64, b: f64) -> bool {
 
 /// What was counted of a branch. A function that is read once for several calls has one entry, with the way of the first:
 /// it stands for all the calls that have none of their own.
-fn ways_of(key: &BranchKey, found: &KernelResult, tally: &Tally) -> Option<Ways> {
+fn ways_of(key: &BranchKey, found: &KernelResult, tally: &Tally) -> Option<BranchCounts> {
     let fork = |kind: &str| match kind {
-        "if" => Fork::If,
-        "loop" => Fork::Loop,
-        "switch" => Fork::Switch,
-        _ => Fork::Select,
+        "if" => BranchKind::If,
+        "loop" => BranchKind::Loop,
+        "switch" => BranchKind::Switch,
+        _ => BranchKind::Select,
     };
     let listed = |of: &BranchKey| {
         found.branches.iter().any(|branch| {
@@ -218,7 +218,7 @@ fn ways_of(key: &BranchKey, found: &KernelResult, tally: &Tally) -> Option<Ways>
         .iter()
         .filter(|branch| (branch.line, branch.column) == (key.place.line, key.place.column));
     let only = alike.count() == 1;
-    let mut sum: Option<Ways> = None;
+    let mut sum: Option<BranchCounts> = None;
     for (of, ways) in &tally.branches {
         let same = of == key
             || (only
@@ -226,7 +226,7 @@ fn ways_of(key: &BranchKey, found: &KernelResult, tally: &Tally) -> Option<Ways>
                 && (of.place, of.fork) == (key.place, key.fork)
                 && !listed(of));
         if same {
-            let sum = sum.get_or_insert_with(Ways::default);
+            let sum = sum.get_or_insert_with(BranchCounts::default);
             sum.evaluations += ways.evaluations;
             sum.taken += ways.taken;
             sum.divergent += ways.divergent;
@@ -248,7 +248,7 @@ pub fn compare(found: &KernelResult, tally: &Tally, target: Target) -> Outcome {
             _ => continue,
         };
         let key = AccessKey {
-            place: Place {
+            place: Position {
                 line: access.line,
                 column: access.column,
             },
@@ -332,16 +332,16 @@ pub fn compare(found: &KernelResult, tally: &Tally, target: Target) -> Outcome {
     }
     for branch in &found.branches {
         let key = BranchKey {
-            place: Place {
+            place: Position {
                 line: branch.line,
                 column: branch.column,
             },
             via: via(&branch.via),
             fork: match branch.kind {
-                "if" => Fork::If,
-                "loop" => Fork::Loop,
-                "switch" => Fork::Switch,
-                _ => Fork::Select,
+                "if" => BranchKind::If,
+                "loop" => BranchKind::Loop,
+                "switch" => BranchKind::Switch,
+                _ => BranchKind::Select,
             },
         };
         outcome.listed += 1;
@@ -371,7 +371,7 @@ pub fn compare(found: &KernelResult, tally: &Tally, target: Target) -> Outcome {
             ("taken", branch.taken_warp_fraction, truth.taken),
             ("divergent", branch.divergent_warp_fraction, truth.divergent),
         ] {
-            if key.fork == Fork::Switch && what == "taken" {
+            if key.fork == BranchKind::Switch && what == "taken" {
                 continue;
             }
             if !said.is_some_and(|said| close(said, counted as f64 / all)) {
@@ -386,7 +386,7 @@ pub fn compare(found: &KernelResult, tally: &Tally, target: Target) -> Outcome {
             .branches
             .iter()
             .any(|branch| (branch.line, branch.column) == (key.place.line, key.place.column));
-        if !listed && key.fork != Fork::Select {
+        if !listed && key.fork != BranchKind::Select {
             outcome.listed += 1;
             outcome.open.push(format!(
                 "{}:{} {:?}: not listed",

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, FileAnalysis, Overrides};
 use warplens_machine::Profiles;
-use warplens_oracle::{Argument, Dialect, Launch, Program, Run, Takes};
+use warplens_oracle::{Argument, Dialect, Launch, ParameterKind, Program, Run};
 use warplens_syntax::{Document, Language};
 
 /// Blocks of a launch that are run.
@@ -239,18 +239,24 @@ impl Kernel<'_> {
         for (name, takes) in self.file.program.signature(&self.name) {
             let given = self.values.get(&name).map(String::as_str);
             arguments.push(match (takes, given) {
-                (Takes::Array, None) => Argument::Endless,
-                (Takes::Array, Some(text)) => match text.strip_prefix("shared") {
+                (ParameterKind::Array, None) => Argument::Endless,
+                (ParameterKind::Array, Some(text)) => match text.strip_prefix("shared") {
                     Some(bytes) => {
                         Argument::Shared(bytes.trim_matches(['[', ']']).parse().expect("bytes"))
                     }
                     None => Argument::Buffer(contents(text, seed).expect("an array's contents")),
                 },
-                (Takes::Whole, Some(text)) => Argument::Int(text.parse().expect("an integer")),
-                (Takes::Real, Some(text)) => Argument::Float(text.parse().expect("a number")),
-                (Takes::Real, None) => Argument::Float(0.5),
-                (Takes::Whole, None) => return Err(format!("nothing is given for `{name}`")),
-                (Takes::Other, _) => return Err(format!("`{name}` is a structure")),
+                (ParameterKind::Whole, Some(text)) => {
+                    Argument::Int(text.parse().expect("an integer"))
+                }
+                (ParameterKind::Real, Some(text)) => {
+                    Argument::Float(text.parse().expect("a number"))
+                }
+                (ParameterKind::Real, None) => Argument::Float(0.5),
+                (ParameterKind::Whole, None) => {
+                    return Err(format!("nothing is given for `{name}`"));
+                }
+                (ParameterKind::Other, _) => return Err(format!("`{name}` is a structure")),
             });
         }
         self.file

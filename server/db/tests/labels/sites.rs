@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warplens_oracle::{Access, Fork, Run, Space, Verdict};
+use warplens_oracle::{Access, BranchKind, Run, Space, Verdict};
 
 use crate::compiler::Words;
 use crate::kernels::Kernel;
@@ -174,9 +174,9 @@ pub fn label(kernel: &Kernel<'_>, words: &Words, sites: &mut Sites) -> Result<()
         let line = key.via.first().copied().unwrap_or(key.place.line);
         let verdict = ways.splits(run.tally.issued);
         match key.fork {
-            Fork::If | Fork::Switch => add(Family::Branches, line, verdict),
-            Fork::Loop => add(Family::Trips, line, verdict),
-            Fork::Select => {}
+            BranchKind::If | BranchKind::Switch => add(Family::Branches, line, verdict),
+            BranchKind::Loop => add(Family::Trips, line, verdict),
+            BranchKind::Select => {}
         }
     }
     barriers(kernel, run.parted, &mut add);
@@ -279,8 +279,8 @@ fn by_arithmetic(
         say("launch/tail", None);
         return threads;
     };
-    let facts = &kernel.file.analysis.kernels[kernel.index].analysis.facts;
-    let shared = facts.static_shared_bytes + launch.dynamic_shared_bytes;
+    let input = &kernel.file.analysis.kernels[kernel.index].analysis.input;
+    let shared = input.resources.static_shared_bytes + launch.dynamic_shared_bytes;
     let resident = (RESIDENT / threads.max(1))
         .min(REGISTERS / (registers.next_multiple_of(8) * threads.next_multiple_of(WARP)).max(1))
         .min(SHARED / (shared + 1024))

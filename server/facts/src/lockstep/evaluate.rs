@@ -1,44 +1,44 @@
-//! Expressions: their numbers and the requests that they make.
+//! Expressions: the value of each lane, and the memory requests of the warp.
 
 use warplens_ir::{
     AddressSpace, BinaryOp, Bits, Builtin, Expr, ExprKind, Function, Type, UnaryOp, VarId,
 };
 
-use super::numbers::{LANES, Value, extreme, fitted};
-use super::{Done, Machine};
+use super::numbers::{LANES, LaneValues, extreme, fitted};
+use super::{Attempt, Machine};
 use crate::access::{cost, lines, shape};
 use crate::facts::{Op, Space};
 
-/// Something that can be read and written.
-enum Place {
+/// What an lvalue designates.
+enum LValue {
     Variable(VarId),
-    /// So many bytes into a variable that is followed as a whole only.
+    /// A byte offset into a variable whose members are not tracked.
     Part(VarId, u64),
-    /// Bytes into an array; which one is not always known.
-    Memory(Option<VarId>, Space, Box<Value>),
+    /// Byte offsets into an array; `None` where the array is unknown.
+    Memory(Option<VarId>, Space, Box<LaneValues>),
     Lost,
 }
 
 impl Machine<'_> {
-    pub(super) fn eval(&mut self, expression: &Expr, here: u64) -> Done<Value> {
+    pub(super) fn eval(&mut self, expression: &Expr, active: u64) -> Attempt<LaneValues> {
         self.step()?;
-        if here == 0 {
-            return Some(Value::UNKNOWN);
+        if active == 0 {
+            return Some(LaneValues::UNKNOWN);
         }
         Some(match &expression.kind {
-            ExprKind::Int(value) => Value::all(fitted(*value, &expression.ty)),
-            ExprKind::Float(_) => Value::UNKNOWN,
+            ExprKind::Int(value) => LaneValues::all(fitted(*value, &expression.ty)),
+            ExprKind::Float(_) => LaneValues::UNKNOWN,
             ExprKind::Builtin(builtin) => self.builtin(*builtin),
-            ExprKind::Field(base, _) if !is_place(base) => {
-                self.eval(base, here)?;
-                Value::UNKNOWN
+            ExprKind::Field(base, _) if !is_lvalue(base) => {
+                self.eval(base, active)?;
+                LaneValues::UNKNOWN
             }
             ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
-                let place = self.place(expression, here)?;
-                self.read(&place, expression, self.part(expression), here)
+                let lvalue = self.lvalue(expression, active)?;
+                self.read(&lvalue, expression, self.part(expression), active)
             }
             ExprKind::Unary(op, inner) => {
-                let value = self.eval(inner, here)?;
+                let value = self.eval(inner, active)?;
                 match op {
                     UnaryOp::Not if inner.ty.is_int() => {
                         value.number().map(|value| i64::from(value == 0))
@@ -50,39 +50,39 @@ impl Machine<'_> {
                             fitted(result, &expression.ty)
                         })
                     }
-                    _ => Value::UNKNOWN,
+                    _ => LaneValues::UNKNOWN,
                 }
             }
-            ExprKind::Binary(BinaryOp::LogicalAnd, a, b) => self.logical(a, b, true, here)?,
-            ExprKind::Binary(BinaryOp::LogicalOr, a, b) => self.logical(a, b, false, here)?,
+            ExprKind::Binary(BinaryOp::LogicalAnd, a, b) => self.logical(a, b, true, active)?,
+            ExprKind::Binary(BinaryOp::LogicalOr, a, b) => self.logical(a, b, false, active)?,
             ExprKind::Binary(op, left, right) => {
-                let a = self.eval(left, here)?;
-                let b = self.eval(right, here)?;
+                let a = self.eval(left, active)?;
+                let b = self.eval(right, active)?;
                 operation(*op, (left, &a), (right, &b), &expression.ty)
             }
             ExprKind::Assign(None, target, value) => {
-                let found = self.eval(value, here)?;
+                let found = self.eval(value, active)?;
                 let found = self.fitting(&found, &value.ty, &target.ty);
-                let place = self.place(target, here)?;
-                self.write(&place, target, &found, self.part(&**target), here);
+                let lvalue = self.lvalue(target, active)?;
+                self.write(&lvalue, target, &found, self.part(&**target), active);
                 found
             }
             ExprKind::Assign(Some(op), target, value) => {
-                let place = self.place(target, here)?;
-                let before = self.read(&place, target, self.part(&**target), here);
-                let by = self.eval(value, here)?;
+                let lvalue = self.lvalue(target, active)?;
+                let before = self.read(&lvalue, target, self.part(&**target), active);
+                let by = self.eval(value, active)?;
                 let ty = match op {
                     BinaryOp::Shl | BinaryOp::Shr => target.ty.common(&Type::INT),
                     _ => target.ty.common(&value.ty),
                 };
                 let result = operation(*op, (target, &before), (value, &by), &ty);
                 let result = self.fitting(&result, &ty, &target.ty);
-                self.write(&place, target, &result, self.part(&**target), here);
+                self.write(&lvalue, target, &result, self.part(&**target), active);
                 result
             }
             ExprKind::Step(by, postfix, target) => {
-                let place = self.place(target, here)?;
-                let before = self.read(&place, target, self.part(&**target), here);
+                let lvalue = self.lvalue(target, active)?;
+                let before = self.read(&lvalue, target, self.part(&**target), active);
                 let after = match (&target.ty, before.array) {
                     (Type::Int { .. }, None) => {
                         before.map(|value| fitted(value.wrapping_add(*by), &target.ty))
@@ -91,17 +91,17 @@ impl Machine<'_> {
                         let by = by * element_size(&target.ty);
                         before.map(|value| value.wrapping_add(by))
                     }
-                    _ => Value::UNKNOWN,
+                    _ => LaneValues::UNKNOWN,
                 };
-                self.write(&place, target, &after, self.part(&**target), here);
+                self.write(&lvalue, target, &after, self.part(&**target), active);
                 if *postfix { before } else { after }
             }
             ExprKind::Select(condition, a, b) => {
-                let value = self.eval(condition, here)?;
-                self.went(condition, &value, here);
-                let (yes, no) = self.sides(&value, here);
+                let value = self.eval(condition, active)?;
+                self.record_branch(condition, &value, active);
+                let (yes, no) = self.sides(&value, active);
                 let before = self.unsure;
-                self.unsure = before | here & !value.known;
+                self.unsure = before | active & !value.known;
                 let x = self.eval(a, yes)?;
                 let y = self.eval(b, no)?;
                 self.unsure = before;
@@ -116,117 +116,121 @@ impl Machine<'_> {
                 result
             }
             ExprKind::Cast(_, inner) => {
-                let value = self.eval(inner, here)?;
+                let value = self.eval(inner, active)?;
                 match expression.ty {
                     Type::Pointer(..) if value.array.is_some() => value,
                     Type::Int { .. } if inner.ty.is_int() => value.converted(&expression.ty),
-                    _ => Value::UNKNOWN,
+                    _ => LaneValues::UNKNOWN,
                 }
             }
-            ExprKind::AddressOf(inner) => match self.place(inner, here)? {
-                Place::Memory(Some(array), _, bytes) => Value {
+            ExprKind::AddressOf(inner) => match self.lvalue(inner, active)? {
+                LValue::Memory(Some(array), _, bytes) => LaneValues {
                     array: Some(array),
                     ..*bytes
                 },
-                Place::Variable(id) => Value {
+                LValue::Variable(id) => LaneValues {
                     array: Some(id),
-                    ..Value::all(0)
+                    ..LaneValues::all(0)
                 },
-                Place::Part(id, at) => Value {
+                LValue::Part(id, at) => LaneValues {
                     array: Some(id),
-                    ..Value::all(at as i64)
+                    ..LaneValues::all(at as i64)
                 },
-                Place::Memory(None, ..) | Place::Lost => Value::UNKNOWN,
+                LValue::Memory(None, ..) | LValue::Lost => LaneValues::UNKNOWN,
             },
             ExprKind::Call(function, arguments) => {
-                self.call(function, arguments, expression, here)?
+                self.call(function, arguments, expression, active)?
             }
             ExprKind::List(parts) => {
-                let mut last = Value::UNKNOWN;
+                let mut last = LaneValues::UNKNOWN;
                 for part in parts {
-                    last = self.eval(part, here)?;
+                    last = self.eval(part, active)?;
                 }
                 match expression.ty {
                     Type::Int { .. } | Type::Pointer(..) => last,
-                    Type::Vector(..) | Type::Struct(_) => Value::UNKNOWN,
+                    Type::Vector(..) | Type::Struct(_) => LaneValues::UNKNOWN,
                     _ if parts.len() == 1 => last,
-                    _ => Value::UNKNOWN,
+                    _ => LaneValues::UNKNOWN,
                 }
             }
-            ExprKind::Inline(statements, result) => self.function(statements, *result, here)?,
+            ExprKind::Inline(statements, result) => self.function(statements, *result, active)?,
             ExprKind::Apply(routine, arguments) => {
                 let kernel = self.kernel;
                 let routine = kernel.routine(*routine);
                 let mut values = Vec::with_capacity(arguments.len());
                 for argument in arguments {
-                    values.push(self.eval(argument, here)?);
+                    values.push(self.eval(argument, active)?);
                 }
                 for ((param, argument), value) in routine.params.iter().zip(arguments).zip(values) {
                     let value = self.fitting(&value, &argument.ty, &kernel.var(*param).ty);
-                    self.set(*param, &value, here);
+                    self.set(*param, &value, active);
                 }
-                let before = self.way;
-                self.way = before.within(crate::value::address(expression));
-                let value = self.function(&routine.body, routine.result, here)?;
-                self.way = before;
+                let before = self.path;
+                self.path = before.within(crate::value::address(expression));
+                let value = self.function(&routine.body, routine.result, active)?;
+                self.path = before;
                 value
             }
             ExprKind::Opaque(_, parts) => {
                 for part in parts {
-                    self.eval(part, here)?;
+                    self.eval(part, active)?;
                 }
-                Value::UNKNOWN
+                LaneValues::UNKNOWN
             }
         })
     }
 
-    /// The value of what makes neither requests nor branches of the source.
-    pub(super) fn silently(&mut self, expression: &Expr, here: u64) -> Done<Value> {
+    /// Evaluates without recording requests or branches.
+    pub(super) fn eval_unrecorded(
+        &mut self,
+        expression: &Expr,
+        active: u64,
+    ) -> Attempt<LaneValues> {
         let known = std::mem::take(&mut self.record);
-        let value = self.eval(expression, here);
+        let value = self.eval(expression, active);
         self.record = known;
         value
     }
 
-    fn builtin(&self, builtin: Builtin) -> Value {
+    fn builtin(&self, builtin: Builtin) -> LaneValues {
         let launch = self.launch;
         match builtin {
             Builtin::ThreadIdx(axis) => self.thread[axis as usize],
-            Builtin::BlockIdx(axis) => Value::all(self.block[axis as usize]),
+            Builtin::BlockIdx(axis) => LaneValues::all(self.block[axis as usize]),
             Builtin::GlobalIdx(axis) => {
                 let first = self.block[axis as usize] * launch.block[axis as usize] as i64;
                 self.thread[axis as usize].map(|thread| thread + first)
             }
-            Builtin::BlockDim(axis) => Value::all(launch.block[axis as usize] as i64),
-            Builtin::GridDim(axis) => Value::all(launch.grid[axis as usize] as i64),
-            Builtin::WarpSize => Value::all(self.lanes as i64),
+            Builtin::BlockDim(axis) => LaneValues::all(launch.block[axis as usize] as i64),
+            Builtin::GridDim(axis) => LaneValues::all(launch.grid[axis as usize] as i64),
+            Builtin::WarpSize => LaneValues::all(self.lanes as i64),
         }
     }
 
-    /// The second operand is evaluated only where the first does not decide.
-    fn logical(&mut self, a: &Expr, b: &Expr, and: bool, here: u64) -> Done<Value> {
-        let first = self.eval(a, here)?;
-        let (yes, no) = self.sides(&first, here);
+    /// Evaluates `&&` or `||`: only lanes that the first operand leaves open evaluate the second.
+    fn logical(&mut self, a: &Expr, b: &Expr, and: bool, active: u64) -> Attempt<LaneValues> {
+        let first = self.eval(a, active)?;
+        let (yes, no) = self.sides(&first, active);
         let before = self.unsure;
-        self.unsure = before | here & !first.known;
+        self.unsure = before | active & !first.known;
         let second = self.eval(b, if and { yes } else { no })?;
         self.unsure = before;
         let (x, y) = (first.truth(), second.truth());
         let truth = if and { x & y } else { x | y };
         let decided = first.known & if and { !x } else { x };
-        Some(Value {
+        Some(LaneValues {
             lanes: std::array::from_fn(|lane| (truth >> lane & 1) as i64),
             known: decided | first.known & second.known,
             array: None,
         })
     }
 
-    /// What a variable of a type holds of a value.
-    pub(super) fn fitting(&self, value: &Value, from: &Type, to: &Type) -> Value {
+    /// Converts a value to the type of a variable.
+    pub(super) fn fitting(&self, value: &LaneValues, from: &Type, to: &Type) -> LaneValues {
         match (from, to) {
             (Type::Int { .. }, Type::Int { .. }) => value.converted(to),
             (_, Type::Pointer(..) | Type::Unknown(_)) => *value,
-            _ => Value::UNKNOWN,
+            _ => LaneValues::UNKNOWN,
         }
     }
 
@@ -235,60 +239,60 @@ impl Machine<'_> {
         function: &Function,
         arguments: &[Expr],
         whole: &Expr,
-        here: u64,
-    ) -> Done<Value> {
+        active: u64,
+    ) -> Attempt<LaneValues> {
         match function {
             Function::Load => {
-                let place = self.pointed_at(arguments.first()?, here)?;
-                return Some(self.read(&place, whole, self.part(whole), here));
+                let lvalue = self.pointed_at(arguments.first()?, active)?;
+                return Some(self.read(&lvalue, whole, self.part(whole), active));
             }
             Function::Store => {
                 if let [pointer, value] = arguments {
                     let ty = pointer.ty.element().cloned().unwrap_or(Type::INT);
-                    let found = self.eval(value, here)?;
+                    let found = self.eval(value, active)?;
                     let found = self.fitting(&found, &value.ty, &ty);
-                    let place = self.pointed_at(pointer, here)?;
-                    self.store(&place, &ty, &found, self.part(whole), here);
+                    let lvalue = self.pointed_at(pointer, active)?;
+                    self.store(&lvalue, &ty, &found, self.part(whole), active);
                 }
-                return Some(Value::UNKNOWN);
+                return Some(LaneValues::UNKNOWN);
             }
             Function::Atomic(_) | Function::Tile { .. } => {
                 for argument in arguments.iter().skip(1) {
-                    self.eval(argument, here)?;
+                    self.eval(argument, active)?;
                 }
                 let pointer = arguments.first()?;
-                if let Place::Memory(array, space, bytes) = self.pointed_at(pointer, here)? {
+                if let LValue::Memory(array, space, bytes) = self.pointed_at(pointer, active)? {
                     let (op, size, bytes) = match function {
                         Function::Tile { store } => {
                             let size = pointer.ty.element().map_or(4, |ty| ty.size().clamp(1, 16));
                             let op = if *store { Op::Store } else { Op::Load };
-                            (op, size as u32, Value::UNKNOWN)
+                            (op, size as u32, LaneValues::UNKNOWN)
                         }
                         _ => (Op::Atomic, whole.ty.size().max(4) as u32, *bytes),
                     };
-                    self.request((self.part(whole), op, 0), space, size, &bytes, here);
-                    self.spoil(array, here);
+                    self.request((self.part(whole), op, 0), space, size, &bytes, active);
+                    self.invalidate(array, active);
                 }
-                return Some(Value::UNKNOWN);
+                return Some(LaneValues::UNKNOWN);
             }
             Function::Texture { store } => {
                 for argument in arguments {
-                    self.eval(argument, here)?;
+                    self.eval(argument, active)?;
                 }
                 let op = if *store { Op::Store } else { Op::Load };
                 let size = (whole.ty.size() as u32).max(4);
                 let key = (self.part(whole), op, 0);
-                self.request(key, Space::Texture, size, &Value::UNKNOWN, here);
-                return Some(Value::UNKNOWN);
+                self.request(key, Space::Texture, size, &LaneValues::UNKNOWN, active);
+                return Some(LaneValues::UNKNOWN);
             }
             _ => {}
         }
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            values.push(self.eval(argument, here)?);
+            values.push(self.eval(argument, active)?);
         }
         if !whole.ty.is_int() || arguments.iter().any(|argument| !argument.ty.is_int()) {
-            return Some(Value::UNKNOWN);
+            return Some(LaneValues::UNKNOWN);
         }
         let ty = &whole.ty;
         Some(match (function, values.as_slice()) {
@@ -300,7 +304,7 @@ impl Machine<'_> {
             (Function::Abs, [a]) => a.map(|value| fitted(value.wrapping_abs(), ty)),
             (Function::Mul24, [a, b]) => product24(a, b, ty),
             (Function::Bits(bits), values) => named(*bits, &arguments[0].ty, ty, values),
-            _ => Value::UNKNOWN,
+            _ => LaneValues::UNKNOWN,
         })
     }
 
@@ -310,15 +314,15 @@ impl Machine<'_> {
         crate::evaluate::is_memory(self.kernel.var(id))
     }
 
-    fn memory(&self, id: VarId, bytes: &Value) -> Place {
-        Place::Memory(Some(id), self.space(id), Box::new(*bytes))
+    fn memory(&self, id: VarId, bytes: &LaneValues) -> LValue {
+        LValue::Memory(Some(id), self.space(id), Box::new(*bytes))
     }
 
-    fn pointed_at(&mut self, pointer: &Expr, here: u64) -> Done<Place> {
-        let value = self.eval(pointer, here)?;
+    fn pointed_at(&mut self, pointer: &Expr, active: u64) -> Attempt<LValue> {
+        let value = self.eval(pointer, active)?;
         Some(match value.array {
             Some(id) => {
-                let bytes = Value {
+                let bytes = LaneValues {
                     array: None,
                     ..value
                 };
@@ -328,100 +332,117 @@ impl Machine<'_> {
         })
     }
 
-    fn place(&mut self, expression: &Expr, here: u64) -> Done<Place> {
+    fn lvalue(&mut self, expression: &Expr, active: u64) -> Attempt<LValue> {
         Some(match &expression.kind {
-            ExprKind::Var(id) if self.is_memory(*id) => self.memory(*id, &Value::all(0)),
-            ExprKind::Var(id) => Place::Variable(*id),
+            ExprKind::Var(id) if self.is_memory(*id) => self.memory(*id, &LaneValues::all(0)),
+            ExprKind::Var(id) => LValue::Variable(*id),
             ExprKind::Index(base, index) if matches!(base.ty, Type::Vector(..)) => {
-                self.eval(index, here)?;
-                match self.place(base, here)? {
-                    Place::Variable(id) => Place::Part(id, 0),
-                    Place::Memory(array, space, _) => {
-                        Place::Memory(array, space, Box::new(Value::UNKNOWN))
+                self.eval(index, active)?;
+                match self.lvalue(base, active)? {
+                    LValue::Variable(id) => LValue::Part(id, 0),
+                    LValue::Memory(array, space, _) => {
+                        LValue::Memory(array, space, Box::new(LaneValues::UNKNOWN))
                     }
-                    place => place,
+                    lvalue => lvalue,
                 }
             }
             ExprKind::Index(base, index) => {
                 let from = match &base.ty {
-                    Type::Array(..) => self.place(base, here)?,
-                    _ => self.pointed_at(base, here)?,
+                    Type::Array(..) => self.lvalue(base, active)?,
+                    _ => self.pointed_at(base, active)?,
                 };
                 let size = expression.ty.size().max(1) as i64;
-                let by = self.eval(index, here)?.number();
+                let by = self.eval(index, active)?.number();
                 let by = by.map(|index| index.wrapping_mul(size));
-                let sum = |from: &Value| from.zip(&by, |a, b| Some(a.wrapping_add(b)));
+                let sum = |from: &LaneValues| from.zip(&by, |a, b| Some(a.wrapping_add(b)));
                 match from {
-                    Place::Memory(array, space, at) => {
-                        Place::Memory(array, space, Box::new(sum(&at)))
+                    LValue::Memory(array, space, at) => {
+                        LValue::Memory(array, space, Box::new(sum(&at)))
                     }
-                    Place::Variable(id) => self.memory(id, &by),
-                    Place::Part(id, at) => self.memory(id, &sum(&Value::all(at as i64))),
-                    Place::Lost => nowhere(space_behind(&base.ty)),
+                    LValue::Variable(id) => self.memory(id, &by),
+                    LValue::Part(id, at) => self.memory(id, &sum(&LaneValues::all(at as i64))),
+                    LValue::Lost => nowhere(space_behind(&base.ty)),
                 }
             }
-            ExprKind::Deref(pointer) => self.pointed_at(pointer, here)?,
-            ExprKind::Field(base, offset) => match self.place(base, here)? {
-                Place::Memory(array, space, at) => {
+            ExprKind::Deref(pointer) => self.pointed_at(pointer, active)?,
+            ExprKind::Field(base, offset) => match self.lvalue(base, active)? {
+                LValue::Memory(array, space, at) => {
                     let bytes = at.map(|at| at.wrapping_add(*offset as i64));
-                    Place::Memory(array, space, Box::new(bytes))
+                    LValue::Memory(array, space, Box::new(bytes))
                 }
-                Place::Variable(id) => Place::Part(id, *offset),
-                Place::Part(id, at) => Place::Part(id, at + offset),
-                Place::Lost => Place::Lost,
+                LValue::Variable(id) => LValue::Part(id, *offset),
+                LValue::Part(id, at) => LValue::Part(id, at + offset),
+                LValue::Lost => LValue::Lost,
             },
-            ExprKind::Cast(_, inner) => self.place(inner, here)?,
-            ExprKind::List(parts) if parts.len() == 1 => self.place(&parts[0], here)?,
+            ExprKind::Cast(_, inner) => self.lvalue(inner, active)?,
+            ExprKind::List(parts) if parts.len() == 1 => self.lvalue(&parts[0], active)?,
             _ => {
-                self.eval(expression, here)?;
-                Place::Lost
+                self.eval(expression, active)?;
+                LValue::Lost
             }
         })
     }
 
-    fn read(&mut self, place: &Place, expression: &Expr, part: u64, here: u64) -> Value {
-        match place {
-            Place::Variable(id) if !self.kernel.var(*id).escapes => self.variables[id.0 as usize],
-            Place::Memory(array, space, bytes) => {
+    fn read(&mut self, lvalue: &LValue, expression: &Expr, part: u64, active: u64) -> LaneValues {
+        match lvalue {
+            LValue::Variable(id) if !self.kernel.var(*id).escapes => self.variables[id.0 as usize],
+            LValue::Memory(array, space, bytes) => {
                 if matches!(expression.ty, Type::Array(..)) {
-                    // An array as a value is its address.
+                    // An array decays to its address.
                     return match array {
-                        Some(_) => Value {
+                        Some(_) => LaneValues {
                             array: *array,
                             ..**bytes
                         },
-                        None => Value::UNKNOWN,
+                        None => LaneValues::UNKNOWN,
                     };
                 }
-                self.pieces(part, Op::Load, *space, &expression.ty, bytes, here);
+                self.pieces(part, Op::Load, *space, &expression.ty, bytes, active);
                 match (array, expression.ty.is_int()) {
-                    (Some(id), true) => self.held((*id, *space), &expression.ty, bytes, here),
-                    _ => Value::UNKNOWN,
+                    (Some(id), true) => {
+                        self.contents_at((*id, *space), &expression.ty, bytes, active)
+                    }
+                    _ => LaneValues::UNKNOWN,
                 }
             }
-            Place::Variable(_) | Place::Part(..) | Place::Lost => Value::UNKNOWN,
+            LValue::Variable(_) | LValue::Part(..) | LValue::Lost => LaneValues::UNKNOWN,
         }
     }
 
-    fn write(&mut self, place: &Place, target: &Expr, value: &Value, part: u64, here: u64) {
-        match place {
-            Place::Variable(id) => self.set(*id, value, here),
-            Place::Memory(..) => self.store(place, &target.ty, value, part, here),
-            Place::Part(..) | Place::Lost => {}
+    fn write(
+        &mut self,
+        lvalue: &LValue,
+        target: &Expr,
+        value: &LaneValues,
+        part: u64,
+        active: u64,
+    ) {
+        match lvalue {
+            LValue::Variable(id) => self.set(*id, value, active),
+            LValue::Memory(..) => self.store(lvalue, &target.ty, value, part, active),
+            LValue::Part(..) | LValue::Lost => {}
         }
     }
 
-    fn store(&mut self, place: &Place, ty: &Type, value: &Value, part: u64, here: u64) {
-        if let Place::Memory(array, space, bytes) = place {
-            self.pieces(part, Op::Store, *space, ty, bytes, here);
+    fn store(&mut self, lvalue: &LValue, ty: &Type, value: &LaneValues, part: u64, active: u64) {
+        if let LValue::Memory(array, space, bytes) = lvalue {
+            self.pieces(part, Op::Store, *space, ty, bytes, active);
             if let Some(id) = array {
-                self.keep(*id, ty, bytes, value, here);
+                self.store_local(*id, ty, bytes, value, active);
             }
         }
     }
 
-    /// Structures and wide vectors are accessed in pieces of at most 16 bytes.
-    fn pieces(&mut self, part: u64, op: Op, space: Space, ty: &Type, bytes: &Value, here: u64) {
+    /// Splits an access to a structure or a wide vector into requests of at most 16 bytes per lane.
+    fn pieces(
+        &mut self,
+        part: u64,
+        op: Op,
+        space: Space,
+        ty: &Type,
+        bytes: &LaneValues,
+        active: u64,
+    ) {
         let (size, align) = (ty.size(), ty.align());
         let (mut done, mut count) = (0u64, 0);
         while done < size && count < 64 {
@@ -430,50 +451,56 @@ impl Machine<'_> {
                 piece /= 2;
             }
             let at = bytes.map(|at| at.wrapping_add(done as i64));
-            self.request((part, op, done as u32), space, piece as u32, &at, here);
+            self.request((part, op, done as u32), space, piece as u32, &at, active);
             done += piece;
             count += 1;
         }
     }
 
-    /// The warp executes one memory instruction.
+    /// Records one memory instruction of the warp.
     fn request(
         &mut self,
         key: (u64, Op, u32),
         space: Space,
         bytes: u32,
-        addresses: &Value,
-        here: u64,
+        addresses: &LaneValues,
+        active: u64,
     ) {
         let requests = self.record.accesses.entry(key).or_default();
-        requests.unsure |= here & (self.unsure | !addresses.known) != 0;
-        if requests.unsure || here == 0 {
+        requests.unsure |= active & (self.unsure | !addresses.known) != 0;
+        if requests.unsure || active == 0 {
             return;
         }
         let addresses = &addresses.lanes[..self.lanes];
-        let figures = cost(self.profile, space, key.1, bytes, addresses, here);
-        let lines = lines(space, addresses, here);
+        let figures = cost(self.profile, space, key.1, bytes, addresses, active);
+        let lines = lines(space, addresses, active);
         requests
             .sums
-            .add(1.0, figures, lines, || shape(addresses, here));
+            .add(1.0, figures, lines, || shape(addresses, active));
     }
 
-    // ---- what memory holds ---------------------------------------------------------------------
+    // ---- contents of memory --------------------------------------------------------------------
 
     fn is_own_array(&self, id: VarId) -> bool {
         self.space(id) == Space::Local && matches!(self.kernel.var(id).ty, Type::Array(..))
     }
 
-    fn held(&mut self, (id, space): (VarId, Space), ty: &Type, bytes: &Value, here: u64) -> Value {
-        let mut value = Value::UNKNOWN;
+    fn contents_at(
+        &mut self,
+        (id, space): (VarId, Space),
+        ty: &Type,
+        bytes: &LaneValues,
+        active: u64,
+    ) -> LaneValues {
+        let mut value = LaneValues::UNKNOWN;
         let size = ty.size();
         if !self.is_own_array(id) {
             return match space {
-                Space::Shared => self.shared.read(id, size, bytes, here),
-                _ => self.given.read(id, ty, bytes, here),
+                Space::Shared => self.shared.read(id, size, bytes, active),
+                _ => self.given.read(id, ty, bytes, active),
             };
         }
-        for lane in lanes_of(here & bytes.known) {
+        for lane in lanes_of(active & bytes.known) {
             if let Some(&(of, number)) = self.local.get(&(id, lane, bytes.lanes[lane]))
                 && of == size
             {
@@ -484,16 +511,27 @@ impl Machine<'_> {
         value
     }
 
-    fn keep(&mut self, id: VarId, ty: &Type, bytes: &Value, value: &Value, here: u64) {
+    fn store_local(
+        &mut self,
+        id: VarId,
+        ty: &Type,
+        bytes: &LaneValues,
+        value: &LaneValues,
+        active: u64,
+    ) {
         let size = ty.size();
         if !self.is_own_array(id) {
             self.given.write(id);
-            let sure = if ty.is_int() { here & !self.unsure } else { 0 };
-            self.shared.write(id, size, bytes, value, (here, sure));
+            let sure = if ty.is_int() {
+                active & !self.unsure
+            } else {
+                0
+            };
+            self.shared.write(id, size, bytes, value, (active, sure));
             return;
         }
-        self.spoil(Some(id), here & !bytes.known);
-        for lane in lanes_of(here & bytes.known) {
+        self.invalidate(Some(id), active & !bytes.known);
+        for lane in lanes_of(active & bytes.known) {
             let at = bytes.lanes[lane];
             for near in at.saturating_sub(15)..at.saturating_add(size as i64) {
                 if let Some(&(of, _)) = self.local.get(&(id, lane, near))
@@ -508,8 +546,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Nothing is known of an array any more.
-    fn spoil(&mut self, array: Option<VarId>, lanes: u64) {
+    /// Makes an array unknown for some lanes.
+    fn invalidate(&mut self, array: Option<VarId>, lanes: u64) {
         if lanes != 0 {
             if let Some(id) = array
                 && !self.is_own_array(id)
@@ -523,9 +561,9 @@ impl Machine<'_> {
         }
     }
 
-    pub(super) fn forget_array(&mut self, id: VarId, here: u64) {
+    pub(super) fn forget_array(&mut self, id: VarId, active: u64) {
         if self.is_own_array(id) {
-            self.spoil(Some(id), here);
+            self.invalidate(Some(id), active);
         }
     }
 }
@@ -534,7 +572,7 @@ pub(super) fn lanes_of(mask: u64) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
 
-fn is_place(expression: &Expr) -> bool {
+fn is_lvalue(expression: &Expr) -> bool {
     matches!(
         expression.kind,
         ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..)
@@ -546,8 +584,8 @@ fn element_size(ty: &Type) -> i64 {
         .map_or(1, |element| element.size().max(1) as i64)
 }
 
-fn nowhere(space: Space) -> Place {
-    Place::Memory(None, space, Box::new(Value::UNKNOWN))
+fn nowhere(space: Space) -> LValue {
+    LValue::Memory(None, space, Box::new(LaneValues::UNKNOWN))
 }
 
 fn space_behind(pointer: &Type) -> Space {
@@ -558,16 +596,21 @@ fn space_behind(pointer: &Type) -> Space {
     }
 }
 
-/// An operator that evaluates both operands.
-fn operation(op: BinaryOp, left: (&Expr, &Value), right: (&Expr, &Value), ty: &Type) -> Value {
+/// Applies an operator that evaluates both operands.
+fn operation(
+    op: BinaryOp,
+    left: (&Expr, &LaneValues),
+    right: (&Expr, &LaneValues),
+    ty: &Type,
+) -> LaneValues {
     let ((left, a), (right, b)) = (left, right);
-    let offset = |by: &Value, size: i64| by.map(|by| by.wrapping_mul(size));
+    let offset = |by: &LaneValues, size: i64| by.map(|by| by.wrapping_mul(size));
     match (a.array, b.array, op) {
         (Some(array), None, BinaryOp::Add | BinaryOp::Sub) if right.ty.is_int() => {
             let size = element_size(&left.ty);
             let by = offset(b, if op == BinaryOp::Sub { -size } else { size });
             let moved = a.zip(&by, |a, by| Some(a.wrapping_add(by)));
-            return Value {
+            return LaneValues {
                 array: Some(array),
                 ..moved
             };
@@ -575,7 +618,7 @@ fn operation(op: BinaryOp, left: (&Expr, &Value), right: (&Expr, &Value), ty: &T
         (None, Some(array), BinaryOp::Add) if left.ty.is_int() => {
             let by = offset(a, element_size(&right.ty));
             let moved = b.zip(&by, |b, by| Some(b.wrapping_add(by)));
-            return Value {
+            return LaneValues {
                 array: Some(array),
                 ..moved
             };
@@ -588,10 +631,10 @@ fn operation(op: BinaryOp, left: (&Expr, &Value), right: (&Expr, &Value), ty: &T
             return a.combined(op, &Type::LONG, b);
         }
         (None, None, _) => {}
-        _ => return Value::UNKNOWN,
+        _ => return LaneValues::UNKNOWN,
     }
     if !left.ty.is_int() || !right.ty.is_int() {
-        return Value::UNKNOWN;
+        return LaneValues::UNKNOWN;
     }
     if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
         let of = left.ty.common(&Type::INT);
@@ -611,7 +654,7 @@ fn operation(op: BinaryOp, left: (&Expr, &Value), right: (&Expr, &Value), ty: &T
     }
 }
 
-fn product24(a: &Value, b: &Value, ty: &Type) -> Value {
+fn product24(a: &LaneValues, b: &LaneValues, ty: &Type) -> LaneValues {
     let signed = !matches!(ty, Type::Int { signed: false, .. });
     let part = Type::Int { bits: 24, signed };
     let (a, b) = (a.converted(&part), b.converted(&part));
@@ -619,8 +662,8 @@ fn product24(a: &Value, b: &Value, ty: &Type) -> Value {
     product.converted(&Type::Int { bits: 32, signed })
 }
 
-/// Integer arithmetic that has no operator.
-fn named(bits: Bits, operand: &Type, ty: &Type, values: &[Value]) -> Value {
+/// Applies an intrinsic of integer arithmetic.
+fn named(bits: Bits, operand: &Type, ty: &Type, values: &[LaneValues]) -> LaneValues {
     let (
         Type::Int {
             bits: width,
@@ -629,7 +672,7 @@ fn named(bits: Bits, operand: &Type, ty: &Type, values: &[Value]) -> Value {
         Some(first),
     ) = (operand, values.first())
     else {
-        return Value::UNKNOWN;
+        return LaneValues::UNKNOWN;
     };
     let width_bits = u32::from(*width);
     let plain = |value: i64| value as u64 & (u64::MAX >> (64 - width_bits));
@@ -663,7 +706,7 @@ fn named(bits: Bits, operand: &Type, ty: &Type, values: &[Value]) -> Value {
             raised.zip(most, |a, b| Some(extreme(operand, true, a, b)))
         }
         (Bits::Expect, _) => *first,
-        _ => Value::UNKNOWN,
+        _ => LaneValues::UNKNOWN,
     };
     result.map(|value| fitted(value, ty))
 }

@@ -1,24 +1,24 @@
-//! Statements: who executes them.
+//! Statements: active masks, early exits, loops, and the counts of branches.
 
 use warplens_ir::{Expr, LoopKind, Stmt, StmtKind, VarId};
 
-use super::numbers::{LANES, Value};
-use super::{Agreement, Done, Exits, Machine, Turn};
+use super::numbers::{LANES, LaneValues};
+use super::{Agreement, Attempt, Exits, LoopExits, Machine};
 use crate::value::address;
 
 impl Machine<'_> {
-    /// Statements one behind the other; lanes that leave are taken out of `here`.
-    pub(super) fn all(&mut self, statements: &[Stmt], here: &mut u64) -> Done<()> {
+    /// Executes statements in order and removes lanes that leave from `active`.
+    pub(super) fn all(&mut self, statements: &[Stmt], active: &mut u64) -> Attempt<()> {
         for statement in statements {
-            if *here == 0 {
+            if *active == 0 {
                 break;
             }
-            self.statement(statement, here)?;
+            self.statement(statement, active)?;
         }
         Some(())
     }
 
-    fn statement(&mut self, statement: &Stmt, here: &mut u64) -> Done<()> {
+    fn statement(&mut self, statement: &Stmt, active: &mut u64) -> Attempt<()> {
         self.step()?;
         if !Self::understood(&statement.kind) {
             return None;
@@ -27,37 +27,37 @@ impl Machine<'_> {
             StmtKind::Declare(id, init) => {
                 let value = match init {
                     Some(init) => {
-                        let value = self.eval(init, *here)?;
+                        let value = self.eval(init, *active)?;
                         self.fitting(&value, &init.ty, &self.kernel.var(*id).ty)
                     }
-                    None => Value::UNKNOWN,
+                    None => LaneValues::UNKNOWN,
                 };
                 if self.is_memory(*id) {
-                    self.forget_array(*id, *here);
+                    self.forget_array(*id, *active);
                 } else {
-                    self.set(*id, &value, *here);
+                    self.set(*id, &value, *active);
                 }
             }
             StmtKind::Expr(expression) => {
-                self.eval(expression, *here)?;
+                self.eval(expression, *active)?;
             }
             StmtKind::If(condition, then, otherwise) => {
-                let value = self.eval(condition, *here)?;
-                self.went(condition, &value, *here);
-                let (mut yes, mut no) = self.sides(&value, *here);
+                let value = self.eval(condition, *active)?;
+                self.record_branch(condition, &value, *active);
+                let (mut yes, mut no) = self.sides(&value, *active);
                 let before = self.unsure;
-                self.unsure = before | *here & !value.known;
+                self.unsure = before | *active & !value.known;
                 self.all(then, &mut yes)?;
-                self.unsure |= before | *here & !value.known;
+                self.unsure |= before | *active & !value.known;
                 self.all(otherwise, &mut no)?;
-                *here = yes | no;
-                self.unsure = before | self.perhaps_gone();
+                *active = yes | no;
+                self.unsure = before | self.possibly_gone();
             }
-            StmtKind::Switch(way, branches) => {
-                // Its value is read from a variable: its tests are no branches of the source.
-                let value = self.silently(way, *here)?;
-                self.ways(way, &value, *here);
-                self.all(branches, here)?;
+            StmtKind::Switch(path, branches) => {
+                // The lowered comparisons of its cases are not branches of the source.
+                let value = self.eval_unrecorded(path, *active)?;
+                self.record_switch(path, &value, *active);
+                self.all(branches, active)?;
             }
             StmtKind::Loop {
                 kind,
@@ -67,70 +67,70 @@ impl Machine<'_> {
                 body,
                 ..
             } => {
-                self.all(init, here)?;
+                self.all(init, active)?;
                 let head = (*kind, condition.as_ref(), step.as_ref());
-                self.looping(statement, head, body, here)?;
+                self.run_loop(statement, head, body, active)?;
             }
-            StmtKind::Block(inner) => self.all(inner, here)?,
+            StmtKind::Block(inner) => self.all(inner, active)?,
             StmtKind::Return(value) => {
                 if let Some(value) = value {
-                    self.eval(value, *here)?;
+                    self.eval(value, *active)?;
                 }
-                let sure = *here & !self.unsure;
+                let sure = *active & !self.unsure;
                 let frame = self.frames.last_mut()?;
                 frame.gone |= sure;
-                frame.perhaps |= *here & !sure;
-                *here &= !sure;
+                frame.perhaps |= *active & !sure;
+                *active &= !sure;
             }
             StmtKind::Break | StmtKind::Continue => {
-                let sure = *here & !self.unsure;
-                let turn = self.turns.last_mut()?;
-                let exits = match statement.kind {
-                    StmtKind::Break => &mut turn.broke,
-                    _ => &mut turn.continued,
+                let sure = *active & !self.unsure;
+                let exits = self.loops.last_mut()?;
+                let reason = match statement.kind {
+                    StmtKind::Break => &mut exits.broke,
+                    _ => &mut exits.continued,
                 };
-                exits.gone |= sure;
-                exits.perhaps |= *here & !sure;
-                *here &= !sure;
+                reason.gone |= sure;
+                reason.perhaps |= *active & !sure;
+                *active &= !sure;
             }
             StmtKind::Barrier | StmtKind::Unknown(_) => {}
         }
         Some(())
     }
 
-    /// Lanes that are still executed and may have left the function or the loop.
-    fn perhaps_gone(&self) -> u64 {
-        let of_turn = self
-            .turns
+    /// Lanes still active that may have left the function or the loop.
+    fn possibly_gone(&self) -> u64 {
+        let of_loop = self
+            .loops
             .last()
-            .map_or(0, |turn| turn.broke.perhaps | turn.continued.perhaps);
-        self.frames.last().map_or(0, |frame| frame.perhaps) | of_turn
+            .map_or(0, |exits| exits.broke.perhaps | exits.continued.perhaps);
+        self.frames.last().map_or(0, |frame| frame.perhaps) | of_loop
     }
 
-    /// Lanes for which a condition holds or may hold, and those for which it does not or may not.
-    pub(super) fn sides(&self, value: &Value, here: u64) -> (u64, u64) {
+    /// The mask of lanes that may take a branch, and the mask of those that may not take it.
+    pub(super) fn sides(&self, value: &LaneValues, active: u64) -> (u64, u64) {
         let (truth, open) = (value.truth(), !value.known);
-        (here & (truth | open), here & (!truth | open))
+        (active & (truth | open), active & (!truth | open))
     }
 
-    fn looping(
+    fn run_loop(
         &mut self,
         statement: &Stmt,
         (kind, condition, step): (LoopKind, Option<&Expr>, Option<&Expr>),
         body: &[Stmt],
-        here: &mut u64,
-    ) -> Done<()> {
-        let came = *here;
+        active: &mut u64,
+    ) -> Attempt<()> {
+        let entered = *active;
         let before = self.unsure;
         let mut moved = Vec::new();
         crate::loops::assigned_in(body, &mut moved);
         for part in condition.iter().chain(step.iter()) {
             crate::loops::assigned_by(part, &mut moved);
         }
-        self.turns.push(Turn::default());
+        self.loops.push(LoopExits::default());
         let mut trips = [0i64; LANES];
-        let mut running = came;
-        // Unsure lanes of which everything that the loop moves is forgotten, and those that then went round once.
+        let mut running = entered;
+        // Unsure lanes whose loop-carried variables are already unknown, and those that have since run one iteration.
         let (mut forgotten, mut round) = (0u64, 0u64);
         let mut first = kind == LoopKind::Do;
         let mut iterations = 0u32;
@@ -141,14 +141,14 @@ impl Machine<'_> {
             if !first && let Some(condition) = condition {
                 let value = self.eval(condition, running)?;
                 let (stay, _) = self.sides(&value, running);
-                // Whoever may go on or not is unsure from here on.
+                // Lanes with an unknown loop condition are unsure from here on.
                 let open = running & !value.known & !self.unsure;
                 self.unsure |= open;
                 running = stay;
                 self.forget(&moved, open & !forgotten);
                 forgotten |= open;
-                if let Some(turn) = self.turns.last_mut() {
-                    turn.broke.perhaps |= open;
+                if let Some(exits) = self.loops.last_mut() {
+                    exits.broke.perhaps |= open;
                 }
             }
             first = false;
@@ -165,51 +165,51 @@ impl Machine<'_> {
                 *trips += i64::from(running >> lane & 1 == 1);
             }
             self.all(body, &mut running)?;
-            let turn = self.turns.last_mut()?;
-            running |= turn.continued.gone;
-            turn.continued.gone = 0;
+            let exits = self.loops.last_mut()?;
+            running |= exits.continued.gone;
+            exits.continued.gone = 0;
             if let Some(step) = step
                 && running != 0
             {
                 self.eval(step, running)?;
             }
         }
-        let turn = self.turns.pop()?;
+        let exits = self.loops.pop()?;
         let left = self.frames.last().copied().unwrap_or_default();
-        let open = before | turn.broke.perhaps | turn.continued.perhaps | left.perhaps;
-        let count = Value {
+        let open = before | exits.broke.perhaps | exits.continued.perhaps | left.perhaps;
+        let count = LaneValues {
             lanes: trips,
             known: !open,
             array: None,
         };
-        self.went_round(statement, &count, came, iterations);
-        *here = came & !left.gone;
-        self.unsure = before | self.perhaps_gone();
+        self.record_loop(statement, &count, entered, iterations);
+        *active = entered & !left.gone;
+        self.unsure = before | self.possibly_gone();
         Some(())
     }
 
-    /// A function's statements in place of its call; `return` ends it.
+    /// Executes an inlined function; `return` ends it.
     pub(super) fn function(
         &mut self,
         statements: &[Stmt],
         result: Option<VarId>,
-        here: u64,
-    ) -> Done<Value> {
+        active: u64,
+    ) -> Attempt<LaneValues> {
         let before = self.unsure;
         self.frames.push(Exits::default());
-        let turns = std::mem::take(&mut self.turns);
-        let mut inside = here;
+        let loops = std::mem::take(&mut self.loops);
+        let mut inside = active;
         self.all(statements, &mut inside)?;
-        self.turns = turns;
+        self.loops = loops;
         self.frames.pop();
         self.unsure = before;
         Some(match result {
             Some(id) if !self.kernel.var(id).escapes => self.variables[id.0 as usize],
-            _ => Value::UNKNOWN,
+            _ => LaneValues::UNKNOWN,
         })
     }
 
-    /// What these variables, and arrays of a thread's own, hold for some lanes is no longer known.
+    /// Makes these variables and all local arrays unknown for some lanes.
     fn forget(&mut self, variables: &[VarId], lanes: u64) {
         if lanes == 0 {
             return;
@@ -220,74 +220,76 @@ impl Machine<'_> {
         self.local.retain(|(_, lane, _), _| lanes >> lane & 1 == 0);
     }
 
-    pub(super) fn set(&mut self, id: VarId, value: &Value, here: u64) {
+    pub(super) fn set(&mut self, id: VarId, value: &LaneValues, active: u64) {
         let unsure = self.unsure;
         let variable = &mut self.variables[id.0 as usize];
-        variable.take(value, here);
-        variable.known &= !(here & unsure);
+        variable.take(value, active);
+        variable.known &= !(active & unsure);
     }
 }
 
 /// Recording of branches.
 impl Machine<'_> {
-    /// A branch on a condition.
-    pub(super) fn went(&mut self, condition: &Expr, value: &Value, here: u64) {
-        let truth = value.truth() & here;
-        let unsure = here & (self.unsure | !value.known) != 0;
+    /// Records a branch on a condition.
+    pub(super) fn record_branch(&mut self, condition: &Expr, value: &LaneValues, active: u64) {
+        let truth = value.truth() & active;
+        let unsure = active & (self.unsure | !value.known) != 0;
         let part = self.part(condition);
-        let ways = self.record.branches.entry(part).or_default();
-        ways.unsure |= unsure;
-        ways.evaluations += 1.0;
-        ways.taken += f64::from(u8::from(truth != 0));
-        ways.split += f64::from(u8::from(truth != 0 && truth != here));
-        ways.taken_threads += f64::from(truth.count_ones());
-        ways.threads += f64::from(here.count_ones());
-        ways.agree((truth == 0 || truth == here).then_some(i64::from(truth != 0)));
+        let counts = self.record.branches.entry(part).or_default();
+        counts.unsure |= unsure;
+        counts.evaluations += 1.0;
+        counts.taken += f64::from(u8::from(truth != 0));
+        counts.split += f64::from(u8::from(truth != 0 && truth != active));
+        counts.taken_threads += f64::from(truth.count_ones());
+        counts.threads += f64::from(active.count_ones());
+        counts.agree((truth == 0 || truth == active).then_some(i64::from(truth != 0)));
     }
 
-    /// A switch: which case each lane goes to.
-    fn ways(&mut self, way: &Expr, value: &Value, here: u64) {
-        let unsure = here & (self.unsure | !value.known) != 0;
-        self.numbered(self.part(way), value, here, unsure);
+    /// Records which case of a switch each lane takes.
+    fn record_switch(&mut self, path: &Expr, value: &LaneValues, active: u64) {
+        let unsure = active & (self.unsure | !value.known) != 0;
+        self.record_values(self.part(path), value, active, unsure);
     }
 
-    fn went_round(&mut self, statement: &Stmt, trips: &Value, came: u64, iterations: u32) {
-        let unsure = came & (self.unsure | !trips.known) != 0;
-        self.numbered(self.part(statement), trips, came, unsure);
-        if let Some(ways) = self
+    /// Records a loop's trip count per lane, and its iterations.
+    fn record_loop(&mut self, statement: &Stmt, trips: &LaneValues, entered: u64, iterations: u32) {
+        let unsure = entered & (self.unsure | !trips.known) != 0;
+        self.record_values(self.part(statement), trips, entered, unsure);
+        if let Some(counts) = self
             .record
             .branches
-            .get_mut(&self.way.within(address(statement)).behind(0))
+            .get_mut(&self.path.within(address(statement)).behind(0))
         {
-            ways.iterations += f64::from(iterations);
-            let lanes = super::evaluate::lanes_of(came);
-            ways.thread_iterations += lanes.map(|lane| trips.lanes[lane] as f64).sum::<f64>();
+            counts.iterations += f64::from(iterations);
+            let lanes = super::evaluate::lanes_of(entered);
+            counts.thread_iterations += lanes.map(|lane| trips.lanes[lane] as f64).sum::<f64>();
         }
     }
 
-    fn numbered(&mut self, part: u64, value: &Value, here: u64, unsure: bool) {
-        let numbers = (0..self.lanes).filter(|lane| here >> lane & 1 == 1);
+    /// Records a decision by value: lanes with different values diverge.
+    fn record_values(&mut self, part: u64, value: &LaneValues, active: u64, unsure: bool) {
+        let numbers = (0..self.lanes).filter(|lane| active >> lane & 1 == 1);
         let (mut least, mut most) = (i64::MAX, i64::MIN);
         for lane in numbers {
             least = least.min(value.lanes[lane]);
             most = most.max(value.lanes[lane]);
         }
-        let ways = self.record.branches.entry(part).or_default();
-        ways.unsure |= unsure;
-        ways.evaluations += 1.0;
-        ways.taken += f64::from(u8::from(most > 0));
-        ways.threads += f64::from(here.count_ones());
-        ways.split += f64::from(u8::from(least != most));
-        ways.agree((least == most).then_some(most));
+        let counts = self.record.branches.entry(part).or_default();
+        counts.unsure |= unsure;
+        counts.evaluations += 1.0;
+        counts.taken += f64::from(u8::from(most > 0));
+        counts.threads += f64::from(active.count_ones());
+        counts.split += f64::from(u8::from(least != most));
+        counts.agree((least == most).then_some(most));
     }
 }
 
-impl super::Ways {
-    /// One warp more went a way, or its lanes went several.
-    fn agree(&mut self, way: Option<i64>) {
-        self.agreement = match (self.agreement, way) {
-            (Agreement::Nobody, Some(way)) => Agreement::One(way),
-            (Agreement::One(before), Some(way)) if before == way => Agreement::One(before),
+impl super::BranchCounts {
+    /// Merges the path of one more warp; `None` where its lanes diverge.
+    fn agree(&mut self, path: Option<i64>) {
+        self.agreement = match (self.agreement, path) {
+            (Agreement::NoLane, Some(path)) => Agreement::One(path),
+            (Agreement::One(before), Some(path)) if before == path => Agreement::One(before),
             _ => Agreement::Several,
         };
     }

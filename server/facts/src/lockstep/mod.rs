@@ -1,14 +1,16 @@
-//! The launch on numbers, warp by warp in lock step: what the symbolic execution leaves open under a launch and
-//! arguments that are known.
+//! Runs a launch on concrete numbers, warp by warp in lock step.
 //!
-//! Each lane of a warp holds a number or nothing that is known (data). Where a condition is not known for a lane,
-//! both sides are executed with the lane *unsure*: what it writes is not known, and what is recorded meanwhile is
-//! not used. So what is used depends on no data but what was given: contents of array parameters, and what the
-//! kernel copies of them to shared memory.
+//! In: a kernel, its launch, its arguments, the contents of arrays where the user gave them. Out: a [`Record`] of the
+//! requests, branches and iterations that the symbolic execution could not decide. What holds: a recorded figure is exact,
+//! or a sample of blocks spread over the grid ([`Record::blocks`] says how many ran).
+//!
+//! Each lane holds a number, or is unknown because it depends on data. Where a lane's predicate is unknown, the lane
+//! executes both sides *unsure*: its writes become unknown, and nothing recorded meanwhile is used. So every figure depends
+//! on no data but the contents given for array parameters and what the kernel copies of them to shared memory.
 
 mod evaluate;
 mod execute;
-mod held;
+mod memory;
 mod numbers;
 
 use rustc_hash::FxHashMap;
@@ -20,62 +22,63 @@ use crate::access::{AccessDraft, Sums};
 use crate::branch::BranchDraft;
 use crate::facts::{Launch, Op, Space};
 use crate::value::{Part, address};
-use numbers::{LANES, Value};
+use numbers::{LANES, LaneValues};
 
-/// Statements and expressions executed by some warp, at most: a keystroke waits for them.
+/// The most statements and expressions that all warps together execute: a keystroke waits for them.
 const MOST_STEPS: u32 = 400_000;
 
-/// The same where contents of memory were given, which happens on a command line: behind it no further block is
-/// begun, and those that ran stand for all.
+/// The limit where contents of memory were given, which only the command line does. Beyond it no further block starts,
+/// and the blocks that ran are a sample of the grid.
 const MOST_STEPS_ON_CONTENTS: u32 = 8_000_000;
 
-/// Behind this part of the steps it is looked how far they will go: a launch that will not come to its end is given
-/// up early. Blocks are run in an order that is spread over the launch, and where they differ it may take somewhat less than
-/// the first of them say.
+/// After this many steps the run extrapolates its total and stops where that exceeds [`TOO_MUCH`]. Blocks run in an order
+/// spread over the grid, so the first ones are representative; the margin covers blocks that differ.
 const FIRST_LOOK: u32 = MOST_STEPS / 16;
 const TOO_MUCH: f64 = 1.5 * MOST_STEPS as f64;
 
-/// One block may take the steps so many times over.
+/// A single block may take this multiple of the limit.
 const LARGEST_BLOCK: u32 = 4;
 
 /// The requests of one access.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     pub(crate) sums: Sums,
-    /// Some lane was there that may not have been, or its address is not known.
+    /// Some lane's predicate or address was unknown.
     pub(crate) unsure: bool,
 }
 
-/// Whether all lanes of the launch go one way.
+/// Whether all lanes of the launch take the same branch.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Agreement {
     #[default]
-    Nobody,
+    NoLane,
     One(i64),
     Several,
 }
 
-/// How warps went at one branch or loop.
+/// Counts of one branch or loop, summed over warps.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Ways {
+pub(crate) struct BranchCounts {
+    /// Warps that evaluate it.
     pub(crate) evaluations: f64,
-    /// With a lane that takes it.
+    /// Warps with a lane that takes it.
     pub(crate) taken: f64,
-    /// With lanes that differ.
+    /// Warps that diverge.
     pub(crate) split: f64,
+    /// Threads that take it.
     pub(crate) taken_threads: f64,
-    /// Threads that come by.
+    /// Threads that evaluate it.
     pub(crate) threads: f64,
-    /// Iterations of warps.
+    /// Iterations, per warp.
     pub(crate) iterations: f64,
-    /// Iterations of threads.
+    /// Iterations, per thread.
     pub(crate) thread_iterations: f64,
     pub(crate) agreement: Agreement,
     pub(crate) unsure: bool,
 }
 
-impl Ways {
-    /// Makes a sample stand for so many times as much.
+impl BranchCounts {
+    /// Extrapolates a sample: multiplies every sum.
     fn scale(&mut self, times: f64) {
         for sum in [
             &mut self.evaluations,
@@ -90,8 +93,8 @@ impl Ways {
         }
     }
 
-    /// Those of another call.
-    fn add(&mut self, other: &Ways) {
+    /// Adds the counts of another call.
+    fn add(&mut self, other: &BranchCounts) {
         self.evaluations += other.evaluations;
         self.taken += other.taken;
         self.split += other.split;
@@ -101,21 +104,21 @@ impl Ways {
         self.thread_iterations += other.thread_iterations;
         self.unsure |= other.unsure;
         self.agreement = match (self.agreement, other.agreement) {
-            (agreement, Agreement::Nobody) | (Agreement::Nobody, agreement) => agreement,
+            (agreement, Agreement::NoLane) | (Agreement::NoLane, agreement) => agreement,
             (a, b) if a == b => a,
             _ => Agreement::Several,
         };
     }
 }
 
-/// The ways that lead to the bodies which were executed once for several calls.
+/// The call paths to each function body that the symbolic execution ran once for several calls.
 #[derive(Debug, Default)]
-pub(crate) struct Leading {
-    /// By body; none where there are too many.
+pub(crate) struct CallPaths {
+    /// Hashes of the call paths by body; `None` where there are too many.
     pub(crate) bodies: Vec<Option<Vec<u64>>>,
 }
 
-impl Leading {
+impl CallPaths {
     fn to(&self, part: Part) -> Option<&[u64]> {
         match part.body {
             None => Some(&[0]),
@@ -124,41 +127,41 @@ impl Leading {
     }
 }
 
-/// All that was recorded, by part of the kernel.
+/// What the run recorded, by part of the kernel.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     accesses: FxHashMap<(u64, Op, u32), Requests>,
-    branches: FxHashMap<u64, Ways>,
-    /// Blocks that ran; fewer than the launch has where it is too much.
+    branches: FxHashMap<u64, BranchCounts>,
+    /// Blocks that ran; fewer than the grid has where the run reached its limit.
     pub(crate) blocks: u64,
-    /// Arrays of which more was read than was given: the array, and the first element behind its end.
-    pub(crate) beyond: Vec<(String, i64)>,
-    /// Arrays whose contents say nothing, because the kernel writes to them.
+    /// Arrays read past the end of their given contents, each with the first such element.
+    pub(crate) past_end: Vec<(String, i64)>,
+    /// Arrays whose given contents are unusable because the kernel writes to them.
     pub(crate) written: Vec<String>,
 }
 
 impl Record {
-    /// What was recorded of an access; nothing recorded is nothing executed. `None` where it is not known.
-    pub(crate) fn access(&self, draft: &AccessDraft, leading: &Leading) -> Option<&Requests> {
+    /// The requests of an access; zero where no warp executed it. `None` where they are unknown.
+    pub(crate) fn access(&self, draft: &AccessDraft, leading: &CallPaths) -> Option<&Requests> {
         static NONE: std::sync::LazyLock<Requests> = std::sync::LazyLock::new(Requests::default);
         let part = draft.origin?;
-        // A body for several calls touches no memory but the thread's own.
-        let [way] = leading.to(part)? else {
+        // A body shared by several calls accesses only the thread's local memory.
+        let [path] = leading.to(part)? else {
             return None;
         };
         let found = self
             .accesses
-            .get(&(part.behind(*way), draft.op, draft.piece));
+            .get(&(part.behind(*path), draft.op, draft.piece));
         let found = found.unwrap_or(&NONE);
         (!found.unsure).then_some(found)
     }
 
-    /// The same of a branch.
-    pub(crate) fn branch(&self, draft: &BranchDraft, leading: &Leading) -> Option<Ways> {
+    /// The counts of a branch, summed over the call paths. `None` where they are unknown.
+    pub(crate) fn branch(&self, draft: &BranchDraft, leading: &CallPaths) -> Option<BranchCounts> {
         let part = draft.origin?;
-        let mut sum = Ways::default();
-        for way in leading.to(part)? {
-            if let Some(found) = self.branches.get(&part.behind(*way)) {
+        let mut sum = BranchCounts::default();
+        for path in leading.to(part)? {
+            if let Some(found) = self.branches.get(&part.behind(*path)) {
                 sum.add(found);
             }
         }
@@ -166,19 +169,19 @@ impl Record {
     }
 }
 
-/// What is run.
+/// What to run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Question<'a> {
+pub(crate) struct LaunchInput<'a> {
     pub(crate) kernel: &'a Kernel,
     pub(crate) profile: &'a Profile,
     pub(crate) launch: &'a Launch,
     pub(crate) arguments: &'a [(String, i64, bool)],
-    /// Without any, arguments that were assumed are not run on, and a launch runs whole or not at all.
+    /// Contents of arrays. Where there are none, assumed arguments are refused, and the grid runs whole or not at all.
     pub(crate) contents: &'a [Contents],
 }
 
-/// Runs the launch; `None` where it is too much, or something in it is not followed.
-pub(crate) fn run(question: &Question) -> Option<Record> {
+/// Runs the launch; `None` where it takes too many steps or contains a construct that is not modelled.
+pub(crate) fn run(question: &LaunchInput) -> Option<Record> {
     let launch = question.launch;
     let lanes = question.profile.warp_size as usize;
     let warps = launch.warps_per_block(question.profile.warp_size);
@@ -196,15 +199,15 @@ pub(crate) fn run(question: &Question) -> Option<Record> {
     }
     loop {
         machine.blocks(warps)?;
-        if machine.given.all_kept() {
+        if machine.given.contents_hold() {
             return Some(machine.record);
         }
-        // What was read of an array that the kernel turned out to write was not known after all.
-        machine.begin_anew();
+        // The kernel wrote to an array after reading its given contents: run again without them.
+        machine.restart();
     }
 }
 
-/// Numbers below `count` in an order whose beginnings are spread evenly.
+/// The numbers below `count`, ordered so that every prefix is spread evenly.
 fn spread(count: u64) -> impl Iterator<Item = u64> {
     let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
     let all = 1u64.checked_shl(bits).unwrap_or(u64::MAX);
@@ -217,57 +220,57 @@ fn split(number: u64, extents: [u64; 3]) -> [i64; 3] {
     [number % x, number / x % y, number / x / y].map(|part| part as i64)
 }
 
-/// Lanes that leave a function or a loop before its end.
+/// Masks of lanes that leave a function or a loop early.
 #[derive(Debug, Default, Clone, Copy)]
 struct Exits {
-    /// Surely.
+    /// They left.
     gone: u64,
-    /// Perhaps: they stay, unsure.
+    /// They may have left: they stay active, unsure.
     perhaps: u64,
 }
 
-/// A loop being executed.
+/// The early exits of the loop being executed.
 #[derive(Debug, Default, Clone, Copy)]
-struct Turn {
+struct LoopExits {
     broke: Exits,
     continued: Exits,
 }
 
-/// One warp at work.
+/// The interpreter of one warp at a time.
 struct Machine<'a> {
     kernel: &'a Kernel,
     profile: &'a Profile,
     launch: &'a Launch,
     lanes: usize,
-    parameters: Vec<(VarId, Value)>,
+    parameters: Vec<(VarId, LaneValues)>,
     record: Record,
     steps: u32,
-    /// Blocks that ran or began to.
+    /// Blocks started.
     begun: u64,
-    /// The calls around what is executed.
-    way: Part,
+    /// The call path of the code being executed.
+    path: Part,
     block: [i64; 3],
-    thread: [Value; 3],
-    variables: Vec<Value>,
-    /// Integers in a thread's own arrays: by array, lane and byte; with their size.
+    thread: [LaneValues; 3],
+    variables: Vec<LaneValues>,
+    /// Integers in local arrays, with their size, by array, lane and byte.
     local: FxHashMap<(VarId, usize, i64), (u64, i64)>,
-    /// What array parameters were given to point to.
-    given: held::Given<'a>,
-    /// What the block keeps in shared memory of what was given.
-    shared: held::Shared,
-    /// Lanes that may not be where the others are.
+    /// The contents given for array parameters.
+    given: memory::ArrayContents<'a>,
+    /// What the block stored in shared memory.
+    shared: memory::Shared,
+    /// Mask of lanes whose predicate is unknown.
     unsure: u64,
-    /// Of the functions being executed, the kernel first.
+    /// Early exits of the functions being executed, the kernel first.
     frames: Vec<Exits>,
-    turns: Vec<Turn>,
+    loops: Vec<LoopExits>,
 }
 
-/// Nothing: the execution is given up.
-type Done<T> = Option<T>;
+/// `None`: the run gives up.
+type Attempt<T> = Option<T>;
 
 impl<'a> Machine<'a> {
-    fn new(question: &Question<'a>) -> Option<Machine<'a>> {
-        let Question {
+    fn new(question: &LaunchInput<'a>) -> Option<Machine<'a>> {
+        let LaunchInput {
             kernel,
             profile,
             launch,
@@ -279,18 +282,18 @@ impl<'a> Machine<'a> {
         for (at, var) in kernel.vars.iter().enumerate() {
             let id = VarId(at as u32);
             let value = match (&var.ty, var.storage) {
-                (Type::Pointer(..), Storage::Param(_) | Storage::DynamicShared) => Value {
+                (Type::Pointer(..), Storage::Param(_) | Storage::DynamicShared) => LaneValues {
                     array: Some(id),
-                    ..Value::all(0)
+                    ..LaneValues::all(0)
                 },
                 (ty @ Type::Int { .. }, Storage::Param(_)) => {
                     let given = arguments.iter().find(|(name, ..)| *name == var.name);
                     match given {
                         Some((_, value, assumed)) if on_contents || !assumed => {
-                            Value::all(numbers::fitted(*value, ty))
+                            LaneValues::all(numbers::fitted(*value, ty))
                         }
                         None if on_contents => {
-                            Value::all(numbers::fitted(crate::execute::DEFAULT_ARGUMENT, ty))
+                            LaneValues::all(numbers::fitted(crate::execute::DEFAULT_ARGUMENT, ty))
                         }
                         _ => return None,
                     }
@@ -308,21 +311,21 @@ impl<'a> Machine<'a> {
             record: Record::default(),
             steps: 0,
             begun: 0,
-            way: Part::whole(None),
+            path: Part::whole(None),
             block: [0; 3],
-            thread: [Value::UNKNOWN; 3],
-            variables: vec![Value::UNKNOWN; kernel.vars.len()],
+            thread: [LaneValues::UNKNOWN; 3],
+            variables: vec![LaneValues::UNKNOWN; kernel.vars.len()],
             local: FxHashMap::default(),
-            given: held::Given::new(kernel, contents),
-            shared: held::Shared::default(),
+            given: memory::ArrayContents::new(kernel, contents),
+            shared: memory::Shared::default(),
             unsure: 0,
             frames: Vec::new(),
-            turns: Vec::new(),
+            loops: Vec::new(),
         })
     }
 
-    /// As many blocks of the launch as the steps suffice for, spread over it.
-    fn blocks(&mut self, warps: u64) -> Done<()> {
+    /// Runs as many blocks as the limit allows, spread over the grid.
+    fn blocks(&mut self, warps: u64) -> Attempt<()> {
         let launch = self.launch;
         let writes_shared = self
             .kernel
@@ -335,7 +338,7 @@ impl<'a> Machine<'a> {
             }
             self.shared.clear();
             if writes_shared {
-                // Warps run one behind the other: what they read of shared memory is known once all have written.
+                // Warps run one after another, so shared memory is known only after all have written: run the block twice.
                 let record = std::mem::take(&mut self.record);
                 self.shared.writing = true;
                 self.block(block, warps)?;
@@ -349,25 +352,29 @@ impl<'a> Machine<'a> {
         for requests in self.record.accesses.values_mut() {
             requests.sums.scale(times);
         }
-        for ways in self.record.branches.values_mut() {
-            ways.scale(times);
+        for counts in self.record.branches.values_mut() {
+            counts.scale(times);
         }
         let name = |id: VarId| self.kernel.var(id).name.clone();
-        self.record.beyond = self.given.beyond().map(|(id, at)| (name(id), at)).collect();
+        self.record.past_end = self
+            .given
+            .past_end()
+            .map(|(id, at)| (name(id), at))
+            .collect();
         self.record.written = self.given.written().map(name).collect();
         Some(())
     }
 
-    /// Forgets what was recorded.
-    fn begin_anew(&mut self) {
+    /// Drops the record and the arrays that the kernel writes to.
+    fn restart(&mut self) {
         self.record = Record::default();
         self.steps = 0;
         self.begun = 0;
         self.given.drop_written();
     }
 
-    /// All warps of a block.
-    fn block(&mut self, block: u64, warps: u64) -> Done<()> {
+    /// Runs all warps of a block.
+    fn block(&mut self, block: u64, warps: u64) -> Attempt<()> {
         self.block = split(block, self.launch.grid);
         self.begun += 1;
         let threads = self.launch.threads_per_block();
@@ -382,7 +389,7 @@ impl<'a> Machine<'a> {
         Some(())
     }
 
-    /// True where all blocks are to be run, and those that began say, as far as they are, that the steps will not do.
+    /// True where the whole grid must run and the blocks so far extrapolate to too many steps.
     fn is_too_much(&self) -> bool {
         let each = f64::from(self.steps) / self.begun as f64;
         self.given.is_empty()
@@ -390,32 +397,32 @@ impl<'a> Machine<'a> {
             && each * self.launch.blocks() as f64 > TOO_MUCH
     }
 
-    /// One warp from beginning to end.
-    fn warp(&mut self, first: u64, active: u64) -> Done<()> {
+    /// Runs one warp.
+    fn warp(&mut self, first: u64, launched: u64) -> Attempt<()> {
         let block = self.launch.block;
         for axis in 0..3 {
-            self.thread[axis] = Value::of(|lane| split(first + lane as u64, block)[axis]);
+            self.thread[axis] = LaneValues::of(|lane| split(first + lane as u64, block)[axis]);
         }
-        self.variables.fill(Value::UNKNOWN);
+        self.variables.fill(LaneValues::UNKNOWN);
         for (id, value) in &self.parameters {
             self.variables[id.0 as usize] = *value;
         }
         self.local.clear();
         self.unsure = 0;
         self.frames.push(Exits::default());
-        let mut here = active;
+        let mut active = launched;
         let kernel = self.kernel;
-        self.all(&kernel.body, &mut here)?;
+        self.all(&kernel.body, &mut active)?;
         self.frames.pop();
         Some(())
     }
 
-    /// What a part of the kernel is known by.
+    /// The key of a statement or expression on the current call path.
     fn part<T>(&self, part: &T) -> u64 {
-        self.way.within(address(part)).behind(0)
+        self.path.within(address(part)).behind(0)
     }
 
-    fn step(&mut self) -> Done<()> {
+    fn step(&mut self) -> Attempt<()> {
         self.steps += 1;
         let most = if self.given.is_empty() {
             MOST_STEPS
@@ -425,12 +432,12 @@ impl<'a> Machine<'a> {
         (self.steps <= most).then_some(())
     }
 
-    /// The memory that an array lies in.
+    /// The memory space of an array.
     fn space(&self, id: VarId) -> Space {
         crate::evaluate::space_of(self.kernel.var(id))
     }
 
-    /// A barrier, a value: nothing that a warp does by itself. What is not understood ends it all.
+    /// False for a statement that the front end could not lower: the run gives up.
     fn understood(statement: &StmtKind) -> bool {
         !matches!(statement, StmtKind::Unknown(_))
     }

@@ -1,59 +1,59 @@
-//! Integers of C types, one for each lane.
+//! Arithmetic on C integers, one value per lane.
 
 use warplens_ir::{BinaryOp, Type, VarId};
 
 /// Most lanes of a warp.
 pub(super) const LANES: usize = 64;
 
-/// What the lanes of a warp hold. Where a lane's bit of `known` is not set nothing is known of it: data, or
-/// something that C leaves undefined.
+/// The value of an expression in each lane of a warp. A lane whose bit in `known` is clear is unknown: it depends on
+/// data, or C leaves it undefined.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Value {
+pub(super) struct LaneValues {
     pub(super) lanes: [i64; LANES],
     pub(super) known: u64,
-    /// The array that a pointer points into, the numbers being bytes; none for integers.
+    /// For a pointer, the array it points into; its lanes are then byte offsets. `None` for integers.
     pub(super) array: Option<VarId>,
 }
 
-impl Value {
-    pub(super) const UNKNOWN: Value = Value {
+impl LaneValues {
+    pub(super) const UNKNOWN: LaneValues = LaneValues {
         lanes: [0; LANES],
         known: 0,
         array: None,
     };
 
-    pub(super) fn all(value: i64) -> Value {
-        Value {
+    pub(super) fn all(value: i64) -> LaneValues {
+        LaneValues {
             lanes: [value; LANES],
             known: u64::MAX,
             array: None,
         }
     }
 
-    pub(super) fn of(each: impl Fn(usize) -> i64) -> Value {
-        Value {
+    pub(super) fn of(each: impl Fn(usize) -> i64) -> LaneValues {
+        LaneValues {
             lanes: std::array::from_fn(each),
             known: u64::MAX,
             array: None,
         }
     }
 
-    /// An integer; of an address nothing is known.
-    pub(super) fn number(self) -> Value {
+    /// The value as an integer; an address becomes unknown.
+    pub(super) fn number(self) -> LaneValues {
         if self.array.is_some() {
-            Value::UNKNOWN
+            LaneValues::UNKNOWN
         } else {
             self
         }
     }
 
-    /// Lanes that are known not to be zero.
+    /// Mask of lanes known to be nonzero.
     pub(super) fn truth(&self) -> u64 {
         let some = (0..LANES).filter(|&lane| self.lanes[lane] != 0);
         some.fold(0, |mask, lane| mask | 1 << lane) & self.known
     }
 
-    pub(super) fn map(mut self, each: impl Fn(i64) -> i64) -> Value {
+    pub(super) fn map(mut self, each: impl Fn(i64) -> i64) -> LaneValues {
         for lane in &mut self.lanes {
             *lane = each(*lane);
         }
@@ -61,7 +61,11 @@ impl Value {
     }
 
     /// Lane by lane; what gives nothing is not known.
-    pub(super) fn zip(&self, other: &Value, each: impl Fn(i64, i64) -> Option<i64>) -> Value {
+    pub(super) fn zip(
+        &self,
+        other: &LaneValues,
+        each: impl Fn(i64, i64) -> Option<i64>,
+    ) -> LaneValues {
         let mut known = self.known & other.known;
         let lanes = std::array::from_fn(|lane| {
             let found = each(self.lanes[lane], other.lanes[lane]);
@@ -70,7 +74,7 @@ impl Value {
             }
             found.unwrap_or(0)
         });
-        Value {
+        LaneValues {
             lanes,
             known,
             array: None,
@@ -78,7 +82,7 @@ impl Value {
     }
 
     /// The lanes of the mask from another value.
-    pub(super) fn take(&mut self, other: &Value, mask: u64) {
+    pub(super) fn take(&mut self, other: &LaneValues, mask: u64) {
         if self.array != other.array && mask != 0 {
             // Those that stay must not be used as what the others are.
             self.known &= mask;
@@ -92,15 +96,15 @@ impl Value {
         self.known = self.known & !mask | other.known & mask;
     }
 
-    pub(super) fn converted(self, to: &Type) -> Value {
+    pub(super) fn converted(self, to: &Type) -> LaneValues {
         match to {
             Type::Int { .. } => self.number().fitted(to),
-            _ => Value::UNKNOWN,
+            _ => LaneValues::UNKNOWN,
         }
     }
 
     /// The numbers as a type holds them; what most kernels count with goes over all lanes at once.
-    pub(super) fn fitted(self, ty: &Type) -> Value {
+    pub(super) fn fitted(self, ty: &Type) -> LaneValues {
         match ty {
             Type::Int {
                 bits: 32,
@@ -116,7 +120,7 @@ impl Value {
     }
 
     /// An operation lane by lane; both operands have the type, the result has yet to be fitted.
-    pub(super) fn combined(&self, op: BinaryOp, ty: &Type, other: &Value) -> Value {
+    pub(super) fn combined(&self, op: BinaryOp, ty: &Type, other: &LaneValues) -> LaneValues {
         match op {
             BinaryOp::Add => self.each(other, i64::wrapping_add),
             BinaryOp::Sub => self.each(other, i64::wrapping_sub),
@@ -135,8 +139,8 @@ impl Value {
     }
 
     /// Lane by lane, what always gives something.
-    fn each(&self, other: &Value, each: impl Fn(i64, i64) -> i64) -> Value {
-        Value {
+    fn each(&self, other: &LaneValues, each: impl Fn(i64, i64) -> i64) -> LaneValues {
+        LaneValues {
             lanes: std::array::from_fn(|lane| each(self.lanes[lane], other.lanes[lane])),
             known: self.known & other.known,
             array: None,
@@ -164,7 +168,7 @@ fn unsigned(ty: &Type) -> bool {
     matches!(ty, Type::Int { signed: false, .. })
 }
 
-/// What [`Value::combined`] does not do over all lanes at once: what may give nothing, and comparisons without a sign.
+/// What [`LaneValues::combined`] does not do over all lanes at once: what may give nothing, and comparisons without a sign.
 fn binary(op: BinaryOp, ty: &Type, a: i64, b: i64) -> Option<i64> {
     let flag = |holds: bool| Some(i64::from(holds));
     let (x, y) = (a as u64, b as u64);

@@ -1,4 +1,4 @@
-//! A client that waits for each answer before it says the next thing, and keeps the time.
+//! A client that sends one message at a time, waits for each response and measures how long it took.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -16,17 +16,17 @@ pub struct Client {
     next: u64,
 }
 
-/// A message that came, and how long it took.
+/// A message of the server and its latency.
 #[derive(Debug)]
-pub struct Heard {
+pub struct Response {
     /// The message.
     pub message: Value,
-    /// From what was asked until it was there, before it was looked at.
+    /// From sending the request until the response had arrived, before parsing.
     pub took: Duration,
 }
 
 impl Client {
-    /// Starts a server and greets it.
+    /// Starts a server and sends `initialize`.
     ///
     /// # Errors
     /// The program cannot be started, or does not answer.
@@ -58,7 +58,7 @@ impl Client {
         self.child.id()
     }
 
-    /// Says something that has no answer.
+    /// Sends a notification.
     ///
     /// # Errors
     /// The server is gone.
@@ -66,27 +66,27 @@ impl Client {
         self.send(&said(method, params))
     }
 
-    /// Asks something and waits for the answer.
+    /// Sends a request and waits for the response.
     ///
     /// # Errors
     /// The server is gone, or answers with an error.
-    pub fn request(&mut self, method: &str, params: &Value) -> anyhow::Result<Heard> {
+    pub fn request(&mut self, method: &str, params: &Value) -> anyhow::Result<Response> {
         let id = self.next;
         self.next += 1;
         let mut message = said(method, params);
         message["id"] = json!(id);
         let started = Instant::now();
         self.send(&message)?;
-        let heard = self.wait(started, |message| {
+        let response = self.wait(started, |message| {
             message["id"] == id && message.get("method").is_none()
         })?;
-        if let Some(error) = heard.message.get("error") {
+        if let Some(error) = response.message.get("error") {
             bail!("{method}: {error}");
         }
-        Ok(heard)
+        Ok(response)
     }
 
-    /// Says something about a document and waits for the diagnostics of that version.
+    /// Sends a notification about a document and waits for the diagnostics of that version.
     ///
     /// # Errors
     /// The server is gone.
@@ -96,7 +96,7 @@ impl Client {
         params: &Value,
         uri: &str,
         version: i64,
-    ) -> anyhow::Result<Heard> {
+    ) -> anyhow::Result<Response> {
         let message = said(method, params);
         let started = Instant::now();
         self.send(&message)?;
@@ -104,7 +104,7 @@ impl Client {
     }
 
     /// Waits for the diagnostics of a document at a version, or a newer one.
-    fn diagnostics(&mut self, since: Instant, uri: &str, version: i64) -> anyhow::Result<Heard> {
+    fn diagnostics(&mut self, since: Instant, uri: &str, version: i64) -> anyhow::Result<Response> {
         self.wait(since, |message| {
             let shown = &message["params"];
             message["method"] == "textDocument/publishDiagnostics"
@@ -113,23 +113,27 @@ impl Client {
         })
     }
 
-    /// Waits for diagnostics of a document that something else than its own change brings about.
+    /// Waits for diagnostics of a document that change for another reason than its own edit.
     ///
     /// # Errors
     /// The server is gone.
-    pub fn shown_again(&mut self, since: Instant, uri: &str) -> anyhow::Result<Heard> {
+    pub fn shown_again(&mut self, since: Instant, uri: &str) -> anyhow::Result<Response> {
         self.diagnostics(since, uri, 0)
     }
 
-    fn wait(&mut self, since: Instant, wanted: impl Fn(&Value) -> bool) -> anyhow::Result<Heard> {
+    fn wait(
+        &mut self,
+        since: Instant,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> anyhow::Result<Response> {
         loop {
             let body = self.receive()?;
             let took = since.elapsed();
             let message: Value = serde_json::from_slice(&body)?;
             if wanted(&message) {
-                return Ok(Heard { message, took });
+                return Ok(Response { message, took });
             }
-            // A server that asks is told that we know nothing.
+            // Requests of the server get an empty response.
             if let (Some(id), Some(_)) = (message.get("id"), message.get("method")) {
                 self.send(&json!({"jsonrpc": "2.0", "id": id, "result": null}))?;
             }
@@ -164,7 +168,7 @@ impl Client {
         Ok(body)
     }
 
-    /// Resident memory in MiB, where the system tells.
+    /// Resident memory in MiB, where the system reports it.
     pub fn memory(&self) -> Option<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process())).ok()?;
         let line = status
@@ -174,19 +178,19 @@ impl Client {
         Some(kib / 1024.0)
     }
 
-    /// Time that the process has computed so far, in clock ticks, where the system tells.
+    /// CPU time of the process in clock ticks, where the system reports it.
     pub fn ticks(&self) -> Option<u64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process())).ok()?;
-        // Behind the name, which may hold anything: state first, then so many numbers.
+        // The name in parentheses may hold any character: the state and the numbers follow the last `)`.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let at = |field: usize| fields.get(field)?.parse::<u64>().ok();
         Some(at(11)? + at(12)?)
     }
 
-    /// Takes leave, and waits for the server's end.
+    /// Shuts the server down and waits for its exit.
     ///
     /// # Errors
-    /// The server was gone before.
+    /// The server had already exited.
     pub fn end(mut self) -> anyhow::Result<ExitStatus> {
         self.request("shutdown", &Value::Null)?;
         self.notify("exit", &Value::Null)?;
@@ -206,7 +210,7 @@ fn said(method: &str, params: &Value) -> Value {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // One that has ended is not hurt by it.
+        // Killing a process that has exited is harmless.
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -1,8 +1,8 @@
-//! Times in order: what lies in the middle, and what is rare.
+//! Percentiles of times.
 
 use std::time::Duration;
 
-/// The time that so many percent do not exceed; nothing where there are no times.
+/// A percentile; zero where there are no times.
 pub fn percentile(times: &[Duration], percent: usize) -> Option<Duration> {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();

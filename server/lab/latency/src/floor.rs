@@ -1,5 +1,5 @@
-//! What no server that parses and publishes can stay under: the grammar's own parse of the same edit, and the same message
-//! written into a pipe and read from it.
+//! The lower bound on the latency of any server that parses and publishes: the incremental parse of the same edit, and
+//! the same message through a pipe.
 
 use std::io::{BufReader, Read, Write};
 use std::time::{Duration, Instant};

@@ -1,11 +1,11 @@
-//! Files of any length, full of kernels that do what kernels do: too large to keep, the same at each run.
+//! Generates files of any length, full of typical kernels: too large to commit, identical in each run.
 
 use std::fmt::Write as _;
 
 /// Lines of each kernel, with the comment before it and the blank line behind.
 pub const LINES: usize = 20;
 
-/// So many kernels of [`LINES`] lines, numbered from `first`. No two have the same text.
+/// `count` kernels of [`LINES`] lines each, numbered from `first`, all with different text.
 pub fn text(first: usize, kernels: usize) -> String {
     let mut text = String::new();
     for k in first..first + kernels {
@@ -22,7 +22,7 @@ pub fn text(first: usize, kernels: usize) -> String {
     text
 }
 
-/// Tiles of a matrix through shared memory, whose columns share a bank.
+/// A matrix transpose through tiles in shared memory, with bank conflicts.
 fn tiles(text: &mut String, k: usize) {
     let _ = write!(
         text,
@@ -50,7 +50,7 @@ __global__ void tiles_{k}(float *out, const float *in, int n) {{
     );
 }
 
-/// Neighbours of a point, guarded.
+/// A guarded stencil.
 fn stencil(text: &mut String, k: usize) {
     let _ = write!(
         text,
@@ -78,7 +78,7 @@ __global__ void stencil_{k}(const float *__restrict__ in,
     );
 }
 
-/// A tree of sums in shared memory, whose threads fall away.
+/// A tree reduction in shared memory, with divergence.
 fn reduction(text: &mut String, k: usize) {
     let _ = write!(
         text,
@@ -106,7 +106,7 @@ __global__ void reduction_{k}(const float *in, float *out, int n) {{
     );
 }
 
-/// Structures walked by neighbouring threads.
+/// An array of structures, uncoalesced.
 fn particles(text: &mut String, k: usize) {
     let _ = write!(
         text,
@@ -134,7 +134,7 @@ __global__ void move_{k}(Particle{k} *particles, const float *force,
     );
 }
 
-/// Atomic additions at places that data decides.
+/// A histogram: atomic additions at data-dependent addresses.
 fn histogram(text: &mut String, k: usize) {
     let _ = write!(
         text,

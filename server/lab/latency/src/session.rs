@@ -1,5 +1,4 @@
-//! A recorded session, as `warplens lsp --record` writes it, served again in step: nothing is said before the last thing
-//! was answered.
+//! Replays a recorded session (`warplens lsp --record`) in lock step: each message waits for the response to the one before.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,15 +10,15 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::kernels;
 
-/// What stands for the repository in a recording's names of documents.
+/// The placeholder for the repository in a recording's document URIs.
 pub const REPOSITORY: &str = "file:///warplens/";
 
-/// A version that no session comes to.
+/// A document version that no session reaches.
 const LAST: i64 = 1_000_000;
 const OPENED: &str = "textDocument/didOpen";
-/// A keystroke, and what its time is kept under.
+/// The method of a keystroke, and the key of its times.
 pub const CHANGED: &str = "textDocument/didChange";
-/// What an editor asks for what it shows.
+/// The requests that an editor sends for what it shows.
 pub const HINTS: &str = "textDocument/inlayHint";
 
 /// A session on one document.
@@ -29,11 +28,11 @@ pub struct Session {
     /// The text as it was opened.
     pub text: String,
     language: String,
-    /// What came after, in order: method and parameters.
+    /// The messages after `didOpen`, in order: method and parameters.
     pub said: Vec<(String, Value)>,
 }
 
-/// How long each answer took, by method; for a change until its diagnostics are there.
+/// Latencies by method; for a change, until its diagnostics arrive.
 pub type Times = BTreeMap<String, Vec<Duration>>;
 
 impl Session {
@@ -96,7 +95,7 @@ impl Session {
         Ok(sessions)
     }
 
-    /// The session on a file of so many lines: with kernels before and behind the text that it was recorded on.
+    /// The session on a file of `lines` lines: its recorded text between generated kernels.
     #[must_use]
     pub fn within(&self, lines: usize) -> Session {
         let own = self.text.lines().count();
@@ -177,7 +176,7 @@ impl Session {
         client.notify("textDocument/didClose", &document)
     }
 
-    /// Says what was said, each thing once the last is answered; `pause` is called after each keystroke.
+    /// Replays the messages in lock step; calls `pause` after each keystroke.
     ///
     /// # Errors
     /// The server is gone, or answers with an error.
@@ -188,15 +187,15 @@ impl Session {
         mut pause: impl FnMut(),
     ) -> anyhow::Result<()> {
         for (method, params) in &self.said {
-            let heard = if method == CHANGED {
+            let response = if method == CHANGED {
                 let version = params["textDocument"]["version"].as_i64().unwrap_or(0);
-                let heard = client.shown(method, params, &self.uri, version)?;
+                let response = client.shown(method, params, &self.uri, version)?;
                 pause();
-                heard
+                response
             } else {
                 client.request(method, params)?
             };
-            times.entry(method.clone()).or_default().push(heard.took);
+            times.entry(method.clone()).or_default().push(response.took);
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Someone who types into a kernel: what an editor makes of keys, said to a server at the pace of a person. Recorded by
-//! the server it is a session of `tests/sessions`.
+//! Simulates a programmer typing into a kernel: the messages that an editor sends, at a human pace. The server's recording
+//! becomes a session of `tests/sessions`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::session::{CHANGED, HINTS, REPOSITORY};
 
-/// What somebody does in a file.
+/// The edits of one session.
 type Script = fn(&mut Typist<'_>) -> anyhow::Result<()>;
 
 /// The sessions: name, file under the repository, what is done there.
@@ -22,10 +22,10 @@ pub const SESSIONS: [(&str, &str, Script); 4] = [
 
 /// Lines that the editor shows, above and below the cursor.
 const SHOWN: usize = 20;
-/// An editor asks for hints once the fingers rest: after so many keys.
+/// Keys between two requests for hints: editors send them when typing pauses.
 const HINTS_AFTER: usize = 5;
 
-/// A line is written into a loop, with a slip in it, and its number tried out.
+/// Adds a line to a loop, with a typo, and tries several constants.
 fn add_line(typist: &mut Typist<'_>) -> anyhow::Result<()> {
     typist.go_behind("if (x < n && y < n) out[x * n + y] = in[y * n + x];")?;
     typist
@@ -39,7 +39,7 @@ fn add_line(typist: &mut Typist<'_>) -> anyhow::Result<()> {
     typist.look()
 }
 
-/// A variable gets another name: first by hand where it is declared, then by the editor wherever it stands.
+/// Renames a variable: its declaration by hand, then all uses by the editor.
 fn rename(typist: &mut Typist<'_>) -> anyhow::Result<()> {
     typist.select("const int at", "at")?;
     typist.keys("center")?;
@@ -52,7 +52,7 @@ fn rename(typist: &mut Typist<'_>) -> anyhow::Result<()> {
     typist.look()
 }
 
-/// A condition is opened, its body typed, and closed by the editor.
+/// Types nested blocks; the editor closes the braces.
 fn open_brace(typist: &mut Typist<'_>) -> anyhow::Result<()> {
     typist.go_behind("__syncthreads();")?;
     typist.keys("\nfor (int round = 0; round < 4; ++round) {\nif (t % 64 < 32) {\n")?;
@@ -61,7 +61,7 @@ fn open_brace(typist: &mut Typist<'_>) -> anyhow::Result<()> {
     typist.look()
 }
 
-/// Lines are pasted, looked at, taken back, done again, and some are deleted.
+/// Pastes lines, undoes, redoes, and deletes some.
 fn paste_undo(typist: &mut Typist<'_>) -> anyhow::Result<()> {
     typist.go_behind("#include \"harness.cuh\"")?;
     typist.paste(
@@ -148,12 +148,12 @@ impl Typist<'_> {
         self.select(words, "")
     }
 
-    /// Selects the last word of the first place that says this.
-    fn select(&mut self, words: &str, word: &str) -> anyhow::Result<()> {
-        let at = self.text.find(words);
-        let at = at.with_context(|| format!("{}: nothing says `{words}`", self.uri))?;
-        self.cursor = at + words.len() - word.len();
-        self.selected = word.len();
+    /// Finds `context` and selects `name` at its end.
+    fn select(&mut self, context: &str, name: &str) -> anyhow::Result<()> {
+        let at = self.text.find(context);
+        let at = at.with_context(|| format!("{}: nothing says `{context}`", self.uri))?;
+        self.cursor = at + context.len() - name.len();
+        self.selected = name.len();
         Ok(())
     }
 
@@ -216,20 +216,20 @@ impl Typist<'_> {
         self.change(&[(edit.at, edit.old.len(), edit.new)])
     }
 
-    /// Every word of that name becomes another, in one change.
-    fn rename(&mut self, word: &str, new: &str) -> anyhow::Result<()> {
+    /// Renames every use of a variable in one change.
+    fn rename(&mut self, name: &str, new: &str) -> anyhow::Result<()> {
         let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let places: Vec<usize> = self
             .text
-            .match_indices(word)
+            .match_indices(name)
             .map(|(at, _)| at)
             .filter(|at| {
-                !self.text[..*at].ends_with(part) && !self.text[at + word.len()..].starts_with(part)
+                !self.text[..*at].ends_with(part) && !self.text[at + name.len()..].starts_with(part)
             })
             .collect();
-        // From the last to the first: no place moves before its turn.
+        // From the last to the first, so that earlier offsets stay valid.
         let edits = places.iter().rev();
-        let edits: Vec<_> = edits.map(|at| (*at, word.len(), new.to_owned())).collect();
+        let edits: Vec<_> = edits.map(|at| (*at, name.len(), new.to_owned())).collect();
         self.change(&edits)
     }
 
@@ -269,7 +269,7 @@ impl Typist<'_> {
         Ok(())
     }
 
-    /// The fingers rest and the mouse stands on the code.
+    /// Typing pauses and the mouse hovers over the code.
     fn look(&mut self) -> anyhow::Result<()> {
         self.rest(5);
         self.hints()?;
@@ -295,7 +295,7 @@ impl Typist<'_> {
         Ok(())
     }
 
-    /// Passes time: never quite the same.
+    /// Waits for a slightly varying time.
     fn rest(&mut self, keys: u32) {
         self.random = self
             .random

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use crate::lexer::Place;
-use crate::machine::{Binding, Data, Done, Frame, Machine, Object, Value};
+use crate::lexer::Position;
+use crate::machine::{Binding, Data, Frame, Machine, Object, RunResult, ThreadValues};
 use crate::parse::basic;
 use crate::tally::{Access, Class};
 use crate::tree::{Expr, Function, Kind, Op, TemplateArgument, TypeName};
@@ -48,7 +48,7 @@ impl Machine<'_> {
         }
     }
 
-    pub(crate) fn named_constant(&self, name: &str) -> Option<Value> {
+    pub(crate) fn named_constant(&self, name: &str) -> Option<ThreadValues> {
         let (scalar, word) = match name {
             "warpSize" => (Scalar::I32, self.launch.warp as u64),
             "CLK_LOCAL_MEM_FENCE" => (Scalar::U32, 1),
@@ -63,7 +63,7 @@ impl Machine<'_> {
         Some(self.constant(scalar, word))
     }
 
-    fn work_item(&mut self, name: &str, axis: usize) -> Option<Value> {
+    fn work_item(&mut self, name: &str, axis: usize) -> Option<ThreadValues> {
         let [block, grid] = [self.launch.block, self.launch.grid].map(|d| d.map(u64::from));
         let at = |dims: [u64; 3], none: u64| dims.get(axis).copied().unwrap_or(none);
         let group = self.block.map(u64::from);
@@ -80,7 +80,7 @@ impl Machine<'_> {
             })
         };
         let words: Option<Vec<u64>> = (0..self.lanes).map(word).collect();
-        Some(Value::words(Type::Scalar(Scalar::U64), words?))
+        Some(ThreadValues::words(Type::Scalar(Scalar::U64), words?))
     }
 
     // ---- the file's own functions --------------------------------------------------------------
@@ -91,8 +91,8 @@ impl Machine<'_> {
         template: &[TemplateArgument],
         arguments: &[Expr],
         mask: &[bool],
-        place: Place,
-    ) -> Done<Value> {
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         let file = self.file;
         if let Some(Binding::Object(this)) = self.lookup("this").cloned()
             && let Type::Struct(layout) = &this.ty
@@ -102,7 +102,10 @@ impl Machine<'_> {
         }
         if let Some(all) = file.functions.get(name) {
             let Some(function) = all.iter().find(|f| f.parameters.len() == arguments.len()) else {
-                return Err(Error::new(place, "no function takes so many arguments"));
+                return Err(Error::new(
+                    place,
+                    "no function takes this number of arguments",
+                ));
             };
             return self.enter(function, template, arguments, None, mask, place);
         }
@@ -115,8 +118,8 @@ impl Machine<'_> {
         name: &str,
         arguments: &[Expr],
         mask: &[bool],
-        place: Place,
-    ) -> Done<Value> {
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         let this = self.object(base, mask)?;
         let function = match &this.ty {
             Type::Struct(layout) => layout.methods.iter().find(|f| &*f.name == name).cloned(),
@@ -135,16 +138,16 @@ impl Machine<'_> {
         arguments: &[Expr],
         this: Option<Object>,
         mask: &[bool],
-        place: Place,
-    ) -> Done<Value> {
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         if !mask.contains(&true) {
             // For its type alone; it may call itself.
             let ty = self.resolve(&function.result).unwrap_or(Type::INT);
             let size = ty.size() as usize;
             return Ok(if ty.is_word() || matches!(ty, Type::Void) {
-                Value::words(ty, vec![0; self.lanes])
+                ThreadValues::words(ty, vec![0; self.lanes])
             } else {
-                Value {
+                ThreadValues {
                     ty,
                     data: Data::Bytes(vec![0; self.lanes * size]),
                 }
@@ -245,17 +248,17 @@ impl Machine<'_> {
         outcome?;
         match frame.and_then(|frame| frame.result) {
             Some(value) => Ok(value),
-            None => Ok(Value::words(
+            None => Ok(ThreadValues::words(
                 result_type.unwrap_or(Type::Void),
                 vec![0; self.lanes],
             )),
         }
     }
 
-    fn template_binding(&mut self, given: &TemplateArgument) -> Done<Binding> {
+    fn template_binding(&mut self, given: &TemplateArgument) -> RunResult<Binding> {
         Ok(match given {
             TemplateArgument::Type(name) => Binding::Type(self.template_type(name)?),
-            TemplateArgument::Value(value) => {
+            TemplateArgument::ThreadValues(value) => {
                 if let Kind::Name(name) = &value.kind
                     && self.lookup(name).is_none()
                     && let Ok(ty) = self.template_type(&TypeName::Named(name.clone()))
@@ -267,7 +270,7 @@ impl Machine<'_> {
                 let found = self.eval(value, &all);
                 self.silent -= 1;
                 match found? {
-                    Value {
+                    ThreadValues {
                         ty: Type::Scalar(scalar),
                         data: Data::Words(words),
                     } => Binding::Constant(scalar, words[0]),
@@ -284,14 +287,14 @@ impl Machine<'_> {
 
     // ---- what the languages bring --------------------------------------------------------------
 
-    /// OpenCL's vector of so many elements at an offset in vectors behind a pointer to elements.
+    /// OpenCL's `vloadN` and `vstoreN`: the N elements at an offset, in vectors, from a pointer to elements.
     fn vector_at(
         &mut self,
         width: u8,
         offset: &Expr,
         pointer: &Expr,
         mask: &[bool],
-    ) -> Done<Object> {
+    ) -> RunResult<Object> {
         let place = pointer.place;
         let offset = self.eval(offset, mask)?;
         let mut base = self.eval(pointer, mask)?;
@@ -311,8 +314,8 @@ impl Machine<'_> {
         name: &str,
         arguments: &[Expr],
         mask: &[bool],
-        place: Place,
-    ) -> Done<Value> {
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         let unknown = || Error::new(place, &format!("the function `{name}` is not known here"));
         if name.starts_with("get_") {
             let axis = match arguments {
@@ -321,7 +324,7 @@ impl Machine<'_> {
             };
             return self.work_item(name, axis).ok_or_else(unknown);
         }
-        let void = Value::words(Type::Void, vec![0; self.lanes]);
+        let void = ThreadValues::words(Type::Void, vec![0; self.lanes]);
         let width = |start| name.strip_prefix(start)?.parse().ok();
         if let (Some(width), [offset, pointer]) = (width("vload"), arguments) {
             let object = self.vector_at(width, offset, pointer, mask)?;
@@ -424,7 +427,7 @@ impl Machine<'_> {
         self.math(name, values, mask, place)?.ok_or_else(unknown)
     }
 
-    fn barrier(&mut self, mask: &[bool], place: Place) {
+    fn barrier(&mut self, mask: &[bool], place: Position) {
         self.count(Class::Barrier, mask, 1);
         if let Some(races) = &mut self.memory.races {
             if self.launch.narrowed == Some(place.line) {
@@ -449,8 +452,8 @@ impl Machine<'_> {
         kind: Shuffle,
         arguments: &[Expr],
         mask: &[bool],
-        place: Place,
-    ) -> Done<Value> {
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         let (Some(value), Some(by)) = (arguments.first(), arguments.get(1)) else {
             return Err(Error::new(place, "a shuffle without its arguments"));
         };
@@ -487,10 +490,10 @@ impl Machine<'_> {
                 words[lane]
             }
         });
-        Ok(Value::words(value.ty.clone(), found.collect()))
+        Ok(ThreadValues::words(value.ty.clone(), found.collect()))
     }
 
-    fn vote(&mut self, name: &str, arguments: &[Expr], mask: &[bool]) -> Done<Value> {
+    fn vote(&mut self, name: &str, arguments: &[Expr], mask: &[bool]) -> RunResult<ThreadValues> {
         let truth = match arguments.first() {
             Some(condition) if !name.starts_with("__activemask") => self.truth(condition, mask)?,
             _ => vec![1; self.lanes],
@@ -516,7 +519,7 @@ impl Machine<'_> {
         } else {
             Scalar::I32
         };
-        Ok(Value::words(Type::Scalar(ty), words))
+        Ok(ThreadValues::words(Type::Scalar(ty), words))
     }
 
     fn atomic(
@@ -524,8 +527,8 @@ impl Machine<'_> {
         what: &str,
         arguments: &[Expr],
         mask: &[bool],
-        place: Place,
-    ) -> Done<Value> {
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         let Some((target, rest)) = arguments.split_first() else {
             return Err(Error::new(place, "an atomic without its arguments"));
         };
@@ -547,8 +550,8 @@ impl Machine<'_> {
                 Data::Bytes(_) => return Err(Error::new(place, "an atomic on no number")),
             }
         }
-        let at = crate::machine::At::Each(Rc::new(addresses.clone()));
-        // It stands where its address is written.
+        let at = crate::machine::Address::Each(Rc::new(addresses.clone()));
+        // Its position is that of its address.
         self.access(target.place, Access::Atomic, &at, (0, scalar.size()), mask)?;
         let trap = |what| Error::new(place, what);
         let mut before = vec![0; self.lanes];
@@ -617,17 +620,17 @@ impl Machine<'_> {
         if let Some(races) = &mut self.memory.races {
             races.atomic = false;
         }
-        Ok(Value::words(Type::Scalar(scalar), before))
+        Ok(ThreadValues::words(Type::Scalar(scalar), before))
     }
 
     /// Functions of numbers; `None`: not one of them.
     fn math(
         &mut self,
         name: &str,
-        values: Vec<Value>,
+        values: Vec<ThreadValues>,
         mask: &[bool],
-        place: Place,
-    ) -> Done<Option<Value>> {
+        place: Position,
+    ) -> RunResult<Option<ThreadValues>> {
         let name = name
             .strip_prefix("native_")
             .or_else(|| name.strip_prefix("half_"))
@@ -642,12 +645,14 @@ impl Machine<'_> {
             for value in values {
                 spread.push(self.converted(value, &whole, mask, place)?);
             }
-            let mut sum: Option<Value> = None;
+            let mut sum: Option<ThreadValues> = None;
             let (mut all, mut result) = (Vec::new(), ty);
             for which in 0..lanes {
-                let parts: Vec<Value> = spread
+                let parts: Vec<ThreadValues> = spread
                     .iter()
-                    .map(|value| Value::words(Type::Scalar(ty), self.component(value, ty, which)))
+                    .map(|value| {
+                        ThreadValues::words(Type::Scalar(ty), self.component(value, ty, which))
+                    })
                     .collect();
                 if name == "dot" {
                     let [a, b] = &parts[..] else { return Ok(None) };
@@ -679,15 +684,15 @@ impl Machine<'_> {
     fn integer_function(
         &mut self,
         name: &str,
-        values: &[Value],
+        values: &[ThreadValues],
         mask: &[bool],
-        place: Place,
-    ) -> Done<Option<Value>> {
+        place: Position,
+    ) -> RunResult<Option<ThreadValues>> {
         let words = |which: usize| match values.get(which).map(|value| &value.data) {
             Some(Data::Words(words)) => Some(words.as_slice()),
             _ => None,
         };
-        let scalar = values.first().and_then(Value::scalar);
+        let scalar = values.first().and_then(ThreadValues::scalar);
         let (Some(scalar), Some(a)) = (scalar, words(0)) else {
             return Ok(None);
         };
@@ -842,7 +847,7 @@ impl Machine<'_> {
                 (scalar, a.iter().zip(b).map(turn).collect())
             }),
             ("__int_as_float" | "__uint_as_float" | "as_float", 1) => {
-                return Ok(Some(Value::words(
+                return Ok(Some(ThreadValues::words(
                     Type::Scalar(Scalar::F32),
                     a.iter().map(|&x| u64::from(x as u32)).collect(),
                 )));
@@ -851,17 +856,17 @@ impl Machine<'_> {
         };
         Ok(found.map(|(ty, words)| {
             self.count(Class::Int, mask, 1);
-            Value::words(Type::Scalar(ty), words)
+            ThreadValues::words(Type::Scalar(ty), words)
         }))
     }
 
     fn float_function(
         &mut self,
         name: &str,
-        values: Vec<Value>,
+        values: Vec<ThreadValues>,
         mask: &[bool],
-        place: Place,
-    ) -> Done<Option<Value>> {
+        place: Position,
+    ) -> RunResult<Option<ThreadValues>> {
         if matches!(
             name,
             "__float_as_int" | "__float_as_uint" | "as_int" | "as_uint"
@@ -873,7 +878,7 @@ impl Machine<'_> {
                 Scalar::I32
             };
             let words = words.iter().map(|&word| normal(ty, word)).collect();
-            return Ok(Some(Value::words(Type::Scalar(ty), words)));
+            return Ok(Some(ThreadValues::words(Type::Scalar(ty), words)));
         }
         let single = name.ends_with('f') && !matches!(name, "erf");
         let stem = name.trim_start_matches('_');
@@ -887,7 +892,7 @@ impl Machine<'_> {
         }
         let mut ty = values
             .iter()
-            .filter_map(Value::scalar)
+            .filter_map(ThreadValues::scalar)
             .fold(Scalar::I8, Scalar::common);
         if single {
             ty = Scalar::F32;
@@ -978,17 +983,17 @@ impl Machine<'_> {
             _ => return Ok(None),
         };
         self.count(class, mask, operations);
-        Ok(Some(Value::words(Type::Scalar(ty), words)))
+        Ok(Some(ThreadValues::words(Type::Scalar(ty), words)))
     }
 
     /// `sincos(x, &sine, &cosine)`, and of OpenCL `sine = sincos(x, &cosine)`.
     fn sine_and_cosine(
         &mut self,
         of_pi: bool,
-        values: Vec<Value>,
+        values: Vec<ThreadValues>,
         mask: &[bool],
-        place: Place,
-    ) -> Done<Option<Value>> {
+        place: Position,
+    ) -> RunResult<Option<ThreadValues>> {
         let mut values = values.into_iter();
         let Some(angle) = values.next() else {
             return Ok(None);
@@ -1030,11 +1035,11 @@ impl Machine<'_> {
             }
         }
         self.count(Class::Sfu, mask, 1);
-        Ok(Some(Value::words(Type::Scalar(ty), sines)))
+        Ok(Some(ThreadValues::words(Type::Scalar(ty), sines)))
     }
 }
 
-/// The angle of so many halves of a turn, within one turn.
+/// The angle of `x` π, reduced to one period.
 fn half_turns(x: f64) -> f64 {
     (x - 2.0 * (x / 2.0).round()) * std::f64::consts::PI
 }

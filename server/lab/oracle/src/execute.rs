@@ -1,9 +1,9 @@
 //! Statements, each for the lanes that are there.
 
 use crate::Error;
-use crate::lexer::Place;
-use crate::machine::{Data, Done, Machine, Value};
-use crate::tally::{Class, Fork};
+use crate::lexer::Position;
+use crate::machine::{Data, Machine, RunResult, ThreadValues};
+use crate::tally::{BranchKind, Class};
 use crate::tree::{Expr, Loop, Stmt};
 use crate::types::Type;
 
@@ -13,11 +13,11 @@ fn none(mask: &[bool]) -> bool {
 
 impl Machine<'_> {
     /// Runs a statement; lanes that leave (by `return`, `break`, `continue`) are taken out of `active`.
-    pub(crate) fn execute(&mut self, statement: &Stmt, active: &mut Vec<bool>) -> Done<()> {
+    pub(crate) fn execute(&mut self, statement: &Stmt, active: &mut Vec<bool>) -> RunResult<()> {
         if none(active) {
             return Ok(());
         }
-        self.step(Place::default(), active.len())?;
+        self.step(Position::default(), active.len())?;
         match statement {
             Stmt::Declare(declaration) => self.declare(declaration, active),
             Stmt::Expr(expression) => {
@@ -32,12 +32,12 @@ impl Machine<'_> {
                 }
                 Ok(())
             }
-            Stmt::Block(body, true) => {
-                self.deeper(Place::default(), |machine| machine.block_of(body, active))
-            }
+            Stmt::Block(body, true) => self.deeper(Position::default(), |machine| {
+                machine.block_of(body, active)
+            }),
             Stmt::If(condition, then, otherwise) => {
                 let truth = self.truth(condition, active)?;
-                self.fork(condition.place, Fork::If, active, &truth, false);
+                self.fork(condition.place, BranchKind::If, active, &truth, false);
                 self.count(Class::Branch, active, 1);
                 let mut yes: Vec<bool> = active
                     .iter()
@@ -51,7 +51,7 @@ impl Machine<'_> {
                     .collect();
                 let came = active.clone();
                 self.deeper(condition.place, |machine| {
-                    let branch = (condition.place, Fork::If);
+                    let branch = (condition.place, BranchKind::If);
                     machine.way(branch, &came, &mut yes, |machine, yes| {
                         machine.scoped(then, yes)
                     })?;
@@ -92,11 +92,11 @@ impl Machine<'_> {
     /// Executes what some of the lanes that came to a branch do.
     fn way(
         &mut self,
-        (place, fork): (Place, Fork),
+        (place, fork): (Position, BranchKind),
         came: &[bool],
         lanes: &mut Vec<bool>,
-        run: impl FnOnce(&mut Self, &mut Vec<bool>) -> Done<()>,
-    ) -> Done<()> {
+        run: impl FnOnce(&mut Self, &mut Vec<bool>) -> RunResult<()>,
+    ) -> RunResult<()> {
         self.splits.open(came, lanes, self.launch.warp);
         let outcome = run(self, lanes);
         let wasted = self.splits.close();
@@ -106,7 +106,7 @@ impl Machine<'_> {
         outcome
     }
 
-    fn scoped(&mut self, statement: &Stmt, active: &mut Vec<bool>) -> Done<()> {
+    fn scoped(&mut self, statement: &Stmt, active: &mut Vec<bool>) -> RunResult<()> {
         let (names, top) = (self.scopes.len(), self.top);
         self.execute(statement, active)?;
         self.scopes.truncate(names);
@@ -114,7 +114,12 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn returning(&mut self, value: Option<&Expr>, place: Place, active: &mut [bool]) -> Done<()> {
+    fn returning(
+        &mut self,
+        value: Option<&Expr>,
+        place: Position,
+        active: &mut [bool],
+    ) -> RunResult<()> {
         if let Some(value) = value {
             let wanted = self
                 .frames
@@ -146,7 +151,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn looping(&mut self, looping: &Loop, active: &mut Vec<bool>) -> Done<()> {
+    fn looping(&mut self, looping: &Loop, active: &mut Vec<bool>) -> RunResult<()> {
         let (names, top) = (self.scopes.len(), self.top);
         if let Some(init) = &looping.init {
             self.execute(init, active)?;
@@ -190,7 +195,7 @@ impl Machine<'_> {
             }
             self.count(Class::Branch, &running, 1);
             self.way(
-                (place, Fork::Loop),
+                (place, BranchKind::Loop),
                 &came,
                 &mut running,
                 |machine, running| machine.scoped(&looping.body, running),
@@ -211,7 +216,7 @@ impl Machine<'_> {
         }
         self.breaks.pop();
         self.continues.pop();
-        self.fork(place, Fork::Loop, &came, &trips, true);
+        self.fork(place, BranchKind::Loop, &came, &trips, true);
         self.scopes.truncate(names);
         self.top = top;
         let returned = self.frames.last().map(|frame| frame.returned.clone());
@@ -223,8 +228,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A loop's condition. What is counted for lanes that leave by it stands apart.
-    fn tested(&mut self, condition: &Expr, running: &[bool]) -> Done<Vec<u64>> {
+    /// A loop's condition. Counts for lanes that leave by it are kept apart.
+    fn tested(&mut self, condition: &Expr, running: &[bool]) -> RunResult<Vec<u64>> {
         // Evaluated twice, once for its value alone: that must not change anything.
         if !pure(condition) {
             return self.truth(condition, running);
@@ -257,7 +262,7 @@ impl Machine<'_> {
         value: &Expr,
         parts: &[(Vec<Option<Expr>>, Vec<Stmt>)],
         active: &mut [bool],
-    ) -> Done<()> {
+    ) -> RunResult<()> {
         let found = self.eval(value, active)?;
         self.count(Class::Branch, active, 1);
         let Data::Words(words) = &found.data else {
@@ -292,7 +297,7 @@ impl Machine<'_> {
             .iter()
             .map(|to| to.map_or(0, |to| to as u64 + 1))
             .collect();
-        self.fork(value.place, Fork::Switch, active, &ways, true);
+        self.fork(value.place, BranchKind::Switch, active, &ways, true);
         self.breaks.push(vec![false; self.lanes]);
         let (names, top) = (self.scopes.len(), self.top);
         let mut running = vec![false; self.lanes];
@@ -301,7 +306,7 @@ impl Machine<'_> {
                 running[lane] |= active[lane] && target[lane] == Some(which);
             }
             self.way(
-                (value.place, Fork::Switch),
+                (value.place, BranchKind::Switch),
                 active,
                 &mut running,
                 |machine, running| {
@@ -319,14 +324,14 @@ impl Machine<'_> {
         Ok(())
     }
 
-    pub(crate) fn truth(&mut self, condition: &Expr, mask: &[bool]) -> Done<Vec<u64>> {
+    pub(crate) fn truth(&mut self, condition: &Expr, mask: &[bool]) -> RunResult<Vec<u64>> {
         let top = self.top;
         let value = self.eval(condition, mask)?;
         self.top = top;
         self.as_truth(value, condition.place)
     }
 
-    pub(crate) fn as_truth(&mut self, value: Value, place: Place) -> Done<Vec<u64>> {
+    pub(crate) fn as_truth(&mut self, value: ThreadValues, place: Position) -> RunResult<Vec<u64>> {
         match (&value.ty, value.data) {
             (Type::Scalar(scalar), Data::Words(words)) if scalar.is_float() => Ok(words
                 .iter()
@@ -338,7 +343,7 @@ impl Machine<'_> {
     }
 }
 
-fn leave(to: Option<&mut Vec<bool>>, active: &mut [bool]) -> Done<()> {
+fn leave(to: Option<&mut Vec<bool>>, active: &mut [bool]) -> RunResult<()> {
     match to {
         Some(to) => {
             for (to, here) in to.iter_mut().zip(active.iter_mut()) {
@@ -347,12 +352,12 @@ fn leave(to: Option<&mut Vec<bool>>, active: &mut [bool]) -> Done<()> {
             }
             Ok(())
         }
-        None => Err(Error::new(Place::default(), "a jump out of no loop")),
+        None => Err(Error::new(Position::default(), "a jump out of no loop")),
     }
 }
 
 /// Takes over the lanes of the mask; `None` where the types differ.
-pub(crate) fn merge(into: &mut Value, from: &Value, mask: &[bool]) -> Option<()> {
+pub(crate) fn merge(into: &mut ThreadValues, from: &ThreadValues, mask: &[bool]) -> Option<()> {
     let size = into.ty.size() as usize;
     match (&mut into.data, &from.data) {
         (Data::Words(a), Data::Words(b)) => {

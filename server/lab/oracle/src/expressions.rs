@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use crate::Error;
 use crate::execute::merge;
-use crate::lexer::Place;
-use crate::machine::{At, Binding, Data, Done, Machine, Object, Value};
-use crate::tally::{Access, Class, Fork};
+use crate::lexer::Position;
+use crate::machine::{Address, Binding, Data, Machine, Object, RunResult, ThreadValues};
+use crate::tally::{Access, BranchKind, Class};
 use crate::tree::{Expr, Kind, Op, TypeName};
 use crate::types::{Packing, Scalar, Type, convert, normal, operate, word_of};
 
@@ -14,20 +14,20 @@ use crate::types::{Packing, Scalar, Type, convert, normal, operate, word_of};
 const WIDEST: u64 = 16;
 
 impl Machine<'_> {
-    fn trap(place: Place) -> impl Fn(&'static str) -> Error {
+    fn trap(place: Position) -> impl Fn(&'static str) -> Error {
         move |what| Error::new(place, what)
     }
 
-    fn fail<T>(place: Place, what: &str) -> Done<T> {
+    fn fail<T>(place: Position, what: &str) -> RunResult<T> {
         Err(Error::new(place, what))
     }
 
-    pub(crate) fn constant(&self, scalar: Scalar, word: u64) -> Value {
-        Value::words(Type::Scalar(scalar), vec![word; self.lanes])
+    pub(crate) fn constant(&self, scalar: Scalar, word: u64) -> ThreadValues {
+        ThreadValues::words(Type::Scalar(scalar), vec![word; self.lanes])
     }
 
     /// The value of an expression in the lanes of the mask; the others hold anything of its type.
-    pub(crate) fn eval(&mut self, expression: &Expr, mask: &[bool]) -> Done<Value> {
+    pub(crate) fn eval(&mut self, expression: &Expr, mask: &[bool]) -> RunResult<ThreadValues> {
         self.step(expression.place, self.lanes)?;
         // What only constants go into is computed when compiling: the language says so of array sizes and the like.
         let constant = matches!(
@@ -57,7 +57,12 @@ impl Machine<'_> {
     }
 
     /// Like [`Self::eval`], where a bare `{…}` has the type that is wanted.
-    pub(crate) fn eval_as(&mut self, expression: &Expr, ty: &Type, mask: &[bool]) -> Done<Value> {
+    pub(crate) fn eval_as(
+        &mut self,
+        expression: &Expr,
+        ty: &Type,
+        mask: &[bool],
+    ) -> RunResult<ThreadValues> {
         match &expression.kind {
             Kind::List(None, parts) => {
                 let object = self.temporary(ty, expression.place)?;
@@ -68,7 +73,7 @@ impl Machine<'_> {
         }
     }
 
-    fn eval_here(&mut self, expression: &Expr, mask: &[bool]) -> Done<Value> {
+    fn eval_here(&mut self, expression: &Expr, mask: &[bool]) -> RunResult<ThreadValues> {
         let place = expression.place;
         match &expression.kind {
             Kind::Int(value, scalar) => Ok(self.constant(*scalar, normal(*scalar, *value))),
@@ -89,7 +94,7 @@ impl Machine<'_> {
                     && self.lookup(base).is_none()
                     && let Some(words) = self.index_word(base, name)
                 {
-                    return Ok(Value::words(Type::Scalar(Scalar::U32), words));
+                    return Ok(ThreadValues::words(Type::Scalar(Scalar::U32), words));
                 }
                 if self.has_address(base) && !self.is_swizzle(base, name, mask)? {
                     return self.read(expression, mask);
@@ -101,7 +106,10 @@ impl Machine<'_> {
             Kind::AddressOf(inner) => {
                 let object = self.object(inner, mask)?;
                 let words = (0..self.lanes).map(|lane| object.at.lane(lane)).collect();
-                Ok(Value::words(Type::Pointer(Rc::new(object.ty)), words))
+                Ok(ThreadValues::words(
+                    Type::Pointer(Rc::new(object.ty)),
+                    words,
+                ))
             }
             Kind::Plus(inner) => {
                 let value = self.eval(inner, mask)?;
@@ -122,7 +130,7 @@ impl Machine<'_> {
                 let truth = self.truth(inner, mask)?;
                 self.count(Class::Int, mask, 1);
                 let words = truth.iter().map(|&word| 1 - word).collect();
-                Ok(Value::words(self.truth_type(), words))
+                Ok(ThreadValues::words(self.truth_type(), words))
             }
             Kind::Binary(op, left, right) => {
                 let a = self.eval(left, mask)?;
@@ -148,7 +156,7 @@ impl Machine<'_> {
                         }
                     }
                 }
-                Ok(Value::words(self.truth_type(), words))
+                Ok(ThreadValues::words(self.truth_type(), words))
             }
             Kind::Comma(left, right) => {
                 self.eval(left, mask)?;
@@ -174,11 +182,11 @@ impl Machine<'_> {
             }
             Kind::SizeOf(inner) => {
                 self.silent += 1;
-                let nobody = vec![false; self.lanes];
+                let no_lanes = vec![false; self.lanes];
                 let size = if self.has_address(inner) {
-                    self.object(inner, &nobody).map(|object| object.ty.size())
+                    self.object(inner, &no_lanes).map(|object| object.ty.size())
                 } else {
-                    self.eval(inner, &nobody).map(|value| value.ty.size())
+                    self.eval(inner, &no_lanes).map(|value| value.ty.size())
                 };
                 self.silent -= 1;
                 let size = size?;
@@ -237,12 +245,12 @@ impl Machine<'_> {
         Some((object.clone(), ty.clone(), *offset))
     }
 
-    pub(crate) fn object(&mut self, expression: &Expr, mask: &[bool]) -> Done<Object> {
+    pub(crate) fn object(&mut self, expression: &Expr, mask: &[bool]) -> RunResult<Object> {
         let place = expression.place;
         self.deeper(place, |machine| machine.object_here(expression, mask))
     }
 
-    fn object_here(&mut self, expression: &Expr, mask: &[bool]) -> Done<Object> {
+    fn object_here(&mut self, expression: &Expr, mask: &[bool]) -> RunResult<Object> {
         let place = expression.place;
         match &expression.kind {
             Kind::Name(name) => {
@@ -299,21 +307,21 @@ impl Machine<'_> {
         }
     }
 
-    pub(crate) fn temporary(&mut self, ty: &Type, place: Place) -> Done<Object> {
+    pub(crate) fn temporary(&mut self, ty: &Type, place: Position) -> RunResult<Object> {
         self.variable(ty.clone(), place)
     }
 
-    pub(crate) fn pointed(pointer: Value, place: Place) -> Done<Object> {
+    pub(crate) fn pointed(pointer: ThreadValues, place: Position) -> RunResult<Object> {
         match (pointer.ty, pointer.data) {
             (Type::Pointer(ty), Data::Words(words)) => Ok(Object {
                 ty: (*ty).clone(),
-                at: At::Each(Rc::new(words)),
+                at: Address::Each(Rc::new(words)),
             }),
             _ => Self::fail(place, "an access through no pointer"),
         }
     }
 
-    fn member(ty: &Type, name: &str, place: Place) -> Done<(Type, u64)> {
+    fn member(ty: &Type, name: &str, place: Position) -> RunResult<(Type, u64)> {
         match ty {
             Type::Struct(layout) => {
                 if let Some((_, ty, offset)) =
@@ -335,13 +343,13 @@ impl Machine<'_> {
     }
 
     /// True for several components of a vector at once.
-    fn is_swizzle(&mut self, base: &Expr, name: &str, mask: &[bool]) -> Done<bool> {
+    fn is_swizzle(&mut self, base: &Expr, name: &str, mask: &[bool]) -> RunResult<bool> {
         if name.len() == 1 || !name.chars().all(|letter| letter.is_ascii_alphanumeric()) {
             return Ok(false);
         }
         self.silent += 1;
-        let nobody = vec![false; mask.len()];
-        let object = self.object(base, &nobody);
+        let no_lanes = vec![false; mask.len()];
+        let object = self.object(base, &no_lanes);
         self.silent -= 1;
         Ok(match object?.ty {
             Type::Vector(_, lanes, _) => {
@@ -351,16 +359,21 @@ impl Machine<'_> {
         })
     }
 
-    fn read(&mut self, expression: &Expr, mask: &[bool]) -> Done<Value> {
+    fn read(&mut self, expression: &Expr, mask: &[bool]) -> RunResult<ThreadValues> {
         let object = self.object(expression, mask)?;
         self.load(&object, mask, expression.place)
     }
 
     /// What lies there; of an array, a pointer to its first element.
-    pub(crate) fn load(&mut self, object: &Object, mask: &[bool], place: Place) -> Done<Value> {
+    pub(crate) fn load(
+        &mut self,
+        object: &Object,
+        mask: &[bool],
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         if let Type::Array(element, _) = &object.ty {
             let words = (0..self.lanes).map(|lane| object.at.lane(lane)).collect();
-            return Ok(Value::words(Type::Pointer(element.clone()), words));
+            return Ok(ThreadValues::words(Type::Pointer(element.clone()), words));
         }
         for piece in pieces(&object.ty) {
             self.access(place, Access::Load, &object.at, piece, mask)?;
@@ -378,7 +391,7 @@ impl Machine<'_> {
                     _ => word,
                 };
             }
-            return Ok(Value::words(object.ty.clone(), words));
+            return Ok(ThreadValues::words(object.ty.clone(), words));
         }
         let mut bytes = vec![0; self.lanes * size as usize];
         for lane in (0..self.lanes).filter(|&lane| mask[lane]) {
@@ -390,7 +403,7 @@ impl Machine<'_> {
                 )
                 .map_err(Self::trap(place))?;
         }
-        Ok(Value {
+        Ok(ThreadValues {
             ty: object.ty.clone(),
             data: Data::Bytes(bytes),
         })
@@ -399,10 +412,10 @@ impl Machine<'_> {
     pub(crate) fn store(
         &mut self,
         object: &Object,
-        value: &Value,
+        value: &ThreadValues,
         mask: &[bool],
-        place: Place,
-    ) -> Done<()> {
+        place: Position,
+    ) -> RunResult<()> {
         for piece in pieces(&object.ty) {
             self.access(place, Access::Store, &object.at, piece, mask)?;
         }
@@ -423,7 +436,12 @@ impl Machine<'_> {
     }
 
     /// Gives a new variable its first value.
-    pub(crate) fn initialize(&mut self, object: &Object, init: &Expr, mask: &[bool]) -> Done<()> {
+    pub(crate) fn initialize(
+        &mut self,
+        object: &Object,
+        init: &Expr,
+        mask: &[bool],
+    ) -> RunResult<()> {
         match &init.kind {
             Kind::List(None, parts) => {
                 self.silent += 1;
@@ -441,18 +459,24 @@ impl Machine<'_> {
         }
     }
 
-    fn zero(&self, ty: &Type) -> Value {
+    fn zero(&self, ty: &Type) -> ThreadValues {
         if ty.is_word() {
-            return Value::words(ty.clone(), vec![0; self.lanes]);
+            return ThreadValues::words(ty.clone(), vec![0; self.lanes]);
         }
-        Value {
+        ThreadValues {
             ty: ty.clone(),
             data: Data::Bytes(vec![0; self.lanes * ty.size() as usize]),
         }
     }
 
     /// The elements or fields of a list, one after another.
-    fn fill(&mut self, object: &Object, parts: &[Expr], place: Place, mask: &[bool]) -> Done<()> {
+    fn fill(
+        &mut self,
+        object: &Object,
+        parts: &[Expr],
+        place: Position,
+        mask: &[bool],
+    ) -> RunResult<()> {
         let members: Vec<(Type, u64)> = match &object.ty {
             Type::Struct(layout) => layout
                 .fields
@@ -481,7 +505,13 @@ impl Machine<'_> {
     }
 
     /// `float4(a, b, c, d)`, `(float4)(x)`, `Pair{a, b}`.
-    fn build(&mut self, ty: &Type, parts: &[Expr], mask: &[bool], place: Place) -> Done<Value> {
+    fn build(
+        &mut self,
+        ty: &Type,
+        parts: &[Expr],
+        mask: &[bool],
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         let Type::Vector(scalar, lanes, packing) = ty else {
             let object = self.temporary(ty, place)?;
             self.silent += 1;
@@ -525,7 +555,7 @@ impl Machine<'_> {
 
     // ---- vectors -------------------------------------------------------------------------------
 
-    pub(crate) fn component(&self, value: &Value, scalar: Scalar, which: u8) -> Vec<u64> {
+    pub(crate) fn component(&self, value: &ThreadValues, scalar: Scalar, which: u8) -> Vec<u64> {
         match &value.data {
             Data::Words(words) => words.clone(),
             Data::Bytes(bytes) => {
@@ -542,9 +572,9 @@ impl Machine<'_> {
         }
     }
 
-    pub(crate) fn vector(&self, ty: &Type, words: &[Vec<u64>]) -> Value {
+    pub(crate) fn vector(&self, ty: &Type, words: &[Vec<u64>]) -> ThreadValues {
         let Type::Vector(scalar, ..) = ty else {
-            return Value::words(ty.clone(), words.first().cloned().unwrap_or_default());
+            return ThreadValues::words(ty.clone(), words.first().cloned().unwrap_or_default());
         };
         let (whole, size) = (ty.size() as usize, scalar.size() as usize);
         let mut bytes = vec![0; whole * self.lanes];
@@ -554,14 +584,19 @@ impl Machine<'_> {
                 bytes[from..from + size].copy_from_slice(&word.to_le_bytes()[..size]);
             }
         }
-        Value {
+        ThreadValues {
             ty: ty.clone(),
             data: Data::Bytes(bytes),
         }
     }
 
     /// A member of a value that lies nowhere, or several components of a vector.
-    fn part(&mut self, whole: &Value, name: &str, place: Place) -> Done<Value> {
+    fn part(
+        &mut self,
+        whole: &ThreadValues,
+        name: &str,
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         if let Type::Vector(scalar, lanes, packing) = whole.ty
             && let Some(parts) = components(name, lanes)
         {
@@ -600,7 +635,7 @@ impl Machine<'_> {
                     .collect(),
             )
         };
-        Ok(Value { ty, data })
+        Ok(ThreadValues { ty, data })
     }
 
     // ---- conversions ---------------------------------------------------------------------------
@@ -608,11 +643,11 @@ impl Machine<'_> {
     /// As another type; nothing is counted.
     pub(crate) fn converted(
         &mut self,
-        value: Value,
+        value: ThreadValues,
         to: &Type,
         mask: &[bool],
-        place: Place,
-    ) -> Done<Value> {
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         if value.ty.same(to) {
             return Ok(value);
         }
@@ -632,21 +667,21 @@ impl Machine<'_> {
                     })
                     .collect();
                 self.fault(place, fault);
-                Ok(Value::words(Type::Scalar(*to), words))
+                Ok(ThreadValues::words(Type::Scalar(*to), words))
             }
             (Type::Scalar(scalar), Type::Pointer(_), Data::Words(_)) if !scalar.is_float() => {
-                Ok(Value {
+                Ok(ThreadValues {
                     ty: to.clone(),
                     ..value
                 })
             }
-            (Type::Pointer(_), Type::Pointer(_), _) => Ok(Value {
+            (Type::Pointer(_), Type::Pointer(_), _) => Ok(ThreadValues {
                 ty: to.clone(),
                 ..value
             }),
             (Type::Pointer(_), Type::Scalar(scalar), Data::Words(words)) if !scalar.is_float() => {
                 let words = words.iter().map(|&word| normal(*scalar, word)).collect();
-                Ok(Value::words(to.clone(), words))
+                Ok(ThreadValues::words(to.clone(), words))
             }
             (Type::Scalar(_), Type::Vector(scalar, lanes, _), _) => {
                 let one = self.converted(value, &Type::Scalar(*scalar), mask, place)?;
@@ -656,8 +691,10 @@ impl Machine<'_> {
             (Type::Vector(from, n, _), Type::Vector(scalar, m, _), _) if n == m => {
                 let mut all = Vec::new();
                 for which in 0..*n {
-                    let part =
-                        Value::words(Type::Scalar(*from), self.component(&value, *from, which));
+                    let part = ThreadValues::words(
+                        Type::Scalar(*from),
+                        self.component(&value, *from, which),
+                    );
                     let part = self.converted(part, &Type::Scalar(*scalar), mask, place)?;
                     all.push(self.component(&part, *scalar, 0));
                 }
@@ -670,11 +707,11 @@ impl Machine<'_> {
     /// As another type; where the bits of the number change, that is an operation, but not for literals.
     pub(crate) fn converted_counting(
         &mut self,
-        value: Value,
+        value: ThreadValues,
         to: &Type,
         mask: &[bool],
         from: &Expr,
-    ) -> Done<Value> {
+    ) -> RunResult<ThreadValues> {
         if let (Some(a), Type::Scalar(b)) = (value.scalar(), to) {
             let changes = a.is_float() != b.is_float() || (a.is_float() && a != *b);
             if changes && !matches!(from.kind, Kind::Int(..) | Kind::Float(..)) {
@@ -684,7 +721,12 @@ impl Machine<'_> {
         self.converted(value, to, mask, from.place)
     }
 
-    fn promoted(&mut self, value: Value, mask: &[bool], place: Place) -> Done<Value> {
+    fn promoted(
+        &mut self,
+        value: ThreadValues,
+        mask: &[bool],
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         match value.scalar() {
             Some(scalar) => self.converted(value, &Type::Scalar(scalar.promoted()), mask, place),
             None => Ok(value),
@@ -692,7 +734,13 @@ impl Machine<'_> {
     }
 
     /// An operand as the usual arithmetic conversions make it, where that is an operation.
-    fn met(&mut self, value: Value, other: &Value, from: &Expr, mask: &[bool]) -> Done<Value> {
+    fn met(
+        &mut self,
+        value: ThreadValues,
+        other: &ThreadValues,
+        from: &Expr,
+        mask: &[bool],
+    ) -> RunResult<ThreadValues> {
         match (value.scalar(), other.scalar()) {
             (Some(a), Some(b)) if a.common(b).is_float() && a != a.common(b) => {
                 self.converted_counting(value, &Type::Scalar(a.common(b)), mask, from)
@@ -712,7 +760,12 @@ impl Machine<'_> {
         }
     }
 
-    fn negated(&mut self, value: &Value, mask: &[bool], place: Place) -> Done<Value> {
+    fn negated(
+        &mut self,
+        value: &ThreadValues,
+        mask: &[bool],
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         let negate = |scalar: Scalar, word: u64| match scalar {
             Scalar::F16 => word ^ 0x8000,
             Scalar::F32 => word ^ 0x8000_0000,
@@ -733,7 +786,7 @@ impl Machine<'_> {
                     .any(|(word, here)| *here && Some(*word) == lowest);
                 let words = words.iter().map(|&word| negate(*scalar, word)).collect();
                 self.fault(place, over.then_some("a signed overflow"));
-                Ok(Value::words(value.ty.clone(), words))
+                Ok(ThreadValues::words(value.ty.clone(), words))
             }
             (Type::Vector(scalar, lanes, _), _) => {
                 self.count(Self::class(*scalar), mask, u64::from(*lanes));
@@ -752,11 +805,11 @@ impl Machine<'_> {
     /// A pointer moved by a number of elements.
     pub(crate) fn moved(
         &mut self,
-        pointer: &Value,
-        by: &Value,
+        pointer: &ThreadValues,
+        by: &ThreadValues,
         back: bool,
-        place: Place,
-    ) -> Done<Value> {
+        place: Position,
+    ) -> RunResult<ThreadValues> {
         let (Type::Pointer(element), Data::Words(words), Type::Scalar(scalar), Data::Words(steps)) =
             (&pointer.ty, &pointer.data, &by.ty, &by.data)
         else {
@@ -778,18 +831,18 @@ impl Machine<'_> {
                 }
             })
             .collect();
-        Ok(Value::words(pointer.ty.clone(), words))
+        Ok(ThreadValues::words(pointer.ty.clone(), words))
     }
 
     /// An operator on two values; counted where `(_, true)`.
     pub(crate) fn binary(
         &mut self,
         op: Op,
-        a: Value,
-        b: Value,
+        a: ThreadValues,
+        b: ThreadValues,
         mask: &[bool],
-        (place, counted): (Place, bool),
-    ) -> Done<Value> {
+        (place, counted): (Position, bool),
+    ) -> RunResult<ThreadValues> {
         match (&a.ty, &b.ty) {
             (Type::Scalar(x), Type::Scalar(y)) => {
                 let ty = match op {
@@ -824,7 +877,7 @@ impl Machine<'_> {
                 } else {
                     Type::Scalar(ty)
                 };
-                Ok(Value::words(result, words))
+                Ok(ThreadValues::words(result, words))
             }
             (Type::Pointer(_), Type::Scalar(_)) if matches!(op, Op::Add | Op::Sub) => {
                 if counted {
@@ -853,7 +906,7 @@ impl Machine<'_> {
                             .iter()
                             .map(|&word| (word as i64 / size) as u64)
                             .collect();
-                        Ok(Value::words(long, words))
+                        Ok(ThreadValues::words(long, words))
                     }
                     _ => Ok(found),
                 }
@@ -916,7 +969,7 @@ impl Machine<'_> {
         target: &Expr,
         value: &Expr,
         mask: &[bool],
-    ) -> Done<Value> {
+    ) -> RunResult<ThreadValues> {
         if let Kind::Field(base, name) = &target.kind
             && self.has_address(base)
             && self.is_swizzle(base, name, mask)?
@@ -950,10 +1003,16 @@ impl Machine<'_> {
         Ok(after)
     }
 
-    fn select(&mut self, condition: &Expr, yes: &Expr, no: &Expr, mask: &[bool]) -> Done<Value> {
+    fn select(
+        &mut self,
+        condition: &Expr,
+        yes: &Expr,
+        no: &Expr,
+        mask: &[bool],
+    ) -> RunResult<ThreadValues> {
         let place = condition.place;
         let truth = self.truth(condition, mask)?;
-        self.fork(place, Fork::Select, mask, &truth, false);
+        self.fork(place, BranchKind::Select, mask, &truth, false);
         let side = |wanted: bool| -> Vec<bool> {
             mask.iter()
                 .zip(&truth)
@@ -977,7 +1036,7 @@ impl Machine<'_> {
     }
 
     /// A type as a template's argument may be written.
-    pub(crate) fn template_type(&mut self, name: &TypeName) -> Done<Type> {
+    pub(crate) fn template_type(&mut self, name: &TypeName) -> RunResult<Type> {
         self.resolve(name)
     }
 }

@@ -1,41 +1,41 @@
-//! Text to words: comments, continued lines, directives and macros are gone, places are kept.
+//! The lexer: text to tokens with positions; removes comments and continuations, executes directives, expands macros.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::Error;
 
-/// Words that macros may make of one text, at most.
+/// The most tokens that macro expansion may produce.
 const MOST_WORDS: usize = 4_000_000;
 /// Macros within macros, at most.
 const DEEPEST: usize = 64;
 
-/// Where a word stands, both from 1; what a macro makes stands where the macro is named.
+/// The position of a token, both from 1; tokens of a macro have the position of its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Place {
+pub struct Position {
     /// Line.
     pub line: u32,
     /// Byte in the line.
     pub column: u32,
 }
 
-/// A word of the language.
+/// What a token is.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Word {
+pub(crate) enum TokenKind {
     Name(Rc<str>),
-    /// As it is written, suffix and all.
+    /// As written, with its suffix.
     Number(Rc<str>),
     Text,
-    Letter(u64),
+    Char(u64),
     Sign(&'static str),
     End,
 }
 
-/// A word and its place.
+/// A token and its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Token {
-    pub(crate) word: Word,
-    pub(crate) place: Place,
+    pub(crate) kind: TokenKind,
+    pub(crate) place: Position,
 }
 
 /// Longest first, so that the first that fits is the one.
@@ -52,21 +52,21 @@ struct Macro {
     body: Vec<Token>,
 }
 
-/// The words of a text, its macros put in place.
+/// The tokens of a text, with macros expanded.
 ///
 /// # Errors
 /// A directive or a letter that is not read.
-pub(crate) fn words(text: &str) -> Result<Vec<Token>, Error> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Error> {
     let mut reader = Reader::default();
     let bytes = text.as_bytes();
     let mut at = 0;
     let (mut line, mut start) = (1u32, 0usize);
     while at < bytes.len() {
         // One logical line: comments and strings may go on over several.
-        let mut words = Vec::new();
+        let mut tokens = Vec::new();
         let mut directive = false;
         while let Some(&byte) = bytes.get(at) {
-            let place = Place {
+            let place = Position {
                 line,
                 column: (at - start) as u32 + 1,
             };
@@ -104,14 +104,14 @@ pub(crate) fn words(text: &str) -> Result<Vec<Token>, Error> {
                     }
                     at = (at + 2).min(bytes.len());
                 }
-                b'#' if words.is_empty() && !directive => {
+                b'#' if tokens.is_empty() && !directive => {
                     directive = true;
                     at += 1;
                 }
                 b'"' => {
                     at = quoted(bytes, at, b'"');
-                    words.push(Token {
-                        word: Word::Text,
+                    tokens.push(Token {
+                        kind: TokenKind::Text,
                         place,
                     });
                 }
@@ -125,15 +125,15 @@ pub(crate) fn words(text: &str) -> Result<Vec<Token>, Error> {
                         [b'\\', other] | [other] => u64::from(*other),
                         _ => 0,
                     };
-                    words.push(Token {
-                        word: Word::Letter(value),
+                    tokens.push(Token {
+                        kind: TokenKind::Char(value),
                         place,
                     });
                     at = end;
                 }
-                b'0'..=b'9' => at = number(text, at, place, &mut words),
+                b'0'..=b'9' => at = number(text, at, place, &mut tokens),
                 b'.' if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => {
-                    at = number(text, at, place, &mut words);
+                    at = number(text, at, place, &mut tokens);
                 }
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => {
                     let from = at;
@@ -142,22 +142,22 @@ pub(crate) fn words(text: &str) -> Result<Vec<Token>, Error> {
                     {
                         at += 1;
                     }
-                    words.push(Token {
-                        word: Word::Name(text[from..at].into()),
+                    tokens.push(Token {
+                        kind: TokenKind::Name(text[from..at].into()),
                         place,
                     });
                 }
                 b'}' => {
                     at += 1;
-                    words.push(Token {
-                        word: Word::Sign("}"),
+                    tokens.push(Token {
+                        kind: TokenKind::Sign("}"),
                         place,
                     });
                 }
                 b'#' => {
                     at += 1;
-                    words.push(Token {
-                        word: Word::Sign("##"),
+                    tokens.push(Token {
+                        kind: TokenKind::Sign("##"),
                         place,
                     });
                 }
@@ -167,26 +167,26 @@ pub(crate) fn words(text: &str) -> Result<Vec<Token>, Error> {
                         return Err(Error::new(place, "a letter that no kernel has"));
                     };
                     at += sign.len();
-                    words.push(Token {
-                        word: Word::Sign(sign),
+                    tokens.push(Token {
+                        kind: TokenKind::Sign(sign),
                         place,
                     });
                 }
             }
         }
         if directive {
-            reader.directive(&words)?;
+            reader.directive(&tokens)?;
         } else if reader.active() {
-            reader.pending.extend(words);
+            reader.pending.extend(tokens);
         }
     }
     reader.flush()?;
-    let place = Place {
+    let place = Position {
         line,
         column: (at - start) as u32 + 1,
     };
     reader.out.push(Token {
-        word: Word::End,
+        kind: TokenKind::End,
         place,
     });
     Ok(reader.out)
@@ -200,7 +200,7 @@ fn quoted(bytes: &[u8], mut at: usize, mark: u8) -> usize {
     (at + 1).min(bytes.len())
 }
 
-fn number(text: &str, mut at: usize, place: Place, words: &mut Vec<Token>) -> usize {
+fn number(text: &str, mut at: usize, place: Position, tokens: &mut Vec<Token>) -> usize {
     let bytes = text.as_bytes();
     let from = at;
     let hex = bytes[at] == b'0' && matches!(bytes.get(at + 1), Some(b'x' | b'X'));
@@ -217,8 +217,8 @@ fn number(text: &str, mut at: usize, place: Place, words: &mut Vec<Token>) -> us
             break;
         }
     }
-    words.push(Token {
-        word: Word::Number(text[from..at].into()),
+    tokens.push(Token {
+        kind: TokenKind::Number(text[from..at].into()),
         place,
     });
     at
@@ -246,11 +246,11 @@ impl Reader {
         Ok(())
     }
 
-    fn directive(&mut self, words: &[Token]) -> Result<(), Error> {
-        let Some((head, rest)) = words.split_first() else {
+    fn directive(&mut self, tokens: &[Token]) -> Result<(), Error> {
+        let Some((head, rest)) = tokens.split_first() else {
             return Ok(());
         };
-        let Word::Name(name) = &head.word else {
+        let TokenKind::Name(name) = &head.kind else {
             return Ok(());
         };
         match &**name {
@@ -278,7 +278,7 @@ impl Reader {
             }
             "undef" if self.active() => {
                 self.flush()?;
-                if let Some(Word::Name(name)) = rest.first().map(|token| &token.word) {
+                if let Some(TokenKind::Name(name)) = rest.first().map(|token| &token.kind) {
                     self.macros.remove(name);
                 }
             }
@@ -288,24 +288,24 @@ impl Reader {
         Ok(())
     }
 
-    fn holds(&self, kind: &str, rest: &[Token], place: Place) -> Result<bool, Error> {
-        let defined = |token: Option<&Token>| match token.map(|token| &token.word) {
-            Some(Word::Name(name)) => self.macros.contains_key(name),
+    fn holds(&self, kind: &str, rest: &[Token], place: Position) -> Result<bool, Error> {
+        let defined = |token: Option<&Token>| match token.map(|token| &token.kind) {
+            Some(TokenKind::Name(name)) => self.macros.contains_key(name),
             _ => false,
         };
         match (kind, rest) {
             ("ifdef", _) => Ok(defined(rest.first())),
             ("ifndef", _) => Ok(!defined(rest.first())),
-            (_, [Token { word: Word::Number(text), .. }]) => Ok(&**text != "0"),
-            (_, [Token { word: Word::Name(name), .. }, more @ ..]) if &**name == "defined" => {
-                Ok(defined(more.iter().find(|token| matches!(token.word, Word::Name(_)))))
+            (_, [Token { kind: TokenKind::Number(text), .. }]) => Ok(&**text != "0"),
+            (_, [Token { kind: TokenKind::Name(name), .. }, more @ ..]) if &**name == "defined" => {
+                Ok(defined(more.iter().find(|token| matches!(token.kind, TokenKind::Name(_)))))
             }
-            (_, [Token { word: Word::Sign("!"), .. }, more @ ..]) => {
+            (_, [Token { kind: TokenKind::Sign("!"), .. }, more @ ..]) => {
                 Ok(!self.holds("if", more, place)?)
             }
-            (_, [Token { word: Word::Name(name), .. }]) => {
+            (_, [Token { kind: TokenKind::Name(name), .. }]) => {
                 Ok(self.macros.get(name).is_some_and(|found| {
-                    !matches!(found.body.first().map(|token| &token.word), Some(Word::Number(text)) if &**text == "0")
+                    !matches!(found.body.first().map(|token| &token.kind), Some(TokenKind::Number(text)) if &**text == "0")
                 }))
             }
             _ => Err(Error::new(place, "a condition of the preprocessor that is not read")),
@@ -315,7 +315,7 @@ impl Reader {
     fn define(&mut self, rest: &[Token]) {
         let Some((
             Token {
-                word: Word::Name(name),
+                kind: TokenKind::Name(name),
                 place,
             },
             rest,
@@ -327,15 +327,15 @@ impl Reader {
             token.place.line == place.line && token.place.column == place.column + name.len() as u32
         };
         let (parameters, body) = match rest.split_first() {
-            Some((open, more)) if open.word == Word::Sign("(") && touches(open) => {
+            Some((open, more)) if open.kind == TokenKind::Sign("(") && touches(open) => {
                 let close = more
                     .iter()
-                    .position(|token| token.word == Word::Sign(")"))
+                    .position(|token| token.kind == TokenKind::Sign(")"))
                     .unwrap_or(more.len());
                 let names = more[..close]
                     .iter()
-                    .filter_map(|token| match &token.word {
-                        Word::Name(name) => Some(name.clone()),
+                    .filter_map(|token| match &token.kind {
+                        TokenKind::Name(name) => Some(name.clone()),
                         _ => None,
                     })
                     .collect();
@@ -354,25 +354,25 @@ impl Reader {
 
     fn expand(
         &self,
-        words: &[Token],
-        place: Option<Place>,
+        tokens: &[Token],
+        place: Option<Position>,
         within: &mut Vec<Rc<str>>,
         out: &mut Vec<Token>,
     ) -> Result<(), Error> {
         let mut at = 0;
-        while let Some(token) = words.get(at) {
+        while let Some(token) = tokens.get(at) {
             at += 1;
             let here = place.unwrap_or(token.place);
             if out.len() > MOST_WORDS || within.len() > DEEPEST {
                 return Err(Error::new(here, "macros make too much of this"));
             }
-            if let Word::Name(name) = &token.word
+            if let TokenKind::Name(name) = &token.kind
                 && !within.contains(name)
                 && let Some(found) = self.macros.get(name)
             {
-                let called = words
+                let called = tokens
                     .get(at)
-                    .is_some_and(|next| next.word == Word::Sign("("));
+                    .is_some_and(|next| next.kind == TokenKind::Sign("("));
                 match &found.parameters {
                     None => {
                         within.push(name.clone());
@@ -381,7 +381,7 @@ impl Reader {
                         continue;
                     }
                     Some(parameters) if called => {
-                        let (arguments, end) = arguments(words, at);
+                        let (arguments, end) = arguments(tokens, at);
                         at = end;
                         let mut expanded = Vec::with_capacity(arguments.len());
                         for argument in arguments {
@@ -391,8 +391,8 @@ impl Reader {
                         }
                         let mut body = Vec::new();
                         for token in &found.body {
-                            match &token.word {
-                                Word::Name(name) => {
+                            match &token.kind {
+                                TokenKind::Name(name) => {
                                     match parameters.iter().position(|p| p == name) {
                                         Some(which) => body.extend(
                                             expanded.get(which).into_iter().flatten().cloned(),
@@ -426,26 +426,26 @@ impl Reader {
     }
 }
 
-/// The arguments of a call whose `(` is at `open`, and where the words go on.
-fn arguments(words: &[Token], open: usize) -> (Vec<&[Token]>, usize) {
+/// The arguments of a macro call whose `(` is at `open`, and the index after it.
+fn arguments(tokens: &[Token], open: usize) -> (Vec<&[Token]>, usize) {
     let mut found = Vec::new();
     let (mut depth, mut from) = (0usize, open + 1);
-    for (at, token) in words.iter().enumerate().skip(open) {
-        match token.word {
-            Word::Sign("(" | "[" | "{") => depth += 1,
-            Word::Sign(")" | "]" | "}") => {
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match token.kind {
+            TokenKind::Sign("(" | "[" | "{") => depth += 1,
+            TokenKind::Sign(")" | "]" | "}") => {
                 depth = depth.saturating_sub(1);
                 if depth == 0 {
-                    found.push(&words[from..at]);
+                    found.push(&tokens[from..at]);
                     return (found, at + 1);
                 }
             }
-            Word::Sign(",") if depth == 1 => {
-                found.push(&words[from..at]);
+            TokenKind::Sign(",") if depth == 1 => {
+                found.push(&tokens[from..at]);
                 from = at + 1;
             }
             _ => {}
         }
     }
-    (found, words.len())
+    (found, tokens.len())
 }

@@ -26,8 +26,10 @@ mod verdict;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub use lexer::Place;
-pub use tally::{Access, AccessKey, BranchKey, Class, Fork, Requests, Space, Tally, Ways};
+pub use lexer::Position;
+pub use tally::{
+    Access, AccessKey, BranchCounts, BranchKey, BranchKind, Class, Requests, Space, Tally,
+};
 pub use types::Scalar;
 pub use verdict::Verdict;
 
@@ -44,13 +46,13 @@ pub enum Dialect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// Where.
-    pub place: Place,
+    pub place: Position,
     /// What.
     pub what: String,
 }
 
 impl Error {
-    pub(crate) fn new(place: Place, what: &str) -> Error {
+    pub(crate) fn new(place: Position, what: &str) -> Error {
         Error {
             place,
             what: what.to_owned(),
@@ -87,9 +89,9 @@ pub enum Argument {
     Fields(Vec<Argument>),
 }
 
-/// What may be given for a parameter.
+/// What a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum ParameterKind {
     /// An array.
     Array,
     /// An integer.
@@ -115,7 +117,7 @@ pub struct Launch {
     pub template: BTreeMap<String, String>,
     /// True: an access outside its array is an error. False: it is counted and has no effect.
     pub checked: bool,
-    /// Statements and expressions that are evaluated for a lane, at most.
+    /// The most statements and expressions evaluated per lane.
     pub steps: u64,
     /// Whether [`Run::race`] is looked for.
     pub races: bool,
@@ -123,7 +125,7 @@ pub struct Launch {
     pub narrowed: Option<u32>,
     /// Another number, other contents of the arrays without end.
     pub contents: u64,
-    /// So many blocks are run at most, spread over the grid.
+    /// The most blocks to run, spread over the grid.
     pub blocks: u64,
 }
 
@@ -178,7 +180,7 @@ impl Program {
     /// Reads a text. Host code is passed over.
     ///
     /// # Errors
-    /// The words cannot be made out.
+    /// The text cannot be lexed.
     pub fn read(text: &str, dialect: Dialect) -> Result<Program, Error> {
         Ok(Program {
             file: parse::file(text, dialect)?,
@@ -222,7 +224,7 @@ impl Program {
     }
 
     /// The parameters of a kernel and what may be given for each; empty where there is no such kernel.
-    pub fn signature(&self, kernel: &str) -> Vec<(String, Takes)> {
+    pub fn signature(&self, kernel: &str) -> Vec<(String, ParameterKind)> {
         let all = self.file.functions.get(kernel);
         let function = all.and_then(|all| all.iter().find(|function| function.kernel));
         let takes = |ty: &tree::TypeName| self.takes(ty, 0);
@@ -234,16 +236,16 @@ impl Program {
         })
     }
 
-    fn takes(&self, ty: &tree::TypeName, depth: usize) -> Takes {
+    fn takes(&self, ty: &tree::TypeName, depth: usize) -> ParameterKind {
         match ty {
-            tree::TypeName::Pointer(_) => Takes::Array,
-            tree::TypeName::Scalar(scalar) if scalar.is_float() => Takes::Real,
-            tree::TypeName::Scalar(_) => Takes::Whole,
+            tree::TypeName::Pointer(_) => ParameterKind::Array,
+            tree::TypeName::Scalar(scalar) if scalar.is_float() => ParameterKind::Real,
+            tree::TypeName::Scalar(_) => ParameterKind::Whole,
             tree::TypeName::Named(name) if depth < 8 => match self.file.aliases.get(name) {
                 Some(alias) => self.takes(alias, depth + 1),
-                None => Takes::Other,
+                None => ParameterKind::Other,
             },
-            _ => Takes::Other,
+            _ => ParameterKind::Other,
         }
     }
 

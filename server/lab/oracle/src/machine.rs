@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::lexer::Place;
+use crate::lexer::Position;
 use crate::memory::Memory;
 use crate::parse::{File, basic};
 use crate::races::Races;
@@ -13,9 +13,9 @@ use crate::tree::{Declaration, Expr, Function, Stmt, Storage, Structure, TypeNam
 use crate::types::{Fault, Layout, Packing, Scalar, Type, normal};
 use crate::{Argument, Dialect, Error, Launch, Run};
 
-pub(crate) type Done<T> = Result<T, Error>;
+pub(crate) type RunResult<T> = Result<T, Error>;
 
-/// What every lane has of a value.
+/// The values of all lanes.
 #[derive(Debug, Clone)]
 pub(crate) enum Data {
     /// Scalars and pointers, as [`normal`] keeps them.
@@ -25,14 +25,14 @@ pub(crate) enum Data {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Value {
+pub(crate) struct ThreadValues {
     pub(crate) ty: Type,
     pub(crate) data: Data,
 }
 
-impl Value {
-    pub(crate) fn words(ty: Type, words: Vec<u64>) -> Value {
-        Value {
+impl ThreadValues {
+    pub(crate) fn words(ty: Type, words: Vec<u64>) -> ThreadValues {
+        ThreadValues {
             ty,
             data: Data::Words(words),
         }
@@ -48,23 +48,23 @@ impl Value {
 
 /// Where something lies: for all lanes at one address (which in their own memories is another byte for each).
 #[derive(Debug, Clone)]
-pub(crate) enum At {
+pub(crate) enum Address {
     Same(u64),
     Each(Rc<Vec<u64>>),
 }
 
-impl At {
+impl Address {
     pub(crate) fn lane(&self, lane: usize) -> u64 {
         match self {
-            At::Same(address) => *address,
-            At::Each(addresses) => addresses[lane],
+            Address::Same(address) => *address,
+            Address::Each(addresses) => addresses[lane],
         }
     }
 
-    pub(crate) fn plus(&self, offset: u64) -> At {
+    pub(crate) fn plus(&self, offset: u64) -> Address {
         match self {
-            At::Same(address) => At::Same(address.wrapping_add(offset)),
-            At::Each(all) => At::Each(Rc::new(
+            Address::Same(address) => Address::Same(address.wrapping_add(offset)),
+            Address::Each(all) => Address::Each(Rc::new(
                 all.iter().map(|a| a.wrapping_add(offset)).collect(),
             )),
         }
@@ -75,7 +75,7 @@ impl At {
 #[derive(Debug, Clone)]
 pub(crate) struct Object {
     pub(crate) ty: Type,
-    pub(crate) at: At,
+    pub(crate) at: Address,
 }
 
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ pub(crate) enum Binding {
 pub(crate) struct Frame {
     /// Lanes that have returned.
     pub(crate) returned: Vec<bool>,
-    pub(crate) result: Option<Value>,
+    pub(crate) result: Option<ThreadValues>,
     pub(crate) result_type: Option<Type>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Machine<'p> {
     pub(crate) block: [u32; 3],
     pub(crate) memory: Memory,
     pub(crate) counter: Counter,
-    /// The branches whose ways are being executed.
+    /// The branches being executed.
     pub(crate) splits: Splits,
     /// Names in force, the innermost last; a call sees those from `base` on.
     pub(crate) scopes: Vec<(Rc<str>, Binding)>,
@@ -112,12 +112,12 @@ pub(crate) struct Machine<'p> {
     globals: HashMap<Rc<str>, Binding>,
     layouts: HashMap<Rc<str>, Rc<Layout>>,
     /// Shared arrays of the block, by declaration and call.
-    shared: HashMap<(usize, Place), u64>,
+    shared: HashMap<(usize, Position), u64>,
     dynamic_shared: u64,
     /// Bytes of local memory in use.
     pub(crate) top: u64,
     pub(crate) frames: Vec<Frame>,
-    /// Lanes that left the innermost loop or `switch`, and those that skip to its next turn.
+    /// Lanes that left the innermost loop or `switch`, and those that continue with its next iteration.
     pub(crate) breaks: Vec<Vec<bool>>,
     pub(crate) continues: Vec<Vec<bool>>,
     pub(crate) calls: Vec<u32>,
@@ -134,11 +134,15 @@ pub(crate) struct Machine<'p> {
 }
 
 impl<'p> Machine<'p> {
-    pub(crate) fn new(file: &'p File, dialect: Dialect, launch: &'p Launch) -> Done<Machine<'p>> {
+    pub(crate) fn new(
+        file: &'p File,
+        dialect: Dialect,
+        launch: &'p Launch,
+    ) -> RunResult<Machine<'p>> {
         let threads = launch.block.iter().map(|&n| u64::from(n)).product::<u64>();
         if threads == 0 || threads > 1024 || launch.warp == 0 {
             return Err(Error::new(
-                Place::default(),
+                Position::default(),
                 "a block has 1 to 1024 threads",
             ));
         }
@@ -210,7 +214,7 @@ impl<'p> Machine<'p> {
             let at = self.memory.add(vec![0; ty.size() as usize], space);
             let object = Object {
                 ty,
-                at: At::Same(at),
+                at: Address::Same(at),
             };
             let mut first = vec![false; self.lanes];
             first[0] = true;
@@ -226,7 +230,7 @@ impl<'p> Machine<'p> {
         self.top = 0;
     }
 
-    pub(crate) fn run(mut self, kernel: &str, arguments: &[Argument]) -> Done<Run> {
+    pub(crate) fn run(mut self, kernel: &str, arguments: &[Argument]) -> RunResult<Run> {
         let file = self.file;
         let function: &Rc<Function> = file
             .functions
@@ -238,13 +242,16 @@ impl<'p> Machine<'p> {
                     .first()
                     .map_or(String::new(), |e| format!(" ({e})"));
                 Error::new(
-                    Place::default(),
+                    Position::default(),
                     &format!("no kernel `{kernel}` was read{why}"),
                 )
             })?;
         self.bind_template(function)?;
         if function.parameters.len() != arguments.len() {
-            return Err(Error::new(Place::default(), "another number of arguments"));
+            return Err(Error::new(
+                Position::default(),
+                "another number of arguments",
+            ));
         }
         let mut parameters = Vec::new();
         let (mut buffers, mut local_pointers) = (Vec::new(), Vec::new());
@@ -263,7 +270,7 @@ impl<'p> Machine<'p> {
             self.counter.blocks += 1;
             self.memory.begin_block();
             self.shared.clear();
-            let trap = |what| Error::new(Place::default(), what);
+            let trap = |what| Error::new(Position::default(), what);
             self.dynamic_shared = self
                 .memory
                 .add_shared(self.launch.dynamic_shared_bytes)
@@ -304,13 +311,13 @@ impl<'p> Machine<'p> {
         &mut self,
         function: &Function,
         parameters: &[(Rc<str>, Type, Vec<u8>)],
-    ) -> Done<()> {
+    ) -> RunResult<()> {
         for (name, ty, bytes) in parameters {
-            let object = self.variable(ty.clone(), Place::default())?;
+            let object = self.variable(ty.clone(), Position::default())?;
             for lane in 0..self.lanes {
                 self.memory
                     .write_bytes(lane, object.at.lane(lane), bytes)
-                    .map_err(|what| Error::new(Place::default(), what))?;
+                    .map_err(|what| Error::new(Position::default(), what))?;
             }
             self.scopes.push((name.clone(), Binding::Object(object)));
         }
@@ -325,12 +332,12 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn bind_template(&mut self, function: &Function) -> Done<()> {
+    fn bind_template(&mut self, function: &Function) -> RunResult<()> {
         for parameter in &function.template {
             let given = self.launch.template.get(&*parameter.name);
             let Some(text) = given else {
                 let what = format!("the template argument `{}` is missing", parameter.name);
-                return Err(Error::new(Place::default(), &what));
+                return Err(Error::new(Position::default(), &what));
             };
             let binding = if parameter.is_type {
                 let found = basic(text)
@@ -343,7 +350,7 @@ impl<'p> Machine<'p> {
                     .or_else(|| (text == "unsigned").then_some(TypeName::Scalar(Scalar::U32)));
                 let Some(name) = found else {
                     return Err(Error::new(
-                        Place::default(),
+                        Position::default(),
                         "a template argument that is no type",
                     ));
                 };
@@ -356,7 +363,7 @@ impl<'p> Machine<'p> {
                         .trim_end_matches(['u', 'U', 'l', 'L'])
                         .parse::<i64>()
                         .map_err(|_| {
-                            Error::new(Place::default(), "a template argument that is no number")
+                            Error::new(Position::default(), "a template argument that is no number")
                         })? as u64,
                 };
                 Binding::Constant(Scalar::I32, word)
@@ -372,10 +379,10 @@ impl<'p> Machine<'p> {
         argument: &Argument,
         out: &mut [u8],
         buffers: &mut Vec<u64>,
-    ) -> Done<()> {
+    ) -> RunResult<()> {
         let wrong = || {
             Err(Error::new(
-                Place::default(),
+                Position::default(),
                 "an argument that does not fit its parameter",
             ))
         };
@@ -413,7 +420,7 @@ impl<'p> Machine<'p> {
 
     // ---- types and names -----------------------------------------------------------------------
 
-    pub(crate) fn resolve(&mut self, name: &TypeName) -> Done<Type> {
+    pub(crate) fn resolve(&mut self, name: &TypeName) -> RunResult<Type> {
         Ok(match name {
             TypeName::Void | TypeName::Auto => Type::Void,
             TypeName::Scalar(scalar) => Type::Scalar(*scalar),
@@ -451,25 +458,25 @@ impl<'p> Machine<'p> {
         })
     }
 
-    fn named_type(&mut self, name: &Rc<str>) -> Done<Type> {
+    fn named_type(&mut self, name: &Rc<str>) -> RunResult<Type> {
         if let Some(layout) = self.layouts.get(name) {
             return Ok(Type::Struct(layout.clone()));
         }
         let file = self.file;
         if let Some(alias) = file.aliases.get(name) {
-            return self.deeper(Place::default(), |machine| machine.resolve(alias));
+            return self.deeper(Position::default(), |machine| machine.resolve(alias));
         }
         let Some(structure) = file.structures.get(name) else {
             let what = format!("the type `{name}` is not known here");
-            return Err(Error::new(Place::default(), &what));
+            return Err(Error::new(Position::default(), &what));
         };
-        let layout = self.deeper(Place::default(), |machine| machine.layout(structure))?;
+        let layout = self.deeper(Position::default(), |machine| machine.layout(structure))?;
         let layout = Rc::new(layout);
         self.layouts.insert(name.clone(), layout.clone());
         Ok(Type::Struct(layout))
     }
 
-    fn layout(&mut self, structure: &Structure) -> Done<Layout> {
+    fn layout(&mut self, structure: &Structure) -> RunResult<Layout> {
         let (mut size, mut align) = (0u64, structure.align.max(1));
         let mut fields = Vec::new();
         for (name, ty) in &structure.fields {
@@ -499,7 +506,7 @@ impl<'p> Machine<'p> {
     }
 
     /// A constant, such as an array's size.
-    pub(crate) fn number(&mut self, expression: &Expr) -> Done<u64> {
+    pub(crate) fn number(&mut self, expression: &Expr) -> RunResult<u64> {
         self.silent += 1;
         let all = vec![true; self.lanes];
         let value = self.eval(expression, &all);
@@ -520,7 +527,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Room for a variable in every thread's own memory.
-    pub(crate) fn variable(&mut self, ty: Type, place: Place) -> Done<Object> {
+    pub(crate) fn variable(&mut self, ty: Type, place: Position) -> RunResult<Object> {
         let offset = self.top.next_multiple_of(ty.align().max(1));
         let size = ty.size();
         let at = self
@@ -530,12 +537,16 @@ impl<'p> Machine<'p> {
         self.top = offset + size;
         Ok(Object {
             ty,
-            at: At::Same(at),
+            at: Address::Same(at),
         })
     }
 
     /// The type of a declaration; an array without size takes that of its list.
-    pub(crate) fn declared_type(&mut self, declaration: &Declaration, mask: &[bool]) -> Done<Type> {
+    pub(crate) fn declared_type(
+        &mut self,
+        declaration: &Declaration,
+        mask: &[bool],
+    ) -> RunResult<Type> {
         if matches!(&declaration.ty, TypeName::Auto)
             || matches!(&declaration.ty, TypeName::Reference(inner) if matches!(**inner, TypeName::Auto))
         {
@@ -562,7 +573,7 @@ impl<'p> Machine<'p> {
         })
     }
 
-    pub(crate) fn declare(&mut self, declaration: &Declaration, mask: &[bool]) -> Done<()> {
+    pub(crate) fn declare(&mut self, declaration: &Declaration, mask: &[bool]) -> RunResult<()> {
         let place = declaration.place;
         if let (TypeName::Reference(_), Some(init)) = (&declaration.ty, &declaration.init)
             && self.has_address(init)
@@ -585,12 +596,12 @@ impl<'p> Machine<'p> {
                     .add(vec![0; ty.size() as usize], Space::Constant);
                 Object {
                     ty,
-                    at: At::Same(address),
+                    at: Address::Same(address),
                 }
             }
             Storage::DynamicShared => Object {
                 ty,
-                at: At::Same(self.dynamic_shared),
+                at: Address::Same(self.dynamic_shared),
             },
             Storage::Shared => {
                 let key = (self.chain, place);
@@ -607,7 +618,7 @@ impl<'p> Machine<'p> {
                 };
                 Object {
                     ty,
-                    at: At::Same(address),
+                    at: Address::Same(address),
                 }
             }
         };
@@ -625,7 +636,7 @@ impl<'p> Machine<'p> {
 
     // ---- counting ------------------------------------------------------------------------------
 
-    pub(crate) fn step(&mut self, place: Place, by: usize) -> Done<()> {
+    pub(crate) fn step(&mut self, place: Position, by: usize) -> RunResult<()> {
         self.steps += by as u64 + 1;
         if self.steps > self.launch.steps {
             return Err(Error::new(place, "more steps than allowed"));
@@ -635,9 +646,9 @@ impl<'p> Machine<'p> {
 
     pub(crate) fn deeper<T>(
         &mut self,
-        place: Place,
-        run: impl FnOnce(&mut Self) -> Done<T>,
-    ) -> Done<T> {
+        place: Position,
+        run: impl FnOnce(&mut Self) -> RunResult<T>,
+    ) -> RunResult<T> {
         if self.depth > 400 {
             return Err(Error::new(place, "nested too deeply"));
         }
@@ -668,7 +679,7 @@ impl<'p> Machine<'p> {
         warps.filter(|lanes| lanes.contains(&true)).count() as f64
     }
 
-    pub(crate) fn fault(&mut self, place: Place, fault: Fault) {
+    pub(crate) fn fault(&mut self, place: Position, fault: Fault) {
         if let Some(what) = fault
             && self.undefined.is_none()
         {
@@ -676,15 +687,15 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Notes an access of so many bytes at an offset into what lies at `at`.
+    /// Records an access of `bytes` bytes at an offset from `at`.
     pub(crate) fn access(
         &mut self,
-        place: Place,
+        place: Position,
         access: Access,
-        at: &At,
+        at: &Address,
         (offset, bytes): (u64, u64),
         mask: &[bool],
-    ) -> Done<()> {
+    ) -> RunResult<()> {
         if self.silent > 0 {
             return Ok(());
         }
@@ -739,8 +750,8 @@ impl<'p> Machine<'p> {
     /// Notes which way the lanes of each warp go.
     pub(crate) fn fork(
         &mut self,
-        place: Place,
-        fork: crate::tally::Fork,
+        place: Position,
+        fork: crate::tally::BranchKind,
         mask: &[bool],
         ways: &[u64],
         looping: bool,
@@ -766,7 +777,11 @@ impl<'p> Machine<'p> {
     }
 
     /// Statements with a scope of their own.
-    pub(crate) fn block_of(&mut self, statements: &[Stmt], active: &mut Vec<bool>) -> Done<()> {
+    pub(crate) fn block_of(
+        &mut self,
+        statements: &[Stmt],
+        active: &mut Vec<bool>,
+    ) -> RunResult<()> {
         let (names, top) = (self.scopes.len(), self.top);
         for statement in statements {
             self.execute(statement, active)?;

@@ -34,7 +34,7 @@ pub(crate) struct Memory {
     contents: u64,
     /// Outside an array: an error, or like [`Region::Endless`].
     pub(crate) checked: bool,
-    /// Watches who meets whom, where that is asked.
+    /// The race detector, where the launch enables it.
     pub(crate) races: Option<Races>,
 }
 

@@ -1,9 +1,9 @@
-//! Words to trees: a recursive descent through the part of C and C++ that kernels are written in.
+//! The parser: tokens to trees, by recursive descent, for the subset of C and C++ that kernels use.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use crate::lexer::{Place, Token, Word, words};
+use crate::lexer::{Position, Token, TokenKind, tokens};
 use crate::tree::{
     Declaration, Expr, Function, Kind, Loop, Op, Parameter, Stmt, Storage, Structure,
     TemplateArgument, TemplateParameter, TypeName,
@@ -28,10 +28,10 @@ pub(crate) struct File {
 /// Reads a file. Host code is passed over.
 ///
 /// # Errors
-/// The words cannot be made out; a function that is not read is listed instead.
+/// The text cannot be lexed; a function that cannot be parsed is listed instead.
 pub(crate) fn file(text: &str, dialect: Dialect) -> Result<File, Error> {
     let mut parser = Parser {
-        words: words(text)?,
+        tokens: tokens(text)?,
         at: 0,
         dialect,
         file: File::default(),
@@ -44,7 +44,7 @@ pub(crate) fn file(text: &str, dialect: Dialect) -> Result<File, Error> {
 }
 
 struct Parser {
-    words: Vec<Token>,
+    tokens: Vec<Token>,
     at: usize,
     dialect: Dialect,
     file: File,
@@ -55,7 +55,7 @@ struct Parser {
     own_name: Option<Rc<str>>,
 }
 
-/// Words before a type or a function that say nothing about values.
+/// Specifiers of a type or a function that do not affect values.
 const SILENT: [&str; 26] = [
     "const",
     "volatile",
@@ -85,34 +85,34 @@ const SILENT: [&str; 26] = [
     "typename",
 ];
 
-type Read<T> = Result<T, Error>;
+type ParseResult<T> = Result<T, Error>;
 
 impl Parser {
-    // ---- words ---------------------------------------------------------------------------------
+    // ---- tokens --------------------------------------------------------------------------------
 
-    fn word(&self) -> &Word {
+    fn kind(&self) -> &TokenKind {
         self.ahead(0)
     }
 
-    fn ahead(&self, by: usize) -> &Word {
-        self.words
+    fn ahead(&self, by: usize) -> &TokenKind {
+        self.tokens
             .get(self.at + by)
-            .map_or(&Word::End, |token| &token.word)
+            .map_or(&TokenKind::End, |token| &token.kind)
     }
 
-    fn place(&self) -> Place {
-        self.words
+    fn place(&self) -> Position {
+        self.tokens
             .get(self.at)
-            .or(self.words.last())
-            .map_or(Place::default(), |token| token.place)
+            .or(self.tokens.last())
+            .map_or(Position::default(), |token| token.place)
     }
 
-    fn error<T>(&self, what: &str) -> Read<T> {
+    fn error<T>(&self, what: &str) -> ParseResult<T> {
         Err(Error::new(self.place(), what))
     }
 
     fn is(&self, sign: &str) -> bool {
-        matches!(self.word(), Word::Sign(found) if *found == sign)
+        matches!(self.kind(), TokenKind::Sign(found) if *found == sign)
     }
 
     fn accept(&mut self, sign: &str) -> bool {
@@ -121,7 +121,7 @@ impl Parser {
         is
     }
 
-    fn expect(&mut self, sign: &str) -> Read<()> {
+    fn expect(&mut self, sign: &str) -> ParseResult<()> {
         if self.accept(sign) {
             Ok(())
         } else {
@@ -130,7 +130,7 @@ impl Parser {
     }
 
     fn names(&self, name: &str) -> bool {
-        matches!(self.word(), Word::Name(found) if &**found == name)
+        matches!(self.kind(), TokenKind::Name(found) if &**found == name)
     }
 
     fn accept_name(&mut self, name: &str) -> bool {
@@ -139,9 +139,9 @@ impl Parser {
         is
     }
 
-    fn name(&mut self) -> Read<Rc<str>> {
-        match self.word().clone() {
-            Word::Name(name) => {
+    fn name(&mut self) -> ParseResult<Rc<str>> {
+        match self.kind().clone() {
+            TokenKind::Name(name) => {
                 self.at += 1;
                 Ok(name)
             }
@@ -153,10 +153,10 @@ impl Parser {
     fn skip_group(&mut self) {
         let mut depth = 0usize;
         loop {
-            match self.word() {
-                Word::End => return,
-                Word::Sign("(" | "[" | "{") => depth += 1,
-                Word::Sign(")" | "]" | "}") => depth = depth.saturating_sub(1),
+            match self.kind() {
+                TokenKind::End => return,
+                TokenKind::Sign("(" | "[" | "{") => depth += 1,
+                TokenKind::Sign(")" | "]" | "}") => depth = depth.saturating_sub(1),
                 _ => {}
             }
             self.at += 1;
@@ -166,7 +166,7 @@ impl Parser {
         }
     }
 
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth > DEEPEST {
             return self.error("nested too deeply");
         }
@@ -179,18 +179,18 @@ impl Parser {
     // ---- the outermost level -------------------------------------------------------------------
 
     fn items(&mut self) {
-        while *self.word() != Word::End {
+        while *self.kind() != TokenKind::End {
             if self.accept(";") || self.accept("}") {
                 continue;
             }
             if self.names("namespace") {
-                while !matches!(self.word(), Word::Sign("{" | ";") | Word::End) {
+                while !matches!(self.kind(), TokenKind::Sign("{" | ";") | TokenKind::End) {
                     self.at += 1;
                 }
                 self.at += 1;
                 continue;
             }
-            if self.names("extern") && *self.ahead(1) == Word::Text {
+            if self.names("extern") && *self.ahead(1) == TokenKind::Text {
                 self.at += 2;
                 self.accept("{");
                 continue;
@@ -213,49 +213,49 @@ impl Parser {
     fn item(&self) -> (usize, bool) {
         let mut at = self.at;
         let (mut depth, mut device, mut assigned) = (0usize, false, false);
-        let structure = |word: &Word| matches!(word, Word::Name(name) if matches!(&**name, "struct" | "union" | "typedef" | "class" | "enum"));
-        let mut plain = structure(self.word());
+        let structure = |kind: &TokenKind| matches!(kind, TokenKind::Name(name) if matches!(&**name, "struct" | "union" | "typedef" | "class" | "enum"));
+        let mut plain = structure(self.kind());
         if self.names("template") {
             // Past its parameters.
             let mut angles = 0usize;
-            while at < self.words.len() {
-                match self.words[at].word {
-                    Word::Sign("<") => angles += 1,
-                    Word::Sign(">") => {
+            while at < self.tokens.len() {
+                match self.tokens[at].kind {
+                    TokenKind::Sign("<") => angles += 1,
+                    TokenKind::Sign(">") => {
                         angles = angles.saturating_sub(1);
                         if angles == 0 {
                             break;
                         }
                     }
-                    Word::End => break,
+                    TokenKind::End => break,
                     _ => {}
                 }
                 at += 1;
             }
-            at = (at + 1).min(self.words.len());
+            at = (at + 1).min(self.tokens.len());
             plain = self
-                .words
+                .tokens
                 .get(at)
-                .is_some_and(|token| structure(&token.word));
+                .is_some_and(|token| structure(&token.kind));
         }
-        while let Some(token) = self.words.get(at) {
-            match &token.word {
-                Word::Name(name) if depth == 0 => {
+        while let Some(token) = self.tokens.get(at) {
+            match &token.kind {
+                TokenKind::Name(name) if depth == 0 => {
                     device |= matches!(
                         &**name,
                         "__global__" | "__device__" | "__constant__" | "__kernel" | "kernel"
                     );
                 }
-                Word::Sign("=") if depth == 0 => assigned = true,
-                Word::Sign("(" | "[" | "{") => depth += 1,
-                Word::Sign(close @ (")" | "]" | "}")) => {
+                TokenKind::Sign("=") if depth == 0 => assigned = true,
+                TokenKind::Sign("(" | "[" | "{") => depth += 1,
+                TokenKind::Sign(close @ (")" | "]" | "}")) => {
                     depth = depth.saturating_sub(1);
                     if depth == 0 && *close == "}" && !assigned && !plain {
                         return (at + 1, device);
                     }
                 }
-                Word::Sign(";") if depth == 0 => return (at + 1, device),
-                Word::End => return (at, device),
+                TokenKind::Sign(";") if depth == 0 => return (at + 1, device),
+                TokenKind::End => return (at, device),
                 _ => {}
             }
             at += 1;
@@ -263,7 +263,7 @@ impl Parser {
         (at, device)
     }
 
-    fn read_item(&mut self, end: usize, device: bool) -> Read<()> {
+    fn read_item(&mut self, end: usize, device: bool) -> ParseResult<()> {
         let mut template = Vec::new();
         if self.names("template") {
             template = self.template_parameters()?;
@@ -285,9 +285,9 @@ impl Parser {
             return Ok(());
         }
         if self.names("struct") || self.names("union") {
-            let body = self.words[self.at..end]
+            let body = self.tokens[self.at..end]
                 .iter()
-                .any(|token| token.word == Word::Sign("{"));
+                .any(|token| token.kind == TokenKind::Sign("{"));
             if body {
                 self.structure()?;
                 return Ok(());
@@ -296,7 +296,7 @@ impl Parser {
         let wanted = device || self.dialect == Dialect::OpenCl;
         let constant = ["constexpr", "const", "static"]
             .iter()
-            .any(|word| self.names(word));
+            .any(|kind| self.names(kind));
         if !wanted && !constant {
             return Ok(());
         }
@@ -306,7 +306,7 @@ impl Parser {
             Storage::Own
         };
         let mut kernel = false;
-        while let Word::Name(name) = self.word() {
+        while let TokenKind::Name(name) = self.kind() {
             match &**name {
                 "__global__" | "__kernel" | "kernel" => kernel = true,
                 "__constant__" | "__constant" | "constant" => storage = Storage::Constant,
@@ -315,18 +315,18 @@ impl Parser {
                     self.skip_group();
                     continue;
                 }
-                word if SILENT.contains(&word) => {}
+                kind if SILENT.contains(&kind) => {}
                 _ => break,
             }
             self.at += 1;
         }
         let ty = self.type_name()?;
-        // The attributes may stand behind the type as well.
+        // Attributes may follow the type too.
         while self.names("__attribute__") || self.names("__launch_bounds__") {
             self.at += 1;
             self.skip_group();
         }
-        if let (Word::Name(_), Word::Sign("(")) = (self.word(), self.ahead(1)) {
+        if let (TokenKind::Name(_), TokenKind::Sign("(")) = (self.kind(), self.ahead(1)) {
             let function = self.function(ty, kernel, template)?;
             self.file
                 .functions
@@ -345,7 +345,7 @@ impl Parser {
         Ok(())
     }
 
-    fn template_parameters(&mut self) -> Read<Vec<TemplateParameter>> {
+    fn template_parameters(&mut self) -> ParseResult<Vec<TemplateParameter>> {
         self.at += 1;
         self.expect("<")?;
         let mut found = Vec::new();
@@ -362,7 +362,7 @@ impl Parser {
                 Some(if is_type {
                     TemplateArgument::Type(self.type_name()?)
                 } else {
-                    TemplateArgument::Value(self.binary(5)?)
+                    TemplateArgument::ThreadValues(self.binary(5)?)
                 })
             } else {
                 None
@@ -382,12 +382,12 @@ impl Parser {
         result: TypeName,
         kernel: bool,
         template: Vec<TemplateParameter>,
-    ) -> Read<Function> {
+    ) -> ParseResult<Function> {
         let name = self.name()?;
         self.expect("(")?;
         let mut parameters = Vec::new();
         while !self.accept(")") {
-            if self.names("void") && *self.ahead(1) == Word::Sign(")") {
+            if self.names("void") && *self.ahead(1) == TokenKind::Sign(")") {
                 self.at += 1;
                 continue;
             }
@@ -420,19 +420,19 @@ impl Parser {
         })
     }
 
-    fn structure(&mut self) -> Read<Rc<str>> {
+    fn structure(&mut self) -> ParseResult<Rc<str>> {
         let union = self.names("union");
         self.at += 1;
         let mut align = 1;
         while self.names("__align__") || self.names("alignas") || self.names("__attribute__") {
             self.at += 1;
-            if let (Word::Sign("("), Word::Number(text)) = (self.word(), self.ahead(1)) {
+            if let (TokenKind::Sign("("), TokenKind::Number(text)) = (self.kind(), self.ahead(1)) {
                 align = text.parse().unwrap_or(1);
             }
             self.skip_group();
         }
-        let name = match self.word() {
-            Word::Name(_) => self.name()?,
+        let name = match self.kind() {
+            TokenKind::Name(_) => self.name()?,
             _ => format!("(structure {})", self.at).into(),
         };
         self.types.insert(name.clone());
@@ -444,7 +444,7 @@ impl Parser {
                 continue;
             }
             let ty = self.type_name()?;
-            if let (Word::Name(_), Word::Sign("(")) = (self.word(), self.ahead(1)) {
+            if let (TokenKind::Name(_), TokenKind::Sign("(")) = (self.kind(), self.ahead(1)) {
                 methods.push(Rc::new(self.function(ty, false, Vec::new())?));
                 continue;
             }
@@ -474,8 +474,8 @@ impl Parser {
     // ---- types ---------------------------------------------------------------------------------
 
     fn starts_type(&self) -> bool {
-        match self.word() {
-            Word::Name(name) => {
+        match self.kind() {
+            TokenKind::Name(name) => {
                 !matches!(&**name, "extern" | "static" | "global") && SILENT.contains(&&**name)
                     || matches!(
                         &**name,
@@ -501,14 +501,14 @@ impl Parser {
 
     /// `T(…)` or `T{…}`: a value, no declaration.
     fn constructs(&self) -> bool {
-        matches!(self.ahead(1), Word::Sign("(" | "{"))
+        matches!(self.ahead(1), TokenKind::Sign("(" | "{"))
     }
 
     /// A type and the `*` and `&` behind it.
-    fn type_name(&mut self) -> Read<TypeName> {
-        let mut words: Vec<Rc<str>> = Vec::new();
+    fn type_name(&mut self) -> ParseResult<TypeName> {
+        let mut tokens: Vec<Rc<str>> = Vec::new();
         let mut found: Option<TypeName> = None;
-        while let Word::Name(name) = self.word().clone() {
+        while let TokenKind::Name(name) = self.kind().clone() {
             match &*name {
                 "__local" | "local" | "__constant" | "constant" | "__shared__" => {}
                 "__align__" | "alignas" | "__attribute__" => {
@@ -516,20 +516,22 @@ impl Parser {
                     self.skip_group();
                     continue;
                 }
-                "unsigned" | "signed" | "char" | "short" | "int" | "long" => words.push(name),
-                "struct" | "union" if matches!(self.ahead(1), Word::Sign("{") | Word::Name(_)) => {
-                    let defines =
-                        *self.ahead(1) == Word::Sign("{") || *self.ahead(2) == Word::Sign("{");
+                "unsigned" | "signed" | "char" | "short" | "int" | "long" => tokens.push(name),
+                "struct" | "union"
+                    if matches!(self.ahead(1), TokenKind::Sign("{") | TokenKind::Name(_)) =>
+                {
+                    let defines = *self.ahead(1) == TokenKind::Sign("{")
+                        || *self.ahead(2) == TokenKind::Sign("{");
                     if defines {
                         found = Some(TypeName::Named(self.structure()?));
                         continue;
                     }
                 }
-                word if SILENT.contains(&word) => {}
-                _ if found.is_some() || !words.is_empty() => break,
+                kind if SILENT.contains(&kind) => {}
+                _ if found.is_some() || !tokens.is_empty() => break,
                 "void" => found = Some(TypeName::Void),
                 "auto" => found = Some(TypeName::Auto),
-                word => match basic(word) {
+                kind => match basic(kind) {
                     Some(ty) => found = Some(ty),
                     None if self.types.contains(&name) => found = Some(TypeName::Named(name)),
                     None => break,
@@ -539,7 +541,7 @@ impl Parser {
         }
         let mut ty = match found {
             Some(ty) => ty,
-            None if !words.is_empty() => TypeName::Scalar(integer(&words)),
+            None if !tokens.is_empty() => TypeName::Scalar(integer(&tokens)),
             None => return self.error("a type that is not known"),
         };
         loop {
@@ -547,7 +549,7 @@ impl Parser {
                 ty = TypeName::Pointer(Box::new(ty));
             } else if self.accept("&") {
                 ty = TypeName::Reference(Box::new(ty));
-            } else if matches!(self.word(), Word::Name(name) if SILENT.contains(&&**name)
+            } else if matches!(self.kind(), TokenKind::Name(name) if SILENT.contains(&&**name)
                 || matches!(&**name, "__local" | "local"))
             {
                 self.at += 1;
@@ -558,13 +560,13 @@ impl Parser {
     }
 
     /// `* name[2][3]` behind a type: the name and the whole type.
-    fn declarator(&mut self, mut ty: TypeName) -> Read<(Rc<str>, TypeName)> {
+    fn declarator(&mut self, mut ty: TypeName) -> ParseResult<(Rc<str>, TypeName)> {
         loop {
             if self.accept("*") {
                 ty = TypeName::Pointer(Box::new(ty));
             } else if self.accept("&") {
                 ty = TypeName::Reference(Box::new(ty));
-            } else if matches!(self.word(), Word::Name(name) if SILENT.contains(&&**name)) {
+            } else if matches!(self.kind(), TokenKind::Name(name) if SILENT.contains(&&**name)) {
                 self.at += 1;
             } else {
                 break;
@@ -584,15 +586,15 @@ impl Parser {
             };
             return Ok((name, ty));
         }
-        let name = match self.word() {
-            Word::Name(_) => self.name()?,
+        let name = match self.kind() {
+            TokenKind::Name(_) => self.name()?,
             // A parameter may go without.
             _ => "".into(),
         };
         Ok((name, self.dimensions(ty)?))
     }
 
-    fn dimensions(&mut self, element: TypeName) -> Read<TypeName> {
+    fn dimensions(&mut self, element: TypeName) -> ParseResult<TypeName> {
         if !self.accept("[") {
             return Ok(element);
         }
@@ -608,11 +610,11 @@ impl Parser {
 
     // ---- statements ----------------------------------------------------------------------------
 
-    fn braces(&mut self) -> Read<Vec<Stmt>> {
+    fn braces(&mut self) -> ParseResult<Vec<Stmt>> {
         self.expect("{")?;
         let mut found = Vec::new();
         while !self.accept("}") {
-            if *self.word() == Word::End {
+            if *self.kind() == TokenKind::End {
                 return self.error("`}` is missing");
             }
             found.push(self.statement()?);
@@ -620,11 +622,11 @@ impl Parser {
         Ok(found)
     }
 
-    fn statement(&mut self) -> Read<Stmt> {
+    fn statement(&mut self) -> ParseResult<Stmt> {
         self.deeper(Self::statement_here)
     }
 
-    fn statement_here(&mut self) -> Read<Stmt> {
+    fn statement_here(&mut self) -> ParseResult<Stmt> {
         let place = self.place();
         if self.is("{") {
             return Ok(Stmt::Block(self.braces()?, true));
@@ -632,8 +634,8 @@ impl Parser {
         if self.accept(";") {
             return Ok(Stmt::Block(Vec::new(), true));
         }
-        let keyword = match self.word() {
-            Word::Name(name) => name.clone(),
+        let keyword = match self.kind() {
+            TokenKind::Name(name) => name.clone(),
             _ => "".into(),
         };
         match &*keyword {
@@ -749,7 +751,7 @@ impl Parser {
         }
     }
 
-    fn switch(&mut self) -> Read<Stmt> {
+    fn switch(&mut self) -> ParseResult<Stmt> {
         self.at += 1;
         self.expect("(")?;
         let value = self.expression()?;
@@ -782,12 +784,12 @@ impl Parser {
     }
 
     /// A declaration or an expression, with its `;`.
-    fn simple(&mut self) -> Read<Stmt> {
+    fn simple(&mut self) -> ParseResult<Stmt> {
         let mut storage = Storage::Own;
         let mut external = false;
         let from = self.at;
         let mut declared = false;
-        while let Word::Name(name) = self.word() {
+        while let TokenKind::Name(name) = self.kind() {
             match &**name {
                 "extern" => external = true,
                 "static" => declared = true,
@@ -806,12 +808,12 @@ impl Parser {
             self.expect(";")?;
             return Ok(Stmt::Expr(expression));
         }
-        // The space may stand behind other words: `const __local float *p`.
+        // The address space may follow other specifiers: `const __local float *p`.
         let mut at = self.at;
         while let Some(Token {
-            word: Word::Name(name),
+            kind: TokenKind::Name(name),
             ..
-        }) = self.words.get(at)
+        }) = self.tokens.get(at)
         {
             if matches!(&**name, "__shared__" | "__local" | "local") {
                 storage = Storage::Shared;
@@ -841,7 +843,12 @@ impl Parser {
         })
     }
 
-    fn declarators(&mut self, storage: Storage, ty: &TypeName, out: &mut Vec<Stmt>) -> Read<()> {
+    fn declarators(
+        &mut self,
+        storage: Storage,
+        ty: &TypeName,
+        out: &mut Vec<Stmt>,
+    ) -> ParseResult<()> {
         loop {
             let place = self.place();
             let (name, ty) = self.declarator(ty.clone())?;
@@ -883,7 +890,7 @@ impl Parser {
 
     // ---- expressions ---------------------------------------------------------------------------
 
-    fn expression(&mut self) -> Read<Expr> {
+    fn expression(&mut self) -> ParseResult<Expr> {
         let mut left = self.assignment()?;
         while self.accept(",") {
             let right = self.assignment()?;
@@ -895,22 +902,22 @@ impl Parser {
         Ok(left)
     }
 
-    fn assignment(&mut self) -> Read<Expr> {
+    fn assignment(&mut self) -> ParseResult<Expr> {
         self.deeper(|p| {
             let place = p.place();
             let left = p.conditional()?;
-            let op = match p.word() {
-                Word::Sign("=") => None,
-                Word::Sign("+=") => Some(Op::Add),
-                Word::Sign("-=") => Some(Op::Sub),
-                Word::Sign("*=") => Some(Op::Mul),
-                Word::Sign("/=") => Some(Op::Div),
-                Word::Sign("%=") => Some(Op::Rem),
-                Word::Sign("&=") => Some(Op::And),
-                Word::Sign("|=") => Some(Op::Or),
-                Word::Sign("^=") => Some(Op::Xor),
-                Word::Sign("<<=") => Some(Op::Shl),
-                Word::Sign(">>=") => Some(Op::Shr),
+            let op = match p.kind() {
+                TokenKind::Sign("=") => None,
+                TokenKind::Sign("+=") => Some(Op::Add),
+                TokenKind::Sign("-=") => Some(Op::Sub),
+                TokenKind::Sign("*=") => Some(Op::Mul),
+                TokenKind::Sign("/=") => Some(Op::Div),
+                TokenKind::Sign("%=") => Some(Op::Rem),
+                TokenKind::Sign("&=") => Some(Op::And),
+                TokenKind::Sign("|=") => Some(Op::Or),
+                TokenKind::Sign("^=") => Some(Op::Xor),
+                TokenKind::Sign("<<=") => Some(Op::Shl),
+                TokenKind::Sign(">>=") => Some(Op::Shr),
                 _ => return Ok(left),
             };
             p.at += 1;
@@ -926,7 +933,7 @@ impl Parser {
         })
     }
 
-    fn conditional(&mut self) -> Read<Expr> {
+    fn conditional(&mut self) -> ParseResult<Expr> {
         let place = self.place();
         let condition = self.binary(0)?;
         if !self.accept("?") {
@@ -941,30 +948,30 @@ impl Parser {
         })
     }
 
-    fn binary(&mut self, least: u8) -> Read<Expr> {
+    fn binary(&mut self, least: u8) -> ParseResult<Expr> {
         // A parenthesis that opens a part belongs to the whole.
         let place = self.place();
         let mut left = self.unary()?;
         loop {
-            let (strength, what) = match self.word() {
-                Word::Sign("||") => (1, Err(false)),
-                Word::Sign("&&") => (2, Err(true)),
-                Word::Sign("|") => (3, Ok(Op::Or)),
-                Word::Sign("^") => (4, Ok(Op::Xor)),
-                Word::Sign("&") => (5, Ok(Op::And)),
-                Word::Sign("==") => (6, Ok(Op::Eq)),
-                Word::Sign("!=") => (6, Ok(Op::Ne)),
-                Word::Sign("<") => (7, Ok(Op::Lt)),
-                Word::Sign("<=") => (7, Ok(Op::Le)),
-                Word::Sign(">") if least < 7 => (7, Ok(Op::Gt)),
-                Word::Sign(">=") => (7, Ok(Op::Ge)),
-                Word::Sign("<<") => (8, Ok(Op::Shl)),
-                Word::Sign(">>") => (8, Ok(Op::Shr)),
-                Word::Sign("+") => (9, Ok(Op::Add)),
-                Word::Sign("-") => (9, Ok(Op::Sub)),
-                Word::Sign("*") => (10, Ok(Op::Mul)),
-                Word::Sign("/") => (10, Ok(Op::Div)),
-                Word::Sign("%") => (10, Ok(Op::Rem)),
+            let (strength, what) = match self.kind() {
+                TokenKind::Sign("||") => (1, Err(false)),
+                TokenKind::Sign("&&") => (2, Err(true)),
+                TokenKind::Sign("|") => (3, Ok(Op::Or)),
+                TokenKind::Sign("^") => (4, Ok(Op::Xor)),
+                TokenKind::Sign("&") => (5, Ok(Op::And)),
+                TokenKind::Sign("==") => (6, Ok(Op::Eq)),
+                TokenKind::Sign("!=") => (6, Ok(Op::Ne)),
+                TokenKind::Sign("<") => (7, Ok(Op::Lt)),
+                TokenKind::Sign("<=") => (7, Ok(Op::Le)),
+                TokenKind::Sign(">") if least < 7 => (7, Ok(Op::Gt)),
+                TokenKind::Sign(">=") => (7, Ok(Op::Ge)),
+                TokenKind::Sign("<<") => (8, Ok(Op::Shl)),
+                TokenKind::Sign(">>") => (8, Ok(Op::Shr)),
+                TokenKind::Sign("+") => (9, Ok(Op::Add)),
+                TokenKind::Sign("-") => (9, Ok(Op::Sub)),
+                TokenKind::Sign("*") => (10, Ok(Op::Mul)),
+                TokenKind::Sign("/") => (10, Ok(Op::Div)),
+                TokenKind::Sign("%") => (10, Ok(Op::Rem)),
                 _ => return Ok(left),
             };
             if strength < least.max(1) {
@@ -983,19 +990,19 @@ impl Parser {
         }
     }
 
-    fn unary(&mut self) -> Read<Expr> {
+    fn unary(&mut self) -> ParseResult<Expr> {
         self.deeper(Self::unary_here)
     }
 
-    fn unary_here(&mut self) -> Read<Expr> {
+    fn unary_here(&mut self) -> ParseResult<Expr> {
         let place = self.place();
-        let Word::Sign(sign) = *self.word() else {
+        let TokenKind::Sign(sign) = *self.kind() else {
             if self.names("sizeof") {
                 self.at += 1;
                 let kind = if self.is("(") {
                     self.at += 1;
                     if self.starts_type()
-                        || matches!(self.word(), Word::Name(name) if self.types.contains(name))
+                        || matches!(self.kind(), TokenKind::Name(name) if self.types.contains(name))
                     {
                         let ty = self.type_name()?;
                         let ty = self.dimensions(ty)?;
@@ -1025,8 +1032,8 @@ impl Parser {
             "(" => {
                 self.at += 1;
                 let cast = self.starts_type()
-                    || matches!(self.word(), Word::Name(name) if self.types.contains(name)
-                        && matches!(self.ahead(1), Word::Sign(")" | "*")));
+                    || matches!(self.kind(), TokenKind::Name(name) if self.types.contains(name)
+                        && matches!(self.ahead(1), TokenKind::Sign(")" | "*")));
                 self.at -= 1;
                 return if cast { self.cast() } else { self.postfix() };
             }
@@ -1040,7 +1047,7 @@ impl Parser {
         })
     }
 
-    fn cast(&mut self) -> Read<Expr> {
+    fn cast(&mut self) -> ParseResult<Expr> {
         let place = self.place();
         self.at += 1;
         let mut ty = self.type_name()?;
@@ -1075,7 +1082,7 @@ impl Parser {
         })
     }
 
-    fn list(&mut self, ty: Option<TypeName>) -> Read<Expr> {
+    fn list(&mut self, ty: Option<TypeName>) -> ParseResult<Expr> {
         let place = self.place();
         self.expect("{")?;
         let mut parts = Vec::new();
@@ -1099,22 +1106,22 @@ impl Parser {
         })
     }
 
-    fn postfix(&mut self) -> Read<Expr> {
+    fn postfix(&mut self) -> ParseResult<Expr> {
         let place = self.place();
         let first = self.primary()?;
         self.suffixes(first, place)
     }
 
-    fn suffixes(&mut self, mut left: Expr, place: Place) -> Read<Expr> {
+    fn suffixes(&mut self, mut left: Expr, place: Position) -> ParseResult<Expr> {
         loop {
-            let kind = match self.word() {
-                Word::Sign("[") => {
+            let kind = match self.kind() {
+                TokenKind::Sign("[") => {
                     self.at += 1;
                     let index = self.expression()?;
                     self.expect("]")?;
                     Kind::Index(Box::new(left), Box::new(index))
                 }
-                Word::Sign(sign @ ("." | "->")) => {
+                TokenKind::Sign(sign @ ("." | "->")) => {
                     let arrow = *sign == "->";
                     self.at += 1;
                     let name = self.name()?;
@@ -1130,11 +1137,11 @@ impl Parser {
                         Kind::Field(Box::new(left), name)
                     }
                 }
-                Word::Sign("++") => {
+                TokenKind::Sign("++") => {
                     self.at += 1;
                     Kind::Step(1, true, Box::new(left))
                 }
-                Word::Sign("--") => {
+                TokenKind::Sign("--") => {
                     self.at += 1;
                     Kind::Step(-1, true, Box::new(left))
                 }
@@ -1144,7 +1151,7 @@ impl Parser {
         }
     }
 
-    fn arguments(&mut self) -> Read<Vec<Expr>> {
+    fn arguments(&mut self) -> ParseResult<Vec<Expr>> {
         self.expect("(")?;
         let mut found = Vec::new();
         while !self.accept(")") {
@@ -1161,31 +1168,31 @@ impl Parser {
         Ok(found)
     }
 
-    fn primary(&mut self) -> Read<Expr> {
+    fn primary(&mut self) -> ParseResult<Expr> {
         let place = self.place();
-        let word = self.word().clone();
-        let kind = match word {
-            Word::Number(text) => {
+        let kind = self.kind().clone();
+        let kind = match kind {
+            TokenKind::Number(text) => {
                 self.at += 1;
                 number(&text).ok_or_else(|| Error::new(place, "a number that is not read"))?
             }
-            Word::Letter(value) => {
+            TokenKind::Char(value) => {
                 self.at += 1;
                 Kind::Int(value, Scalar::I8)
             }
-            Word::Sign("(") => {
+            TokenKind::Sign("(") => {
                 self.at += 1;
                 let inner = self.expression()?;
                 self.expect(")")?;
                 return Ok(inner);
             }
-            Word::Name(name) => return self.named(&name, place),
+            TokenKind::Name(name) => return self.named(&name, place),
             _ => return self.error("an expression is missing"),
         };
         Ok(Expr { kind, place })
     }
 
-    fn named(&mut self, name: &Rc<str>, place: Place) -> Read<Expr> {
+    fn named(&mut self, name: &Rc<str>, place: Position) -> ParseResult<Expr> {
         let kind = match &**name {
             "true" | "false" => {
                 self.at += 1;
@@ -1239,7 +1246,7 @@ impl Parser {
                         arguments.push(if self.starts_type() {
                             TemplateArgument::Type(self.type_name()?)
                         } else {
-                            TemplateArgument::Value(self.binary(8)?)
+                            TemplateArgument::ThreadValues(self.binary(8)?)
                         });
                         self.accept(",");
                     }
@@ -1260,8 +1267,8 @@ impl Parser {
 }
 
 /// `unsigned long int` and so on.
-fn integer(words: &[Rc<str>]) -> Scalar {
-    let has = |word: &str| words.iter().any(|found| &**found == word);
+fn integer(tokens: &[Rc<str>]) -> Scalar {
+    let has = |kind: &str| tokens.iter().any(|found| &**found == kind);
     match (has("unsigned"), has("char"), has("short"), has("long")) {
         (false, true, ..) => Scalar::I8,
         (true, true, ..) => Scalar::U8,

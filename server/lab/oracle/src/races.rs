@@ -1,10 +1,10 @@
-//! Which accesses of a block's threads no barrier orders: the one order that the machine runs them in hides it.
+//! The race detector: accesses of a block's threads that no barrier orders. The interpreter's own order hides such races.
 
 use std::collections::HashMap;
 
-/// An access, as what comes after is held against it.
+/// An earlier access, to compare later ones with.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct PriorAccess {
     lane: usize,
     block_turn: u64,
     warp_turn: u64,
@@ -13,8 +13,8 @@ struct Seen {
 
 #[derive(Debug, Default)]
 struct Byte {
-    written: Option<Seen>,
-    read: Vec<Seen>,
+    written: Option<PriorAccess>,
+    read: Vec<PriorAccess>,
 }
 
 /// Watches the accesses of one block.
@@ -56,14 +56,14 @@ impl Races {
     }
 
     pub(crate) fn access(&mut self, lane: usize, address: u64, size: u64, writes: bool) {
-        let now = Seen {
+        let now = PriorAccess {
             lane,
             block_turn: self.block_turn,
             warp_turn: self.warp_turns[lane / self.warp],
             atomic: self.atomic,
         };
         let warp = self.warp;
-        let meets = |before: &Seen| {
+        let meets = |before: &PriorAccess| {
             let ordered = before.lane == lane
                 || before.block_turn != now.block_turn
                 || (before.lane / warp == lane / warp && before.warp_turn != now.warp_turn);

@@ -7,7 +7,7 @@ struct Split {
     wasted: f64,
 }
 
-/// The branches whose ways are being executed, the innermost last.
+/// The branches being executed, the innermost last.
 #[derive(Debug, Default)]
 pub(crate) struct Splits(Vec<Split>);
 
@@ -19,7 +19,7 @@ impl Splits {
         self.0.push(Split { share, wasted: 0.0 });
     }
 
-    /// So many warps issue an operation.
+    /// Counts an operation issued by `warps` warps.
     pub(crate) fn issue(&mut self, warps: f64) {
         for split in &mut self.0 {
             split.wasted += split.share * warps;

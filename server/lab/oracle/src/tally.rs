@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::lexer::Place;
+use crate::lexer::Position;
 
 /// Where an access goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +28,7 @@ pub enum Access {
 
 /// Kinds of branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fork {
+pub enum BranchKind {
     /// `if`
     If,
     /// Any loop.
@@ -97,8 +97,8 @@ impl Class {
 /// Which access of the source: where, through which calls (their lines, outermost first), what.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccessKey {
-    /// First word of the expression.
-    pub place: Place,
+    /// First token of the expression.
+    pub place: Position,
     /// Lines of the calls, outermost first.
     pub via: Vec<u32>,
     /// What it does.
@@ -141,24 +141,24 @@ pub struct Requests {
 /// Which branch of the source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BranchKey {
-    /// First word of the condition; of a loop without one, its keyword.
-    pub place: Place,
+    /// First token of the condition; of a loop without one, its keyword.
+    pub place: Position,
     /// Lines of the calls, outermost first.
     pub via: Vec<u32>,
     /// What it is.
-    pub fork: Fork,
+    pub fork: BranchKind,
 }
 
 /// How the warps went at one branch. A loop is evaluated once by each warp that comes to it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ways {
+pub struct BranchCounts {
     /// Warps that came with a lane.
     pub evaluations: u64,
     /// With a lane that takes it.
     pub taken: u64,
     /// With lanes that differ: one takes it and one does not, or in their iterations.
     pub divergent: u64,
-    /// What warps issue on its ways beyond what they would if the lanes of the block that go one way filled warps.
+    /// Instructions issued on its paths beyond those of full warps, had the block's lanes been regrouped by path.
     pub wasted: f64,
 }
 
@@ -168,7 +168,7 @@ pub struct Tally {
     /// By access.
     pub accesses: BTreeMap<AccessKey, Requests>,
     /// By branch.
-    pub branches: BTreeMap<BranchKey, Ways>,
+    pub branches: BTreeMap<BranchKey, BranchCounts>,
     /// Operations summed over threads. What a loop's last test needs, the one that fails, is not in it.
     pub counts: BTreeMap<Class, u64>,
     /// Operations of the loops' last tests.
@@ -190,8 +190,8 @@ struct Stream {
 /// Where a [`Tally`] is filled: calls have numbers, so that a key is small.
 #[derive(Debug, Default)]
 pub(crate) struct Counter {
-    accesses: HashMap<(Place, usize, Access, Space), Stream>,
-    branches: HashMap<(Place, usize, Fork), Ways>,
+    accesses: HashMap<(Position, usize, Access, Space), Stream>,
+    branches: HashMap<(Position, usize, BranchKind), BranchCounts>,
     pub(crate) counts: BTreeMap<Class, u64>,
     pub(crate) exit_tests: BTreeMap<Class, u64>,
     pub(crate) issued: f64,
@@ -215,7 +215,7 @@ impl Counter {
     /// One warp executes an access: the addresses of its active lanes, and the block's thread that is its first.
     pub(crate) fn request(
         &mut self,
-        (place, chain): (Place, usize),
+        (place, chain): (Position, usize),
         access: Access,
         space: Space,
         bytes: u64,
@@ -282,9 +282,9 @@ impl Counter {
 
     pub(crate) fn branch(
         &mut self,
-        place: Place,
+        place: Position,
         chain: usize,
-        fork: Fork,
+        fork: BranchKind,
         taken: bool,
         divergent: bool,
     ) {
@@ -295,7 +295,11 @@ impl Counter {
     }
 
     /// Adds to what a branch wastes.
-    pub(crate) fn wasted(&mut self, (place, chain, fork): (Place, usize, Fork), issues: f64) {
+    pub(crate) fn wasted(
+        &mut self,
+        (place, chain, fork): (Position, usize, BranchKind),
+        issues: f64,
+    ) {
         self.branches
             .entry((place, chain, fork))
             .or_default()

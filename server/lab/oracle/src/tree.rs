@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use crate::lexer::Place;
+use crate::lexer::Position;
 use crate::types::Scalar;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Expr {
     pub(crate) kind: Kind,
-    /// Its first word, parentheses around it left out.
-    pub(crate) place: Place,
+    /// Its first token, without parentheses around it.
+    pub(crate) place: Position,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone)]
 pub(crate) enum TemplateArgument {
     Type(TypeName),
-    Value(Expr),
+    ThreadValues(Expr),
 }
 
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ pub(crate) struct Declaration {
     pub(crate) ty: TypeName,
     pub(crate) name: Rc<str>,
     pub(crate) init: Option<Expr>,
-    pub(crate) place: Place,
+    pub(crate) place: Position,
 }
 
 #[derive(Debug, Clone)]
@@ -120,7 +120,7 @@ pub(crate) enum Stmt {
     Switch(Expr, Vec<(Vec<Option<Expr>>, Vec<Stmt>)>),
     Break,
     Continue,
-    Return(Option<Expr>, Place),
+    Return(Option<Expr>, Position),
     /// With a scope of its own, or (several declarations of one statement) without.
     Block(Vec<Stmt>, bool),
 }
@@ -133,7 +133,7 @@ pub(crate) struct Loop {
     pub(crate) body: Stmt,
     /// `do … while`
     pub(crate) body_first: bool,
-    pub(crate) place: Place,
+    pub(crate) place: Position,
 }
 
 #[derive(Debug, Clone)]

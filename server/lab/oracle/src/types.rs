@@ -91,7 +91,7 @@ pub(crate) struct Layout {
 pub(crate) enum Type {
     Void,
     Scalar(Scalar),
-    /// OpenCL's or CUDA's: the latter's three elements take the room of three, and no arithmetic.
+    /// OpenCL's or CUDA's. CUDA's vectors of three have the size of three elements, and no vector arithmetic.
     Vector(Scalar, u8, Packing),
     Struct(Rc<Layout>),
     Pointer(Rc<Type>),
@@ -169,7 +169,7 @@ pub(crate) fn normal(scalar: Scalar, word: u64) -> u64 {
     }
 }
 
-/// The number that a word of a floating-point type stands for.
+/// The number that a word of a floating-point type encodes.
 pub(crate) fn float_of(scalar: Scalar, word: u64) -> f64 {
     match scalar {
         Scalar::F16 => half_to_double(word as u16),

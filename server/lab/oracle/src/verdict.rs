@@ -1,10 +1,10 @@
 //! What is customary to say of an access or a branch, from what was counted.
 
-use crate::tally::{Requests, Ways};
+use crate::tally::{BranchCounts, Requests};
 
 /// A request that moves this many times its least is wasteful; a stride of two, the guides' first example, moves twice.
 const WASTEFUL: f64 = 1.5;
-/// One that moves less than this is not; between the two nobody quarrels.
+/// One that moves less than this is not; between the two both verdicts are accepted.
 const THRIFTY: f64 = 1.2;
 /// The same of a start that is shifted: five sectors where four would do.
 const SHIFTED: f64 = 1.2;
@@ -70,7 +70,7 @@ impl Requests {
         Verdict::of(shifted && self.uncoalesced() != Verdict::Yes)
     }
 
-    /// Whether lanes want different words of one bank.
+    /// Whether lanes access different words of one bank.
     pub fn conflict(&self) -> Verdict {
         match ratio(self.passes, self.ideal_passes) {
             degree if degree >= CONFLICT => Verdict::Yes,
@@ -89,19 +89,19 @@ impl Requests {
         Verdict::of(ratio(self.again, self.lanes) >= REPEATED)
     }
 
-    /// Whether the lanes of a warp want several words at once.
+    /// Whether the lanes of a warp access several words at once.
     pub fn several_words(&self) -> Verdict {
         Verdict::of(ratio(self.words, self.requests) >= WASTEFUL)
     }
 
-    /// Whether all lanes of a warp, and there are many, want one word.
+    /// Whether all active lanes access one word, at least [`HOT`] per request.
     pub fn one_word(&self) -> Verdict {
         Verdict::of(self.words <= self.requests && ratio(self.lanes, self.requests) >= HOT)
     }
 }
 
-impl Ways {
-    /// Whether warps part here and it costs: of so many operations that the kernel's warps issue.
+impl BranchCounts {
+    /// Whether warps diverge here at a cost, relative to `issued`, the operations of all warps.
     pub fn splits(&self, issued: f64) -> Verdict {
         let parted = ratio(self.divergent, self.evaluations) >= PARTED;
         match (self.divergent > 0, parted && self.wasted >= issued * WASTED) {

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use super::description::{Change, Tier, described};
 use super::plot;
 use super::predict::{Counter, mechanisms};
 use super::score::{self, Errors};
 use super::set::{Ablated, Kind, Set, Summary};
-use super::speedups::{Change, Pair, Speedups};
-use super::targets::{Unit, targets};
+use super::speedups::{Pair, Speedups};
+use super::targets::{Unit, factor, targets};
 
 /// What stands above the tables.
 const HEAD: &str = "# Predicted and measured times\n\n\
@@ -19,16 +20,17 @@ are held against times and counters that others measured on real GPUs and publis
 is executed. Neither the tables of times nor the kernels are part of this repository; `SOURCES` is a folder with the kernels,\n\
 which the tables name.\n\n\
 *Rho* is Spearman's rank correlation of predicted and measured times over the configurations of a table, *regret* what the\n\
-configuration predicted best takes over the best one measured. Errors are |log(predicted / measured)|, their median and their\n\
-90th percentile: *scaled* after one factor for each kernel and GPU, which takes the clock away that nobody knows, *raw*\n\
-without, and of *cycles* where the clock is known. Of equal predictions the slowest counts for the regret. A table of several\n\
-kernels that do the same work has one factor for its GPU.\n\n\
+configuration predicted best takes over the best one measured. Errors of times are factors, too long or too short alike:\n\
+`2.00x` is half or twice what was measured, `1.00x` is right. Their median and their 90th percentile are given: *scaled* after\n\
+one factor for each kernel and GPU, which takes away the clock, which is not known, *raw* without, and of *cycles* where the clock\n\
+is known. Of equal predictions the slowest counts for the regret. A table of several kernels that do the same work has one\n\
+factor for its GPU.\n\n\
 The programs of the streams hold an SM to some blocks at a time, which is given to the model, and pass `false` for a\n\
 condition that nothing else fixes; conditions on data are taken to hold for every second warp.\n\n\
-What was calibrated on what: nothing was fitted to a kernel or to a GPU of these tables. Figures of the GPUs come from data\n\
-sheets and published micro-benchmarks, or are `estimated` by a rule; each profile says which (`hw-profiles/`). The constants\n\
-of the model stand in its source with what they come from. One of them was chosen on a table that is scored here: how\n\
-sharply the largest bound dominates, among the whole numbers, by the counters of `conv15_ktt_2080Ti`.\n";
+What was calibrated on what: each table has a tier. Of *calibration* a constant of a model or a figure of a profile was taken, or\n\
+chosen by its scores: they say how well the model fits, not how well it predicts. Of *validation* no constant is recorded as\n\
+chosen, but its scores were read while rules were written. What was *never looked at* was not scored while anything was chosen.\n\
+[Constants and what they were chosen on](accuracy/constants.md) lists every constant with its tables.\n";
 
 /// What made the scores.
 #[derive(Debug, Clone)]
@@ -135,14 +137,15 @@ fn ranked(text: &mut String, sets: &[Set], summary: &Summary) {
     }
     text.push_str(
         "## Configurations\n\n\
-         | table | profile | rows | rho | regret | scaled | 90 % | raw | 90 % | cycles | 90 % |\n\
-         | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+         | table | tier | profile | rows | rho | regret | scaled | 90 % | raw | 90 % | cycles | 90 % |\n\
+         | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for set in &ranked {
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             set.id,
+            tier(set),
             profiles(set),
             of(set.points.len(), set.timed),
             number(set.rho),
@@ -157,11 +160,29 @@ fn ranked(text: &mut String, sets: &[Set], summary: &Summary) {
     }
     let _ = writeln!(
         text,
-        "| all: mean, geometric mean, mean | | | {} | {} | {} | | | | | |\n",
+        "| all: mean, geometric mean, mean | | | | {} | {} | {} | | | | | |\n",
         number(summary.rho),
         number(summary.regret),
-        percent(summary.scaled)
+        factors(summary.scaled)
     );
+    for of in Tier::ALL {
+        let of_tier: Vec<&Set> = (ranked.iter().copied())
+            .filter(|set| described().set(&set.id).is_some_and(|set| set.tier == of))
+            .collect();
+        let scaled: Vec<f64> = (of_tier.iter())
+            .filter_map(|set| Some(set.scaled?.median))
+            .collect();
+        let rhos: Vec<f64> = of_tier.iter().filter_map(|set| set.rho).collect();
+        if !of_tier.is_empty() {
+            let _ = writeln!(
+                text,
+                "Of {}: mean rho {}, mean scaled error {}.\n",
+                of.name(),
+                number(score::mean(&rhos)),
+                factors(score::mean(&scaled))
+            );
+        }
+    }
 }
 
 fn streams(text: &mut String, sets: &[Set]) {
@@ -173,15 +194,17 @@ fn streams(text: &mut String, sets: &[Set]) {
         return;
     }
     text.push_str(
-        "## Streams\n\nThe mean of |predicted / measured - 1| of the bandwidth; rho over the launches of each GPU, their mean.\n\n\
-         | table | profiles | rows | mean error | median | 90 % | rho |\n\
-         | --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
+        "## Streams\n\nThe mean of |predicted / measured - 1| of the bandwidth, median and 90th percentile of the times' factors; rho over the launches of\n\
+         each GPU, their mean.\n\n\
+         | table | tier | profiles | rows | mean error | median | 90 % | rho |\n\
+         | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for set in streams {
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
             set.id,
+            tier(set),
             profiles(set),
             of(set.points.len(), set.timed),
             percent(set.bandwidth),
@@ -190,10 +213,10 @@ fn streams(text: &mut String, sets: &[Set]) {
             number(set.rho),
         );
         for (profile, error) in set.bandwidths() {
-            let _ = writeln!(text, "| | {profile} | | {} | | | |", percent(Some(error)));
+            let _ = writeln!(text, "| | | {profile} | | {} | | | |", percent(Some(error)));
         }
         for gpu in &set.unknown {
-            let _ = writeln!(text, "| | no profile: {gpu} | | | | | |");
+            let _ = writeln!(text, "| | | no profile: {gpu} | | | | | |");
         }
     }
     text.push('\n');
@@ -205,7 +228,7 @@ fn counters(text: &mut String, sets: &[Set]) {
         return;
     }
     text.push_str(
-        "## Counters\n\nErrors of what the hardware counted; of the occupancy, which is the theoretical one, in points.\n\n\
+        "## Counters\n\nErrors of what the hardware counted, as factors; of the occupancy, which is the theoretical one, in points.\n\n\
          | table | counter | rows | median | 90 % |\n| --- | --- | ---: | ---: | ---: |\n",
     );
     for set in counted {
@@ -216,7 +239,7 @@ fn counters(text: &mut String, sets: &[Set]) {
             let unit = if counter == Counter::Occupancy {
                 Unit::Points
             } else {
-                Unit::Percent
+                Unit::Factor
             };
             let _ = writeln!(
                 text,
@@ -322,7 +345,7 @@ fn ablation(text: &mut String, sets: &[Set]) {
                 write!(text, " {} |", percent(scores.bandwidth))
             } else {
                 let (rho, regret) = (number(scores.rho), number(scores.regret));
-                write!(text, " {rho} / {regret} / {} |", percent(scores.scaled))
+                write!(text, " {rho} / {regret} / {} |", factors(scores.scaled))
             };
         }
         text.push('\n');
@@ -340,11 +363,19 @@ fn origins(text: &mut String, sets: &[Set]) {
     if sets.iter().all(|set| set.origin.is_empty()) {
         return;
     }
-    text.push_str("## Who measured\n\n| table | from |\n| --- | --- |\n");
+    text.push_str("## Who measured\n\n| table | from | tier |\n| --- | --- | --- |\n");
     for set in sets.iter().filter(|set| !set.origin.is_empty()) {
-        let _ = writeln!(text, "| {} | {} |", set.id, set.origin.replace('|', "/"));
+        let tier = described().set(&set.id).map_or(String::new(), |set| {
+            format!("{}: {}", set.tier.name(), set.why)
+        });
+        let from = set.origin.replace('|', "/");
+        let _ = writeln!(text, "| {} | {from} | {tier} |", set.id);
     }
     text.push('\n');
+}
+
+fn tier(set: &Set) -> &'static str {
+    described().set(&set.id).map_or("", |set| set.tier.name())
 }
 
 fn profiles(set: &Set) -> String {
@@ -370,12 +401,17 @@ fn percent(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{:.0} %", value * 100.0))
 }
 
+/// An error that is the logarithm of a factor.
+fn factors(log: Option<f64>) -> String {
+    log.map_or_else(|| "-".to_owned(), factor)
+}
+
 fn median(errors: Option<Errors>) -> String {
-    percent(errors.map(|errors| errors.median))
+    factors(errors.map(|errors| errors.median))
 }
 
 fn p90(errors: Option<Errors>) -> String {
-    percent(errors.map(|errors| errors.p90))
+    factors(errors.map(|errors| errors.p90))
 }
 
 fn errors(errors: Option<Errors>) -> String {

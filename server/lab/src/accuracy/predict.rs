@@ -8,11 +8,11 @@ use anyhow::{Context, bail};
 use rayon::prelude::*;
 use warplens_base::DiskFiles;
 use warplens_db::settings::Settings;
-use warplens_db::{Configured, Engine, Executed, KernelAnalysis, Overrides, Project};
-use warplens_facts::facts::{KernelFacts, Node, Space};
+use warplens_db::{Configured, Engine, KernelAnalysis, Overrides, Project, WarpInstructions};
+use warplens_facts::facts::{Node, SourceFacts, Space};
 use warplens_machine::{Profile, Profiles, Vendor};
 use warplens_models::auto::{Mechanism, cycles_without};
-use warplens_models::{Estimate, Input, ModelId};
+use warplens_models::{Estimate, ModelId, ModelInput, Question};
 use warplens_syntax::{Document, Language};
 use warplens_tuning::Extents;
 
@@ -238,16 +238,11 @@ impl<'a> Subject<'a> {
                 ..not(why)
             };
         }
-        let input = Input {
-            facts: &analysis.facts,
-            profile: &analysis.profile,
-            occupancy: &analysis.occupancy,
-            without: &[],
+        let question = Question {
             warps_per_sm: overrides.warps_per_sm,
-            ideal_access: None,
-            cancel: None,
+            ..Question::of(&analysis.input)
         };
-        let estimate = warplens_models::estimate(self.model, &input);
+        let estimate = warplens_models::estimate(self.model, &question);
         Predicted {
             ms: positive(estimate.time_ms),
             cycles: positive(estimate.cycles),
@@ -257,7 +252,7 @@ impl<'a> Subject<'a> {
             detail: estimate.detail,
             without: if self.ablation {
                 let each = Mechanism::ALL.into_iter();
-                each.map(|one| cycles_without(&input, one)).collect()
+                each.map(|one| cycles_without(&question, one)).collect()
             } else {
                 Vec::new()
             },
@@ -357,13 +352,17 @@ fn counted(analysis: &KernelAnalysis, estimate: &Estimate) -> BTreeMap<Counter, 
     let facts = &analysis.facts;
     let warps = facts.launch.blocks() as f64 * facts.launch.warps_per_block(facts.warp_size) as f64;
     let detail = |name: &str| estimate.detail.get(name).copied();
-    let executed = analysis.executed.as_ref().map(Executed::total);
+    let executed = analysis
+        .input
+        .instructions
+        .as_ref()
+        .map(WarpInstructions::total);
     let per_warp = || Some(detail("instructions_per_warp")? * warps);
     let counted = [
         (Counter::Instructions, executed.or_else(per_warp)),
         (
             Counter::Wavefronts,
-            Some(wavefronts(&facts.flow, facts) * warps),
+            Some(wavefronts(&analysis.input.flow.nodes, &analysis.input) * warps),
         ),
         (
             Counter::L2Sectors,
@@ -375,12 +374,12 @@ fn counted(analysis: &KernelAnalysis, estimate: &Estimate) -> BTreeMap<Counter, 
         ),
         (
             Counter::Occupancy,
-            Some(analysis.occupancy.fraction * 100.0),
+            Some(analysis.input.occupancy.fraction * 100.0),
         ),
         (Counter::ActiveThreads, active_threads(facts)),
         (
             Counter::Registers,
-            Some(f64::from(facts.registers_per_thread)),
+            Some(f64::from(analysis.input.resources.registers_per_thread)),
         ),
     ];
     let known = counted.into_iter();
@@ -390,30 +389,30 @@ fn counted(analysis: &KernelAnalysis, estimate: &Estimate) -> BTreeMap<Counter, 
 }
 
 /// Passes of shared memory of an average warp.
-fn wavefronts(flow: &[Node], facts: &KernelFacts) -> f64 {
+fn wavefronts(flow: &[Node], input: &ModelInput) -> f64 {
     flow.iter()
         .map(|node| match node {
-            Node::Access { access, .. } => match facts.accesses.get(*access) {
+            Node::Access { access, .. } => match input.accesses.get(*access) {
                 Some(access) if access.space == Space::Shared => {
                     access.passes_per_request.unwrap_or(1.0)
                 }
                 _ => 0.0,
             },
-            Node::Loop { trips, body, .. } => trips * wavefronts(body, facts),
+            Node::Loop { trips, body, .. } => trips * wavefronts(body, input),
             Node::Branch {
                 taken,
                 other,
                 then,
                 otherwise,
                 ..
-            } => taken * wavefronts(then, facts) + other * wavefronts(otherwise, facts),
+            } => taken * wavefronts(then, input) + other * wavefronts(otherwise, input),
             Node::Compute { .. } | Node::Barrier { .. } => 0.0,
         })
         .sum()
 }
 
 /// Active lanes of a warp's operation, averaged over the source's operations and accesses.
-fn active_threads(facts: &KernelFacts) -> Option<f64> {
+fn active_threads(facts: &SourceFacts) -> Option<f64> {
     let (mut threads, mut warps) = (0.0, 0.0);
     for operation in &facts.operations {
         threads += operation.threads;

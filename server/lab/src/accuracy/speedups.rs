@@ -2,89 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::description::{Change, described};
 use super::predict::Predicted;
 use super::score;
 use super::table::Row;
 
 /// Below such a measured difference, up or down, the repeatability of the measurements decides which is faster.
 const TOLD: f64 = 0.05;
-
-/// What a code action does to a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// Neighbouring threads take neighbouring elements.
-    Coalesced,
-    /// Threads of a warp no longer meet in a bank: a shared array is padded, or subscripted in another way.
-    Banks,
-    /// What several threads load is put into shared memory first.
-    Staged,
-    /// Loads of what is only read go the read-only way.
-    ReadOnly,
-    /// Several words an access.
-    Wider,
-    /// A loop is unrolled (further).
-    Unrolled,
-    /// A bound for the registers.
-    Bounds,
-}
-
-impl Change {
-    /// Every change, in the order shown.
-    pub const ALL: [Change; 7] = [
-        Change::Coalesced,
-        Change::Banks,
-        Change::Staged,
-        Change::ReadOnly,
-        Change::Wider,
-        Change::Unrolled,
-        Change::Bounds,
-    ];
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Change::Coalesced => "accesses coalesced",
-            Change::Banks => "bank conflicts taken away",
-            Change::Staged => "staged in shared memory",
-            Change::ReadOnly => "loaded as read-only",
-            Change::Wider => "several words an access",
-            Change::Unrolled => "a loop unrolled",
-            Change::Bounds => "launch bounds",
-        }
-    }
-}
-
-/// Parameters of tuned kernels whose next larger value is one of these changes.
-const PARAMETERS: [(&str, Change); 12] = [
-    ("READ_ONLY", Change::ReadOnly),
-    ("SA", Change::Staged),
-    ("SB", Change::Staged),
-    ("VWM", Change::Wider),
-    ("VWN", Change::Wider),
-    ("blocks_per_sm", Change::Bounds),
-    ("loop_unroll_factor_channel", Change::Unrolled),
-    ("loop_unroll_factor_t", Change::Unrolled),
-    ("read_only", Change::ReadOnly),
-    ("sh_power", Change::Staged),
-    ("use_padding", Change::Banks),
-    ("use_shmem", Change::Staged),
-];
-
-/// Kernels that differ from the one before in one of these changes.
-const STEPS: [(&str, &str, Change); 4] = [
-    (
-        "sgemm_naive",
-        "sgemm_global_mem_coalesce",
-        Change::Coalesced,
-    ),
-    (
-        "sgemm_global_mem_coalesce",
-        "sgemm_shared_mem_block",
-        Change::Staged,
-    ),
-    ("sgemm2DBlocktiling", "sgemmVectorize", Change::Wider),
-    ("reduce1", "reduce2", Change::Banks),
-];
 
 /// Two rows of which the second is the first with one change made.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -121,7 +45,7 @@ pub fn pairs(rows: &[&Row], predicted: &[Predicted]) -> Vec<Pair> {
         .filter_map(|(row, predicted)| Some((*row, predicted.ms?, row.measured_ms?)))
         .collect();
     let mut found = Vec::new();
-    for (name, change) in PARAMETERS {
+    for (name, &change) in &described().parameters {
         // Rows that are alike but for this parameter, by its value.
         let mut alike: BTreeMap<String, BTreeMap<u64, (f64, f64)>> = BTreeMap::new();
         for (row, ms, measured) in &timed {
@@ -157,12 +81,13 @@ pub fn pairs(rows: &[&Row], predicted: &[Predicted]) -> Vec<Pair> {
             }
         }
     }
-    for (kernel, better, change) in STEPS {
-        for before in timed.iter().filter(|(row, ..)| row.kernel == kernel) {
+    for step in &described().steps {
+        for before in timed.iter().filter(|(row, ..)| row.kernel == step.before) {
             let after = timed
                 .iter()
-                .find(|(row, ..)| row.kernel == better && row.gpu == before.0.gpu);
-            let after = after.map(|after| pair(change, (before.1, before.2), (after.1, after.2)));
+                .find(|(row, ..)| row.kernel == step.after && row.gpu == before.0.gpu);
+            let after =
+                after.map(|after| pair(step.change, (before.1, before.2), (after.1, after.2)));
             found.extend(after);
         }
     }

@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use warplens_tuning::{Configuration, Extents};
 
+use super::description::described;
 use super::own;
 
 /// A table.
@@ -52,10 +53,6 @@ pub struct Row {
 
 /// Columns without which a row says nothing.
 const NEEDED: [&str; 6] = ["kernel", "gpu", "source", "defines", "measured_ms", "valid"];
-
-/// What launches passed that the tables do not hold: set, parameter, value. The program of the stream table passes
-/// `false`, so that no thread takes the branches which keep its array of shared memory.
-const PASSED: [(&str, &str, i64); 1] = [("gpu_stream_public", "secretlyFalse", 0)];
 
 /// The tables of a folder, by their names; of one that is there whole and as a sample, the sample. A folder in it that holds
 /// what `cargo lab measure` wrote is one too.
@@ -136,10 +133,8 @@ pub fn parse(id: &str, text: &str, meta: &Value) -> anyhow::Result<Table> {
             passed.insert(name.to_owned(), value);
         }
     }
-    for (set, name, value) in PASSED {
-        if set == id {
-            passed.insert(name.to_owned(), value);
-        }
+    for (name, argument) in described().set(id).into_iter().flat_map(|set| &set.passed) {
+        passed.insert(name.clone(), argument.value);
     }
     let mut table = Table {
         id: id.to_owned(),

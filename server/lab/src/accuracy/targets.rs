@@ -1,5 +1,6 @@
 //! What is wanted of the scores.
 
+use super::description::described;
 use super::predict::Counter;
 use super::set::{Kind, Set, Summary};
 use super::speedups::{Pair, Speedups};
@@ -28,6 +29,8 @@ pub enum Unit {
     Percent,
     /// Points of per cent.
     Points,
+    /// The logarithm of a factor, shown as the factor: 0 is `1.00x`.
+    Factor,
 }
 
 impl Unit {
@@ -37,7 +40,18 @@ impl Unit {
             Unit::Plain => format!("{value:.2}"),
             Unit::Percent => format!("{:.0} %", value * 100.0),
             Unit::Points => format!("{value:.1} points"),
+            Unit::Factor => factor(value),
         }
+    }
+}
+
+/// A factor by its logarithm: three digits, which is more than anything here is known to.
+pub fn factor(log: f64) -> String {
+    let factor = log.exp();
+    match factor {
+        _ if factor < 10.0 => format!("{factor:.2}x"),
+        _ if factor < 100.0 => format!("{factor:.0}x"),
+        _ => format!("{factor:.1e}x"),
     }
 }
 
@@ -105,32 +119,22 @@ pub fn targets(sets: &[Set], summary: &Summary) -> Vec<Target> {
             targets.push(target(error, set.bandwidth, false, 0.10, Unit::Percent));
             continue;
         }
-        // What dedispersion reads depends on data, and its times lie close together.
-        let rho = if set.id.starts_with("dedisp") {
-            0.55
-        } else {
-            0.75
-        };
+        let other = described().set(&set.id).and_then(|set| set.rho.as_ref());
+        let rho = other.map_or(0.75, |rho| rho.wanted);
         let scaled = set.scaled.map(|errors| errors.median);
         targets.extend([
             target(of("rho"), set.rho, true, rho, Unit::Plain),
             target(of("regret"), set.regret, false, 1.5, Unit::Plain),
-            target(of("scaled error"), scaled, false, 0.15, Unit::Percent),
+            target(of("scaled error"), scaled, false, 0.15, Unit::Factor),
         ]);
         if let Some(cycles) = set.cycles {
             let what = of("error of the cycles");
-            targets.push(target(
-                what,
-                Some(cycles.median),
-                false,
-                0.20,
-                Unit::Percent,
-            ));
+            targets.push(target(what, Some(cycles.median), false, 0.20, Unit::Factor));
         }
         for (counter, errors) in &set.counters {
             let (wanted, unit) = match counter {
-                Counter::L2Sectors | Counter::DramSectors => (0.15, Unit::Percent),
-                Counter::Wavefronts => (0.05, Unit::Percent),
+                Counter::L2Sectors | Counter::DramSectors => (0.15, Unit::Factor),
+                Counter::Wavefronts => (0.05, Unit::Factor),
                 Counter::Occupancy => (5.0, Unit::Points),
                 _ => continue,
             };

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::rc::Rc;
 
 use serde_json::Value;
-use warplens_oracle::{Argument, Dialect, Launch, Program, Run, Takes};
+use warplens_oracle::{Argument, Dialect, Launch, ParameterKind, Program, Run};
 
 use super::{json, lines};
 
@@ -180,16 +180,16 @@ impl File {
         for (at, (name, takes)) in signature.iter().enumerate() {
             let whole = |text: &str| text.parse::<i64>().ok();
             arguments.push(match takes {
-                Takes::Array => Argument::Endless,
-                Takes::Real => Argument::Float(0.5),
-                Takes::Whole => {
+                ParameterKind::Array => Argument::Endless,
+                ParameterKind::Real => Argument::Float(0.5),
+                ParameterKind::Whole => {
                     let said = assumed.get(&**name).copied().and_then(whole);
                     let given = || written.get(at).map(String::as_str).and_then(whole);
                     let value = said.or_else(given);
                     made_up |= value.is_none();
                     Argument::Int(value.unwrap_or(MADE_UP))
                 }
-                Takes::Other => return Err("a parameter that is a structure".to_owned()),
+                ParameterKind::Other => return Err("a parameter that is a structure".to_owned()),
             });
         }
         program

@@ -12,20 +12,20 @@ use crate::requests::invalid;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Argument {
+struct BreakdownParams {
     uri: String,
     kernel: String,
 }
 
-/// Returns the whole story of one kernel as Markdown.
+/// Returns everything known about one kernel, as Markdown.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri, kernel } = super::argument(super::BREAKDOWN, argument)?;
+    let BreakdownParams { uri, kernel } = super::params(super::BREAKDOWN, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
-    let asker = session.clone();
+    let shared = session.clone();
     let page = session
-        .ask(move |cancel| {
+        .run(move |cancel| {
             render::page::of(
-                asker.engine(),
+                shared.engine(),
                 &analysed,
                 &kernel,
                 markdown::breakdown,

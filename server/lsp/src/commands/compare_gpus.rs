@@ -17,18 +17,18 @@ use crate::requests::invalid;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Argument {
+struct CompareGpusParams {
     uri: String,
     kernel: String,
 }
 
 /// Returns the kernel on the target and the GPUs of `compare`, or on all where none are named, as Markdown.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri, kernel } = super::argument(super::COMPARE_GPUS, argument)?;
+    let CompareGpusParams { uri, kernel } = super::params(super::COMPARE_GPUS, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
-    let asker = session.clone();
+    let shared = session.clone();
     let page = session
-        .ask(move |cancel| page(asker.engine(), &analysed, &kernel, cancel))
+        .run(move |cancel| page(shared.engine(), &analysed, &kernel, cancel))
         .await?;
     Ok(json!({"markdown": page.map_err(invalid)?}))
 }
@@ -84,7 +84,7 @@ fn page(
     }
     gpus.sort_unstable();
     gpus.dedup();
-    // A name may stand for several: each instance of a template is compared with itself.
+    // Several kernels may share a name: compare each template instance with itself.
     let mut instances: BTreeMap<(u32, BTreeMap<String, String>), Vec<KernelResult>> =
         BTreeMap::new();
     for gpu in gpus {

@@ -10,7 +10,7 @@ use crate::documents::Analysed;
 use crate::requests::invalid;
 use crate::session::Session;
 
-/// The analysis of an open document as it stands.
+/// The analysis of an open document's current text.
 pub async fn analysed(session: &Arc<Session>, uri: &str) -> Result<Arc<Analysed>> {
     let snapshot = session.snapshot(&self::uri(uri)?);
     let snapshot = snapshot.ok_or_else(|| invalid(format!("{uri} is not open")))?;
@@ -18,7 +18,7 @@ pub async fn analysed(session: &Arc<Session>, uri: &str) -> Result<Arc<Analysed>
     analysed.ok_or_else(|| invalid(format!("{uri} has no kernels to analyse")))
 }
 
-/// Reads a document's name.
+/// Parses a document's URI.
 pub fn uri(text: &str) -> Result<Uri> {
     Uri::from_str(text).map_err(|error| invalid(format!("`{text}` is not a URI: {error}")))
 }

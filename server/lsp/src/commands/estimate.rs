@@ -10,19 +10,19 @@ use crate::requests::invalid;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Argument {
+struct EstimateParams {
     uri: String,
     kernel: Option<String>,
 }
 
 /// Returns what `warplens estimate --format json` prints.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri, kernel } = super::argument(super::ESTIMATE, argument)?;
+    let EstimateParams { uri, kernel } = super::params(super::ESTIMATE, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
-    let asker = session.clone();
+    let shared = session.clone();
     session
-        .ask(move |_| {
-            let document = asker.engine().estimate(
+        .run(move |_| {
+            let document = shared.engine().estimate(
                 &analysed.document,
                 &analysed.path,
                 &analysed.effective.settings,

@@ -10,18 +10,18 @@ use crate::requests::invalid;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Argument {
+struct GraphParams {
     uri: String,
     kernel: String,
 }
 
-/// Returns the work flow graph of one kernel, before and after its reduction: `{svg, html}`, a picture that stands alone and
+/// Returns the work flow graph of one kernel, before and after its reduction: `{svg, html}`, a standalone picture and
 /// the same as a page in the editor's colours.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri, kernel } = super::argument(super::GRAPH, argument)?;
+    let GraphParams { uri, kernel } = super::params(super::GRAPH, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
     let drawn = session
-        .ask(move |_| {
+        .run(move |_| {
             let mut kernels = analysed.file.kernels.iter();
             let placed = kernels.find(|placed| placed.analysis.facts.name == kernel);
             let placed =

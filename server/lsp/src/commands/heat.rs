@@ -13,15 +13,15 @@ use crate::session::Session;
 const LEAST: f64 = 0.005;
 
 #[derive(Debug, Deserialize)]
-struct Argument {
+struct HeatParams {
     uri: String,
 }
 
-/// Returns what each line weighs in its kernel, as the text stands: `{version, lines: [{line, kernel, share, heat}]}`. `line` is from 0, `share`
+/// Returns the share of each line in its kernel's cost, for the current text: `{version, lines: [{line, kernel, share, heat}]}`. `line` is from 0, `share`
 /// of the kernel's cycles, `heat` of its costliest line, both up to 1. Lines of kernels that share them come once, as the
 /// hottest.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri } = super::argument(super::HEAT, argument)?;
+    let HeatParams { uri } = super::params(super::HEAT, argument)?;
     let Some(snapshot) = session.snapshot(&super::document::uri(&uri)?) else {
         return Ok(json!({"version": null, "lines": []}));
     };
@@ -29,7 +29,7 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
         return Ok(json!({"version": null, "lines": []}));
     };
     session
-        .ask(move |_| {
+        .run(move |_| {
             let mut lines: BTreeMap<u32, (f64, f64, &str)> = BTreeMap::new();
             for placed in &analysed.file.kernels {
                 let mut shares: BTreeMap<u32, f64> = BTreeMap::new();

@@ -16,7 +16,7 @@ use crate::session::Session;
 const MOST: usize = 8;
 
 #[derive(Debug, Deserialize)]
-struct Argument {
+struct LanesParams {
     uri: String,
     position: Position,
 }
@@ -24,11 +24,11 @@ struct Argument {
 /// Returns where the lanes of a warp go at the access under the cursor, or at those of its line:
 /// `{accesses, html, text}`, how many there are and a page with a picture of each, also in characters.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri, position } = super::argument(super::LANES, argument)?;
+    let LanesParams { uri, position } = super::params(super::LANES, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
     let encoding = session.peer().encoding;
     session
-        .ask(move |_| {
+        .run(move |_| {
             let rope = analysed.document.rope();
             let byte = encoding.to_byte(rope, position);
             let line = rope.byte_to_line(byte.min(rope.len_bytes()));

@@ -52,12 +52,12 @@ pub fn title(command: &str) -> &'static str {
         COMPARE_GPUS => "warplens: comparing GPUs",
         REPORT => "warplens: making the report",
         WHAT_WOULD_HELP => "warplens: trying what would help",
-        BREAKDOWN => "warplens: asking every model",
+        BREAKDOWN => "warplens: running every model",
         _ => "warplens: predicting",
     }
 }
 
-/// Reads a command's argument.
-fn argument<T: DeserializeOwned>(command: &str, value: Value) -> Result<T> {
+/// Reads the parameters of a command.
+fn params<T: DeserializeOwned>(command: &str, value: Value) -> Result<T> {
     serde_json::from_value(value).map_err(|error| invalid(format!("{command}: {error}")))
 }

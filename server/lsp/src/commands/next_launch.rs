@@ -10,7 +10,7 @@ use crate::requests::invalid;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Argument {
+struct NextLaunchParams {
     uri: String,
     kernel: String,
 }
@@ -18,7 +18,7 @@ struct Argument {
 /// Shows the kernel under the next of its launches, after the last one the first. Returns which one that is:
 /// `{number, of, launch}`.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri, kernel } = super::argument(super::NEXT_LAUNCH, argument)?;
+    let NextLaunchParams { uri, kernel } = super::params(super::NEXT_LAUNCH, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
     let kernels = analysed.file.kernels.iter();
     let mut named = kernels.filter(|placed| placed.analysis.facts.name == kernel);

@@ -11,22 +11,22 @@ use crate::requests::invalid;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Argument {
+struct ReportParams {
     uri: String,
 }
 
 /// Returns the page about a file, as HTML that needs nothing but itself.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri } = super::argument(super::REPORT, argument)?;
+    let ReportParams { uri } = super::params(super::REPORT, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
-    let asker = session.clone();
+    let shared = session.clone();
     let page = session
-        .ask(move |cancel| {
+        .run(move |cancel| {
             if cancel.is_cancelled() {
                 return Err("cancelled".to_owned());
             }
             analysed.simulate(None, &ModelId::ALL, cancel);
-            let pictures = asker.engine().pictures(
+            let pictures = shared.engine().pictures(
                 &analysed.document,
                 &analysed.path,
                 &analysed.effective.settings,

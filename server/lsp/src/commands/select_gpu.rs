@@ -12,21 +12,21 @@ use crate::requests::invalid;
 use crate::session::Session;
 
 #[derive(Deserialize)]
-struct Argument {
+struct SelectGpuParams {
     uri: Option<String>,
     gpu: String,
 }
 
 /// Sets the target for one document or, without `uri`, for all. Returns its id and name.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri, gpu } = super::argument(super::SELECT_GPU, argument)?;
+    let SelectGpuParams { uri, gpu } = super::params(super::SELECT_GPU, argument)?;
     let named = if let Some(engine) = session.engine_if_built() {
         named(engine.profiles(), &gpu)
     } else {
-        // On a worker: whoever asks first reads the profiles.
-        let (asker, gpu) = (session.clone(), gpu.clone());
+        // On a worker: the first use reads the profiles.
+        let (shared, gpu) = (session.clone(), gpu.clone());
         session
-            .ask(move |_| named(asker.engine().profiles(), &gpu))
+            .run(move |_| named(shared.engine().profiles(), &gpu))
             .await?
     };
     let name = named.map_err(invalid)?;

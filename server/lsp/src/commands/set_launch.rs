@@ -14,7 +14,7 @@ use crate::session::Session;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Argument {
+struct SetLaunchParams {
     uri: String,
     kernel: String,
     grid: Option<Extents>,
@@ -35,7 +35,7 @@ enum Extents {
 /// Sets a kernel's launch for this session. What is left out is left to the source and the settings;
 /// leaving everything out takes an earlier choice back.
 pub fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let argument: Argument = super::argument(super::SET_LAUNCH, argument)?;
+    let argument: SetLaunchParams = super::params(super::SET_LAUNCH, argument)?;
     let values = LaunchValues {
         grid: extents("grid", argument.grid)?,
         block: extents("block", argument.block)?,

@@ -17,7 +17,7 @@ use crate::session::Session;
 const HELPS: f64 = 1.01;
 
 #[derive(Deserialize)]
-struct Argument {
+struct WhatWouldHelpParams {
     uri: String,
     kernel: String,
 }
@@ -25,11 +25,11 @@ struct Argument {
 /// Returns what the kernel would gain, the most first: `factors`, each the speedup of the kernel without one cause of
 /// waiting, and `actions`, each with its title, its rule, its predicted speedup and the edit that a client applies.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let Argument { uri, kernel } = super::argument(super::WHAT_WOULD_HELP, argument)?;
+    let WhatWouldHelpParams { uri, kernel } = super::params(super::WHAT_WOULD_HELP, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
-    let (asker, name) = (session.clone(), kernel.clone());
-    let told = session
-        .ask(move |_| {
+    let (shared, name) = (session.clone(), kernel.clone());
+    let page = session
+        .run(move |_| {
             let mut kernels = analysed.file.kernels.iter();
             let placed = kernels.find(|placed| placed.analysis.facts.name == name)?;
             let mut factors: Vec<(&str, f64)> = placed
@@ -44,7 +44,7 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
                 .into_iter()
                 .map(|(factor, speedup)| json!({"factor": factor, "speedup": speedup}))
                 .collect();
-            let mut fixes = asker.engine().fixes(
+            let mut fixes = shared.engine().fixes(
                 &analysed.document,
                 &analysed.path,
                 &analysed.effective.settings,
@@ -54,12 +54,12 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
             fixes.sort_by(|a, b| b.gain.total_cmp(&a.gain));
             let actions: Vec<Value> = fixes
                 .iter()
-                .map(|fix| action(&analysed, fix, asker.peer()))
+                .map(|fix| action(&analysed, fix, shared.peer()))
                 .collect();
             Some(json!({"kernel": name, "factors": factors, "actions": actions}))
         })
         .await?;
-    told.ok_or_else(|| invalid(format!("there is no kernel `{kernel}` in this file")))
+    page.ok_or_else(|| invalid(format!("there is no kernel `{kernel}` in this file")))
 }
 
 fn action(analysed: &Analysed, fix: &PlacedFix, peer: &Peer) -> Value {

@@ -9,7 +9,7 @@ use crate::notifications::initialized;
 use crate::session::Session;
 
 /// The payload counts where it says something of ours; a client that sends it empty and answers
-/// `workspace/configuration` is asked.
+/// the server requests `workspace/configuration`.
 pub fn handle(session: &Arc<Session>, params: &DidChangeConfigurationParams) {
     let said = configuration::is_ours(&params.settings);
     if session.peer().configuration && !said {

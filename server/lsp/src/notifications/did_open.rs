@@ -12,5 +12,5 @@ pub fn handle(session: &Arc<Session>, params: DidOpenTextDocumentParams) {
     let uri = item.uri.as_str().to_owned();
     session.look_again();
     session.open(item.uri, &item.language_id, item.version, &item.text);
-    session.ask_compiler(&uri, Occasion::Seen);
+    session.request_compile(&uri, Occasion::Seen);
 }

@@ -11,7 +11,7 @@ use crate::session::Session;
 /// Headers, kernels and host programs, by their extensions.
 const SOURCES: &str = "*.{cu,cuh,hip,cl,clh,opencl,c,cc,cpp,cxx,h,hpp,hh,hxx,inc,inl,ipp,tcc}";
 
-/// Asks the client for what it could not say in `initialize`. Each question is a task of its own: a client
+/// Requests from the client what `initialize` does not carry. Each request is a task of its own: a client
 /// that never answers costs nothing but the answer.
 pub fn handle(session: &Arc<Session>) {
     let peer = session.peer();
@@ -44,7 +44,7 @@ pub fn handle(session: &Arc<Session>) {
     }
 }
 
-/// Asks for the settings section and takes the answer when it comes.
+/// Requests the settings section and applies the response when it arrives.
 pub fn pull_configuration(session: &Arc<Session>) {
     session.spawn_with_client(|client, session| async move {
         let section = ConfigurationItem {
@@ -55,7 +55,7 @@ pub fn pull_configuration(session: &Arc<Session>) {
             Ok(values) => {
                 session.change_editor_settings(|editor| editor.set_answer(values.first()));
             }
-            Err(error) => tracing::warn!("the client did not tell its settings: {error}"),
+            Err(error) => tracing::warn!("the client did not send its settings: {error}"),
         }
     });
 }

@@ -11,11 +11,11 @@ use crate::documents::Analysed;
 use crate::render::hover;
 use crate::render::line::{self, Cost, Instructions, Line, Unit};
 
-/// What is predicted is never longer: the code is what the user came to see. A compiler's count stands behind it.
+/// The longest predicted label: the user wants to see code. An instruction count from a compiler report may follow.
 const LONGEST: usize = 25;
 /// Below this an average of transactions is as good as its ideal.
 const NOTABLE: f64 = 1.02;
-/// A line that does nothing wrong is only weighed from here on.
+/// A line without a defect gets a hint from this share of the cost on.
 const HEAVY: f64 = 0.05;
 
 /// A hint.
@@ -25,12 +25,12 @@ pub struct Hint {
     pub line: u32,
     /// `32/4 sectors · 41 %`
     pub label: String,
-    /// Markdown; left out where it is asked for later.
+    /// Markdown; `None` where the client resolves it later.
     pub tooltip: Option<String>,
 }
 
-/// The hints in these lines of the analysed text that are wanted, by line, one a line; with their tooltips where the client
-/// does not ask for them later.
+/// The enabled hints in these lines of the analysed text, at most one per line; with tooltips unless the client resolves
+/// them later.
 pub fn within(
     analysed: &Analysed,
     lines: &Range<u32>,
@@ -40,7 +40,7 @@ pub fn within(
     let rope = analysed.document.rope();
     let mut hints = BTreeMap::new();
     for kernel in &analysed.file.kernels {
-        // An editor asks for what it shows: what is made of the other kernels would be thrown away.
+        // An editor requests only the lines it shows: skip the other kernels.
         let last = rope.byte_to_line(kernel.end.min(rope.len_bytes())) as u32;
         if last < lines.start || lines.end <= kernel.line {
             continue;
@@ -49,7 +49,7 @@ pub fn within(
             if !lines.contains(&at) {
                 continue;
             }
-            // Several launches of one kernel share its lines: the first one speaks.
+            // Several launches of one kernel share its lines: show the first one.
             if let Entry::Vacant(place) = hints.entry(at)
                 && let Some(label) = label(&line, wanted)
             {
@@ -159,6 +159,7 @@ mod tests {
     fn check(accesses: &[&Access], split: Option<f64>, share: f64, expected: Option<&str>) {
         let branch = branch(split);
         let line = Line {
+            compilers_own: Vec::new(),
             accesses: accesses.to_vec(),
             branches: split.map(|_| &branch).into_iter().collect(),
             share,
@@ -193,6 +194,7 @@ mod tests {
                 current,
             };
             let line = Line {
+                compilers_own: Vec::new(),
                 accesses: accesses.to_vec(),
                 branches: Vec::new(),
                 share,
@@ -217,6 +219,7 @@ mod tests {
         );
         let branch = branch(Some(0.5));
         let line = Line {
+            compilers_own: Vec::new(),
             accesses: vec![&strided, &conflict],
             branches: vec![&branch],
             share: 0.41,

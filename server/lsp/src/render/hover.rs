@@ -7,6 +7,7 @@ use warplens_db::PlacedKernel;
 use warplens_facts::facts::{
     Access, Branch, BranchKind, Carried, Certainty, FirstUse, Op, Pattern, Space, Uniformity,
 };
+use warplens_models::ExecutedAccess;
 use warplens_report::figure::{counted, maybe, number, percent};
 use warplens_report::table::{Align, Table};
 
@@ -23,11 +24,11 @@ const LONGEST: usize = 160;
 pub enum At {
     /// The name of this kernel.
     Kernel(Range<usize>, String),
-    /// A line of it, told in Markdown.
+    /// A line of it, as Markdown.
     Line(Range<usize>, String),
 }
 
-/// Finds it; `None` where nothing of ours stands.
+/// Finds it; `None` where there is nothing to show.
 pub fn at(analysed: &Analysed, byte: usize) -> Option<At> {
     let rope = analysed.document.rope();
     let line_at = rope.byte_to_line(byte.min(rope.len_bytes())) as u32;
@@ -44,7 +45,9 @@ pub fn at(analysed: &Analysed, byte: usize) -> Option<At> {
         let Some(found) = line::of(kernel).remove(&line_at) else {
             continue;
         };
-        let says = !found.accesses.is_empty() || !found.branches.is_empty();
+        let says = !found.accesses.is_empty()
+            || !found.compilers_own.is_empty()
+            || !found.branches.is_empty();
         if says || found.instructions.is_some() {
             if !told.is_empty() {
                 told.push_str("\n---\n\n");
@@ -67,13 +70,15 @@ pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
         kernel.analysis.profile.name,
         instructions(kernel, line).unwrap_or_default()
     );
-    if !line.accesses.is_empty() {
-        let _ = write!(out, "\n{}", accesses(&line.accesses).markdown());
+    if !line.accesses.is_empty() || !line.compilers_own.is_empty() {
+        let _ = write!(out, "\n{}", accesses(line).markdown());
     }
     if !line.branches.is_empty() {
         let _ = write!(out, "\n{}", branches(&line.branches).markdown());
     }
     let accesses = line.accesses.iter().map(|access| access_note(access));
+    let own = line.compilers_own.iter();
+    let accesses = accesses.chain(own.map(|access| compilers_note(access)));
     let mut notes: Vec<String> = accesses
         .chain(line.branches.iter().map(|branch| {
             let runs = (branch.kind == BranchKind::Loop)
@@ -113,18 +118,27 @@ fn instructions(kernel: &PlacedKernel, line: &Line<'_>) -> Option<String> {
     ))
 }
 
-fn accesses(accesses: &[&Access]) -> Table {
+fn accesses(line: &Line<'_>) -> Table {
     let mut table = Table::new(&[
         ("access", Align::Left),
         ("pattern", Align::Left),
         ("cost of ideal", Align::Left),
         ("requests", Align::Right),
     ]);
-    for access in accesses {
+    for access in &line.accesses {
         table.row([
             format!("{} {}", op(access.op), code(&access.text, LONGEST_CELL)).into(),
             pattern(access.pattern).into(),
             cost(access).into(),
+            maybe(access.requests).into(),
+        ]);
+    }
+    for access in &line.compilers_own {
+        let text = access.object.to_string();
+        table.row([
+            format!("{} {}", op(access.op), code(&text, LONGEST_CELL)).into(),
+            pattern(access.pattern).into(),
+            "unknown".to_owned().into(),
             maybe(access.requests).into(),
         ]);
     }
@@ -134,7 +148,7 @@ fn accesses(accesses: &[&Access]) -> Table {
 /// What the table has no room for: memory, width, index, lanes, and how sure all of it is.
 fn access_note(access: &Access) -> String {
     let mut parts = vec![format!(
-        "{} {} of {} B a lane",
+        "{} {} of {} B per lane",
         space(access.space),
         op(access.op),
         access.bytes_per_lane
@@ -169,6 +183,19 @@ fn access_note(access: &Access) -> String {
         ));
     }
     format!("{}: {}", code(&access.text, LONGEST), parts.join(", "))
+}
+
+/// The same of an access that only the compiled kernel has.
+fn compilers_note(access: &ExecutedAccess) -> String {
+    let mut parts = vec![format!(
+        "{} {} of {} B a lane",
+        space(access.space),
+        op(access.op),
+        access.bytes_per_lane
+    )];
+    parts.extend(sure(Certainty::Unknown, access.why(), &[]));
+    let text = access.object.to_string();
+    format!("{}: {}", code(&text, LONGEST), parts.join(", "))
 }
 
 /// How many operations there are to do before a load's value is needed.
@@ -263,7 +290,7 @@ fn branches(branches: &[&Branch]) -> Table {
     table
 }
 
-/// At most so many letters of source, as code that no table or paragraph breaks on.
+/// Source text of at most `most` characters, as inline code that breaks no table or paragraph.
 fn code(text: &str, most: usize) -> String {
     let text = text
         .split_whitespace()
@@ -360,7 +387,11 @@ mod tests {
         wide.text = "histogram[(blockIdx.x * blockDim.x + threadIdx.x) * stride % bins]".to_owned();
         wide.pattern = Pattern::DataDependent;
         wide.requests = Some(1_048_576.0);
-        let table = accesses(&[&wide]).markdown();
+        let line = Line {
+            accesses: vec![&wide],
+            ..Line::default()
+        };
+        let table = accesses(&line).markdown();
         assert!(widths(&table) <= 84, "{} {table}", widths(&table));
         assert!(table.contains("17.5 of 4.25 sectors"), "{table}");
         let mut wide = branch(Some(0.031));
@@ -380,7 +411,7 @@ mod tests {
         shared.constraints = vec!["n % 32 == 0".to_owned()];
         assert_eq!(
             access_note(&shared),
-            "`a[i]`: shared load of 4 B a lane, index `threadIdx.x * 32 + threadIdx.y`, 32 lanes active, \
+            "`a[i]`: shared load of 4 B per lane, index `threadIdx.x * 32 + threadIdx.y`, 32 lanes active, \
              32-way bank conflict, assumed (n is assumed), holds when n % 32 == 0"
         );
         assert_eq!(

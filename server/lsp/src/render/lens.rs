@@ -17,7 +17,7 @@ pub fn title(kernel: &PlacedKernel) -> String {
     let analysis = &kernel.analysis;
     let mut parts = vec![gpu_name(&analysis.profile.name).to_owned()];
     let estimate = analysis.estimate();
-    if let Some(impossible) = &analysis.occupancy.why_impossible {
+    if let Some(impossible) = &analysis.input.occupancy.why_impossible {
         parts.push(format!("cannot launch: {impossible}"));
         return parts.join(" · ");
     }
@@ -30,8 +30,8 @@ pub fn title(kernel: &PlacedKernel) -> String {
     }
     parts.push(format!(
         "occupancy {:.0} % ({})",
-        analysis.occupancy.fraction * 100.0,
-        analysis.occupancy.limiter.name()
+        analysis.input.occupancy.fraction * 100.0,
+        analysis.input.occupancy.limiter.name()
     ));
     parts.extend(kernel.compiler.as_ref().and_then(|said| {
         let source = kernel.analysis.registers_source;
@@ -76,8 +76,8 @@ pub fn help(kernel: &PlacedKernel) -> Option<String> {
     }
 }
 
-/// `40 registers (nvcc)`: a compiler's word, and whether it is about the text as it stands. An estimate is not worth
-/// the room.
+/// `40 registers (nvcc)`: registers from a compiler report, marked where the text has changed since. Estimates are left out
+/// for want of room.
 fn registers(said: &Spoken, source: &str) -> Option<String> {
     let word = &said.word;
     // The name without the version.
@@ -88,7 +88,7 @@ fn registers(said: &Spoken, source: &str) -> Option<String> {
             word.kernel.registers, word.kernel.spill_store_bytes
         )),
         (true, "compiler") => Some(format!("{} registers ({tool})", word.kernel.registers)),
-        // The user's own figure stands instead.
+        // The user's override replaces it.
         (true, _) => None,
         (false, _) => Some(format!(
             "{} registers ({tool}, before the last edit)",
@@ -106,7 +106,7 @@ fn gpu_name(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// What nobody said: the launch first, then arguments and guesses, each once.
+/// The assumptions: the launch first, then arguments and guesses, each once.
 fn assumed(kernel: &PlacedKernel) -> Option<String> {
     let (facts, profile) = (&kernel.analysis.facts, &kernel.analysis.profile);
     let clock = profile

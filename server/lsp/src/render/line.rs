@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 
 use warplens_db::PlacedKernel;
 use warplens_facts::facts::{Access, Branch, Space};
+use warplens_models::ExecutedAccess;
 
 /// A line's accesses and branches, and its share of the kernel's cycles.
 #[derive(Debug, Default)]
 pub struct Line<'a> {
     /// In source order.
     pub accesses: Vec<&'a Access>,
+    /// Those that only the compiled kernel has: of registers that found no room.
+    pub compilers_own: Vec<&'a ExecutedAccess>,
     /// In source order.
     pub branches: Vec<&'a Branch>,
     /// Of the kernel, 0 to 1.
     pub share: f64,
-    /// What a compiler made of it.
+    /// Its instructions in the compiler report.
     pub instructions: Option<Instructions>,
 }
 
@@ -46,6 +49,12 @@ pub fn of(kernel: &PlacedKernel) -> BTreeMap<u32, Line<'_>> {
             .or_default()
             .accesses
             .push(access);
+    }
+    for access in kernel.analysis.input.compilers_own() {
+        let line = lines
+            .entry(kernel.place_line(access.site.line))
+            .or_default();
+        line.compilers_own.push(access);
     }
     for branch in &kernel.analysis.facts.branches {
         lines

@@ -11,8 +11,8 @@ use warplens_report::markdown;
 use crate::documents::Analysed;
 
 /// The kernel's page: the launch that is shown, its other launches in a table, and which headers of the file
-/// were not found. A name may stand for several kernels: one part for each. Every model is asked, those that simulate
-/// too, unless `cancel` says that nobody waits any more. The error is one line.
+/// were not found. Several kernels may share a name: each gets a section. Runs every model, simulating ones too, unless
+/// `cancel` trips. The error is one line.
 pub fn of(
     engine: &Engine,
     analysed: &Analysed,

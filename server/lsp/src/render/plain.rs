@@ -64,7 +64,7 @@ fn cells(row: &str) -> Vec<String> {
     cells
 }
 
-/// Without the marks of code and of strong text; what stands in code is kept as it is.
+/// Removes the marks of code and strong text; text inside code stays unchanged.
 fn unmarked(text: &str) -> String {
     let pieces = text.split('`').enumerate();
     let pieces = pieces.map(|(index, piece)| {

@@ -15,6 +15,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         op: Op::Load,
         bytes_per_lane: 4,
         index: "threadIdx.x".to_owned(),
+        index_expression: None,
         pattern: Pattern::Strided,
         linear: None,
         linear_in_blocks: None,
@@ -25,7 +26,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         transaction_bytes: if shared { 0 } else { 32 },
         bytes_moved_per_request: None,
         lines_per_request: None,
-        expected: None,
+        by_alignment: Vec::new(),
         passes_per_request: shared.then_some(figure),
         ideal_passes_per_request: shared.then_some(ideal),
         bank_conflict_degree: shared.then_some(figure / ideal),
@@ -39,8 +40,6 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         shared_array: None,
         alias: Alias::Unknown,
         first_use: None,
-        together: 1.0,
-        merged: 1.0,
     }
 }
 

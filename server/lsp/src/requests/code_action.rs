@@ -14,7 +14,7 @@ use crate::convert;
 use crate::documents::Analysed;
 use crate::peer::Peer;
 use crate::progress;
-use crate::requests::code_action_resolve::{Everywhere, edit};
+use crate::requests::code_action_resolve::{FixAllData, edit};
 use crate::session::Session;
 
 /// Everything that is offered in a file, at once.
@@ -28,7 +28,7 @@ pub async fn handle(
     let Some(snapshot) = session.snapshot(&params.text_document.uri) else {
         return Ok(None);
     };
-    let Wanted {
+    let RequestedKinds {
         quick,
         rewrite,
         all,
@@ -43,10 +43,10 @@ pub async fn handle(
     let Some(analysed) = session.analysed(snapshot).await else {
         return Ok(None);
     };
-    let asker = session.clone();
+    let shared = session.clone();
     let token = params.work_done_progress_params.work_done_token.clone();
-    let work = session.ask(move |_| {
-        let peer = asker.peer();
+    let work = session.run(move |_| {
+        let peer = shared.peer();
         let diagnostics = &params.context.diagnostics;
         let kind = if quick {
             CodeActionKind::QUICKFIX
@@ -54,7 +54,7 @@ pub async fn handle(
             CodeActionKind::REFACTOR_REWRITE
         };
         let fixes = if quick || rewrite {
-            asker.engine().fixes(
+            shared.engine().fixes(
                 &analysed.document,
                 &analysed.path,
                 &analysed.effective.settings,
@@ -75,11 +75,11 @@ pub async fn handle(
                 ..CodeAction::default()
             });
         }
-        actions.extend(everywhere(&asker, &analysed, &fixes, &kind, diagnostics));
+        actions.extend(everywhere(&shared, &analysed, &fixes, &kind, diagnostics));
         if all {
             let title = "Make every fix of warplens in this file".to_owned();
             let kind = CodeActionKind::new(FIX_ALL);
-            actions.extend(in_the_file(&asker, &analysed, title, kind, None));
+            actions.extend(in_the_file(&shared, &analysed, title, kind, None));
         }
         if quick {
             actions.extend(silencing(&analysed, &bytes, diagnostics, peer));
@@ -122,7 +122,7 @@ fn everywhere(
     actions
 }
 
-/// An action on the whole file. Its edit comes with it only where the client does not ask for it later.
+/// An action on the whole file. It carries its edit only where the client does not resolve it later.
 fn in_the_file(
     session: &Arc<Session>,
     analysed: &Analysed,
@@ -130,7 +130,7 @@ fn in_the_file(
     kind: CodeActionKind,
     of: Option<(String, String)>,
 ) -> Option<CodeAction> {
-    let everywhere = Everywhere {
+    let everywhere = FixAllData {
         uri: analysed.uri.clone(),
         version: analysed.version,
         kind: of,
@@ -149,31 +149,31 @@ fn in_the_file(
     })
 }
 
-/// Which kinds are asked for. A fix is offered as the one that is wanted.
-struct Wanted {
+/// The kinds of actions that the client requests; fixes are offered under the first of them.
+struct RequestedKinds {
     quick: bool,
     rewrite: bool,
-    /// Everything at once: only where that alone is asked for by name, as editors do when they save.
+    /// `source.fixAll`: only where the client requests it by name, as editors do on save.
     all: bool,
 }
 
-fn wanted(context: &CodeActionContext) -> Wanted {
+fn wanted(context: &CodeActionContext) -> RequestedKinds {
     let Some(only) = context.only.as_ref().filter(|only| !only.is_empty()) else {
-        return Wanted {
+        return RequestedKinds {
             quick: true,
             rewrite: false,
             all: false,
         };
     };
     let asks = |kind: &str| {
-        only.iter().any(|asked| {
-            let rest = kind.strip_prefix(asked.as_str());
+        only.iter().any(|requested| {
+            let rest = kind.strip_prefix(requested.as_str());
             rest.is_some_and(|rest| {
-                asked.as_str().is_empty() || rest.is_empty() || rest.starts_with('.')
+                requested.as_str().is_empty() || rest.is_empty() || rest.starts_with('.')
             })
         })
     };
-    Wanted {
+    RequestedKinds {
         quick: asks("quickfix"),
         rewrite: asks("refactor.rewrite"),
         all: asks(FIX_ALL),

@@ -14,15 +14,14 @@ use crate::progress;
 use crate::requests::invalid;
 use crate::session::Session;
 
-/// What such an action carries until it is chosen.
+/// The `data` of an action on the whole file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Everywhere {
+pub struct FixAllData {
     /// The document.
     pub uri: Uri,
     /// Its version when the action was offered.
     pub version: i32,
-    /// The rule that is answered, and the word that the titles of its actions begin with; without, every rule's best
-    /// actions.
+    /// The rule, and the first word of the titles of its actions; `None`: the best action of every rule.
     pub kind: Option<(String, String)>,
 }
 
@@ -31,7 +30,7 @@ pub async fn handle(session: &Arc<Session>, mut action: CodeAction) -> Result<Co
     let Some(data) = action.data.clone().filter(|_| action.edit.is_none()) else {
         return Ok(action);
     };
-    let Ok(everywhere) = serde_json::from_value::<Everywhere>(data) else {
+    let Ok(everywhere) = serde_json::from_value::<FixAllData>(data) else {
         return Err(invalid("data of an action that was not offered here"));
     };
     let Some(snapshot) = session.snapshot(&everywhere.uri) else {
@@ -43,8 +42,8 @@ pub async fn handle(session: &Arc<Session>, mut action: CodeAction) -> Result<Co
     if analysed.version != everywhere.version {
         return Err(Error::new(ErrorCode::ContentModified));
     }
-    let asker = session.clone();
-    let work = session.ask(move |_| edit(&asker, &analysed, &everywhere));
+    let shared = session.clone();
+    let work = session.run(move |_| edit(&shared, &analysed, &everywhere));
     let edit = progress::with(session, "warplens: trying the edits", None, work).await?;
     action.edit = Some(edit.unwrap_or_default());
     Ok(action)
@@ -54,7 +53,7 @@ pub async fn handle(session: &Arc<Session>, mut action: CodeAction) -> Result<Co
 pub fn edit(
     session: &Arc<Session>,
     analysed: &Analysed,
-    everywhere: &Everywhere,
+    everywhere: &FixAllData,
 ) -> Option<WorkspaceEdit> {
     let kind = everywhere.kind.as_ref();
     let fix = session.engine().fix_all(

@@ -34,7 +34,7 @@ pub async fn handle(
     let next = first_of(&[commands::NEXT_LAUNCH]);
     let help = first_of(&[commands::WHAT_WOULD_HELP]);
     let lenses = session
-        .ask(move |_| {
+        .run(move |_| {
             if !newest.analysed.effective.settings.code_lens.enable {
                 return Vec::new();
             }

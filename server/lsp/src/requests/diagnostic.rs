@@ -24,12 +24,12 @@ pub async fn handle(
     let mut items = Vec::new();
     let mut related = None;
     if let Some((path, rope)) = config {
-        let asker = session.clone();
+        let shared = session.clone();
         items = session
-            .ask(move |_| {
-                let profiles = asker.engine().profiles();
+            .run(move |_| {
+                let profiles = shared.engine().profiles();
                 let file = ConfigFile::parse(path, &rope.to_string(), profiles);
-                convert::config_problems(&file, asker.peer())
+                convert::config_problems(&file, shared.peer())
             })
             .await?;
     } else if let Some(snapshot) = snapshot

@@ -22,14 +22,14 @@ pub async fn handle(session: &Arc<Session>, params: HoverParams) -> Result<Optio
     let Some(analysed) = session.analysed(snapshot).await else {
         return Ok(None);
     };
-    let asker = session.clone();
+    let shared = session.clone();
     let hover = session
-        .ask(move |cancel| {
+        .run(move |cancel| {
             let (bytes, value) = match render::hover::at(&analysed, byte)? {
                 At::Line(bytes, value) => (bytes, value),
                 At::Kernel(bytes, name) => (
                     bytes,
-                    render::page::of(asker.engine(), &analysed, &name, markdown::summary, cancel)
+                    render::page::of(shared.engine(), &analysed, &name, markdown::summary, cancel)
                         .ok()?,
                 ),
             };

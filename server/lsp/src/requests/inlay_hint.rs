@@ -36,12 +36,12 @@ pub async fn handle(
     let origin = later.then(|| serde_json::to_value(Origin { uri }).unwrap_or_default());
     let range = params.range;
     let hints = session
-        .ask(move |_| {
+        .run(move |_| {
             let wanted = &newest.analysed.effective.settings.inlay_hints;
             if !wanted.enable {
                 return Vec::new();
             }
-            // Where the text has moved on, a line that is asked for may have been another one.
+            // The text may be newer than the analysis: map the requested lines back.
             let lines = if newest.moved.is_empty() {
                 range.start.line..range.end.line.saturating_add(1)
             } else {
@@ -55,10 +55,10 @@ pub async fn handle(
                         .iter()
                         .try_fold(hint.line, |line, moved| moved.line(line))?;
                     let position = encoding.line_end(&newest.rope, line);
-                    // A hint belongs to its line: it is shown wherever a part of the line is asked for.
-                    let asked = range.start.line <= line
+                    // A hint belongs to its line: return it where the range touches the line.
+                    let requested = range.start.line <= line
                         && (line < range.end.line || position <= range.end);
-                    asked.then(|| InlayHint {
+                    requested.then(|| InlayHint {
                         position,
                         label: InlayHintLabel::String(hint.label),
                         kind: None,

@@ -1,4 +1,4 @@
-//! `inlayHint/resolve`: the tooltip of a hint, when somebody points at it.
+//! `inlayHint/resolve`: the tooltip of a hint.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub async fn handle(session: &Arc<Session>, mut hint: InlayHint) -> Result<Inlay
     };
     let line = hint.position.line;
     let tooltip = session
-        .ask(move |_| render::hint::tooltip(&analysed, line))
+        .run(move |_| render::hint::tooltip(&analysed, line))
         .await?;
     hint.tooltip = tooltip.map(|text| inlay_hint::tooltip(session.peer(), &text));
     Ok(hint)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
-use warplens_lsp::{Ask, Options, Slow, serve};
+use warplens_lsp::{CompileFn, Options, Slow, serve};
 
 /// Longest wait for anything; reached only by a server that hangs.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -23,7 +23,7 @@ pub struct Setup {
     /// Time added to the server's work.
     pub slow: Slow,
     /// Who runs the user's compiler.
-    pub ask: Ask,
+    pub compile: CompileFn,
 }
 
 impl Default for Setup {
@@ -35,7 +35,7 @@ impl Default for Setup {
             settings: Value::Null,
             answers: true,
             slow: Slow::default(),
-            ask: Options::default().ask,
+            compile: Options::default().compile,
         }
     }
 }
@@ -94,7 +94,7 @@ impl Client {
     pub async fn start(setup: Setup) -> Client {
         let mut client = Client::connect_with(Options {
             slow: setup.slow,
-            ask: setup.ask,
+            compile: setup.compile,
             ..Options::default()
         });
         client.answers = setup.answers;

@@ -1,4 +1,4 @@
-//! The user's compiler: asked about what is saved, heard when it answers, quiet when it cannot, and never the
+//! The user's compiler: runs on saved files, its report is shown, failures are quiet, and never the
 //! workspace's.
 
 use std::collections::BTreeMap;
@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use warplens_codegen::Class;
-use warplens_toolchain::{Asked, Failure, Said, SaidKernel};
+use warplens_toolchain::{CompileRequest, CompilerReport, Failure, KernelReport};
 
 use crate::client::{Client, Setup, at, document, range, strided};
 
 /// A workspace with a kernel, and a folder of the user's with a compiler.
-struct Place {
+struct CompilerSetup {
     workspace: tempfile::TempDir,
     own: tempfile::TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
-        let place = Place {
+impl CompilerSetup {
+    fn new() -> CompilerSetup {
+        let setup = CompilerSetup {
             workspace: tempfile::tempdir().expect("a folder"),
             own: tempfile::tempdir().expect("a folder"),
         };
-        place.save(&strided(1));
-        place
+        setup.save(&strided(1));
+        setup
     }
 
     fn kernel(&self) -> PathBuf {
@@ -56,20 +56,22 @@ impl Place {
         std::fs::read_to_string(self.own.path().join("nvcc.log")).unwrap_or_default()
     }
 
-    async fn start(&self, options: Value, ask: warplens_lsp::Ask) -> Client {
+    async fn start(&self, options: Value, compile: warplens_lsp::CompileFn) -> Client {
         Client::start(Setup {
             folder: Some(format!("file://{}", self.workspace.path().display())),
             capabilities: json!({"workspace": {"codeLens": {"refreshSupport": true},
                 "inlayHint": {"refreshSupport": true}}}),
             options,
-            ask,
+            compile,
             ..Setup::default()
         })
         .await
     }
 
-    async fn opened(&self, ask: warplens_lsp::Ask) -> Client {
-        let mut client = self.start(json!({"compiler": self.compiler()}), ask).await;
+    async fn opened(&self, compile: warplens_lsp::CompileFn) -> Client {
+        let mut client = self
+            .start(json!({"compiler": self.compiler()}), compile)
+            .await;
         client.open(&self.uri(), "cuda-cpp", &strided(1)).await;
         client
     }
@@ -81,8 +83,12 @@ impl Place {
     }
 }
 
-/// Does what stands in the file of the compiler: `say 40`, `fail WHY`, `hang`.
-fn stand_in(tool: &Path, asked: &Asked, cancelled: &AtomicBool) -> Result<Said, Failure> {
+/// Follows the instruction in the compiler's file: `say 40`, `fail WHY`, `hang`.
+fn fake_compile(
+    tool: &Path,
+    asked: &CompileRequest,
+    cancelled: &AtomicBool,
+) -> Result<CompilerReport, Failure> {
     let how = std::fs::read_to_string(tool).map_err(|_| Failure::NotFound(tool.to_owned()))?;
     let mut log = std::fs::File::options()
         .create(true)
@@ -91,13 +97,13 @@ fn stand_in(tool: &Path, asked: &Asked, cancelled: &AtomicBool) -> Result<Said, 
         .expect("a log");
     writeln!(log, "{how} {} {:?}", asked.architecture, asked.arguments).expect("a line");
     match how.split_once(' ') {
-        Some(("say", registers)) => Ok(Said {
+        Some(("say", registers)) => Ok(CompilerReport {
             tool: "nvcc 12.4".to_owned(),
-            kernels: vec![SaidKernel {
+            kernels: vec![KernelReport {
                 name: "copy".to_owned(),
                 registers: registers.parse().expect("a number"),
                 lines: lines_of(asked),
-                ..SaidKernel::default()
+                ..KernelReport::default()
             }],
         }),
         Some(("fail", why)) => Err(Failure::Failed(why.to_owned())),
@@ -116,7 +122,7 @@ fn stand_in(tool: &Path, asked: &Asked, cancelled: &AtomicBool) -> Result<Said, 
 }
 
 /// Where the index is computed, and where the copy is made: a comment above the kernel moves both.
-fn lines_of(asked: &Asked) -> Vec<(Arc<str>, u32, BTreeMap<Class, u64>)> {
+fn lines_of(asked: &CompileRequest) -> Vec<(Arc<str>, u32, BTreeMap<Class, u64>)> {
     let text = std::fs::read_to_string(&asked.file).expect("a file");
     let line = |part: &str| {
         let before = text.lines().take_while(|line| !line.contains(part));
@@ -203,21 +209,24 @@ async fn finish(mut client: Client) {
 
 #[tokio::test]
 async fn a_word_is_shown_until_the_kernel_is_edited() {
-    let place = Place::new();
-    place.behave("say 40");
-    let mut client = place.opened(stand_in).await;
+    let setup = CompilerSetup::new();
+    setup.behave("say 40");
+    let mut client = setup.opened(fake_compile).await;
     // Open and as it is on disk: asked at once.
-    let title = lens_with(&mut client, &place.uri(), "registers").await;
+    let title = lens_with(&mut client, &setup.uri(), "registers").await;
     assert!(title.contains("40 registers (nvcc)"), "{title}");
     client.until_asked("workspace/codeLens/refresh").await;
     client.until_asked("workspace/inlayHint/refresh").await;
-    let hover = |line, character| at(&place.uri(), line, character);
+    let hover = |line, character| at(&setup.uri(), line, character);
     let page = client.ask("textDocument/hover", hover(0, 17)).await;
     let page = page["contents"]["value"]
         .as_str()
         .expect("a page")
         .to_owned();
-    assert!(page.contains("40 registers a thread (nvcc 12.4)"), "{page}");
+    assert!(
+        page.contains("40 registers per thread (nvcc 12.4)"),
+        "{page}"
+    );
     let line = client.ask("textDocument/hover", hover(2, 6)).await;
     let line = line["contents"]["value"]
         .as_str()
@@ -225,13 +234,13 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
         .to_owned();
     assert!(line.contains("14 instructions (nvcc 12.4)"), "{line}");
     let estimate = client
-        .command("warplens.estimate", json!({"uri": place.uri()}))
+        .command("warplens.estimate", json!({"uri": setup.uri()}))
         .await;
     let resources = &estimate["results"][0]["resources"];
     assert_eq!(resources["registers_source"], "compiler", "{resources}");
     assert_eq!(resources["registers_per_thread"], 40);
 
-    let all = hints(&mut client, &place.uri(), [0, 4]).await;
+    let all = hints(&mut client, &setup.uri(), [0, 4]).await;
     let (label, tooltip) = &all[&2];
     assert!(label.ends_with(" · 14 instr"), "{label}");
     assert!(
@@ -243,27 +252,27 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
 
     // A comment is no edit of the kernel.
     client
-        .edit(&place.uri(), 2, [0, 0, 0, 0], "// note\n")
+        .edit(&setup.uri(), 2, [0, 0, 0, 0], "// note\n")
         .await;
-    let title = lens(&mut client, &place.uri()).await;
+    let title = lens(&mut client, &setup.uri()).await;
     assert!(title.contains("40 registers (nvcc)"), "{title}");
-    let (label, _) = &hints(&mut client, &place.uri(), [0, 5]).await[&3];
+    let (label, _) = &hints(&mut client, &setup.uri(), [0, 5]).await[&3];
     assert!(label.ends_with(" · 14 instr"), "{label}");
-    client.edit(&place.uri(), 3, [3, 16, 3, 17], "2").await;
-    let title = lens(&mut client, &place.uri()).await;
+    client.edit(&setup.uri(), 3, [3, 16, 3, 17], "2").await;
+    let title = lens(&mut client, &setup.uri()).await;
     assert!(
         title.contains("40 registers (nvcc, before the last edit)"),
         "{title}"
     );
     let estimate = client
-        .command("warplens.estimate", json!({"uri": place.uri()}))
+        .command("warplens.estimate", json!({"uri": setup.uri()}))
         .await;
     let resources = &estimate["results"][0]["resources"];
     assert_eq!(resources["registers_source"], "estimated", "{resources}");
     assert_eq!(resources["compiler"]["current"], false, "{resources}");
 
     // Of a line that is as it was, the last word; of the edited one, none.
-    let all = hints(&mut client, &place.uri(), [0, 5]).await;
+    let all = hints(&mut client, &setup.uri(), [0, 5]).await;
     let (label, tooltip) = &all[&2];
     assert!(label.ends_with("was 3 instr"), "{label}");
     assert!(
@@ -273,11 +282,11 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
     assert!(!all[&3].0.contains("instr"), "{:?}", all[&3]);
 
     // Saved: asked again, about the new text.
-    place.save(&format!("// note\n{}", strided(2)));
-    place.behave("say 44");
-    place.saved(&mut client).await;
-    lens_with(&mut client, &place.uri(), "44 registers (nvcc)").await;
-    let all = hints(&mut client, &place.uri(), [0, 5]).await;
+    setup.save(&format!("// note\n{}", strided(2)));
+    setup.behave("say 44");
+    setup.saved(&mut client).await;
+    lens_with(&mut client, &setup.uri(), "44 registers (nvcc)").await;
+    let all = hints(&mut client, &setup.uri(), [0, 5]).await;
     assert!(all.values().any(|(label, _)| label.ends_with(" 14 instr")));
     assert!(all.values().all(|(label, _)| !label.contains("was ")));
     finish(client).await;
@@ -285,33 +294,33 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
 
 #[tokio::test]
 async fn without_hints_no_instructions_are_shown() {
-    let place = Place::new();
-    place.behave("say 40");
-    let options = json!({"compiler": place.compiler(), "inlayHints": {"enable": false}});
-    let mut client = place.start(options, stand_in).await;
-    client.open(&place.uri(), "cuda-cpp", &strided(1)).await;
-    lens_with(&mut client, &place.uri(), "40 registers (nvcc)").await;
-    assert_eq!(hints(&mut client, &place.uri(), [0, 4]).await.len(), 0);
+    let setup = CompilerSetup::new();
+    setup.behave("say 40");
+    let options = json!({"compiler": setup.compiler(), "inlayHints": {"enable": false}});
+    let mut client = setup.start(options, fake_compile).await;
+    client.open(&setup.uri(), "cuda-cpp", &strided(1)).await;
+    lens_with(&mut client, &setup.uri(), "40 registers (nvcc)").await;
+    assert_eq!(hints(&mut client, &setup.uri(), [0, 4]).await.len(), 0);
     finish(client).await;
 }
 
 #[tokio::test]
 async fn without_the_setting_nothing_is_asked() {
-    let place = Place::new();
-    place.behave("say 40");
-    let toml = format!("compiler = {:?}\n", place.compiler());
-    std::fs::write(place.workspace.path().join("warplens.toml"), toml).expect("a file");
-    std::fs::create_dir(place.workspace.path().join(".vscode")).expect("a folder");
-    let settings = json!({"warplens.compiler": place.compiler()}).to_string();
+    let setup = CompilerSetup::new();
+    setup.behave("say 40");
+    let toml = format!("compiler = {:?}\n", setup.compiler());
+    std::fs::write(setup.workspace.path().join("warplens.toml"), toml).expect("a file");
+    std::fs::create_dir(setup.workspace.path().join(".vscode")).expect("a folder");
+    let settings = json!({"warplens.compiler": setup.compiler()}).to_string();
     std::fs::write(
-        place.workspace.path().join(".vscode/settings.json"),
+        setup.workspace.path().join(".vscode/settings.json"),
         settings,
     )
     .expect("a file");
-    let mut client = place.start(Value::Null, stand_in).await;
-    client.open(&place.uri(), "cuda-cpp", &strided(1)).await;
-    place.saved(&mut client).await;
-    let title = lens(&mut client, &place.uri()).await;
+    let mut client = setup.start(Value::Null, fake_compile).await;
+    client.open(&setup.uri(), "cuda-cpp", &strided(1)).await;
+    setup.saved(&mut client).await;
+    let title = lens(&mut client, &setup.uri()).await;
     assert!(!title.contains("registers ("), "{title}");
     // The file is told that this is no key of its.
     loop {
@@ -328,47 +337,47 @@ async fn without_the_setting_nothing_is_asked() {
         }
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(place.asked(), "");
+    assert_eq!(setup.asked(), "");
     finish(client).await;
 }
 
 #[tokio::test]
 async fn a_program_of_the_workspace_is_refused() {
-    let place = Place::new();
-    let inside = place.workspace.path().join("nvcc");
+    let setup = CompilerSetup::new();
+    let inside = setup.workspace.path().join("nvcc");
     std::fs::write(&inside, "say 40").expect("a file");
     for (path, why) in [
         (json!("nvcc"), "is relative"),
         (json!("./nvcc"), "is relative"),
         (json!(inside), "lies in the workspace"),
-        (json!(7), "a path is expected"),
+        (json!(7), "expected a path"),
     ] {
-        let mut client = place.start(json!({"compiler": path}), stand_in).await;
-        client.open(&place.uri(), "cuda-cpp", &strided(1)).await;
-        place.saved(&mut client).await;
+        let mut client = setup.start(json!({"compiler": path}), fake_compile).await;
+        client.open(&setup.uri(), "cuda-cpp", &strided(1)).await;
+        setup.saved(&mut client).await;
         let line = logged(&mut client, "warplens.compiler").await;
         assert!(line.contains(why), "{line}");
-        let title = lens(&mut client, &place.uri()).await;
+        let title = lens(&mut client, &setup.uri()).await;
         assert!(!title.contains("registers ("), "{title}");
         client.hang_up();
         client.exit_code().await;
     }
-    assert!(!place.workspace.path().join("nvcc.log").exists());
+    assert!(!setup.workspace.path().join("nvcc.log").exists());
 }
 
 #[tokio::test]
 async fn a_failure_is_one_line_in_the_log_and_estimates_stay() {
-    let place = Place::new();
-    place.behave("fail copy.cu(3): error: expected a `;`");
-    let mut client = place.opened(stand_in).await;
+    let setup = CompilerSetup::new();
+    setup.behave("fail copy.cu(3): error: expected a `;`");
+    let mut client = setup.opened(fake_compile).await;
     let line = logged(&mut client, "expected a `;`").await;
     assert!(line.contains("copy.cu"), "{line}");
     for times in 2..4 {
-        place.saved(&mut client).await;
-        until("asked", || place.asked().lines().count() >= times).await;
+        setup.saved(&mut client).await;
+        until("asked", || setup.asked().lines().count() >= times).await;
     }
-    place.behave("fail another reason");
-    place.saved(&mut client).await;
+    setup.behave("fail another reason");
+    setup.saved(&mut client).await;
     logged(&mut client, "another reason").await;
     let again = client.notifications.iter().any(|message| {
         message["method"] == "window/logMessage"
@@ -377,53 +386,53 @@ async fn a_failure_is_one_line_in_the_log_and_estimates_stay() {
                 .contains("expected a")
     });
     assert!(!again, "said once");
-    let title = lens(&mut client, &place.uri()).await;
+    let title = lens(&mut client, &setup.uri()).await;
     assert!(!title.contains("registers ("), "{title}");
     finish(client).await;
 }
 
 #[tokio::test]
 async fn a_compiler_that_hangs_holds_nothing_up_and_gives_way_to_the_next_save() {
-    let place = Place::new();
-    place.behave("hang");
-    let mut client = place.opened(stand_in).await;
-    until("asked", || place.asked().contains("hang")).await;
+    let setup = CompilerSetup::new();
+    setup.behave("hang");
+    let mut client = setup.opened(fake_compile).await;
+    until("asked", || setup.asked().contains("hang")).await;
     // Answered meanwhile.
-    let title = lens(&mut client, &place.uri()).await;
+    let title = lens(&mut client, &setup.uri()).await;
     assert!(title.contains("occupancy"), "{title}");
-    place.behave("say 40");
-    place.saved(&mut client).await;
-    lens_with(&mut client, &place.uri(), "40 registers (nvcc)").await;
-    assert!(place.asked().contains("cancelled"), "{}", place.asked());
+    setup.behave("say 40");
+    setup.saved(&mut client).await;
+    lens_with(&mut client, &setup.uri(), "40 registers (nvcc)").await;
+    assert!(setup.asked().contains("cancelled"), "{}", setup.asked());
 
     // A close ends it as well.
-    place.behave("hang");
-    place.saved(&mut client).await;
-    until("asked", || place.asked().matches("hang").count() == 2).await;
-    client.close(&place.uri()).await;
+    setup.behave("hang");
+    setup.saved(&mut client).await;
+    until("asked", || setup.asked().matches("hang").count() == 2).await;
+    client.close(&setup.uri()).await;
     until("cancelled", || {
-        place.asked().matches("cancelled").count() == 2
+        setup.asked().matches("cancelled").count() == 2
     })
     .await;
     // So does the end of the session.
-    client.open(&place.uri(), "cuda-cpp", &strided(1)).await;
-    until("asked", || place.asked().matches("hang").count() == 3).await;
+    client.open(&setup.uri(), "cuda-cpp", &strided(1)).await;
+    until("asked", || setup.asked().matches("hang").count() == 3).await;
     finish(client).await;
-    assert_eq!(place.asked().matches("cancelled").count(), 3);
+    assert_eq!(setup.asked().matches("cancelled").count(), 3);
 }
 
 #[tokio::test]
 async fn the_compile_command_gives_flags_and_no_programs() {
-    let place = Place::new();
-    place.behave("say 40");
-    let command = json!([{"directory": place.workspace.path(), "file": "copy.cu", "command":
+    let setup = CompilerSetup::new();
+    setup.behave("say 40");
+    let command = json!([{"directory": setup.workspace.path(), "file": "copy.cu", "command":
         "./evil -ccbin ./evil -DTILE=32 -Iinclude -Xcompiler -fplugin=./evil.so --expt-relaxed-constexpr \
          -o copy.o -c copy.cu"}]);
-    let path = place.workspace.path().join("compile_commands.json");
+    let path = setup.workspace.path().join("compile_commands.json");
     std::fs::write(path, command.to_string()).expect("a file");
-    let mut client = place.opened(stand_in).await;
-    lens_with(&mut client, &place.uri(), "40 registers (nvcc)").await;
-    let asked = place.asked();
+    let mut client = setup.opened(fake_compile).await;
+    lens_with(&mut client, &setup.uri(), "40 registers (nvcc)").await;
+    let asked = setup.asked();
     assert!(asked.contains("sm_80"), "{asked}");
     assert!(asked.contains("\"-DTILE=32\""), "{asked}");
     assert!(asked.contains("/include\""), "{asked}");
@@ -433,23 +442,23 @@ async fn the_compile_command_gives_flags_and_no_programs() {
     client
         .command("warplens.selectGpu", json!({"gpu": "v100-sxm2-16gb"}))
         .await;
-    until("asked", || place.asked().contains("sm_70")).await;
-    lens_with(&mut client, &place.uri(), "40 registers (nvcc)").await;
+    until("asked", || setup.asked().contains("sm_70")).await;
+    lens_with(&mut client, &setup.uri(), "40 registers (nvcc)").await;
     finish(client).await;
-    assert_eq!(place.asked().lines().count(), 2, "{}", place.asked());
+    assert_eq!(setup.asked().lines().count(), 2, "{}", setup.asked());
 }
 
 #[tokio::test]
 async fn a_text_that_is_not_on_disk_is_not_asked_about() {
-    let place = Place::new();
-    place.behave("say 40");
-    let mut client = place
-        .start(json!({"compiler": place.compiler()}), stand_in)
+    let setup = CompilerSetup::new();
+    setup.behave("say 40");
+    let mut client = setup
+        .start(json!({"compiler": setup.compiler()}), fake_compile)
         .await;
-    client.open(&place.uri(), "cuda-cpp", &strided(4)).await;
-    lens(&mut client, &place.uri()).await;
+    client.open(&setup.uri(), "cuda-cpp", &strided(4)).await;
+    lens(&mut client, &setup.uri()).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(place.asked(), "");
+    assert_eq!(setup.asked(), "");
     finish(client).await;
 }
 
@@ -459,40 +468,40 @@ mod programs {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    async fn said_of(place: &Place, part: &str) {
-        let ask = warplens_lsp::Options::default().ask;
-        let options = json!({"compiler": place.compiler(), "compilerTimeout": 1});
-        let mut client = place.start(options, ask).await;
-        client.open(&place.uri(), "cuda-cpp", &strided(1)).await;
+    async fn said_of(setup: &CompilerSetup, part: &str) {
+        let compile = warplens_lsp::Options::default().compile;
+        let options = json!({"compiler": setup.compiler(), "compilerTimeout": 1});
+        let mut client = setup.start(options, compile).await;
+        client.open(&setup.uri(), "cuda-cpp", &strided(1)).await;
         logged(&mut client, part).await;
-        place.saved(&mut client).await;
-        let title = lens(&mut client, &place.uri()).await;
+        setup.saved(&mut client).await;
+        let title = lens(&mut client, &setup.uri()).await;
         assert!(!title.contains("registers ("), "{title}");
         finish(client).await;
     }
 
-    fn script(place: &Place, text: &str) {
-        place.behave(&format!("#!/bin/sh\n{text}\n"));
+    fn script(setup: &CompilerSetup, text: &str) {
+        setup.behave(&format!("#!/bin/sh\n{text}\n"));
         let executable = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(place.compiler(), executable).expect("a file");
+        std::fs::set_permissions(setup.compiler(), executable).expect("a file");
     }
 
     #[tokio::test]
     async fn a_missing_one_is_said() {
-        said_of(&Place::new(), "compiler not found").await;
+        said_of(&CompilerSetup::new(), "compiler not found").await;
     }
 
     #[tokio::test]
     async fn one_that_hangs_is_killed_after_its_time() {
-        let place = Place::new();
-        script(&place, "exec sleep 60");
-        said_of(&place, "longer than 1 s").await;
+        let setup = CompilerSetup::new();
+        script(&setup, "exec sleep 60");
+        said_of(&setup, "longer than 1 s").await;
     }
 
     #[tokio::test]
     async fn one_that_is_none_is_said() {
-        let place = Place::new();
-        script(&place, "echo hello; exit 1");
-        said_of(&place, "nvcc").await;
+        let setup = CompilerSetup::new();
+        script(&setup, "echo hello; exit 1");
+        said_of(&setup, "nvcc").await;
     }
 }

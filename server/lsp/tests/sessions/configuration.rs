@@ -325,7 +325,7 @@ async fn an_unknown_gpu_in_the_file_is_told_there_with_the_nearest_name() {
     );
     assert!(
         lens(&mut client, &project.kernel()).await.contains("A100"),
-        "the default stands in"
+        "the default applies"
     );
     client.edit(&project.toml(), 2, [1, 20, 1, 20], "b").await;
     loop {
@@ -445,7 +445,7 @@ async fn hints_and_lenses_can_be_switched_off() {
     client.finish().await;
 }
 
-/// A model that simulates refines what is shown once it has run; until then the analytical answer stands.
+/// A model that simulates refines what is shown once it has run; until then the analytical estimate is shown.
 #[tokio::test]
 async fn a_model_that_simulates_refines_the_lens() {
     let project = Project::new("gpu = \"gtx-280\"\nmodel = \"timing\"\n");

@@ -10,7 +10,7 @@ use crate::client::{Client, Setup, document, range};
 const ROUNDS: usize = 3;
 const EDITS: usize = 4;
 
-/// What somebody types or pastes.
+/// Text that is typed or pasted.
 const PIECES: [&str; 17] = [
     "",
     "",
@@ -124,8 +124,8 @@ fn other_figure(text: &str, random: &mut Random) -> (usize, usize, String) {
     }
 }
 
-/// Broken in every way and mended again, with another figure each time. What is shown of a text that stays broken may hang
-/// on how it came about: where the grammar takes up again behind an error, the tree before it has a say.
+/// Broken in every way and mended again, with another figure each time. What is shown of a text that stays broken may
+/// depend on its history: where the grammar recovers from an error, the previous tree has a say.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_was_broken_and_mended_shows_what_opening_the_text_shows() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
@@ -177,7 +177,7 @@ async fn whatever_was_broken_and_mended_shows_what_opening_the_text_shows() {
     assert!(compared > 100, "{compared}");
 }
 
-/// A file that was linked for a function which the text no longer calls: its types go with it, as soon as nobody types.
+/// A file that was linked for a function which the text no longer calls: its types go with it, as soon as typing pauses.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_text_lacked_once_is_forgotten_in_a_pause() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -33,7 +33,7 @@ async fn check(offer: Value, agreed: &str, columns: fn(&str) -> usize) {
     client.open(URI, "cuda-cpp", &text()).await;
     let column = |piece: &str| columns(LINE.split(piece).next().expect("the line has it")) as u32;
 
-    // Out: the finding stands on the access.
+    // Out: the finding is on the access.
     let found = client.published(URI, 1).await;
     let access = "in[32 * i]";
     let start = column(access);
@@ -60,7 +60,7 @@ async fn check(offer: Value, agreed: &str, columns: fn(&str) -> usize) {
     let value = hover["contents"]["value"].as_str().expect("a hover");
     assert!(value.contains("`in[i]`"), "{value}");
 
-    // An inlay hint stands at the line's end, before CR LF.
+    // An inlay hint is at the line's end, before CR LF.
     client
         .edit(URI, 3, [2, stride, 2, stride + 1], "32 * i")
         .await;

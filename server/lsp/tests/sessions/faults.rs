@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, Setup, at, codes, document, range, strided};
 
 const URI: &str = "file:///code/copy.cu";
-/// What nobody waits for longer, on any machine.
+/// A time limit that suffices on any machine.
 const SOON: Duration = Duration::from_secs(40);
 
 /// Five thousand messages, sent faster than anything can be answered and none read before the last has left.

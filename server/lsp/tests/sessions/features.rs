@@ -136,7 +136,7 @@ async fn a_hover_tells_the_line_or_the_kernel_and_is_silent_elsewhere() {
     ] {
         assert!(text.contains(part), "`{part}` in {text}");
     }
-    // The symbolic index stands in full where lines wrap.
+    // The symbolic index is complete where lines wrap.
     let note = text.lines().find(|line| line.starts_with("- `in[32 * i]`"));
     assert!(
         note.is_some_and(|note| note.contains("index `") && note.contains("threadIdx.x")),
@@ -460,7 +460,7 @@ async fn a_kernel_is_compared_on_the_gpus_of_the_settings_or_on_all() {
     let mut gpus: Vec<String> = rows(&page).into_iter().map(|(gpu, _)| gpu).collect();
     gpus.sort();
     assert_eq!(gpus, ["gtx-280", "tesla-k40c", "v100-sxm2-16gb (target)"]);
-    // Nobody gave a grid: it is the same on all, so that the times are of the same work.
+    // Without a grid all GPUs get the same one, so that the times are of the same work.
     let text = page["markdown"].as_str().expect("a page");
     assert!(text.contains("The grid is assumed"), "{text}");
     client.finish().await;
@@ -585,7 +585,10 @@ async fn the_lanes_are_those_of_the_access_under_the_cursor() {
     };
     let answer = client.command("warplens.lanes", at("in[32 * ")).await;
     let page = answer["html"].as_str().expect("a page");
-    assert!(page.contains("32 lanes touch 32 pieces of 32 B"), "{page}");
+    assert!(
+        page.contains("32 lanes touch 32 segments of 32 B"),
+        "{page}"
+    );
     assert!(
         page.starts_with("<!DOCTYPE html>") && !page.contains("http:"),
         "{page}"
@@ -606,7 +609,10 @@ async fn the_lanes_are_those_of_the_access_under_the_cursor() {
             "{row:?} is not in\n{text}"
         );
     }
-    assert!(text.contains("32 lanes touch 32 pieces of 32 B"), "{text}");
+    assert!(
+        text.contains("32 lanes touch 32 segments of 32 B"),
+        "{text}"
+    );
     let answer = client
         .command("warplens.lanes", at("tile[threadIdx.x]"))
         .await;

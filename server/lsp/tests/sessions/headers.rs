@@ -442,7 +442,7 @@ async fn a_headers_edit_shows_at_once() {
     client.open(&header, "cpp", &stride(1)).await;
     let mut times = Vec::new();
     for edit in 0..20_i32 {
-        // A stride of 2 to 8 floats takes so many times 4 sectors.
+        // A stride of 2 to 8 floats multiplies 4 sectors by the stride.
         let (from, to) = (
             2 + edit as usize % 3,
             format!("{} + {edit} - {edit}", 3 + edit % 3),

@@ -61,7 +61,7 @@ async fn messages_that_mean_nothing_are_refused() {
         .await;
     client.notify("$/setTrace", json!({"value": "loud"})).await;
     client
-        .send(json!({"jsonrpc": "2.0", "id": 4711, "result": "an answer nobody asked for"}))
+        .send(json!({"jsonrpc": "2.0", "id": 4711, "result": "an unsolicited response"}))
         .await;
     still_well(&mut client).await;
     client.finish().await;

@@ -47,7 +47,7 @@ async fn long_work_is_shown_by_the_servers_own_token() {
     assert_eq!(begin["token"], token);
     assert_eq!(begin["value"]["kind"], "begin");
     assert_eq!(begin["value"]["cancellable"], true);
-    assert_eq!(begin["value"]["title"], "warplens: asking every model");
+    assert_eq!(begin["value"]["title"], "warplens: running every model");
     let end = progress(&mut client).await;
     assert_eq!(end, json!({"token": token, "value": {"kind": "end"}}));
     let response = client.response(id).await;
@@ -77,9 +77,9 @@ async fn cancelling_what_is_shown_answers_the_request_at_once() {
     let token = json!({"token": begin["token"]});
     let method = "window/workDoneProgress/cancel";
     client.notify(method, token.clone()).await;
-    // Twice, and one that nobody knows.
+    // Twice, and an unknown one.
     client.notify(method, token).await;
-    client.notify(method, json!({"token": "nobody's"})).await;
+    client.notify(method, json!({"token": "unknown"})).await;
     let response = client.response(id).await;
     assert_eq!(response["error"]["code"], -32800, "{response}");
     assert_eq!(progress(&mut client).await["value"]["kind"], "end");

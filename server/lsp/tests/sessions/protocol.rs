@@ -66,7 +66,7 @@ async fn the_client_is_told_to_ask_again_only_when_something_changed() {
     client.ask("textDocument/diagnostic", document(URI)).await;
     client.ask("textDocument/inlayHint", hints(URI)).await;
     let none = Vec::<String>::new();
-    assert_eq!(asked(&mut client).await, none, "nobody changed anything");
+    assert_eq!(asked(&mut client).await, none, "nothing changed");
 
     // An edit is the client's own: it asks by itself.
     client.edit(URI, 2, [2, 16, 2, 18], "16").await;
@@ -89,7 +89,11 @@ async fn the_client_is_told_to_ask_again_only_when_something_changed() {
         .notify("workspace/didChangeWatchedFiles", saved)
         .await;
     client.ask("textDocument/diagnostic", document(URI)).await;
-    assert_eq!(asked(&mut client).await, none, "a file nobody reads");
+    assert_eq!(
+        asked(&mut client).await,
+        none,
+        "a file that no document includes"
+    );
 
     let settings = json!({"settings": {"warplens": {"inlayHints": {"enable": false}}}});
     client

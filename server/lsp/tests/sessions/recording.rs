@@ -9,7 +9,7 @@ use warplens_lsp::replay::Recording;
 
 use crate::client::{Client, at, document, range};
 
-/// Every name, comment and string of it is somebody's secret.
+/// Every name, comment and string of it is secret.
 const SECRET: &str = "// Beamforming for the walrus project.\n\
     #include \"walrus/antenna.h\"\n\
     #define CHANNELS 48\n\

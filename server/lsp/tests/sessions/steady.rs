@@ -1,4 +1,4 @@
-//! Nothing flickers: what is shown beside lines that nobody touches stays there while somebody types, key by key, in the
+//! Nothing flickers: what is shown beside untouched lines stays there during typing, key by key, in the
 //! recorded sessions.
 
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ fn untouched(hints: Hints, text: &mut Vec<String>, change: &Value) -> Hints {
         .collect()
 }
 
-/// The lines of the function around a line; only the line itself where it stands between functions.
+/// The lines of the function around a line; only the line itself where it is between functions.
 fn kernel(text: &[String], line: usize) -> Range<usize> {
     let ends = |line: &String| line.starts_with('}');
     let begins = |line: &String| line.contains("__global__");

@@ -31,13 +31,14 @@ pub(super) fn around(work: &Work, outcome: &Outcome) -> Option<[f64; 2]> {
         + outcome.serialised
         + outcome.waited
         + outcome.vacant;
-    let facts = work.input.facts;
-    let assumed = facts
+    let input = work.input;
+    let assumed = input
+        .facts
         .assumptions
         .iter()
         .any(|assumption| !assumption.symbol.starts_with("alignment"))
-        || facts.launch.grid_source.is_assumption()
-        || facts.launch.block_source.is_assumption();
+        || input.launch.grid_source.is_assumption()
+        || input.launch.block_source.is_assumption();
     let guess = if assumed { GUESS } else { 1.0 };
     let interval = [
         least.min(outcome.cycles) / guess,

@@ -101,7 +101,7 @@ impl<'p> Machine<'p> {
                 let request = &work.requests[*access];
                 let merged = work.merged(*access);
                 busy.pipes[0] = self.issue / merged;
-                if work.input.facts.accesses[*access].space == Space::Shared {
+                if work.input.accesses[*access].space == Space::Shared {
                     // What an instruction reads of each lane lies side by side, where accesses of their own would meet
                     // in banks.
                     let least = work.conflict_free_passes(*access).min(request.passes);
@@ -123,7 +123,7 @@ impl<'p> Machine<'p> {
                         .max(request.lines / merged)
                         .max(self.load_store() / merged);
                     // Lanes that update one address go one after the other.
-                    let atomics = if work.input.facts.accesses[*access].op == Op::Atomic {
+                    let atomics = if work.input.accesses[*access].op == Op::Atomic {
                         request.passes.max(request.transactions) * 32.0
                     } else {
                         0.0
@@ -179,7 +179,7 @@ impl<'p> Machine<'p> {
                     issue += count * (timing.issue * schedulers).max(scheduler);
                     latency += count * timing.latency;
                 }
-                let serial = &work.input.facts.serial;
+                let serial = &work.input.flow.serial;
                 let chain = match serial.binary_search_by_key(&node.line, |known| known.0) {
                     Ok(at) => total * serial[at].1,
                     Err(_) => chain.min(total),

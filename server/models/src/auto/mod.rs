@@ -18,7 +18,7 @@ use crate::reuse::{Traffic, traffic};
 use crate::wfg::graph::{Branching, Kind};
 use crate::wfg::reduce::Reduction;
 use crate::work::{Work, spread};
-use crate::{Breakdown, Estimate, Factor, Input};
+use crate::{Breakdown, Estimate, Factor, Question};
 
 mod interval;
 mod machine;
@@ -60,16 +60,16 @@ impl Busy {
 }
 
 /// Applies the model to a kernel.
-pub fn estimate(input: &Input) -> Estimate {
-    estimate_work(&Work::new(input))
+pub fn estimate(question: &Question) -> Estimate {
+    estimate_work(&Work::new(question))
 }
 
 /// The cycles without one mechanism; `None` where there is nothing to run.
-pub fn cycles_without(input: &Input, mechanism: Mechanism) -> Option<f64> {
-    if crate::nothing_to_run(input).is_some() {
+pub fn cycles_without(question: &Question, mechanism: Mechanism) -> Option<f64> {
+    if crate::nothing_to_run(question).is_some() {
         return None;
     }
-    let cycles = Outcome::new(&Work::new(input), Some(mechanism)).cycles;
+    let cycles = Outcome::new(&Work::new(question), Some(mechanism)).cycles;
     cycles.is_finite().then_some(cycles)
 }
 
@@ -163,17 +163,11 @@ impl<'w, 'a> Outcome<'w, 'a> {
                 executions[access] += times * residency.warps();
             }
         }
-        let facts = work.input.facts;
+        let input = work.input;
         let traffic = if off == Some(Mechanism::Caches) {
             work.requests.iter().map(Traffic::uncached).collect()
         } else {
-            traffic(
-                work.profile(),
-                facts,
-                &work.requests,
-                &executions,
-                residency,
-            )
+            traffic(input, &work.requests, &executions, residency)
         };
         let machine = Machine::new(work, off);
         let busy: Vec<Busy> = graph

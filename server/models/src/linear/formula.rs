@@ -9,8 +9,8 @@ use warplens_machine::{Direction, Property};
 
 use super::properties::items;
 use super::{Bill, PICOSECONDS, global_bytes};
-use crate::Input;
 use crate::work::Work;
+use crate::{ModelInput, Question};
 
 /// How far a closed form may be from what was counted under this launch, by rounding.
 const LARGEST_DEPARTURE: f64 = 1e-6;
@@ -18,8 +18,9 @@ const LARGEST_DEPARTURE: f64 = 1e-6;
 /// The cycles as a formula in the parameters: a price times a count for each property that has a closed form, and
 /// for what has none the cycles of this launch. `None` where a count that depends on a parameter has no closed form,
 /// where the formula does not give what was counted, or where nothing depends on a parameter.
-pub fn function(input: &Input, counts: &Expressions) -> Option<String> {
-    let work = Work::new(input);
+pub fn function(question: &Question, counts: &Expressions) -> Option<String> {
+    let input = question.input;
+    let work = Work::new(question);
     let items = items(&work);
     let bill = Bill::new(&work, &items).ok()?;
     let clock = input.profile.cycles_per_second() / PICOSECONDS;
@@ -86,7 +87,7 @@ fn agrees(formula: f64, count: f64) -> bool {
 
 /// The closed form of each property's count; `None` where accesses do not match.
 fn forms(
-    input: &Input,
+    input: &ModelInput,
     items: &[super::Item],
     counts: &Expressions,
 ) -> Option<BTreeMap<Property, Expression>> {
@@ -107,7 +108,7 @@ fn forms(
         add(property, form)?;
     }
     for item in items {
-        let Some(access) = item.access.and_then(|at| input.facts.accesses.get(at)) else {
+        let Some(access) = item.access.and_then(|at| input.accesses.get(at)) else {
             continue;
         };
         let mut same = counts.accesses.iter().filter(|count| {

@@ -20,7 +20,7 @@ pub use formula::function;
 use warplens_machine::{Arithmetic, Direction, Memory, Property};
 
 use crate::work::Work;
-use crate::{Breakdown, Estimate, Input};
+use crate::{Breakdown, Estimate, Question};
 use properties::{Item, items};
 use weights::Price;
 
@@ -28,8 +28,8 @@ use weights::Price;
 const PICOSECONDS: f64 = 1e12;
 
 /// The properties of a kernel under its launch: how many units of each. [`Property::Launch`] is 1.
-pub fn properties(input: &Input) -> BTreeMap<Property, f64> {
-    let work = Work::new(input);
+pub fn properties(question: &Question) -> BTreeMap<Property, f64> {
+    let work = Work::new(question);
     totals(&items(&work))
 }
 

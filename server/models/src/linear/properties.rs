@@ -6,10 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use warplens_facts::facts::{Access, Op, Operator, Pattern, Space};
+use warplens_facts::facts::{IndexExpression, Op, Operator, Pattern, Space};
 use warplens_machine::{Direction, Memory, Property, Reach};
 
 use super::pays_for_idle_lanes;
+use crate::ExecutedAccess;
 use crate::Factor;
 use crate::wfg::graph::Kind;
 use crate::work::{Work, finite};
@@ -31,9 +32,9 @@ pub(super) struct Item {
 
 /// The kernel's properties but the launch and the overlap, which are of all of it.
 pub(super) fn items(work: &Work) -> Vec<Item> {
-    let facts = work.input.facts;
+    let input = work.input;
     let executions = executions(work);
-    let mut items = Vec::with_capacity(facts.operations.len() + facts.accesses.len() + 1);
+    let mut items = Vec::with_capacity(input.facts.operations.len() + input.accesses.len() + 1);
     let mut add = |property, line, count: f64| {
         items.push(Item {
             property,
@@ -47,11 +48,11 @@ pub(super) fn items(work: &Work) -> Vec<Item> {
     };
     add(
         Property::Block,
-        facts.name_site.line,
+        input.facts.name_site.line,
         work.residency.blocks.max(0.0),
     );
     let mut idle = Vec::new();
-    for operation in &facts.operations {
+    for operation in &input.facts.operations {
         let threads = positive(operation.threads);
         match operation.operator {
             Operator::Barrier if work.is_without(Factor::Synchronisation) => {}
@@ -61,7 +62,7 @@ pub(super) fn items(work: &Work) -> Vec<Item> {
             Operator::Arithmetic(arithmetic) => {
                 let at = add(Property::Arithmetic(arithmetic), operation.line, threads);
                 if pays_for_idle_lanes(arithmetic) && !work.is_without(Factor::Divergence) {
-                    let lanes = positive(operation.warps) * f64::from(facts.warp_size);
+                    let lanes = positive(operation.warps) * f64::from(input.facts.warp_size);
                     idle.push((at, (lanes - threads).max(0.0)));
                 }
             }
@@ -70,7 +71,7 @@ pub(super) fn items(work: &Work) -> Vec<Item> {
     for (at, lanes) in idle {
         items[at].idle = lanes;
     }
-    for (at, access) in facts.accesses.iter().enumerate() {
+    for (at, access) in input.accesses.iter().enumerate() {
         let Some(requests) = executions[at] else {
             continue;
         };
@@ -80,7 +81,13 @@ pub(super) fn items(work: &Work) -> Vec<Item> {
     items
 }
 
-fn of_access(work: &Work, at: usize, access: &Access, requests: f64, items: &mut Vec<Item>) {
+fn of_access(
+    work: &Work,
+    at: usize,
+    access: &ExecutedAccess,
+    requests: f64,
+    items: &mut Vec<Item>,
+) {
     let request = &work.requests[at];
     let bytes = access.bytes_per_lane.max(1);
     let threads = requests * request.asked_bytes / f64::from(bytes);
@@ -98,7 +105,7 @@ fn of_access(work: &Work, at: usize, access: &Access, requests: f64, items: &mut
                 _ => Reach::Unit,
             })
         }
-        Space::Global | Space::Texture => Memory::Global(reach(access, &work.input.facts.accesses)),
+        Space::Global | Space::Texture => Memory::Global(reach(access, &work.input.accesses)),
         Space::Shared => Memory::Shared,
         Space::Constant => Memory::Constant,
         Space::Local => Memory::Local,
@@ -138,15 +145,15 @@ fn of_access(work: &Work, at: usize, access: &Access, requests: f64, items: &mut
 
 /// Requests of each access over the launch; `None` for one that costs nothing: an array kept in registers.
 fn executions(work: &Work) -> Vec<Option<f64>> {
-    let facts = work.input.facts;
-    let mut visits = vec![0.0; facts.accesses.len()];
+    let input = work.input;
+    let mut visits = vec![0.0; input.accesses.len()];
     let counted = work.graph.visits(work.branching());
     for (node, times) in work.graph.nodes.iter().zip(counted) {
         if let Kind::Memory(access) | Kind::Scratchpad(access) = node.kind {
             visits[access] += times * work.residency.warps();
         }
     }
-    facts
+    input
         .accesses
         .iter()
         .zip(visits)
@@ -167,7 +174,7 @@ fn width(bytes: u32) -> u8 {
 }
 
 /// How the threads of a warp spread over device memory.
-fn reach(access: &Access, all: &[Access]) -> Reach {
+fn reach(access: &ExecutedAccess, all: &[ExecutedAccess]) -> Reach {
     let bytes = u64::from(access.bytes_per_lane.max(1));
     let apart = access
         .stride
@@ -204,7 +211,7 @@ fn reach(access: &Access, all: &[Access]) -> Reach {
 
 /// The fraction of the elements between neighbours that the kernel touches: by the structure's fields, by what
 /// else moves along the gap, or by accesses of the same array and stride with other offsets.
-fn used(access: &Access, all: &[Access], stride: u64) -> f64 {
+fn used(access: &ExecutedAccess, all: &[ExecutedAccess], stride: u64) -> f64 {
     if let Some(field) = &access.field
         && field.size > 0
     {
@@ -221,28 +228,20 @@ fn used(access: &Access, all: &[Access], stride: u64) -> f64 {
     let offsets: BTreeSet<u64> = all
         .iter()
         .filter(|other| {
-            other.array == access.array
+            other.object == access.object
                 && other.space == access.space
                 && other.bytes_per_lane == access.bytes_per_lane
                 && other.stride.as_ref().map(|stride| stride.bytes) == own
         })
-        .map(|other| offset(&other.index).rem_euclid(stride.min(1 << 32) as i64) as u64)
+        .map(|other| offset(other).rem_euclid(stride.min(1 << 32) as i64) as u64)
         .collect();
     (offsets.len().max(1) as f64 / stride.max(1) as f64).min(1.0)
 }
 
-/// The number that an index ends on: 3 of `2 * i + 3`, 0 where there is none.
-fn offset(index: &str) -> i64 {
-    let digits = index.trim_end_matches(|c: char| !c.is_ascii_digit());
-    if digits.len() != index.trim_end().len() {
-        return 0;
-    }
-    let start = digits.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let (before, number) = digits.split_at(start);
-    let number: i64 = number.parse().unwrap_or(0);
-    match before.trim_end().chars().last() {
-        Some('+') => number,
-        Some('-') => -number,
+/// The constant of an index: 3 of `2 * i + 3`, 0 where there is none.
+fn offset(access: &ExecutedAccess) -> i64 {
+    match access.index.as_deref() {
+        Some(IndexExpression::Sum(constant, _)) => *constant,
         _ => 0,
     }
 }

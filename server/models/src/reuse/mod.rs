@@ -11,10 +11,10 @@
 mod footprint;
 mod index;
 
-use warplens_facts::facts::{Access, KernelFacts, Launch, Node, Op, Pattern, Space};
-use warplens_machine::Profile;
+use warplens_facts::facts::{Launch, Node, Op, Pattern, SourceFacts, Space};
 
 use crate::work::{Request, Residency};
+use crate::{ExecutedAccess, ModelInput};
 use footprint::{Extents, Footprint};
 use index::{Monomial, Polynomial, Symbol};
 
@@ -51,15 +51,17 @@ struct Setting<'a> {
 
 /// The traffic of each access; `executions` are the requests of each over the launch.
 pub(crate) fn traffic(
-    profile: &Profile,
-    facts: &KernelFacts,
+    input: &ModelInput,
     requests: &[Request],
     executions: &[f64],
     residency: &Residency,
 ) -> Vec<Traffic> {
-    let KernelFacts {
-        launch, accesses, ..
-    } = facts;
+    let ModelInput {
+        launch,
+        accesses,
+        profile,
+        ..
+    } = input;
     let mut all: Vec<Traffic> = requests.iter().map(Traffic::uncached).collect();
     let Some(l2) = profile.l2_bytes else {
         return all;
@@ -67,14 +69,14 @@ pub(crate) fn traffic(
     let mut setting = Setting {
         launch,
         residency,
-        l1: first_level(profile, facts, residency),
+        l1: first_level(input, residency),
         l2: l2 as f64,
         held_l1: 1.0,
         held_l2: 1.0,
     };
-    own(&mut all, facts, &setting);
+    own(&mut all, input, &setting);
 
-    let groups = groups(facts, executions, &setting);
+    let groups = groups(input, executions, &setting);
     let together = Windows::new(&setting);
     // What is live: what one iteration of the loops touches, and of what cannot be read a request of each warp.
     let unread: f64 = accesses
@@ -119,7 +121,8 @@ fn held(live: f64, cache: f64) -> f64 {
 }
 
 /// Bytes of L1 for global memory: where it shares its memory with shared memory, what the resident blocks leave.
-fn first_level(profile: &Profile, facts: &KernelFacts, residency: &Residency) -> f64 {
+fn first_level(input: &ModelInput, residency: &Residency) -> f64 {
+    let profile = &input.profile;
     let Some(l1) = profile.l1_bytes.filter(|_| profile.l1_latency.is_some()) else {
         return 0.0;
     };
@@ -128,18 +131,20 @@ fn first_level(profile: &Profile, facts: &KernelFacts, residency: &Residency) ->
     if l1 <= most {
         return l1;
     }
-    let block = (facts.static_shared_bytes + facts.launch.dynamic_shared_bytes) as f64;
+    let block = (input.resources.static_shared_bytes + input.launch.dynamic_shared_bytes) as f64;
     let taken = block + f64::from(profile.shared_reserved_per_block);
     l1 - (taken * residency.caching_blocks).min(most)
 }
 
 /// Threads' own memory: each resident thread's, side by side.
-fn own(all: &mut [Traffic], facts: &KernelFacts, setting: &Setting) {
-    let threads = setting.residency.caching_blocks * facts.launch.threads_per_block() as f64;
-    let bytes = (facts.local_bytes_per_thread + facts.spill_bytes_per_thread) as f64 * threads;
+fn own(all: &mut [Traffic], input: &ModelInput, setting: &Setting) {
+    let threads = setting.residency.caching_blocks * input.launch.threads_per_block() as f64;
+    let resources = &input.resources;
+    let bytes =
+        (resources.local_bytes_per_thread + resources.spill_bytes_per_thread) as f64 * threads;
     let l1 = held(bytes, setting.l1);
     let l2 = held(bytes * setting.residency.active_sms, setting.l2);
-    for (traffic, access) in all.iter_mut().zip(&facts.accesses) {
+    for (traffic, access) in all.iter_mut().zip(&input.accesses) {
         if access.space == Space::Local {
             traffic.l2 *= 1.0 - l1;
             traffic.dram = traffic.l2 * (1.0 - l2);
@@ -148,7 +153,7 @@ fn own(all: &mut [Traffic], facts: &KernelFacts, setting: &Setting) {
 }
 
 /// Names that no loop moves: those that the user was asked for, and those that multiply a coordinate.
-fn parameters(facts: &KernelFacts, indices: &[Option<(Polynomial, f64)>]) -> Vec<String> {
+fn parameters(facts: &SourceFacts, indices: &[Option<(Polynomial, f64)>]) -> Vec<String> {
     let mut names: Vec<String> = facts
         .assumptions
         .iter()
@@ -198,15 +203,15 @@ fn turns(flow: &[Node], around: &mut Vec<f64>, found: &mut [Vec<f64>]) {
     }
 }
 
-fn off_chip(access: &Access) -> bool {
+fn off_chip(access: &ExecutedAccess) -> bool {
     matches!(access.space, Space::Global | Space::Texture)
         && !matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown)
 }
 
 /// Accesses that may touch the same bytes and share their fate in the caches.
-fn alike(one: &Access, other: &Access) -> bool {
+fn alike(one: &ExecutedAccess, other: &ExecutedAccess) -> bool {
     off_chip(other)
-        && one.array == other.array
+        && one.object == other.object
         && one.space == other.space
         && one.linear.is_some() == other.linear.is_some()
         && (one.op == Op::Load) == (other.op == Op::Load)
@@ -222,8 +227,8 @@ struct Group {
     live: Footprint,
 }
 
-fn groups(facts: &KernelFacts, executions: &[f64], setting: &Setting) -> Vec<Group> {
-    let accesses = &facts.accesses;
+fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Group> {
+    let accesses = &input.accesses;
     let indices: Vec<Option<(Polynomial, f64)>> = accesses
         .iter()
         .map(|access| {
@@ -232,9 +237,9 @@ fn groups(facts: &KernelFacts, executions: &[f64], setting: &Setting) -> Vec<Gro
                 .flatten()
         })
         .collect();
-    let parameters = parameters(facts, &indices);
+    let parameters = parameters(&input.facts, &indices);
     let mut loops = vec![Vec::new(); accesses.len()];
-    turns(&facts.flow, &mut Vec::new(), &mut loops);
+    turns(&input.flow.nodes, &mut Vec::new(), &mut loops);
     let mut done = vec![false; accesses.len()];
     let mut groups = Vec::new();
     for (first, index) in indices.iter().enumerate() {

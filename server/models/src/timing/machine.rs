@@ -149,18 +149,12 @@ impl Machine {
 
     fn transfers(&self, work: &Work) -> Vec<Transfer> {
         let profile = work.profile();
-        let facts = work.input.facts;
-        let traffic = traffic(
-            profile,
-            facts,
-            &work.requests,
-            &executions(work),
-            &work.residency,
-        );
+        let input = work.input;
+        let traffic = traffic(input, &work.requests, &executions(work), &work.residency);
         let units = f64::from(profile.warp_size) / profile.load_store_lanes;
         let pass = f64::from(profile.bank_rule.banks) * 4.0 / profile.shared_bandwidth_b_clk;
-        let mut transfers = Vec::with_capacity(facts.accesses.len());
-        for (at, access) in facts.accesses.iter().enumerate() {
+        let mut transfers = Vec::with_capacity(input.accesses.len());
+        for (at, access) in input.accesses.iter().enumerate() {
             let request = &work.requests[at];
             let on_chip = matches!(access.space, Space::Shared | Space::Constant);
             let same_warp = if on_chip {

@@ -19,7 +19,7 @@ use self::issue::{Limits, Policy, Resident, Run, part};
 use self::machine::Machine;
 use self::program::Program;
 use crate::work::Work;
-use crate::{Bottleneck, Breakdown, Estimate, Input};
+use crate::{Bottleneck, Breakdown, Estimate, Question};
 
 /// Steps (instructions that are issued, and steps of the program that are walked over) after which a run is cut off and
 /// extrapolated from what it did.
@@ -35,8 +35,8 @@ const MOST_REPEATED: u64 = 100_000;
 const LONG_RUN: f64 = 50_000.0;
 
 /// Applies the model to a kernel.
-pub fn estimate(input: &Input) -> Estimate {
-    estimate_work(&Work::new(input))
+pub fn estimate(question: &Question) -> Estimate {
+    estimate_work(&Work::new(question))
 }
 
 /// The warps of the busiest SM run in rounds of as many as are resident, the last round with those that remain.
@@ -127,7 +127,7 @@ fn wave(
     let nodes = work.graph.nodes.len();
     let limits = Limits {
         steps: most_steps,
-        cancelled: &|_| work.input.is_cancelled(),
+        cancelled: &|_| work.question.is_cancelled(),
     };
     let mut run = match resident.of_one_scheduler(machine.schedulers, program) {
         Some(resident) if expected > LONG_RUN => {

@@ -9,10 +9,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use warplens_facts::facts::{Access, Alias, KernelFacts, Link, Mix, Node, Op, Space};
+use warplens_facts::facts::{Alias, Link, Mix, Node, Op, SourceFacts, Space};
 use warplens_machine::Pipe;
 
 use crate::work::Work;
+use crate::{ExecutedAccess, ModelInput};
 
 /// The pipes in the order in which a stretch issues to them: addresses first, its branch last.
 pub(crate) const ORDER: [Pipe; Pipe::ALL.len()] = [
@@ -118,17 +119,17 @@ impl Program {
     pub fn new(work: &Work) -> Program {
         let mut builder = Builder {
             work,
-            facts: work.input.facts,
+            input: work.input,
             program: Program::default(),
             slots: HashMap::new(),
             nodes: 0,
-            values: (0..work.input.facts.accesses.len()).collect(),
-            seen: vec![false; work.input.facts.accesses.len()],
+            values: (0..work.input.accesses.len()).collect(),
+            seen: vec![false; work.input.accesses.len()],
             linked: false,
             written_out: 0,
         };
         builder.program.values = builder.values.len();
-        builder.sequence(&work.input.facts.flow);
+        builder.sequence(&work.input.flow.nodes);
         builder.program.slots = builder.slots.len();
         let mut program = builder.program;
         hoist(work, &mut program.steps);
@@ -166,7 +167,7 @@ impl Program {
 
 struct Builder<'w> {
     work: &'w Work<'w>,
-    facts: &'w KernelFacts,
+    input: &'w ModelInput,
     program: Program,
     slots: HashMap<u32, usize>,
     nodes: usize,
@@ -214,7 +215,7 @@ impl Builder<'_> {
                     });
                 }
                 Node::Access { access, uses } => {
-                    let Some(facts) = self.facts.accesses.get(*access) else {
+                    let Some(facts) = self.input.accesses.get(*access) else {
                         continue;
                     };
                     let operand = facts.space == Space::Shared
@@ -262,8 +263,8 @@ impl Builder<'_> {
                     access: other,
                     uses,
                 } => {
-                    let shared = |access: &Access| access.space == Space::Shared;
-                    if uses.contains(&access) || self.facts.accesses.get(*other).is_some_and(shared)
+                    let shared = |access: &ExecutedAccess| access.space == Space::Shared;
+                    if uses.contains(&access) || self.input.accesses.get(*other).is_some_and(shared)
                     {
                         return false;
                     }
@@ -277,7 +278,7 @@ impl Builder<'_> {
 
     fn repeat(&mut self, trips: f64, body: &[Node], line: u32) {
         let outside = self.linked;
-        self.linked = sums_up(self.facts, body, line);
+        self.linked = sums_up(&self.input.facts, body, line);
         let few = trips.fract() == 0.0 && (1.0..=FEW_TRIPS).contains(&trips);
         let copies = if few { trips as usize } else { 1 };
         let size = straight(body).map(|nodes| nodes * copies).filter(|nodes| {
@@ -393,7 +394,7 @@ fn straight(body: &[Node]) -> Option<usize> {
 
 /// True where most of the values that an iteration makes go on from those of the one before: one after the other.
 /// Assumed where nobody looked.
-fn sums_up(facts: &KernelFacts, body: &[Node], line: u32) -> bool {
+fn sums_up(facts: &SourceFacts, body: &[Node], line: u32) -> bool {
     let dependence = &facts.dependence;
     let carried = dependence.carried.iter().filter(|it| it.site.line == line);
     let longest = carried
@@ -442,7 +443,7 @@ fn fraction(value: f64) -> f64 {
 /// Loads of device memory go ahead of what waits for others, as compilers place them: no further than stores that may
 /// write what they read, and with no more values under way than half of a thread's registers hold.
 fn hoist(work: &Work, steps: &mut [Step]) {
-    let registers = f64::from(work.input.facts.registers_per_thread.max(16));
+    let registers = f64::from(work.input.resources.registers_per_thread.max(16));
     let mut begin = 0;
     while begin < steps.len() {
         let length = steps[begin..]
@@ -457,7 +458,7 @@ fn hoist(work: &Work, steps: &mut [Step]) {
 }
 
 fn hoist_straight(work: &Work, steps: &mut [Step], room: f64) {
-    let accesses = &work.input.facts.accesses;
+    let accesses = &work.input.accesses;
     let words = |access: usize| f64::from(accesses[access].bytes_per_lane.max(1).div_ceil(4));
     // Loads that need no other load of this code, and what stands before them that they cannot pass.
     let mut made: Vec<usize> = Vec::new();
@@ -534,8 +535,9 @@ fn hoist_straight(work: &Work, steps: &mut [Step], room: f64) {
 }
 
 /// True where a load certainly reads nothing that a store writes.
-fn apart(store: &Access, load: &Access) -> bool {
-    let alone =
-        |access: &Access| matches!(access.alias, Alias::Own | Alias::Restrict | Alias::ReadOnly);
-    store.space != load.space || (store.array != load.array && (alone(store) || alone(load)))
+fn apart(store: &ExecutedAccess, load: &ExecutedAccess) -> bool {
+    let alone = |access: &ExecutedAccess| {
+        matches!(access.alias, Alias::Own | Alias::Restrict | Alias::ReadOnly)
+    };
+    store.space != load.space || (store.object != load.object && (alone(store) || alone(load)))
 }

@@ -11,6 +11,7 @@ use warplens_machine::Profile;
 use super::operations::Memory;
 use super::program::{Entry, Program};
 use super::reuse::Stack;
+use crate::Object;
 use crate::wfg::graph::Kind;
 use crate::work::Work;
 
@@ -49,7 +50,7 @@ pub(crate) fn hits(
     traces: &Traces,
     memory: &Memory,
 ) -> Option<Vec<Hits>> {
-    let accesses = work.input.facts.accesses.len();
+    let accesses = work.input.accesses.len();
     let mut all = vec![Hits::default(); accesses];
     if memory.l2_bytes <= 0.0 {
         for hits in &mut all {
@@ -65,7 +66,7 @@ pub(crate) fn hits(
     let units = Units::new(work, program, traces.scales);
     let groups_in_round = traces.of_warp.len().div_ceil(traces.warps_per_group);
     let sms = work.residency.active_sms.max(1.0) as u64;
-    let blocks = work.input.facts.launch.blocks();
+    let blocks = work.input.launch.blocks();
 
     // L1: the groups of the first SM, which gets every so manieth.
     let mut l1 = vec![Tally::default(); accesses];
@@ -95,7 +96,7 @@ pub(crate) fn hits(
         hits.dram_requests = 1.0 - far.requests();
         hits.l1_requests = near.requests().min(1.0 - hits.dram_requests);
     }
-    for (hits, access) in all.iter_mut().zip(&work.input.facts.accesses) {
+    for (hits, access) in all.iter_mut().zip(&work.input.accesses) {
         // A thread's own array stays in the nearest cache.
         if access.space == Space::Local {
             let near = if memory.l1_bytes > 0.0 { 1.0 } else { 0.0 };
@@ -113,7 +114,7 @@ pub(crate) fn hits(
 /// True for a memory operation that goes through L2 and whose lines are worth following.
 fn cached(work: &Work, node: usize) -> bool {
     match work.graph.nodes[node].kind {
-        Kind::Memory(access) => work.input.facts.accesses[access].space != Space::Local,
+        Kind::Memory(access) => work.input.accesses[access].space != Space::Local,
         _ => false,
     }
 }
@@ -176,16 +177,16 @@ struct NodeUnits<'w> {
 
 impl<'w> Units<'w> {
     fn new(work: &'w Work, program: &'w Program, scales: &[f64]) -> Units<'w> {
-        let facts = work.input.facts;
-        let mut arrays: Vec<&str> = Vec::new();
+        let input = work.input;
+        let mut arrays: Vec<&Object> = Vec::new();
         let nodes = work.graph.nodes.iter().enumerate().map(|(node, of)| {
             let Kind::Memory(access) = of.kind else {
                 return None;
             };
-            let known = &facts.accesses[access];
-            let at = arrays.iter().position(|name| *name == known.array);
+            let known = &input.accesses[access];
+            let at = arrays.iter().position(|of| **of == known.object);
             let array = at.unwrap_or_else(|| {
-                arrays.push(&known.array);
+                arrays.push(&known.object);
                 arrays.len() - 1
             });
             let unit = i64::from(known.transaction_bytes.max(1));
@@ -206,7 +207,7 @@ impl<'w> Units<'w> {
         Units {
             work,
             nodes: nodes.collect(),
-            groups: facts.launch.grid,
+            groups: input.launch.grid,
         }
     }
 
@@ -239,8 +240,8 @@ impl<'w> Units<'w> {
         traces: &Traces,
         groups: &[u64],
     ) -> Option<Vec<Tally>> {
-        let facts = self.work.input.facts;
-        let mut tallies = vec![Tally::default(); facts.accesses.len()];
+        let input = self.work.input;
+        let mut tallies = vec![Tally::default(); input.accesses.len()];
         let mut stack = Stack::default();
         let longest = requests.iter().map(Vec::len).max().unwrap_or(0);
         let (mut touched, mut looked) = (0, 0);
@@ -255,7 +256,7 @@ impl<'w> Units<'w> {
                         continue;
                     };
                     looked += 1;
-                    if looked % LOOK == 0 && self.work.input.is_cancelled() {
+                    if looked % LOOK == 0 && self.work.question.is_cancelled() {
                         return None;
                     }
                     if touched >= TOUCHES {
@@ -264,7 +265,7 @@ impl<'w> Units<'w> {
                     let Some(node) = &self.nodes[entry.node] else {
                         continue;
                     };
-                    let op = facts.accesses[node.access].op;
+                    let op = input.accesses[node.access].op;
                     if op != Op::Load && !level.stores {
                         continue;
                     }
@@ -338,7 +339,7 @@ impl<'w> Units<'w> {
 
 /// The lanes of each warp of a group as runs of bytes without a gap of a whole unit.
 fn runs(work: &Work, address: &LinearAddress, bytes: i64, unit: i64) -> Vec<Vec<Run>> {
-    let launch = &work.input.facts.launch;
+    let launch = &work.input.launch;
     let lanes = u64::from(work.profile().warp_size);
     let threads = launch.threads_per_block();
     let warps = threads.div_ceil(lanes).min(1 << 12);
@@ -370,9 +371,9 @@ fn runs(work: &Work, address: &LinearAddress, bytes: i64, unit: i64) -> Vec<Vec<
 
 /// Bytes of shared memory that the work groups of an SM have: L1 may share its place with it.
 pub(crate) fn shared_in_use(work: &Work, profile: &Profile) -> f64 {
-    let facts = work.input.facts;
-    let of_block = facts.static_shared_bytes as f64
-        + facts.launch.dynamic_shared_bytes as f64
+    let input = work.input;
+    let of_block = input.resources.static_shared_bytes as f64
+        + input.launch.dynamic_shared_bytes as f64
         + f64::from(profile.shared_reserved_per_block);
     of_block * work.residency.caching_blocks
 }

@@ -55,7 +55,7 @@ fn simulate(work: &Work) -> Result<Estimate, String> {
         shared_in_use(work, profile),
     )
     .map_err(lacks)?;
-    let program = Program::new(work.input.facts, work.is_without(Factor::Divergence))
+    let program = Program::new(work.input, work.is_without(Factor::Divergence))
         .ok_or_else(|| format!("more than {} blocks to trace", cfg::MOST_BLOCKS))?;
 
     // The traces of a round of active work groups.
@@ -71,7 +71,7 @@ fn simulate(work: &Work) -> Result<Estimate, String> {
     for &place in &places {
         let trace = *keys.entry(program.key(place)).or_insert(distinct.len());
         if trace == distinct.len() {
-            let stop = || work.input.is_cancelled();
+            let stop = || work.question.is_cancelled();
             let made = program.trace(place, &scales, LONGEST, &stop);
             distinct.push(made.ok_or_else(cancelled)?);
         }
@@ -153,7 +153,7 @@ fn template(
             latency: profile.barrier_latency + profile.barrier_warp_cycles * warps_per_group as f64,
         }),
         Kind::Scratchpad(access) => {
-            let facts = &work.input.facts.accesses[*access];
+            let facts = &work.input.accesses[*access];
             let passes = work.requests[*access].passes.max(1.0);
             let (port, cycle) = match facts.space {
                 Space::Constant => (Port::Constant, 1.0),
@@ -177,7 +177,7 @@ fn template(
             })
         }
         Kind::Memory(access) => {
-            let facts = &work.input.facts.accesses[*access];
+            let facts = &work.input.accesses[*access];
             let request = &work.requests[*access];
             let hits = caches[*access];
             let bytes = request.moved_bytes;
@@ -259,7 +259,7 @@ impl Round for Warps<'_> {
     }
 
     fn values(&self) -> usize {
-        self.work.input.facts.accesses.len()
+        self.work.input.accesses.len()
     }
 
     fn sources(&self) -> usize {
@@ -267,7 +267,7 @@ impl Round for Warps<'_> {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.work.input.is_cancelled()
+        self.work.question.is_cancelled()
     }
 }
 
@@ -385,14 +385,15 @@ fn finish(
 
 /// Equations 1 to 7, under the paper's names.
 fn groups_detail(work: &Work) -> BTreeMap<String, f64> {
-    let facts = work.input.facts;
-    let shared = facts
+    let input = work.input;
+    let shared = input
+        .resources
         .static_shared_bytes
-        .saturating_add(facts.launch.dynamic_shared_bytes);
+        .saturating_add(input.launch.dynamic_shared_bytes);
     let groups = groups::Parameters::new(
         work.profile(),
-        facts.launch.threads_per_block(),
-        u64::from(facts.registers_per_thread),
+        input.launch.threads_per_block(),
+        u64::from(input.resources.registers_per_thread),
         shared,
     )
     .groups();
@@ -431,7 +432,7 @@ fn served(work: &Work, visits: &[f64], caches: &[Hits]) -> Served {
         all += transactions;
         near += transactions * caches[access].l1;
         far += transactions * (caches[access].l2 - caches[access].l1).max(0.0);
-        let facts = &work.input.facts.accesses[access];
+        let facts = &work.input.accesses[access];
         unknown += f64::from(u8::from(
             facts.linear.is_none() && facts.space != Space::Local,
         ));

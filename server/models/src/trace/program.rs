@@ -5,9 +5,8 @@
 //! among all warps between 0 and 1, and those with the lowest places take a branch. Where the condition is the same for
 //! all warps the iteration decides in its place, and where it depends on data both do.
 
-use warplens_facts::facts::{
-    Branch, BranchKind, KernelFacts, LinearAddress, Node as Flow, Uniformity,
-};
+use crate::ModelInput;
+use warplens_facts::facts::{Branch, BranchKind, LinearAddress, Node as Flow, Uniformity};
 
 use super::cfg::Cfg;
 use super::operations::positive;
@@ -107,9 +106,9 @@ pub(crate) struct Program<'f> {
 
 impl<'f> Program<'f> {
     /// `average`: warps that split are imagined to take one side. `None` where there are too many blocks.
-    pub fn new(facts: &'f KernelFacts, average: bool) -> Option<Program<'f>> {
+    pub fn new(input: &'f ModelInput, average: bool) -> Option<Program<'f>> {
         let mut builder = Builder {
-            facts,
+            input,
             average,
             blocks: vec![Block::default()],
             edges: Vec::new(),
@@ -119,7 +118,7 @@ impl<'f> Program<'f> {
             around: Vec::new(),
             inside: Vec::new(),
         };
-        builder.sequence(&facts.flow, 0);
+        builder.sequence(&input.flow.nodes, 0);
         let cfg = Cfg::new(builder.blocks.len(), &builder.edges)?;
         let mut places = vec![0; builder.addresses.len()];
         for (number, block) in builder.blocks.iter().enumerate() {
@@ -401,7 +400,7 @@ impl Warp for Way<'_, '_> {
 }
 
 struct Builder<'f> {
-    facts: &'f KernelFacts,
+    input: &'f ModelInput,
     average: bool,
     blocks: Vec<Block>,
     edges: Vec<(usize, usize)>,
@@ -430,7 +429,7 @@ impl<'f> Builder<'f> {
             match item {
                 Flow::Compute { .. } | Flow::Barrier { .. } => self.node(at, None),
                 Flow::Access { access, .. } => {
-                    if let Some(facts) = self.facts.accesses.get(*access) {
+                    if let Some(facts) = self.input.accesses.get(*access) {
                         self.node(at, facts.linear.as_ref());
                     }
                 }
@@ -441,7 +440,7 @@ impl<'f> Builder<'f> {
                     let trips = positive(*trips).min(MOST_TRIPS);
                     self.loops.push(Loop {
                         trips,
-                        turns: turns(&self.facts.branches, *line, trips),
+                        turns: turns(&self.input.facts.branches, *line, trips),
                         loops: self.around.clone(),
                     });
                     self.around.insert(0, number);
@@ -498,7 +497,7 @@ impl<'f> Builder<'f> {
             let fraction = branch.taken_warp_fraction.unwrap_or(f64::MAX);
             (fraction - taken).abs() < 1e-6
         };
-        let of = self.facts.branches.iter().filter(alike);
+        let of = self.input.facts.branches.iter().filter(alike);
         let by = match of.clone().find(near).or(of.clone().next()) {
             Some(branch) => match branch.uniformity {
                 Uniformity::Uniform => By::Iteration,

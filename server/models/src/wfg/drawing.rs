@@ -1,11 +1,11 @@
 //! What a picture of the work flow graph shows: plain data, for whoever draws it.
 
-use warplens_facts::facts::{Access, Op};
+use warplens_facts::facts::Op;
 
 use super::graph::{Branching, Graph, Kind, Step};
 use super::{Model, Parameters};
 use crate::work::Work;
-use crate::{Input, nothing_to_run};
+use crate::{ModelInput, Question, nothing_to_run};
 
 /// Nodes that a picture has, at most: those behind are left out.
 const MOST_NODES: usize = 160;
@@ -95,11 +95,11 @@ pub struct Drawing {
 }
 
 /// The work flow graph as a picture shows it; `Err` says why there is none.
-pub fn draw(input: &Input) -> Result<Drawing, String> {
-    if let Some(why) = nothing_to_run(input) {
+pub fn draw(question: &Question) -> Result<Drawing, String> {
+    if let Some(why) = nothing_to_run(question) {
         return Err(why);
     }
-    let work = Work::new(input);
+    let work = Work::new(question);
     let parameters = Parameters::new(&work);
     let model = Model::new(&work.graph, &parameters);
     if !model.entry_to_exit.is_finite() {
@@ -131,7 +131,7 @@ pub fn draw(input: &Input) -> Result<Drawing, String> {
             Kind::Barrier => Role::Barrier,
             Kind::Compute { .. } => Role::Compute,
         },
-        label: label(&node.kind, &input.facts.accesses),
+        label: label(&node.kind, question.input),
         line: (node.line > 0).then_some(node.line),
         depth,
         visits: model.reduction.visits[at],
@@ -163,16 +163,16 @@ fn end(role: Role, label: &str) -> Shown {
     }
 }
 
-fn label(kind: &Kind, accesses: &[Access]) -> String {
+fn label(kind: &Kind, input: &ModelInput) -> String {
     match kind {
         Kind::Memory(at) | Kind::Scratchpad(at) => {
-            accesses.get(*at).map_or_else(String::new, |access| {
+            input.accesses.get(*at).map_or_else(String::new, |access| {
                 let op = match access.op {
                     Op::Load => "load",
                     Op::Store => "store",
                     Op::Atomic => "atomic",
                 };
-                format!("{op} {}", access.text)
+                format!("{op} {}", input.text(access))
             })
         }
         Kind::Barrier => "barrier".to_owned(),

@@ -4,7 +4,8 @@
 //! regions for loops and branches. A node has one outgoing transition arc, so the arc's weight is kept under
 //! the node's index. A data-dependence arc runs from a load to each node that names the load in its `uses`.
 
-use warplens_facts::facts::{Access, Mix, Node as Flow, Op, Space};
+use crate::ExecutedAccess;
+use warplens_facts::facts::{Mix, Node as Flow, Op, Space};
 
 /// What a node of the graph does (section 2.1 of the paper).
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +107,7 @@ pub struct Graph {
 
 impl Graph {
     /// Builds the graph of an average warp's work.
-    pub fn new(flow: &[Flow], accesses: &[Access]) -> Graph {
+    pub fn new(flow: &[Flow], accesses: &[ExecutedAccess]) -> Graph {
         let mut graph = Graph {
             regions: vec![Region {
                 reached: 1.0,
@@ -124,7 +125,7 @@ impl Graph {
         self.stretches
     }
 
-    fn sequence(&mut self, flow: &[Flow], accesses: &[Access], region: usize) -> Vec<Step> {
+    fn sequence(&mut self, flow: &[Flow], accesses: &[ExecutedAccess], region: usize) -> Vec<Step> {
         let mut steps = Vec::with_capacity(flow.len());
         for item in flow {
             match item {

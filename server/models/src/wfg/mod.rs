@@ -21,7 +21,7 @@ use self::reduce::Reduction;
 use self::regions::{Regions, stretches};
 use crate::reuse::traffic;
 use crate::work::{Request, Residency, Work, conflict_free_passes, finite, spread};
-use crate::{Breakdown, Estimate, Factor, Input};
+use crate::{Breakdown, Estimate, Factor, Question};
 
 /// What the graph is specialised for.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,8 +225,8 @@ impl Model {
 }
 
 /// Applies the model to a kernel.
-pub fn estimate(input: &Input) -> Estimate {
-    estimate_work(&Work::new(input))
+pub fn estimate(question: &Question) -> Estimate {
+    estimate_work(&Work::new(question))
 }
 
 pub(crate) fn estimate_work(work: &Work) -> Estimate {
@@ -275,8 +275,8 @@ impl Parameters {
                 executions[access] += times * residency.warps();
             }
         }
-        let facts = work.input.facts;
-        let traffic = traffic(profile, facts, &work.requests, &executions, residency);
+        let input = work.input;
+        let traffic = traffic(input, &work.requests, &executions, residency);
         let per_cycle = 1e9 / profile.cycles_per_second();
         let sharers = (residency.warps() / residency.warps_on_sm().max(1.0)).max(1.0);
         let bandwidth = profile.dram_bandwidth_gb_s * per_cycle / sharers;
@@ -334,7 +334,7 @@ fn word_by_word(profile: &Profile, request: &Request) -> f64 {
 /// instruction of a whole warp does.
 fn scratchpad(work: &Work, access: usize) -> f64 {
     let profile = work.profile();
-    let facts = &work.input.facts.accesses[access];
+    let facts = &work.input.accesses[access];
     let request = &work.requests[access];
     let row = f64::from(profile.bank_rule.banks) * 4.0;
     let cycles_per_pass = row / profile.shared_bandwidth_b_clk;

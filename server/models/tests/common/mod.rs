@@ -1,19 +1,35 @@
-//! Kernels written down as facts, for tests of the models.
+//! Kernels written down as what warps execute, for tests of the models.
 #![allow(dead_code)] // each test file uses its own part
 
 use std::sync::Arc;
 
 use warplens_facts::facts::{
-    Access, Alias, Certainty, Dependence, KernelFacts, Launch, Mix, Node, Op, Pattern, Site,
-    Source, Space,
+    Alias, Assumption, Branch, Dependence, IndexExpression, IndexSymbol, Launch, Mix, Node, Op,
+    Operation, Pattern, Site, Source, SourceFacts, Space, TripCount,
 };
 use warplens_machine::{Occupancy, Profile, Profiles, occupancy};
-use warplens_models::{Estimate, Factor, Input, ModelId};
+use warplens_models::{
+    Estimate, ExecutedAccess, ExecutedFlow, Factor, ModelId, ModelInput, Object, Question,
+    Resources,
+};
+
+/// What the warps of a launch execute, on no GPU yet.
+#[derive(Debug, Clone)]
+pub struct Code {
+    pub launch: Launch,
+    pub flow: Vec<Node>,
+    pub accesses: Vec<ExecutedAccess>,
+    pub branches: Vec<Branch>,
+    pub operations: Vec<Operation>,
+    pub dependence: Dependence,
+    pub assumptions: Vec<Assumption>,
+    pub resources: Resources,
+}
 
 /// A kernel under construction.
 #[derive(Clone)]
 pub struct Kernel {
-    pub facts: KernelFacts,
+    pub code: Code,
 }
 
 /// Integer work of `n` instructions in a chain as long.
@@ -62,7 +78,7 @@ pub fn repeat(trips: f64, body: Vec<Node>, line: u32) -> Node {
     Node::Loop {
         trips,
         known: true,
-        text: trips.to_string(),
+        count: TripCount::Number,
         body,
         line,
     }
@@ -88,35 +104,24 @@ impl Kernel {
             grid_source: Source::Argument,
         };
         Kernel {
-            facts: KernelFacts {
-                copied_lines: std::sync::Arc::default(),
-                name: "kernel".to_owned(),
-                name_site: Site::default(),
+            code: Code {
                 launch,
-                warp_size: 32,
+                flow: Vec::new(),
                 accesses: Vec::new(),
                 branches: Vec::new(),
-                counts: Vec::new(),
                 operations: Vec::new(),
-                flow: Vec::new(),
-                ways: Vec::new(),
                 dependence: Dependence::default(),
-                serial: Vec::new(),
-                shared_arrays: Vec::new(),
-                static_shared_bytes: 0,
-                local_bytes_per_thread: 0,
-                spill_bytes_per_thread: 0,
-                registers_per_thread: 16,
-                max_threads_per_block: None,
                 assumptions: Vec::new(),
-                constraints: Vec::new(),
-                not_understood: Vec::new(),
+                resources: Resources {
+                    registers_per_thread: 16,
+                    ..Resources::default()
+                },
             },
         }
     }
 
     pub fn flow(mut self, flow: Vec<Node>) -> Kernel {
-        self.facts.flow = flow;
+        self.code.flow = flow;
         self
     }
 
@@ -127,7 +132,7 @@ impl Kernel {
         } else {
             Pattern::Coalesced
         };
-        self.facts.accesses.push(Access {
+        self.code.accesses.push(ExecutedAccess {
             space: Space::Global,
             op,
             pattern,
@@ -139,42 +144,42 @@ impl Kernel {
             expected: None,
             ..access(line)
         });
-        self.facts.accesses.len() - 1
+        self.code.accesses.len() - 1
     }
 
     /// A 4-byte access to shared memory.
     pub fn shared(&mut self, op: Op, passes: f64, ideal: f64, line: u32) -> usize {
-        self.facts.accesses.push(Access {
+        self.code.accesses.push(ExecutedAccess {
             space: Space::Shared,
             op,
             passes_per_request: Some(passes),
             ideal_passes_per_request: Some(ideal),
-            bank_conflict_degree: Some(passes / ideal),
             ..access(line)
         });
-        self.facts.accesses.len() - 1
+        self.code.accesses.len() - 1
     }
 }
 
 /// An access about which only the place is known.
-pub fn access(line: u32) -> Access {
-    Access {
+pub fn access(line: u32) -> ExecutedAccess {
+    ExecutedAccess {
+        source: None,
         site: Site {
             line,
             ..Site::default()
         },
-        text: "a[i]".to_owned(),
-        array: format!("a{line}"),
+        object: Object::Array(format!("a{line}").into()),
         space: Space::Global,
         op: Op::Load,
         bytes_per_lane: 4,
         // Not readable as an index: no reuse is assumed.
-        index: "?".to_owned(),
+        index: None,
         pattern: Pattern::Coalesced,
         linear: None,
         linear_in_blocks: None,
         stride: None,
         field: None,
+        alias: Alias::Unknown,
         transactions_per_request: None,
         ideal_transactions_per_request: None,
         transaction_bytes: 0,
@@ -183,20 +188,36 @@ pub fn access(line: u32) -> Access {
         expected: None,
         passes_per_request: None,
         ideal_passes_per_request: None,
-        bank_conflict_degree: None,
         requests: None,
         active_lanes_per_request: Some(32.0),
-        certainty: Certainty::Exact,
-        why: None,
-        constraints: Vec::new(),
-        other_case: None,
-        loop_depth: 0,
-        shared_array: None,
-        alias: Alias::Unknown,
-        first_use: None,
         together: 1.0,
         merged: 1.0,
     }
+}
+
+/// A coordinate of the block.
+pub fn block(axis: usize) -> IndexExpression {
+    IndexExpression::Symbol(IndexSymbol::Block(axis))
+}
+
+/// A coordinate of the thread.
+pub fn thread(axis: usize) -> IndexExpression {
+    IndexExpression::Symbol(IndexSymbol::Thread(axis))
+}
+
+/// A loop counter or a parameter.
+pub fn named(name: &str) -> IndexExpression {
+    IndexExpression::Symbol(IndexSymbol::Named(name.into()))
+}
+
+pub fn product(factors: &[&IndexExpression]) -> IndexExpression {
+    IndexExpression::Product(factors.iter().map(|&factor| factor.clone()).collect())
+}
+
+/// A constant, and terms with their factors.
+pub fn sum(constant: i64, terms: &[(&IndexExpression, i64)]) -> IndexExpression {
+    let terms = terms.iter().map(|&(term, factor)| (term.clone(), factor));
+    IndexExpression::Sum(constant, terms.collect())
 }
 
 /// A GPU with the occupancy of a kernel on it.
@@ -211,55 +232,80 @@ impl Target {
         }
     }
 
-    pub fn occupancy(&self, facts: &KernelFacts) -> Occupancy {
+    pub fn occupancy(&self, code: &Code) -> Occupancy {
         occupancy(
             &self.profile,
-            facts.launch.threads_per_block(),
-            facts.registers_per_thread,
-            facts.static_shared_bytes + facts.launch.dynamic_shared_bytes,
-            facts.launch.blocks(),
+            code.launch.threads_per_block(),
+            code.resources.registers_per_thread,
+            code.resources.static_shared_bytes + code.launch.dynamic_shared_bytes,
+            code.launch.blocks(),
         )
     }
 
-    pub fn estimate(&self, model: ModelId, facts: &KernelFacts) -> Estimate {
-        self.estimate_without(model, facts, &[])
+    pub fn estimate(&self, model: ModelId, code: &Code) -> Estimate {
+        self.estimate_without(model, code, &[])
     }
 
-    pub fn estimate_without(
-        &self,
-        model: ModelId,
-        facts: &KernelFacts,
-        without: &[Factor],
-    ) -> Estimate {
-        let occupancy = self.occupancy(facts);
-        warplens_models::estimate(model, &input(facts, &self.profile, &occupancy, without))
+    pub fn estimate_without(&self, model: ModelId, code: &Code, without: &[Factor]) -> Estimate {
+        let input = input(code, &self.profile, &self.occupancy(code));
+        warplens_models::estimate(model, &question(&input, without))
     }
 
     /// Asks something else of a kernel on this GPU.
-    pub fn with_input<T>(&self, facts: &KernelFacts, ask: impl Fn(&Input) -> T) -> T {
-        ask(&input(facts, &self.profile, &self.occupancy(facts), &[]))
+    pub fn with_input<T>(&self, code: &Code, ask: impl Fn(&Question) -> T) -> T {
+        let input = input(code, &self.profile, &self.occupancy(code));
+        ask(&question(&input, &[]))
     }
 
-    pub fn cycles(&self, model: ModelId, facts: &KernelFacts) -> f64 {
-        self.estimate(model, facts)
+    pub fn cycles(&self, model: ModelId, code: &Code) -> f64 {
+        self.estimate(model, code)
             .cycles
             .expect("the model answers")
     }
 }
 
-pub fn input<'a>(
-    facts: &'a KernelFacts,
-    profile: &'a Profile,
-    occupancy: &'a Occupancy,
-    without: &'a [Factor],
-) -> Input<'a> {
-    Input {
-        facts,
-        profile,
-        occupancy,
+/// The code on a GPU.
+pub fn input(code: &Code, profile: &Profile, occupancy: &Occupancy) -> ModelInput {
+    let facts = SourceFacts {
+        copied_lines: Arc::default(),
+        name: "kernel".to_owned(),
+        name_site: Site::default(),
+        launch: code.launch,
+        warp_size: 32,
+        accesses: Vec::new(),
+        branches: code.branches.clone(),
+        counts: Vec::new(),
+        operations: code.operations.clone(),
+        flow: Vec::new(),
+        ways: Vec::new(),
+        dependence: code.dependence.clone(),
+        shared_arrays: Vec::new(),
+        static_shared_bytes: 0,
+        max_threads_per_block: None,
+        assumptions: code.assumptions.clone(),
+        constraints: Vec::new(),
+        not_understood: Vec::new(),
+    };
+    ModelInput {
+        facts: Arc::new(facts),
+        compiled: Arc::default(),
+        profile: Arc::new(profile.clone()),
+        launch: code.launch,
+        resources: code.resources,
+        occupancy: occupancy.clone(),
+        flow: ExecutedFlow {
+            nodes: code.flow.clone(),
+            serial: Vec::new(),
+        },
+        accesses: code.accesses.clone(),
+        instructions: None,
+    }
+}
+
+/// A question about it, some factors imagined away.
+pub fn question<'a>(input: &'a ModelInput, without: &'a [Factor]) -> Question<'a> {
+    Question {
         without,
-        warps_per_sm: None,
-        ideal_access: None,
-        cancel: None,
+        ..Question::of(input)
     }
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Union
 
 Source = Union[str, "os.PathLike[str]"]
-"""A text, or where it stands."""
+"""A text, or the path of one."""
 
 Extents = Union[int, Sequence[int]]
 """One to three whole numbers."""
@@ -46,7 +46,7 @@ def question(
     include_paths: Iterable[str],
     configuration: dict[str, Any],
 ) -> str:
-    """What is asked about a text."""
+    """The parameters of a prediction for one text."""
     for name, value in (("gpu", gpu), ("kernel", kernel), ("model", model), ("language", language)):
         if value is not None and not isinstance(value, str):
             raise ValueError(f"{name}: a text is needed, not {value!r}")

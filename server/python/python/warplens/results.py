@@ -107,7 +107,7 @@ class Kernel(Record):
 
     @property
     def estimate(self) -> dict[str, Any]:
-        """What the model answered that was asked; of "all", what `auto` answered."""
+        """The estimate of the requested model; of "all", that of `auto`."""
         name = "auto" if self._model == "all" else self._model
         return self._data["estimates"].get(name, {})
 
@@ -154,7 +154,7 @@ class Kernel(Record):
 
     @property
     def assumptions(self) -> list[dict[str, str]]:
-        """Every number that nobody gave and the source does not fix: `symbol`, `value`, `source`."""
+        """Every assumed number: `symbol`, `value`, `source`."""
         return copy.deepcopy(self._data["assumptions"])
 
     @property

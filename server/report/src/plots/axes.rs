@@ -90,7 +90,7 @@ pub(super) struct Frame {
     body: String,
 }
 
-/// Where a label stands beside its point.
+/// The side of its point that a label is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     /// The text begins there.

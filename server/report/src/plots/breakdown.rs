@@ -54,7 +54,7 @@ pub(crate) fn draw(estimate: &Estimate) -> String {
     if estimate.breakdown.launch > 0.0 {
         let _ = writeln!(
             out,
-            "<p class=\"quiet\">Launching takes about {} cycles more.</p>",
+            "<p class=\"quiet\">Launch overhead: about {} cycles more.</p>",
             number(estimate.breakdown.launch.round())
         );
     }

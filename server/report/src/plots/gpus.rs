@@ -8,7 +8,7 @@ use super::bar;
 use crate::escape::escape;
 use crate::figure::{speedup, time, words};
 
-/// GPUs that are shown at once; the others stand behind a fold.
+/// GPUs that are shown at once; the others are folded.
 const MOST_SHOWN: usize = 12;
 
 /// A row for each GPU.
@@ -41,7 +41,7 @@ pub(crate) fn draw(elsewhere: &[Elsewhere]) -> String {
         out.push_str("</details>\n");
     }
     out.push_str(
-        "<figcaption>The launch is the same on all; a grid that was assumed is the target's. Shorter is faster.</figcaption>\n</figure>\n",
+        "<figcaption>The launch is the same on all; an assumed grid is the target's. Shorter is faster.</figcaption>\n</figure>\n",
     );
     out
 }

@@ -40,15 +40,15 @@ pub(super) fn caption(picture: &LanePicture) -> String {
         Touched::Units { bytes, units } => units_cost(picture, *bytes, units),
         Touched::Banks { words, .. } => banks_cost(words),
         Touched::Words(words) => format!(
-            "{} distinct words of constant memory, one after the other",
+            "{} distinct words of constant memory, serialized",
             number(*words as f64)
         ),
     };
     let alike = if picture.alike >= 0.9995 {
-        "All its requests cost as much".to_owned()
+        "All its requests cost the same".to_owned()
     } else {
         format!(
-            "{} of its requests cost as much; on average one takes {}",
+            "{} of its requests cost the same; the average takes {}",
             percent(picture.alike),
             average(picture)
         )
@@ -71,7 +71,10 @@ pub(super) fn what(picture: &LanePicture) -> String {
         Op::Store => "store",
         Op::Atomic => "atomic",
     };
-    format!("{space} {op} of {} B a lane", picture.access.bytes_per_lane)
+    format!(
+        "{space} {op} of {} B per lane",
+        picture.access.bytes_per_lane
+    )
 }
 
 fn average(picture: &LanePicture) -> String {
@@ -84,16 +87,16 @@ fn average(picture: &LanePicture) -> String {
 }
 
 fn units_cost(picture: &LanePicture, bytes: u32, units: &[(i64, u32)]) -> String {
-    let asked: u64 = units.iter().map(|(_, asked)| u64::from(*asked)).sum();
+    let requested: u64 = units.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
     let moved = units.len() as u64 * u64::from(bytes);
     let lanes = picture.lanes.iter().flatten().count();
-    let least = asked.div_ceil(u64::from(bytes.max(1)));
+    let least = requested.div_ceil(u64::from(bytes.max(1)));
     format!(
-        "{} lanes touch {} pieces of {bytes} B where {} would hold what they ask for: {} of {} B",
+        "{} lanes touch {} segments of {bytes} B, {} would hold the bytes requested: {} of {} B used",
         lanes,
         number(units.len() as f64),
         number(least as f64),
-        number(asked as f64),
+        number(requested as f64),
         number(moved as f64)
     )
 }
@@ -101,15 +104,14 @@ fn units_cost(picture: &LanePicture, bytes: u32, units: &[(i64, u32)]) -> String
 fn banks_cost(words: &[u32]) -> String {
     let most = words.iter().copied().max().unwrap_or(0);
     let used = words.iter().filter(|words| **words > 0).count();
-    let asked = if used == 1 { "banks is" } else { "banks are" };
     if most <= 1 {
         format!(
-            "{used} of {} {asked} asked, for one word each: no conflict",
+            "{used} of {} banks accessed, one word each: no conflict",
             words.len()
         )
     } else {
         format!(
-            "{used} of {} {asked} asked, one of them for {most} different words",
+            "{used} of {} banks accessed, up to {most} different words in one",
             words.len()
         )
     }
@@ -159,7 +161,7 @@ fn threads(out: &mut String, ends: impl Iterator<Item = Option<f64>>) {
     let _ = writeln!(out, "<path class=\"thread\" d=\"{path}\"/>");
 }
 
-/// A box on the right, a part of it filled, and what is said of it.
+/// A box on the right, partly filled, with its label.
 fn box_right(out: &mut String, middle: f64, (part, class): (f64, &str), said: &str) {
     let height = (ROW - 2) as f64;
     let y = middle - height / 2.0;
@@ -180,7 +182,7 @@ fn to_units(picture: &LanePicture, bytes: u32, units: &[(i64, u32)]) -> String {
     let told = units_cost(picture, bytes, units);
     let mut out = begin(
         rows,
-        &format!("pieces of {bytes} B, by first byte; filled: asked for"),
+        &format!("segments of {bytes} B, by first byte; filled: bytes requested"),
         &told,
     );
     lanes(&mut out, picture);
@@ -198,18 +200,18 @@ fn to_units(picture: &LanePicture, bytes: u32, units: &[(i64, u32)]) -> String {
             Some(middle(index))
         }),
     );
-    for (index, (start, asked)) in units.iter().enumerate() {
-        let class = if *asked * 2 < bytes {
+    for (index, (start, requested)) in units.iter().enumerate() {
+        let class = if *requested * 2 < bytes {
             "poor"
         } else {
             "good-fill"
         };
-        let part = f64::from(*asked) / f64::from(bytes.max(1));
+        let part = f64::from(*requested) / f64::from(bytes.max(1));
         box_right(
             &mut out,
             middle(index),
             (part, class),
-            &format!("{start} ({asked} B)"),
+            &format!("{start} ({requested} B)"),
         );
     }
     out.push_str("\n</svg>\n");
@@ -220,7 +222,7 @@ fn to_banks(picture: &LanePicture, words: &[u32], first: &[Option<u32>]) -> Stri
     let rows = picture.lanes.len().max(words.len());
     let mut out = begin(
         rows,
-        "banks; filled: different words asked for",
+        "banks; filled: different words accessed",
         &banks_cost(words),
     );
     lanes(&mut out, picture);

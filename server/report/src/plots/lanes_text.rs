@@ -14,12 +14,12 @@ const BAR: usize = 12;
 /// Pieces that are listed, at most.
 const MOST: usize = 64;
 
-/// The lanes of some accesses as a page of Markdown whose pictures stand in columns; `place` names them, `pictures` may be
+/// The lanes of some accesses as a page of Markdown with pictures in columns of text; `place` names them, `pictures` may be
 /// none.
 pub fn lanes_text(place: &str, pictures: &[LanePicture]) -> String {
     let mut out = format!("# {place}\n\n");
     if pictures.is_empty() {
-        out.push_str("No access to memory with known addresses stands here.\n");
+        out.push_str("No memory access with known addresses.\n");
     }
     for picture in pictures {
         let line = picture.line + 1;
@@ -41,15 +41,15 @@ pub fn lanes_text(place: &str, pictures: &[LanePicture]) -> String {
 }
 
 fn to_units(out: &mut String, picture: &LanePicture, bytes: u32, units: &[(i64, u32)]) {
-    let _ = writeln!(out, "    {:>12}  {:BAR$}  lanes", "from byte", "asked for");
+    let _ = writeln!(out, "    {:>12}  {:BAR$}  lanes", "from byte", "requested");
     let unit = i64::from(bytes.max(1));
-    for (start, asked) in units.iter().take(MOST) {
+    for (start, requested) in units.iter().take(MOST) {
         let lanes =
             picture.lanes.iter().enumerate().filter(|(_, at)| {
                 at.is_some_and(|at| at.div_euclid(unit) == start.div_euclid(unit))
             });
         let lanes = ranges(lanes.map(|(lane, _)| lane));
-        let bar = bar(f64::from(*asked) / f64::from(bytes.max(1)));
+        let bar = bar(f64::from(*requested) / f64::from(bytes.max(1)));
         row(out, &format!("    {start:>12}  {bar}  {lanes}"));
     }
     if let Some(more) = units.len().checked_sub(MOST).filter(|more| *more > 0) {
@@ -64,7 +64,7 @@ fn to_banks(out: &mut String, words: &[u32], first: &[Option<u32>]) {
     let mut bank = 0;
     while bank < words.len() {
         let count = words[bank];
-        // Banks that nobody asks are one row.
+        // Idle banks share one row.
         let idle = words[bank..]
             .iter()
             .take_while(|words| **words == 0)

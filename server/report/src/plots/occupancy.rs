@@ -14,14 +14,14 @@ pub(crate) fn draw(residence: &Residence) -> String {
     let memory = |value: f64| format!("{} KiB", number(value));
     let plots = [
         (
-            "threads of a block",
+            "threads per block",
             &residence.block,
             1.0,
             &plain as &dyn Fn(f64) -> String,
         ),
-        ("registers of a thread", &residence.registers, 1.0, &plain),
+        ("registers per thread", &residence.registers, 1.0, &plain),
         (
-            "shared memory of a block",
+            "shared memory per block",
             &residence.shared,
             1024.0,
             &memory,
@@ -33,7 +33,7 @@ pub(crate) fn draw(residence: &Residence) -> String {
     }
     out.push_str("</div>\n");
     let caption = format!(
-        "{} of the warps that an SM holds, limited by {}. Each curve moves one quantity and leaves the others; 0 % is a launch that is refused.",
+        "{} of the warps that an SM holds, limited by {}. Each curve varies one quantity and keeps the others; 0 %: the launch fails.",
         percent(residence.now),
         residence.limiter
     );
@@ -66,7 +66,7 @@ fn plot(
         frame.dot("point", (own, now), &told);
         frame.label("strong", (own, now), Side::BelowRight, &tick(own));
     } else {
-        let _ = write!(told, "{name}: this kernel's is not known");
+        let _ = write!(told, "{name}: unknown for this kernel");
     }
     frame.finish(&told)
 }

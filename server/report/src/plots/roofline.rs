@@ -53,7 +53,7 @@ pub(crate) fn draw(roofline: &Roofline) -> String {
             &[(start, start * roof.per_second), (corner, highest)],
         );
         let name = format!("{} {}B/s", roof.name, short(roof.per_second));
-        // The name of the lower roof stands below it, that of the upper one above.
+        // The name of the lower roof goes below it, that of the upper one above.
         let (part, side) = if index == 0 {
             (0.7, Side::BelowRight)
         } else {

@@ -79,7 +79,7 @@ pub(crate) struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// The list of all that `wanted` is made of.
+    /// Builds the list of `wanted` and all their subexpressions.
     pub(crate) fn new(arena: &'a Arena, wanted: impl Iterator<Item = Id>) -> Program<'a> {
         let mut stack: Vec<Id> = wanted.collect();
         let most = stack.iter().map(|id| id.0 as usize + 1).max().unwrap_or(0);
@@ -171,12 +171,12 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Where an expression stands. It must be part of what was wanted.
+    /// The position of an expression. It must be one of those requested or a part of one.
     pub(crate) fn position(&self, id: Id) -> usize {
         self.ids.binary_search(&id).unwrap_or(0)
     }
 
-    /// Where a symbol stands, if it does.
+    /// The position of a symbol, if the list has it.
     pub(crate) fn find(&self, arena: &Arena, symbol: Symbol) -> Option<usize> {
         self.ids
             .iter()

@@ -55,7 +55,7 @@ pub(crate) fn residues(modulus: i64, variables: &[Steps]) -> Residues {
     Residues(occurring.collect())
 }
 
-/// At most so many residues occur.
+/// An upper bound on the number of residues.
 pub(crate) fn most_residues(modulus: i64, variables: impl Iterator<Item = (i64, i64)>) -> i64 {
     let (mut unit, mut values) = (modulus, 1i64);
     for (by, count) in variables {

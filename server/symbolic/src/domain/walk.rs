@@ -10,10 +10,10 @@ use crate::{Arena, BinaryOp, Interval, Node, SymbolKind};
 /// Values from the first to one below the second.
 type Range = (i64, i64);
 
-/// What of a variable's values is looked at.
+/// Which values of a variable are evaluated.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
-    /// The first so many values: one period, or all.
+    /// The number of values evaluated, from the first: one period, or all.
     count: i64,
     /// By how much one period moves the root, modulo its movement that changes nothing.
     step: i64,
@@ -317,7 +317,7 @@ impl<'a> Walk<'a> {
         plans
     }
 
-    /// How the only root moves in a period that is a multiple of `period`, of a variable of so many values.
+    /// How the only root moves over a multiple of `period`, for a variable with `values` values.
     fn step(moved: Shift, period: i64, modulus: i64, values: i64) -> Option<Plan> {
         if let Delta::Exact(delta) = moved.delta {
             let count = lcm(period, moved.period)?;
@@ -350,7 +350,7 @@ impl<'a> Walk<'a> {
         let needs = needs_of(open) | ROOTS;
         let order = self.order(plans, needs);
 
-        // How often each residue occurs, by how many values of each stepping variable a case stands for.
+        // How often each residue occurs, given how many values of each stepping variable a case represents.
         let mut known: Vec<(Vec<Steps>, Residues)> = Vec::new();
         let mut mixture: Vec<Steps> = Vec::with_capacity(stepping.len());
         let mut at: Vec<i64> = vec![0; plans.len()];
@@ -362,7 +362,7 @@ impl<'a> Walk<'a> {
             for (variable, plan) in plans.iter().enumerate() {
                 let (whole, rest) = repeats(variable);
                 let here = at[variable];
-                // Values that this one stands for: the same place in each period, neighbours in a sample.
+                // The values that this one represents: the same position in each period, neighbours in a sample.
                 let neighbours = strides[variable].min(plan.count - here);
                 // A place before the remainder occurs once more than the others.
                 let longer = ((here + neighbours).min(rest) - here).max(0);

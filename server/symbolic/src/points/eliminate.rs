@@ -3,7 +3,7 @@
 use super::{Defined, Division, Extreme, Piece, Points};
 use crate::polynomial::{Bound, Bounds, Name, Polynomial, Ratio, gcd};
 
-/// A variable is split by its remainders at most so many ways.
+/// The most cases that splitting a variable by its remainders may give.
 const MOST_REMAINDERS: i128 = 32;
 
 /// What became of a piece's conditions.
@@ -54,9 +54,9 @@ impl Points<'_> {
         }
     }
 
-    // ---- variables that stand for something -------------------------------------------------------------------------------
+    // ---- variables with definitions ---------------------------------------------------------------------------------------
 
-    /// Says what a quotient is in terms of what was divided. A quotient that only bounds something needs no
+    /// Defines a quotient by its dividend. A quotient that only bounds something needs no
     /// variable: `floor(p / d) >= q` is `p >= d·q`.
     fn use_division(&mut self, piece: &mut Piece, division: &Division) -> Option<()> {
         let Division {
@@ -143,7 +143,7 @@ impl Points<'_> {
         Some(true)
     }
 
-    /// Puts what a name stands for in its place.
+    /// Replaces a name by its definition.
     fn stand_in(&self, piece: &mut Piece, name: Name, value: &Polynomial) -> Option<()> {
         self.replace(piece, name, value)?;
         for defined in &mut piece.defined {
@@ -400,7 +400,7 @@ impl Points<'_> {
         Some(false)
     }
 
-    /// The variable whose sum falls apart least; `None` where none can be summed as it stands.
+    /// The variable whose sum splits into the fewest cases; `None` where none can be summed directly.
     fn easiest(&self, piece: &Piece) -> Option<Name> {
         let mut best: Option<(usize, Name)> = None;
         for &name in piece.variables.iter().rev() {
@@ -531,7 +531,7 @@ impl Points<'_> {
         Some(total)
     }
 
-    /// Splits a variable that stands beside a multiple of another one by its remainders.
+    /// Splits a variable that is added to a multiple of another one by its remainders.
     fn by_remainders(&mut self, piece: &Piece) -> Option<Polynomial> {
         let mut split = None;
         for condition in &piece.least {

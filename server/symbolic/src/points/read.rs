@@ -8,7 +8,7 @@ use crate::{BinaryOp, Id, Node, SymbolKind};
 type Cases = Vec<(Piece, Polynomial)>;
 
 impl Points<'_> {
-    /// Adds to `out` the disjoint pieces of `piece` in which the condition has the truth asked for.
+    /// Adds to `out` the disjoint pieces of `piece` in which the condition has the given truth value.
     pub(super) fn assume(
         &mut self,
         piece: Piece,

@@ -49,7 +49,7 @@ impl Setting {
         self.guards.push(Guard { condition, holds });
     }
 
-    /// A loop of so many iterations: its counter.
+    /// The counter of a loop with this trip count.
     fn looping(&mut self, trips: Id) -> Id {
         let extent = self.arena.range(trips).hi.max(0);
         let counter = self
@@ -391,7 +391,7 @@ fn trial(block: [u64; 3], grid: i64, trips: &[Part], tests: &[(Test, bool)]) {
             return;
         }
         let counter = set.looping(trips);
-        // The innermost loop stands where the coefficients have room.
+        // The innermost loop is last, where the coefficients are.
         scope.truncate(5);
         scope.push(counter);
     }

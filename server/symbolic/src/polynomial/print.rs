@@ -1,13 +1,13 @@
 //! Polynomials as a person would write them: `2*n*m`, `n*(n - 1)/2`, `ceil(n/16)*min(m, 1024)`.
 //!
-//! Names stand for numbers that need not be whole where `/` divides, so that the text means the same in
+//! Names are numbers that need not be integers where `/` divides, so that the text means the same in
 //! mathematics, in Python and, but for `floor(n/16)`, in C.
 
 use std::fmt::Write as _;
 
 use super::{Atom, Monomial, Name, Polynomial, Ratio, gcd};
 
-/// Letters of one text, at most: a formula longer than this helps nobody.
+/// The longest formula in characters: a longer one is unreadable.
 const LONGEST: usize = 240;
 
 impl Polynomial {
@@ -69,7 +69,7 @@ fn sum(terms: &[(Monomial, i128)], spell: &dyn Fn(Name) -> String) -> Option<Str
     Some(out)
 }
 
-/// Among terms of one degree what is added stands before what is taken away.
+/// Among terms of one degree, positive ones come before negative ones.
 fn ordered_last(coefficient: i128, monomial: &Monomial) -> (bool, Monomial) {
     (coefficient < 0, monomial.clone())
 }

@@ -76,7 +76,7 @@ static IN_IDENTIFIER: [bool; 256] = {
     table
 };
 
-pub(super) fn is_letter(byte: u8) -> bool {
+pub(crate) fn is_letter(byte: u8) -> bool {
     STARTS[usize::from(byte)] == Start::Letter
 }
 
@@ -150,7 +150,7 @@ fn operator_end(bytes: &[u8], at: usize) -> usize {
 }
 
 /// Where the identifier that `at` is in ends.
-pub(super) fn identifier_end(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn identifier_end(bytes: &[u8], mut at: usize) -> usize {
     while at < bytes.len() && IN_IDENTIFIER[usize::from(bytes[at])] {
         at += 1;
     }
@@ -158,7 +158,7 @@ pub(super) fn identifier_end(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Where the preprocessing number at `at` ends: suffixes, exponents and digit separators included.
-pub(super) fn number_end(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn number_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(&byte) = bytes.get(at) {
         let next = bytes.get(at + 1).copied().unwrap_or(0);
         if matches!(byte, b'e' | b'E' | b'p' | b'P') && matches!(next, b'+' | b'-') {
@@ -185,7 +185,7 @@ pub(super) fn is_literal_prefix(word: &[u8], raw: bool) -> bool {
 
 /// Where the string or character literal whose quote stands at `quote` ends. One without its closing quote ends
 /// at its line, a raw one at the end of the text.
-pub(super) fn quoted_end(bytes: &[u8], quote: usize) -> usize {
+pub(crate) fn quoted_end(bytes: &[u8], quote: usize) -> usize {
     if bytes[quote] == b'"'
         && quote > 0
         && bytes[quote - 1] == b'R'
@@ -239,7 +239,7 @@ fn raw_string_end(bytes: &[u8], quote: usize) -> Option<usize> {
 }
 
 /// Where the comment at `at` ends (before the newline, for a line comment), if one begins there.
-pub(super) fn comment_end(bytes: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn comment_end(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes[at] != b'/' {
         return None;
     }

@@ -7,7 +7,7 @@
 
 mod condition;
 mod expand;
-mod lexer;
+pub(crate) mod lexer;
 mod macros;
 mod pass;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use warplens_calibrate::fit::{Counts, linear};
-use warplens_calibrate::{Failure, Fitted, Measurements, Plan, Progress, compare, profile};
+use warplens_calibrate::{Failure, Measurements, Plan, ProfileFit, Progress, compare, profile};
 use warplens_db::settings::unknown_gpu;
 use warplens_db::user_profiles;
 use warplens_machine::{Profile, Profiles};
@@ -55,10 +55,10 @@ pub struct Calibrate {
         default_value = "warplens-measurements.json"
     )]
     measurements: PathBuf,
-    /// Begin anew whatever the measurements file has
+    /// Discard the measurements file and start again
     #[arg(long)]
     fresh: bool,
-    /// Begin no benchmark after so many minutes
+    /// Start no benchmark after this many minutes
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=600))]
     minutes: u64,
     /// Only write the benchmark programs, into the folder of --sources
@@ -180,7 +180,7 @@ impl Calibrate {
             Err(Failure::Cancelled) => {
                 let kept = Measurements::read(&plan.file).map_or(0, |kept| kept.finished.len());
                 output::complain(&format!(
-                    "stopped; {} has {kept} whole benchmarks, and the same command goes on from there",
+                    "stopped; {} has {kept} whole benchmarks, and the same command continues from there",
                     plan.file.display()
                 ));
                 Ok(None)
@@ -252,15 +252,15 @@ fn writable(file: &Path) -> anyhow::Result<()> {
 
 fn summary(
     measurements: &Measurements,
-    fitted: &Fitted,
+    fitted: &ProfileFit,
     loaded: &Profile,
     nearest: &Profile,
     file: &Path,
 ) -> String {
-    let own = |word: &str| {
+    let own = |prefix: &str| {
         let figures = loaded.figures().values();
         figures
-            .filter(|figure| figure.source.starts_with(word))
+            .filter(|figure| figure.source.starts_with(prefix))
             .count()
     };
     let mut page = format!(
@@ -350,7 +350,7 @@ impl Bar {
         let mut out = io::stderr();
         if out.is_terminal() {
             self.shown = true;
-            let _ = write!(out, "asking the device");
+            let _ = write!(out, "querying the device");
         }
     }
 

@@ -13,7 +13,7 @@ use warplens_report::baseline::Baseline;
 use warplens_report::figure::counted;
 use warplens_report::{Paint, check as page, github, gitlab, sarif};
 
-use crate::checked::{self, Asked, Checked};
+use crate::checked::{self, CheckRequest, CheckRun};
 use crate::input;
 use crate::output::{self, Colour};
 use crate::values::Preprocessing;
@@ -35,25 +35,25 @@ pub struct Check {
     /// Exit with status 1 where a finding is at least this severe
     #[arg(long, value_enum, default_value_t = Level::Error, value_name = "SEVERITY")]
     fail_on: Level,
-    /// Print findings at least this severe, where they are printed for people; the others are counted
+    /// Print findings at least this severe in the human format; the others are only counted
     #[arg(long, value_enum, default_value_t = Level::Information, value_name = "SEVERITY")]
     show: Level,
     /// Target GPU, a profile id (`warplens gpus` lists them)
     #[arg(long, value_name = "ID")]
     gpu: Option<String>,
-    /// Findings that this file knows are neither printed nor failed on
+    /// Findings in this file are neither printed nor counted for --fail-on
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Write the findings to this file, for --baseline
     #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
     write_baseline: Option<PathBuf>,
-    /// Leave out of SARIF the edits that would cure a finding; proving them takes time
+    /// Leave fixes out of SARIF; proving them takes time
     #[arg(long)]
     no_fixes: bool,
-    /// Add how well the files were understood
+    /// Add how much of the files the front end could analyse
     #[arg(long)]
     stats: bool,
-    /// Add each statement that was not understood, with its place
+    /// Add each statement that could not be analysed, with its location
     #[arg(long, requires = "stats")]
     losses: bool,
     #[command(flatten)]
@@ -74,7 +74,7 @@ enum Format {
     Gitlab,
 }
 
-/// From the quietest to the loudest.
+/// From least to most severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 enum Level {
     Hint,
@@ -108,7 +108,7 @@ impl Check {
         let started = Instant::now();
         let human = self.format == Format::Human;
         let checked = checked::check(
-            &Asked {
+            &CheckRequest {
                 paths: &self.paths,
                 gpu: self.gpu.as_deref(),
                 preprocessing: &self.preprocessing,
@@ -130,10 +130,10 @@ impl Check {
         }
         let known = match &self.baseline {
             Some(file) => self.known(file, &checked, &mut diagnostics)?,
-            None => Known::default(),
+            None => BaselineMatches::default(),
         };
         let mut stats = checked.stats();
-        // People are told of them kernel by kernel.
+        // The human format lists them by kernel.
         if !self.losses || self.format == Format::Human {
             stats.losses.clear();
         }
@@ -148,7 +148,7 @@ impl Check {
     fn write(
         &self,
         file: &Path,
-        checked: &Checked<FileAnalysis>,
+        checked: &CheckRun<FileAnalysis>,
         diagnostics: &[Diagnostic],
     ) -> anyhow::Result<ExitCode> {
         let texts = checked.texts();
@@ -165,18 +165,18 @@ impl Check {
     fn known(
         &self,
         file: &Path,
-        checked: &Checked<FileAnalysis>,
+        checked: &CheckRun<FileAnalysis>,
         diagnostics: &mut Vec<Diagnostic>,
-    ) -> anyhow::Result<Known> {
+    ) -> anyhow::Result<BaselineMatches> {
         let text =
             fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         let baseline = Baseline::read(&text)
-            .map_err(|why| anyhow!("{} is no baseline: {why}", file.display()))?;
+            .map_err(|why| anyhow!("{} is not a baseline: {why}", file.display()))?;
         let texts = checked.texts();
         let name = |diagnostic: &Diagnostic| relative(&diagnostic.file, file);
         let before = diagnostics.len();
         let gone = baseline.subtract(diagnostics, &name, &|file| texts.get(file).copied());
-        Ok(Known {
+        Ok(BaselineMatches {
             left_out: (before - diagnostics.len()) as u64,
             gone,
         })
@@ -185,10 +185,10 @@ impl Check {
     fn print(
         &self,
         colour: Colour,
-        checked: &Checked<FileAnalysis>,
+        checked: &CheckRun<FileAnalysis>,
         diagnostics: &[Diagnostic],
         stats: &Stats,
-        known: &Known,
+        known: &BaselineMatches,
     ) -> anyhow::Result<()> {
         let texts = checked.texts();
         match self.format {
@@ -265,14 +265,14 @@ impl Check {
                     stats.kernels,
                     style,
                 ));
-                if let Some(said) = known.said() {
-                    style.push(&mut out, Paint::Quiet, &said);
+                if let Some(summary) = known.summary() {
+                    style.push(&mut out, Paint::Quiet, &summary);
                 }
                 if !diagnostics.iter().all(|diagnostic| shown(&diagnostic)) {
                     style.push(
                         &mut out,
                         Paint::Quiet,
-                        "`--show hint` prints the hints too\n",
+                        "`--show hint` also prints the hints\n",
                     );
                 }
                 output::emit(&out)
@@ -281,27 +281,27 @@ impl Check {
     }
 }
 
-/// What a baseline made of a run.
+/// What a baseline hides of a run.
 #[derive(Debug, Default)]
-struct Known {
-    /// Findings that it knows.
+struct BaselineMatches {
+    /// Findings that it lists.
     left_out: u64,
-    /// Findings of it that are no longer found.
+    /// Findings that it lists and the run no longer finds.
     gone: u64,
 }
 
-impl Known {
-    fn said(&self) -> Option<String> {
+impl BaselineMatches {
+    fn summary(&self) -> Option<String> {
         let gone = match self.gone {
             0 => String::new(),
             gone => format!(
-                "; {} of it not found any more: `--write-baseline` would drop them",
+                "; {} of it no longer found (`--write-baseline` drops them)",
                 counted(gone, "finding")
             ),
         };
         (self.left_out + self.gone > 0).then(|| {
             let known = counted(self.left_out, "finding");
-            format!("{known} of the baseline not shown{gone}\n")
+            format!("{known} of the baseline hidden{gone}\n")
         })
     }
 }

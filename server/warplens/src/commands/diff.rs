@@ -1,4 +1,4 @@
-//! `warplens diff`: what two versions of the kernels are predicted to take, side by side.
+//! `warplens diff`: predicted times of two versions of the kernels, side by side.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use warplens_db::wire::Diagnostic;
 use warplens_report::baseline::line;
 use warplens_report::diff;
 
-use crate::checked::{self, Asked, Checked};
+use crate::checked::{self, CheckRequest, CheckRun};
 use crate::output::{self, Colour};
 use crate::revision::Revision;
 use crate::values::Preprocessing;
 use crate::{edited, input};
 
-/// What two versions are predicted to take, and their findings, side by side
+/// Predicted times and findings of two versions, side by side
 ///
-/// A version is a file, a folder, or a revision of the git repository around the current folder, of which the current
-/// folder's part is compared. Of the later one only that is analysed whose results may have changed. Kernels that did not
-/// change are counted. A comment `// warplens: slower(REASON)` above a kernel or in it says why it may be slower.
+/// A version is a file, a folder, or a revision of the git repository around the current folder (only the current folder is
+/// compared). Of the later version, only files whose results may have changed are analysed. Kernels without changes are
+/// counted, not listed. A comment `// warplens: slower(REASON)` above a kernel or in it accepts that it is slower.
 ///
 /// Exit status: 0 fine, 1 a kernel slower than --fail-on-regression allows, 2 bad usage or nothing could be read.
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ pub struct Diff {
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Exit with status 1 where a kernel is predicted more than so many percent slower, and nothing says why
+    /// Exit with status 1 where a kernel is predicted more than this many percent slower, unless a comment accepts it
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     fail_on_regression: Option<f64>,
     /// Target GPU, a profile id (repeatable) [default: warplens.toml's, else a100-sxm4-40gb]
@@ -65,32 +65,32 @@ fn percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("\"{text}\" is not a percentage of 0 or more"))
 }
 
-/// One of the two.
+/// One of the two versions.
 struct Side {
-    /// Files' names begin behind this.
+    /// File names are shown relative to this.
     root: PathBuf,
-    /// The folder that all of it is in; `None` for a file alone.
+    /// The folder of the version; `None` for a single file.
     folder: Option<PathBuf>,
-    /// What is looked at.
+    /// Files and folders to analyse.
     paths: Vec<PathBuf>,
-    /// What a file that is compared alone is called.
+    /// The name shown for a single file.
     alone: String,
-    /// The repository's folder in a revision, kept while it is looked at.
+    /// The checked-out revision, kept while it is analysed.
     revision: Option<Revision>,
 }
 
-/// One of them on one GPU, and what it was found out with.
-struct Looked {
-    seen: Seen,
-    checked: Checked<(Vec<Version>, Reading)>,
+/// One version analysed for one GPU, with the engine's caches.
+struct SideRun {
+    seen: SideFindings,
+    checked: CheckRun<(Vec<Version>, Reading)>,
 }
 
-/// What came of one.
+/// The results of one version.
 #[derive(Default)]
-struct Seen {
+struct SideFindings {
     kernels: Vec<Version>,
     diagnostics: Vec<Diagnostic>,
-    /// The lines that findings stand on, by file and line.
+    /// The source lines of findings, by file and line.
     lines: HashMap<(String, u32), String>,
 }
 
@@ -103,7 +103,7 @@ impl Diff {
             (Some(old), Some(new)) => edited::edited(old, new),
             _ => None,
         };
-        let (mut before, mut after) = (Seen::default(), Seen::default());
+        let (mut before, mut after) = (SideFindings::default(), SideFindings::default());
         let gpus: Vec<Option<&str>> = if self.gpu.is_empty() {
             vec![None]
         } else {
@@ -155,9 +155,9 @@ impl Diff {
         gpu: Option<&str>,
         findings: bool,
         wanted: Option<&(dyn Fn(&Path) -> bool + Sync)>,
-    ) -> anyhow::Result<Looked> {
+    ) -> anyhow::Result<SideRun> {
         let again = wanted.is_some();
-        let asked = Asked {
+        let request = CheckRequest {
             paths: &side.paths,
             gpu,
             preprocessing: &self.preprocessing,
@@ -165,12 +165,12 @@ impl Diff {
             texts: findings,
             wanted,
         };
-        let checked = checked::check(&asked, side.project(), &|path, text, analysis| {
+        let checked = checked::check(&request, side.project(), &|path, text, analysis| {
             // Its name is known further down.
             let versions = versions("", text, &analysis);
             Some((versions, Reading::of(path, &analysis)))
         })?;
-        let mut seen = Seen::default();
+        let mut seen = SideFindings::default();
         // Of what is looked at again there may be nothing.
         if !again {
             checked.any_read()?;
@@ -201,7 +201,7 @@ impl Diff {
                 seen.diagnostics.push(finding);
             }
         }
-        Ok(Looked { seen, checked })
+        Ok(SideRun { seen, checked })
     }
 
     /// What came of the later version, of which only that is looked at whose results may be others.
@@ -211,9 +211,9 @@ impl Diff {
         new: &Side,
         gpu: Option<&str>,
         findings: bool,
-        earlier: &Looked,
+        earlier: &SideRun,
         edited: &[Edited],
-    ) -> anyhow::Result<Seen> {
+    ) -> anyhow::Result<SideFindings> {
         let checked = &earlier.checked;
         let kept = checked.files().map(|(_, outcome)| outcome.kept.as_ref());
         let readings: Vec<Reading> = kept.flatten().map(|(_, reading)| reading.clone()).collect();
@@ -246,8 +246,8 @@ impl Diff {
     }
 }
 
-impl Seen {
-    fn add(&mut self, other: Seen) {
+impl SideFindings {
+    fn add(&mut self, other: SideFindings) {
         self.kernels.extend(other.kernels);
         self.diagnostics.extend(other.diagnostics);
         self.lines.extend(other.lines);

@@ -76,14 +76,14 @@ pub struct Estimate {
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
-    /// Contents of an array parameter, its elements one behind the other in a file, little-endian: what hangs
-    /// on them (bounds of loops, conditions, addresses) is counted by running the kernel's integers (repeatable)
+    /// Contents of an array parameter, its elements in a file, little-endian: what depends on them (trip
+    /// counts, conditions, addresses) is counted by running the kernel's integers (repeatable)
     #[arg(long, value_name = "NAME=FILE", value_parser = values::binding)]
     data: Vec<(String, String)>,
     /// Draw the work flow graph of the kernel (model wfg), which has to be one: before and after its reduction
     #[arg(long, value_name = "OUT.svg")]
     graph: Option<PathBuf>,
-    /// Ask this compiler (nvcc, ptxas, clang, hipcc) for registers, spills and instructions; of a .cubin,
+    /// Take registers, spills and instructions from this compiler (nvcc, ptxas, clang, hipcc); of a .cubin,
     /// the disassembler beside it
     #[arg(long, value_name = "PATH")]
     compiler: Option<PathBuf>,
@@ -153,7 +153,7 @@ impl Estimate {
             .stack_size(super::STACK)
             .spawn(move || self.document())?
             .join()
-            .map_err(|_| anyhow!("no result because of the internal error above"))??;
+            .map_err(|_| anyhow!("no result, because of the internal error above"))??;
         match format {
             Format::Json => output::emit_json(&document)?,
             Format::Human => output::emit(&page::page(&document, output::style(colour)))?,
@@ -193,7 +193,7 @@ impl Estimate {
         };
         if let Some(kind) = Assembly::of(&self.file) {
             if self.graph.is_some() || !self.data.is_empty() {
-                bail!("--graph and --data need the source, and this is compiled code");
+                bail!("--graph and --data need source code, and this is compiled code");
             }
             let assembled = assembly::read(&self.file, kind, self.compiler.as_deref())?;
             return Engine::new(profiles)
@@ -215,7 +215,7 @@ impl Estimate {
         self.refuse_unknown_kernels(&engine, &source, &config.settings)?;
         if let Some(compiler) = &self.compiler {
             overrides.said =
-                compiler::asked_of(compiler, &engine, &self.file, &config.settings, &gpus);
+                compiler::reports(compiler, &engine, &self.file, &config.settings, &gpus);
         }
         let mut document = engine
             .estimate(
@@ -231,7 +231,7 @@ impl Estimate {
         document.diagnostics.splice(0..0, config.diagnostics);
         if let Some(out) = &self.graph {
             if gpus.len() > 1 {
-                bail!("--graph draws for one GPU: {} are given", gpus.len());
+                bail!("--graph draws for one GPU, and {} are given", gpus.len());
             }
             let settings = Settings {
                 gpu: gpus.first().cloned().or(config.settings.gpu.clone()),
@@ -261,7 +261,7 @@ impl Estimate {
             )
             .map_err(|message| anyhow!(message))?;
         std::fs::write(out, graph::svg(&flow))
-            .map_err(|error| anyhow!("{}: the graph was not written: {error}", out.display()))
+            .map_err(|error| anyhow!("{}: cannot write the graph: {error}", out.display()))
     }
 
     fn refuse_unknown_kernels(

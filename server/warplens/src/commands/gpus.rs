@@ -33,7 +33,7 @@ impl Gpus {
     pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
         let (profiles, left_out) = profiles::here();
         for problem in left_out {
-            output::complain(&format!("a profile is left out: {problem}"));
+            output::complain(&format!("ignored a profile: {problem}"));
         }
         let gpus: Vec<Gpu> = match &self.id {
             Some(id) => match profiles.get(id) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use warplens_lsp::replay::{Recording, Replayed};
+use warplens_lsp::replay::{Recording, ReplayReport};
 use warplens_report::figure::{counted, time};
 use warplens_report::table::{Align, Cell, Table};
 use warplens_report::{Paint, Style};
@@ -39,7 +39,7 @@ impl Replay {
     }
 }
 
-fn page(replayed: &Replayed, style: Style) -> String {
+fn page(replayed: &ReplayReport, style: Style) -> String {
     let mut table = Table::new(&[
         ("method", Align::Left),
         ("answers", Align::Right),
@@ -73,13 +73,13 @@ fn page(replayed: &Replayed, style: Style) -> String {
         );
     }
     for method in &replayed.unanswered {
-        style.push(&mut out, Paint::Error, &format!("no answer: {method}\n"));
+        style.push(&mut out, Paint::Error, &format!("no response: {method}\n"));
     }
     if !replayed.clean {
         style.push(
             &mut out,
             Paint::Error,
-            "the server did not end as it should\n",
+            "the server did not shut down cleanly\n",
         );
     }
     out

@@ -20,13 +20,13 @@ use crate::output::{self, Colour};
 use crate::values::{Clock, Preprocessing};
 use crate::{config, input, profiles};
 
-/// Configurations that are predicted side by side before their lines are written.
+/// Configurations predicted in parallel before their lines are written.
 const CHUNK: usize = 256;
 
 /// Many configurations of one kernel, ranked without a GPU
 ///
 /// Writes a line of JSON for each configuration, in their order (`warplens config schema sweep`). A configuration that
-/// cannot be launched or read has a line too. Exit status 2 where not one could be predicted.
+/// cannot be launched or read gets a line with its error. Exit status 2 where none could be predicted.
 #[derive(Debug, Args)]
 pub struct Sweep {
     /// Source file that holds the kernel; with --space by default the one that the space names
@@ -67,7 +67,7 @@ pub struct Sweep {
     cache: Option<PathBuf>,
 }
 
-/// Models that answer at once.
+/// Models that predict without simulating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Model {
     /// What users see first
@@ -114,7 +114,7 @@ impl Sweep {
         let kernel = match (&self.kernel, &space) {
             (Some(kernel), _) => kernel.clone(),
             (None, Some(space)) if !space.kernel.is_empty() => space.kernel.clone(),
-            _ => bail!("which kernel? (--kernel NAME)"),
+            _ => bail!("which kernel? Name it with --kernel NAME"),
         };
         let mut config = config::of(&file, &profiles);
         self.preprocessing.apply(&mut config.settings);
@@ -145,7 +145,7 @@ impl Sweep {
             match (&space, &self.configs) {
                 (Some(space), _) => Box::new(space.configurations()),
                 (None, Some(path)) => Box::new(lines(open(path)?)),
-                (None, None) => bail!("--configs or --space"),
+                (None, None) => bail!("--configs or --space is required"),
             };
         let mut out = Out {
             best: self.top.map(Best::new),
@@ -174,7 +174,7 @@ impl Sweep {
                     cache.add(&line.id, line.time_ms);
                 }
                 if !out.line(&line)? {
-                    // Nobody reads any more.
+                    // The reader closed the pipe.
                     return Ok(ExitCode::SUCCESS);
                 }
             }
@@ -184,7 +184,7 @@ impl Sweep {
             std::fs::write(path, cache.text()).with_context(|| format!("{}", path.display()))?;
         }
         if seen == 0 {
-            bail!("there is no configuration");
+            bail!("there are no configurations");
         }
         if valid == 0 {
             output::complain(&format!(
@@ -204,7 +204,7 @@ impl Sweep {
         let beside = self.space.as_deref().and_then(Path::parent);
         match (named, beside) {
             (Some(named), Some(folder)) => Ok(folder.join(named)),
-            _ => bail!("which file holds the kernel?"),
+            _ => bail!("which file holds the kernel? Name it before the options"),
         }
     }
 }
@@ -231,7 +231,7 @@ struct Out<W: Write> {
 }
 
 impl<W: Write> Out<W> {
-    /// Takes one; false where nobody reads.
+    /// Writes one; false where the reader has closed the pipe.
     fn line(&mut self, line: &SweepLine) -> anyhow::Result<bool> {
         if let Some(best) = &mut self.best {
             best.add(line);

@@ -3,16 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use crate::text::{Kind, Place, Text, Token, close};
+use crate::text::{Kind, LineColumn, Text, Token, close};
 
 /// One of them.
 #[derive(Debug, Clone)]
 pub struct Demand {
     /// An access that answers it begins here, at the earliest …
-    pub from: Place,
+    pub from: LineColumn,
     /// … and here, at the latest.
-    pub to: Place,
-    /// The line of the call in whose arguments it stands: there the callee may be the one that reads it.
+    pub to: LineColumn,
+    /// The line of the call that has it in its arguments: the callee may be the one that reads it.
     pub call: Option<u32>,
     pub text: String,
 }
@@ -97,8 +97,8 @@ const UNEVALUATED: [&str; 8] = [
 /// An open bracket.
 #[derive(Default)]
 struct Frame {
-    /// The function or macro whose arguments these are: its name and where it stands.
-    call: Option<(String, Place)>,
+    /// The function or macro whose arguments these are: its name and position.
+    call: Option<(String, LineColumn)>,
     /// What comes before its end is not evaluated.
     dropped: bool,
     /// A comma here starts another declarator.
@@ -553,7 +553,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn demand(&mut self, from: usize, to: usize, end: usize) {
-        // What stands in a macro's arguments may be shown where the macro stands.
+        // An access in a macro's arguments may be shown at the macro's use.
         let text = self.text;
         let macro_place = self.frames.iter().find_map(|frame| {
             let (name, place) = frame.call.as_ref()?;
@@ -595,7 +595,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The call whose arguments hold the token at `at`, directly.
-    fn callee_of(&self, at: usize) -> Option<(String, Place)> {
+    fn callee_of(&self, at: usize) -> Option<(String, LineColumn)> {
         let open = (0..at)
             .rev()
             .find(|&open| self.is(open, "(") && self.other[open].is_none_or(|close| close > at))?;

@@ -1,5 +1,5 @@
 //! A kernel that is called clean has lost nothing: each subscript and each dereference that a simple, separate
-//! reading of the text finds in its body stands among its accesses.
+//! reading of the text finds in its body is among its accesses.
 //!
 //! `CLEAN_DIRS="DIR…" cargo test --package warplens --test clean -- --nocapture` looks at other
 //! people's code as well and prints what it misses there.
@@ -17,7 +17,7 @@ use std::sync::Mutex;
 
 use demands::Demand;
 use serde_json::Value;
-use text::{Place, Text};
+use text::{LineColumn, Text};
 
 /// What one file's answers are worth.
 #[derive(Debug, Default)]
@@ -51,6 +51,7 @@ fn our_own_kernels_lose_nothing_silently() {
     let verdict = verdict_of(&files(&[
         root().join("tests/kernels"),
         root().join("tests/fixtures"),
+        root().join("server/advice/src/rules"),
     ]));
     println!(
         "{} clean kernels read, {} demands",
@@ -364,9 +365,9 @@ fn look(file: &Path) -> Verdict {
     verdict
 }
 
-/// Where an access stands in the kernel: itself, or the call that leads to it.
+/// The position of an access in the kernel: its own, or that of the call that leads to it.
 struct Answer {
-    place: Place,
+    place: LineColumn,
     called: bool,
 }
 
@@ -394,7 +395,7 @@ impl Answer {
     }
 }
 
-/// The demands of the kernel whose name stands on a line: in its body, or in the macro that makes it.
+/// The demands of the kernel whose name is on a line: in its body, or in the macro that makes it.
 fn demands_at(texts: &[Text], line: u32) -> Option<(Vec<Demand>, &Text)> {
     for text in texts {
         let kernels = text.kernels();

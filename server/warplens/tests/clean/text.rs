@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 /// 1-based line and byte column.
-pub type Place = (u32, u32);
+pub type LineColumn = (u32, u32);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -18,8 +18,8 @@ pub enum Kind {
 pub struct Token {
     pub kind: Kind,
     pub text: String,
-    pub place: Place,
-    /// Stands under a condition that the file alone does not decide.
+    pub place: LineColumn,
+    /// Under a condition that the file alone does not decide.
     pub undecided: bool,
 }
 
@@ -28,7 +28,7 @@ impl Token {
         self.text == text && self.kind != Kind::Quoted
     }
 
-    pub fn end(&self) -> Place {
+    pub fn end(&self) -> LineColumn {
         (self.place.0, self.place.1 + self.text.len() as u32)
     }
 }
@@ -72,7 +72,7 @@ pub fn read(source: &str) -> Vec<Text> {
 }
 
 impl Text {
-    /// The macro that a name stands for on a line.
+    /// The macro that a name refers to on a line.
     pub fn find(&self, name: &str, line: u32) -> Option<&Macro> {
         let versions = self.macros.get(name)?;
         let version = versions.iter().rev().find(|(from, _)| *from < line)?;
@@ -183,7 +183,7 @@ impl Text {
         embedded
     }
 
-    fn directive(&mut self, words: &[Token], place: Place, groups: &mut Vec<Group>) {
+    fn directive(&mut self, words: &[Token], place: LineColumn, groups: &mut Vec<Group>) {
         let Some(name) = words.first() else { return };
         let dead = groups.iter().any(|group| group.state == State::Dead);
         let outside = groups
@@ -460,8 +460,8 @@ fn number(text: &str) -> Option<i64> {
 
 enum Item {
     Token(Token),
-    /// The words after `#` and where it stands.
-    Directive(Vec<Token>, Place),
+    /// The tokens after `#` and its position.
+    Directive(Vec<Token>, LineColumn),
     /// What is in a raw string literal, and its first line.
     Raw(String, u32),
 }
@@ -469,7 +469,7 @@ enum Item {
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    place: Place,
+    place: LineColumn,
     /// Nothing but white space since the line began.
     fresh: bool,
 }

@@ -436,7 +436,7 @@ fn gpus_are_listed_by_vendor_and_architecture() {
             .position(|line| line.trim_start().starts_with(start));
         found.unwrap_or_else(|| panic!("{start}: {list}"))
     };
-    // What an architecture's GPUs share stands above them, once.
+    // What an architecture's GPUs share comes above them, once.
     let shared = list.lines().nth(line("nvidia sm_86")).expect("a line");
     for part in ["48 warps of 32", "100 KiB shared memory", "128 FP32 lanes"] {
         assert!(shared.contains(part), "{shared}");
@@ -501,7 +501,7 @@ fn profiles_of_the_workspace_and_the_user_stand_over_the_built_in_ones() {
         (sms("our-a100"), sms("a100-sxm4-40gb")),
         (108.into(), 7.into())
     );
-    // Files below the workspace know its profiles, wherever one stands.
+    // Files below the workspace know its profiles, from any folder.
     let document = run(&[
         "estimate", "src/k.cu", "--gpu", "our-a100", "--format", "json",
     ])
@@ -509,7 +509,7 @@ fn profiles_of_the_workspace_and_the_user_stand_over_the_built_in_ones() {
     assert_eq!(document["results"][0]["gpu"], "our-a100");
     assert_eq!(run(&["check", "src", "--gpu", "our-a100"]).code, 0);
 
-    // A broken one is told where it stands; the rest is answered.
+    // A broken one is reported at its position; the rest works.
     folder.write(
         ".warplens/profiles/our.toml",
         own.replace("value = 108", "value = 0"),

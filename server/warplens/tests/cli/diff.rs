@@ -81,7 +81,7 @@ fn a_kernel_that_became_slower_fails_and_one_that_says_why_does_not() {
     assert!(run.out.contains("1 kernel unchanged"), "{}", run.out);
 
     let said = format!(
-        "// warplens: slower(rows are written by somebody else now)\n{}{OTHER}",
+        "// warplens: slower(rows are written by another kernel now)\n{}{OTHER}",
         strided()
     );
     folder.write("new/k.cu", said);
@@ -89,7 +89,7 @@ fn a_kernel_that_became_slower_fails_and_one_that_says_why_does_not() {
     assert_eq!(run.code, 0, "{}", run.out);
     assert!(
         run.out
-            .contains("may be slower: rows are written by somebody else now"),
+            .contains("may be slower: rows are written by another kernel now"),
         "{}",
         run.out
     );

@@ -173,7 +173,7 @@ fn what_cannot_be_reported_or_replayed_is_one_line() {
         .refused(&["cannot read"]);
     folder
         .run(&["replay", "k.cu"])
-        .refused(&["line 1 is no recorded message"]);
+        .refused(&["line 1 is not a recorded message"]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn losses_are_told_kernel_by_kernel_and_with_their_places_where_asked_for() {
     let first = &losses[0];
     assert_eq!(first["kernel"], "walk");
     assert_eq!(first["line"], 4, "{first:#}");
-    let text = first["text"].as_str().expect("what stands there");
+    let text = first["text"].as_str().expect("the statement's text");
     assert!(text.contains("mystery(i)"), "{first:#}");
     let reason = first["reason"].as_str().expect("a reason");
 
@@ -47,7 +47,7 @@ fn losses_are_told_kernel_by_kernel_and_with_their_places_where_asked_for() {
     let each = folder.run(&["check", "k.cu", "--stats", "--losses"]);
     let place = format!("k.cu:4:{}: {reason}: ", first["column"]);
     assert!(each.out.contains(&place), "`{place}` in {}", each.out);
-    // Nobody asked.
+    // Without the option.
     let quiet = folder.run(&["check", "k.cu"]);
     assert!(!quiet.out.contains("not understood"), "{}", quiet.out);
 

@@ -4,7 +4,7 @@
 //! A comment before a block says what is special about it: `<!-- exits N -->` is its status where it is not 0,
 //! `<!-- not run: REASON -->` leaves it out. Of what is left out, and of commands within a line, it is checked that
 //! subcommands, options and tasks are there. What a `console` block shows is what the command prints, a hundred columns
-//! wide; a line `…` stands for any lines.
+//! wide; a line `…` matches any lines.
 
 #![cfg(unix)]
 
@@ -199,7 +199,7 @@ fn unknown(command: &str) -> Vec<String> {
 /// What a subcommand says of itself; `None` where there is none of that name.
 fn help(subcommand: &str) -> Option<String> {
     static KNOWN: Mutex<BTreeMap<String, Option<String>>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().expect("nobody panics with it");
+    let mut known = KNOWN.lock().expect("no holder panics");
     let ask = || {
         let output = Command::new(WARPLENS).args([subcommand, "--help"]).output();
         let output = output.expect("warplens runs");

@@ -145,7 +145,7 @@ fn the_memory_of_a_thousand_closed_files_serves_the_next_thousand() {
     assert_eq!(server.end().0, Some(0));
 }
 
-/// Once nobody has a file open, what was computed for all of them is the system's again.
+/// Once no file is open, the memory of their analyses returns to the system.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_files_needed_goes_back_to_the_system_when_all_are_closed() {

@@ -104,7 +104,7 @@ fn about(value: &Value) -> String {
         .replace('\n', " ")
 }
 
-fn row(text: &mut String, cells: &[&str]) {
+pub(super) fn row(text: &mut String, cells: &[&str]) {
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     let _ = writeln!(text, "| {} |", cells.join(" | "));
 }

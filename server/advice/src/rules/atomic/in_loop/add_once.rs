@@ -1,0 +1,114 @@
+//! Adds in a variable of the thread, and once to memory behind the loop.
+
+use std::ops::Range;
+
+use crate::Finding;
+use warplens_syntax::{Field, Kind, Node, has_word};
+
+use crate::fixes::proof::{executions, of_findings, prove};
+use crate::fixes::source::{atomic_call, declared_type, indent, kernel_node, new_name, text};
+use crate::fixes::wording::{gain, number};
+use crate::fixes::{Fix, Kernel, Request, in_order};
+
+const RULE: &str = "atomic/in-loop";
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    of_findings(request, RULE, |kernel, finding, place| {
+        fix(request, kernel, finding, place)
+    })
+}
+
+fn fix(
+    request: &Request<'_>,
+    kernel: &Kernel<'_>,
+    finding: &Finding,
+    place: &Range<usize>,
+) -> Option<Fix> {
+    let parsed = request.document.parsed();
+    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let access = kernel.facts.accesses.get(finding.access?)?;
+    let call = atomic_call(parsed, function, place)?;
+    let loop_at = kernel.place(finding.related.first()?.0);
+    let mut around = call.statement;
+    let heads = |node: Node<'_>| {
+        matches!(
+            node.kind(),
+            Kind::ForStatement | Kind::WhileStatement | Kind::DoStatement
+        ) && node.field(Field::Condition).is_some_and(|head| {
+            head.start_byte() <= loop_at.start && loop_at.end <= head.end_byte()
+        })
+    };
+    while !heads(around) {
+        around = around.parent().filter(|parent| *parent != function)?;
+    }
+    // A label or a branch without braces would take only the first of the statements.
+    around
+        .parent()
+        .filter(|parent| parent.kind() == Kind::CompoundStatement)?;
+    let ty = declared_type(parsed, function, &access.array)?;
+    let rounded = match ty {
+        "float" | "double" => true,
+        "int"
+        | "unsigned"
+        | "unsigned int"
+        | "uint"
+        | "unsigned long long"
+        | "ulong"
+        | "unsigned long long int"
+        | "uint32_t"
+        | "uint64_t"
+        | "int32_t" => false,
+        _ => return None,
+    };
+    // A comma would be an operator in the sum.
+    if has_word(call.address, "sizeof") {
+        return None;
+    }
+    let sum = new_name(parsed, function, &format!("{}_sum", plain(&access.array)));
+    let space = indent(&parsed.text, around.start_byte());
+    let end = around.end_byte();
+    let head = around.start_byte();
+    let edits = in_order(vec![
+        (head..head, format!("{ty} {sum} = 0;\n{space}")),
+        (call.call.byte_range(), format!("{sum} += {}", call.value)),
+        (
+            end..end,
+            format!(
+                "\n{space}if ({sum} != 0) {}({}, {sum});",
+                text(parsed, call.callee),
+                call.address
+            ),
+        ),
+    ])?;
+    let proof = prove(request, kernel, &edits)?;
+    let speedup = proof.speedup(kernel)?;
+    let (before, after) = (executions(kernel), executions(&proof.after()));
+    if after >= before {
+        return None;
+    }
+    let order = if rounded {
+        ", floating-point sums are rounded in another order"
+    } else {
+        ""
+    };
+    Some(Fix {
+        title: format!(
+            "Add to `{}` once behind the loop: atomics of a thread {} -> {}, {}{order}",
+            access.array,
+            number(before),
+            number(after),
+            gain(speedup)
+        ),
+        rule: RULE,
+        edits,
+        gain: speedup,
+        complete: true,
+    })
+}
+
+/// The letters of a name that a name may begin with.
+fn plain(name: &str) -> String {
+    name.chars()
+        .filter(|letter| letter.is_alphanumeric() || *letter == '_')
+        .collect()
+}

@@ -1,0 +1,140 @@
+//! div/early-exit-before-barrier: threads of one block that do not meet.
+
+use warplens_facts::facts::{Branch, Certainty};
+
+use crate::rule::{Look, Rule, State, When};
+use crate::wording;
+use crate::{Context, Finding, Place, Severity};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "div/early-exit-before-barrier",
+    title: "some threads of a block never reach a barrier that others wait at",
+    severity: "error; warning where it depends on values that are not known",
+    state: State::Stable,
+    explain: include_str!("page.md"),
+    look: Look::At(When::Always, check),
+    actions: &[],
+};
+
+pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
+    ctx.facts
+        .branches
+        .iter()
+        .filter_map(|branch| finding(ctx, branch))
+        .collect()
+}
+
+fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
+    let hazard = branch.barrier_hazard.as_ref()?;
+    let sure = hazard.certainty != Certainty::Unknown;
+    let text = &branch.text;
+    let when = if hazard.when.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", hazard.when)
+    };
+    let verb = if sure { "part" } else { "may part" };
+    let what = if hazard.early_exit {
+        "some return before a barrier that the others wait at"
+    } else {
+        "only some reach the barrier inside"
+    };
+    // Assumptions that stand in the condition already (`when`) need no repeating.
+    let reservation = match hazard.certainty {
+        Certainty::Assumed => wording::assumes(ctx.facts, &[text, &hazard.when]),
+        Certainty::Exact | Certainty::Unknown => None,
+    };
+    Some(Finding {
+        rule: RULE.id,
+        severity: if sure {
+            Severity::Error
+        } else {
+            Severity::Warning
+        },
+        place: Place::Site(branch.site),
+        message: wording::sentence([
+            Some(format!(
+                "threads of one block {verb} on `{text}`{when}: {what}"
+            )),
+            Some("the result is undefined".to_owned()),
+            reservation,
+        ]),
+        gain: 1.0,
+        related: vec![(hazard.barrier, "the barrier".to_owned())],
+        access: None,
+        shared_array: None,
+        cure: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Kernel, branch};
+    use warplens_facts::facts::BarrierHazard;
+
+    fn hazard(certainty: Certainty) -> Kernel {
+        let mut exit = branch(5);
+        exit.text = "i >= n".to_owned();
+        exit.guard = true;
+        exit.barrier_hazard = Some(BarrierHazard {
+            barrier: branch(9).site,
+            early_exit: true,
+            certainty,
+            when: "when n is not a multiple of 256".to_owned(),
+        });
+        Kernel::new().assume("n", "1000").branch(exit)
+    }
+
+    #[test]
+    fn a_proved_exit_is_an_error_that_points_at_the_barrier() {
+        let findings = hazard(Certainty::Exact).findings(|_| 2.0);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].severity, Severity::Error);
+        assert_eq!(
+            findings[0].message,
+            "threads of one block part on `i >= n` when n is not a multiple of 256: some return before \
+             a barrier that the others wait at; the result is undefined"
+        );
+        assert_eq!(
+            findings[0].related,
+            [(branch(9).site, "the barrier".to_owned())]
+        );
+        assert_eq!(findings[0].gain, 1.0);
+    }
+
+    #[test]
+    fn an_assumed_exit_names_its_assumption() {
+        let findings = hazard(Certainty::Assumed).findings(|_| 2.0);
+        assert_eq!(findings[0].severity, Severity::Error);
+        assert!(
+            findings[0].message.ends_with("assumes n = 1000"),
+            "{}",
+            findings[0].message
+        );
+    }
+
+    #[test]
+    fn a_possible_exit_is_a_warning() {
+        let findings = hazard(Certainty::Unknown).findings(|_| 2.0);
+        assert_eq!(findings[0].severity, Severity::Warning);
+        assert!(
+            findings[0].message.contains("may part"),
+            "{}",
+            findings[0].message
+        );
+    }
+
+    #[test]
+    fn a_branch_without_a_barrier_is_none() {
+        assert!(check_rules(&Kernel::new().branch(branch(5))).is_empty());
+    }
+
+    fn check_rules(kernel: &Kernel) -> Vec<Finding> {
+        kernel
+            .findings(|_| 1.4)
+            .into_iter()
+            .filter(|f| f.rule == RULE.id)
+            .collect()
+    }
+}

@@ -1,0 +1,436 @@
+//! Splits the sum of a loop into several that do not wait for one another, added up at the end.
+
+use std::ops::Range;
+
+use crate::Cure;
+use warplens_facts::facts::BranchKind;
+use warplens_syntax::{Field, Kind, Node, Parsed};
+
+use crate::fixes::proof::{of_findings, prove};
+use crate::fixes::source::{
+    children, declared_name, in_a_macro, indent, kernel_node, new_name, text, writes,
+};
+use crate::fixes::wording::{gain, number, occupancy};
+use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+
+const RULE: &str = "ilp/dependent-chain";
+
+/// Statements of a body that is written several times.
+const LONGEST: usize = 6;
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    of_findings(request, RULE, |kernel, finding, place| {
+        let Some(Cure::Split(sums)) = finding.cure else {
+            return None;
+        };
+        fix(request, kernel, place, sums as usize)
+    })
+}
+
+fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>, sums: usize) -> Option<Fix> {
+    let parsed = request.document.parsed();
+    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let of = Loop::around(parsed, function, place)?;
+    let (sum, zero) = sum(parsed, function, &of, place)?;
+    let text_of = Splitting {
+        parsed,
+        function,
+        of: &of,
+        sum,
+        zero,
+        sums,
+    };
+    let (edits, head) = text_of.edits()?;
+    let edits = in_order(edits)?;
+    let proof = prove(request, kernel, &edits)?;
+    let after = proof.after();
+    let speedup = proof.speedup(kernel)?;
+    let before = turns(kernel, text(parsed, of.condition))?;
+    let now = turns(&after, &head)?;
+    // What is left over behind the loop of several.
+    if now > before / 2.0 {
+        return None;
+    }
+    let order = if zero == "0" {
+        ""
+    } else {
+        " (rounded in another order)"
+    };
+    Some(Fix {
+        title: format!(
+            "Add up in {sums} sums: {} additions in a row -> {}{order}{}, {}",
+            number(before),
+            number(now),
+            occupancy(kernel.occupancy, after.occupancy),
+            gain(speedup)
+        ),
+        rule: RULE,
+        edits,
+        gain: speedup,
+        complete: true,
+    })
+}
+
+/// Iterations of the loop whose condition is written so, the most where there are several.
+fn turns(kernel: &Kernel, condition: &str) -> Option<f64> {
+    let loops = kernel.facts.branches.iter();
+    let alike = loops.filter(|one| one.kind == BranchKind::Loop && one.text == condition);
+    alike.filter_map(|one| one.trips).reduce(f64::max)
+}
+
+/// A loop that counts up by a number: `for (int k = …; k < n; k += 2)`.
+struct Loop<'t> {
+    node: Node<'t>,
+    initializer: Node<'t>,
+    start: Node<'t>,
+    counter: &'t str,
+    condition: Node<'t>,
+    operator: &'t str,
+    bound: Node<'t>,
+    step: u64,
+    /// Statements of its body.
+    body: Vec<Node<'t>>,
+}
+
+impl<'t> Loop<'t> {
+    /// The innermost around a statement, where it can be written several times.
+    fn around(parsed: &'t Parsed, function: Node<'t>, place: &Range<usize>) -> Option<Loop<'t>> {
+        let mut node = function.descendant_for_byte_range(place.start, place.end)?;
+        while node.kind() != Kind::ForStatement {
+            if matches!(node.kind(), Kind::WhileStatement | Kind::DoStatement) || node == function {
+                return None;
+            }
+            node = node.parent()?;
+        }
+        let initializer = node.field(Field::Initializer)?;
+        let declarator = initializer.field(Field::Declarator).filter(|one| {
+            one.kind() == Kind::InitDeclarator && initializer.kind() == Kind::Declaration
+        })?;
+        let alone = children(initializer)
+            .iter()
+            .filter(|one| one.kind().is_declarator())
+            .count()
+            == 1;
+        let counter = declarator
+            .field(Field::Declarator)
+            .filter(|name| name.kind() == Kind::Identifier && alone)
+            .map(|name| text(parsed, name))?;
+        let condition = node
+            .field(Field::Condition)
+            .filter(|one| one.kind() == Kind::BinaryExpression)?;
+        let side = |name| condition.field(name);
+        let operator = text(parsed, side(Field::Operator)?);
+        let counted = side(Field::Left).is_some_and(|left| text(parsed, left) == counter);
+        let body = node.field(Field::Body)?;
+        let found = Loop {
+            node,
+            initializer,
+            start: declarator.field(Field::Value)?,
+            counter,
+            condition,
+            operator,
+            bound: side(Field::Right)?,
+            step: step(parsed, node.field(Field::Update)?, counter)?,
+            body: match body.kind() {
+                Kind::CompoundStatement => children(body),
+                _ => vec![body],
+            },
+        };
+        let block = node
+            .parent()
+            .is_some_and(|one| one.kind() == Kind::CompoundStatement);
+        let begins_line = parsed.text[..node.start_byte()]
+            .trim_end_matches([' ', '\t'])
+            .ends_with('\n');
+        let plain = counted && matches!(operator, "<" | "<=") && block && begins_line;
+        (plain && found.repeats(parsed) && found.keeps_its_counter(parsed, function))
+            .then_some(found)
+    }
+
+    /// True where the body is short straight code that leaves the counter and the bound alone.
+    fn repeats(&self, parsed: &Parsed) -> bool {
+        let short = !self.body.is_empty() && self.body.len() <= LONGEST;
+        let plain = self.body.iter().all(|one| {
+            matches!(one.kind(), Kind::ExpressionStatement | Kind::Declaration) && !one.has_error()
+        });
+        let above = self.node.prev_sibling();
+        let asked = above.is_some_and(|one| one.kind().is_directive());
+        let bound = self.bound.descendants();
+        let simple = bound.iter().all(|one| {
+            matches!(
+                one.kind(),
+                Kind::Identifier
+                    | Kind::NumberLiteral
+                    | Kind::BinaryExpression
+                    | Kind::ParenthesizedExpression
+                    | Kind::FieldExpression
+                    | Kind::FieldIdentifier
+            ) || !one.is_named()
+        });
+        let names = || bound.iter().filter(|one| one.kind() == Kind::Identifier);
+        let changed = |name: &str| {
+            self.body.iter().any(|statement| {
+                statement
+                    .descendants()
+                    .into_iter()
+                    .any(|one| text(parsed, one) == name && writes(parsed, one))
+            })
+        };
+        short
+            && plain
+            && !asked
+            && simple
+            && !in_a_macro(parsed, self.counter)
+            && !changed(self.counter)
+            && !names().any(|name| changed(text(parsed, *name)))
+    }
+
+    /// True where the counter may be declared before the loop: what has its name elsewhere are counters of other loops.
+    fn keeps_its_counter(&self, parsed: &Parsed, function: Node) -> bool {
+        let outside = |one: &Node| {
+            one.start_byte() < self.node.start_byte() || one.start_byte() >= self.node.end_byte()
+        };
+        let of_another_loop = |one: Node| {
+            let mut at = Some(one);
+            while let Some(node) = at {
+                let declared = node
+                    .field(Field::Initializer)
+                    .filter(|_| node.kind() == Kind::ForStatement)
+                    .and_then(|initializer| initializer.field(Field::Declarator))
+                    .and_then(declared_name);
+                if declared.is_some_and(|name| text(parsed, name) == self.counter) {
+                    return true;
+                }
+                at = node.parent().filter(|_| node != function);
+            }
+            false
+        };
+        function
+            .descendants()
+            .into_iter()
+            .filter(|one| one.kind() == Kind::Identifier && text(parsed, *one) == self.counter)
+            .filter(outside)
+            .all(of_another_loop)
+    }
+
+    /// How often it goes round, where numbers say it.
+    fn trips(&self, parsed: &Parsed) -> Option<u64> {
+        let number = |node: Node| text(parsed, node).parse::<u64>().ok();
+        let (start, bound) = (number(self.start)?, number(self.bound)?);
+        let end = bound + u64::from(self.operator == "<=");
+        Some(end.saturating_sub(start).div_ceil(self.step))
+    }
+}
+
+/// What a counter is moved on by, a number above 0.
+fn step(parsed: &Parsed, update: Node, counter: &str) -> Option<u64> {
+    let of = |name| update.field(name);
+    match update.kind() {
+        Kind::UpdateExpression => (text(parsed, of(Field::Argument)?) == counter
+            && text(parsed, of(Field::Operator)?) == "++")
+            .then_some(1),
+        Kind::AssignmentExpression => {
+            let adds = text(parsed, of(Field::Operator)?) == "+="
+                && text(parsed, of(Field::Left)?) == counter;
+            let by = text(parsed, of(Field::Right)?).parse::<u64>().ok()?;
+            (adds && (1..=1024).contains(&by)).then_some(by)
+        }
+        _ => None,
+    }
+}
+
+/// The name of the sum that a statement of the loop adds to, and its zero.
+fn sum<'t>(
+    parsed: &'t Parsed,
+    function: Node<'t>,
+    of: &Loop<'t>,
+    place: &Range<usize>,
+) -> Option<(&'t str, &'static str)> {
+    let statement = of
+        .body
+        .iter()
+        .find(|one| one.start_byte() <= place.start && place.end <= one.end_byte())?;
+    let added = statement
+        .named_child(0)
+        .filter(|one| one.kind() == Kind::AssignmentExpression)?;
+    let left = added
+        .field(Field::Left)
+        .filter(|left| left.kind() == Kind::Identifier)?;
+    let name = text(parsed, left);
+    let declarations: Vec<Node> = function
+        .descendants()
+        .into_iter()
+        .filter(|one| one.kind() == Kind::Declaration)
+        .filter(|one| {
+            one.fields(Field::Declarator)
+                .any(|one| declared_name(one).is_some_and(|found| text(parsed, found) == name))
+        })
+        .collect();
+    let [declaration] = declarations.as_slice() else {
+        return None;
+    };
+    let before = declaration.end_byte() <= of.node.start_byte();
+    let volatile = text(parsed, *declaration).contains("volatile");
+    if !before || volatile || in_a_macro(parsed, name) {
+        return None;
+    }
+    let ty = text(parsed, declaration.field(Field::Type)?);
+    let zero = match ty {
+        "float" => "0.0f",
+        "double" => "0.0",
+        "int" | "unsigned" | "unsigned int" | "uint" | "long" | "ulong" | "long long"
+        | "unsigned long long" | "unsigned long" => "0",
+        _ => return None,
+    };
+    Some((name, zero))
+}
+
+/// The loop as it will be written.
+struct Splitting<'s, 't> {
+    parsed: &'t Parsed,
+    function: Node<'t>,
+    of: &'s Loop<'t>,
+    sum: &'t str,
+    zero: &'static str,
+    sums: usize,
+}
+
+impl Splitting<'_, '_> {
+    /// The edits, and the condition of the loop over several.
+    fn edits(&self) -> Option<(Vec<Edit>, String)> {
+        let (parsed, of) = (self.parsed, self.of);
+        let start = of.node.start_byte();
+        let margin = indent(&parsed.text, start);
+        let inner = of.body.first().map(|first| {
+            let own = indent(&parsed.text, first.start_byte());
+            let alone = parsed.text[..first.start_byte()].ends_with(&format!("\n{own}"));
+            if alone && own.len() > margin.len() {
+                own
+            } else {
+                format!("{margin}    ")
+            }
+        })?;
+        let end = if parsed.text[..start]
+            .trim_end_matches([' ', '\t'])
+            .ends_with("\r\n")
+        {
+            "\r\n"
+        } else {
+            "\n"
+        };
+        let names: Vec<String> = (1..self.sums)
+            .map(|at| new_name(parsed, self.function, &format!("{}{at}", self.sum)))
+            .collect();
+        let ty = self.type_of_sum()?;
+        let declared: Vec<String> = names
+            .iter()
+            .map(|name| format!("{name} = {}", self.zero))
+            .collect();
+        let (counter, step) = (of.counter, of.step);
+        let ahead = step * (self.sums as u64 - 1);
+        let bound = text(parsed, of.bound);
+        let whole = of
+            .trips(parsed)
+            .is_some_and(|trips| trips % self.sums as u64 == 0);
+        let head = if whole {
+            text(parsed, of.condition).to_owned()
+        } else {
+            format!("{counter} + {ahead} {} {bound}", of.operator)
+        };
+        let begins = text(parsed, of.initializer);
+        let further = format!("{counter} += {}", step * self.sums as u64);
+        let mut lines = vec![format!("{ty} {};", declared.join(", "))];
+        if whole {
+            lines.push(format!("for ({begins} {head}; {further}) {{"));
+        } else {
+            lines.push(begins.to_owned());
+            lines.push(format!("for (; {head}; {further}) {{"));
+        }
+        let mut text_of = lines.join(&format!("{end}{margin}"));
+        let declares = of.body.iter().any(|one| one.kind() == Kind::Declaration);
+        for at in 0..self.sums {
+            let statements: Vec<String> = of
+                .body
+                .iter()
+                .map(|one| self.statement(*one, at, &names))
+                .collect();
+            let all = statements.join(&if declares {
+                " ".to_owned()
+            } else {
+                format!("{end}{inner}")
+            });
+            let all = if declares {
+                format!("{{ {all} }}")
+            } else {
+                all
+            };
+            text_of.extend([end, &inner, &all]);
+        }
+        text_of.extend([end, &margin, "}", end, &margin]);
+        let [second, third, fourth] = names.as_slice() else {
+            return None;
+        };
+        let total = format!("{0} = ({0} + {second}) + ({third} + {fourth});", self.sum);
+        let edits = if whole {
+            vec![(of.node.byte_range(), text_of + &total)]
+        } else {
+            let stop = of.node.end_byte();
+            vec![
+                (start..start, text_of),
+                (of.initializer.byte_range(), ";".to_owned()),
+                (stop..stop, format!("{end}{margin}{total}")),
+            ]
+        };
+        Some((edits, head))
+    }
+
+    fn type_of_sum(&self) -> Option<&str> {
+        let declaration = self.function.descendants().into_iter().find(|one| {
+            one.kind() == Kind::Declaration
+                && one.fields(Field::Declarator).any(|one| {
+                    declared_name(one).is_some_and(|found| text(self.parsed, found) == self.sum)
+                })
+        })?;
+        Some(text(self.parsed, declaration.field(Field::Type)?))
+    }
+
+    /// A statement of the iteration that comes so many later.
+    fn statement(&self, statement: Node, later: usize, names: &[String]) -> String {
+        let written = text(self.parsed, statement);
+        let mut out = String::new();
+        let mut from = statement.start_byte();
+        for one in statement.descendants() {
+            if one.kind() != Kind::Identifier || later == 0 {
+                continue;
+            }
+            let name = text(self.parsed, one);
+            let instead = if name == self.sum {
+                names[later - 1].clone()
+            } else if name == self.of.counter {
+                let moved = format!("{name} + {}", self.of.step * later as u64);
+                if stands_alone(one) {
+                    moved
+                } else {
+                    format!("({moved})")
+                }
+            } else {
+                continue;
+            };
+            out += &self.parsed.text[from..one.start_byte()];
+            out += &instead;
+            from = one.end_byte();
+        }
+        debug_assert!(from <= statement.end_byte(), "{written}");
+        out += &self.parsed.text[from..statement.end_byte()];
+        out
+    }
+}
+
+/// True where an operand needs no parentheses to become a sum: a whole subscript, or an argument.
+fn stands_alone(operand: Node) -> bool {
+    operand.parent().is_some_and(|parent| match parent.kind() {
+        Kind::SubscriptArgumentList | Kind::ArgumentList | Kind::ParenthesizedExpression => true,
+        Kind::SubscriptExpression => parent.field(Field::Index) == Some(operand),
+        _ => false,
+    })
+}

@@ -1,0 +1,103 @@
+//! launch/not-warp-multiple: the last warp of every block has idle lanes.
+
+pub(crate) mod round_block;
+
+use warplens_facts::facts::{Certainty, Source};
+
+use crate::rule::{Look, Rule, State};
+use crate::wording;
+use crate::{Context, Finding, Place, Removal};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "launch/not-warp-multiple",
+    title: "the block is not a multiple of the warp: lanes idle in every block",
+    severity: "by predicted gain: hint, information or warning",
+    state: State::Stable,
+    explain: include_str!("page.md"),
+    look: Look::With("launch/tail"),
+    actions: &[round_block::fixes],
+};
+
+pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
+    let launch = &ctx.facts.launch;
+    let warp = u64::from(ctx.facts.warp_size);
+    let threads = launch.threads_per_block();
+    // Nobody is to blame for the default block.
+    if launch.block_source == Source::Assumed || warp == 0 || threads.is_multiple_of(warp) {
+        return None;
+    }
+    let warps = threads.div_ceil(warp);
+    let idle = warps * warp - threads;
+    // A block of another width may be better for other reasons too: idle lanes cost no more than their share.
+    let share = (warps * warp) as f64 / threads.max(1) as f64;
+    let gain = ctx.gain(Removal::IdleLanes).min(share);
+    let full = match warps {
+        1 => "the only warp of every block".to_owned(),
+        n => format!("the last of every block's {n} warps"),
+    };
+    Some(Finding {
+        rule: RULE.id,
+        severity: wording::severity(gain, Certainty::Exact, true),
+        place: Place::Launch,
+        message: wording::sentence([
+            Some(format!(
+                "{idle} of {warp} lanes idle in {full}: a block of {} is {threads} threads, no multiple \
+                 of {warp}",
+                wording::extents(launch.block)
+            )),
+            Some(wording::gain(gain)),
+        ]),
+        gain,
+        related: Vec::new(),
+        access: None,
+        shared_array: None,
+        cure: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Severity;
+    use crate::testing::Kernel;
+
+    #[test]
+    fn a_hundred_threads_leave_lanes_idle() {
+        let findings = Kernel::new()
+            .block([100, 1, 1])
+            .findings(|removal| match removal {
+                Removal::IdleLanes => 1.05,
+                _ => 1.0,
+            });
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].rule, "launch/not-warp-multiple");
+        assert_eq!(findings[0].place, Place::Launch);
+        assert_eq!(findings[0].severity, Severity::Information);
+        assert_eq!(
+            findings[0].message,
+            "28 of 32 lanes idle in the last of every block's 4 warps: a block of 100 is 100 threads, \
+             no multiple of 32; kernel 5 % faster without (predicted)"
+        );
+    }
+
+    #[test]
+    fn less_than_a_warp_is_told_too() {
+        let findings = Kernel::new().block([5, 3, 1]).findings(|_| 1.0);
+        assert!(
+            findings[0]
+                .message
+                .starts_with("17 of 32 lanes idle in the only warp of every block"),
+            "{}",
+            findings[0].message
+        );
+        assert_eq!(findings[0].severity, Severity::Hint);
+    }
+
+    #[test]
+    fn whole_warps_and_the_assumed_block_are_none() {
+        assert_eq!(Kernel::new().block([16, 6, 1]).findings(|_| 1.5), []);
+        let mut assumed = Kernel::new().block([100, 1, 1]);
+        assumed.facts.launch.block_source = Source::Assumed;
+        assert_eq!(assumed.findings(|_| 1.5), []);
+    }
+}

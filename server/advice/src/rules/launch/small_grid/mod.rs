@@ -1,0 +1,180 @@
+//! launch/small-grid: fewer blocks than the GPU has SMs.
+
+use warplens_facts::facts::{Carried, Certainty, Link, Node};
+use warplens_models::Change;
+
+use crate::rule::{Look, Rule, State};
+use crate::subjects::launch;
+use crate::wording;
+use crate::{Context, Finding, Place};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "launch/small-grid",
+    title: "fewer blocks than SMs: the others idle for the whole kernel",
+    severity: "by predicted gain: information or warning",
+    state: State::Stable,
+    explain: include_str!("page.md"),
+    look: Look::With("launch/tail"),
+    actions: &[],
+};
+
+/// Blocks are not made smaller than this, in threads.
+const SMALLEST: u64 = 64;
+
+pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
+    let Context { facts, profile, .. } = *ctx;
+    let (blocks, sms) = (facts.launch.blocks(), u64::from(profile.sms));
+    if blocks == 0 || blocks >= sms || !launch::grid_given(ctx) || launch::brief(ctx) {
+        return None;
+    }
+    let times = sms / blocks;
+    if times < 2 {
+        // Some SMs idle; the same work over all of them is a matter of a factor below two.
+        return None;
+    }
+    let (gain, cure) = [smaller_blocks(ctx, times), split_loop(ctx, times)]
+        .into_iter()
+        .flatten()
+        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+    if gain < wording::WORTH_KNOWING {
+        return None;
+    }
+    let grid = wording::extents(facts.launch.grid);
+    let one = if blocks == 1 { "block" } else { "blocks" };
+    Some(Finding {
+        rule: RULE.id,
+        severity: wording::severity(gain, Certainty::Exact, true),
+        place: Place::Launch,
+        message: wording::sentence([
+            Some(format!(
+                "{} of {sms} SMs idle: a grid of {grid} is {blocks} {one} of {} threads; {cure}",
+                sms - blocks,
+                facts.launch.threads_per_block()
+            )),
+            Some(wording::gain(gain)),
+        ]),
+        gain,
+        related: Vec::new(),
+        access: None,
+        shared_array: None,
+        cure: None,
+    })
+}
+
+/// The same threads in more blocks.
+fn smaller_blocks(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
+    let launch = &ctx.facts.launch;
+    let warp = u64::from(ctx.facts.warp_size).max(1);
+    let others = launch.block[1] * launch.block[2];
+    // Halves, so that rows of the block stay whole.
+    let mut x = launch.block[0];
+    let mut parts = 1;
+    while parts < times
+        && x.is_multiple_of(2)
+        && x / 2 * others >= SMALLEST
+        && (x / 2 * others).is_multiple_of(warp)
+    {
+        x /= 2;
+        parts *= 2;
+    }
+    if parts == 1 {
+        return None;
+    }
+    let [gx, gy, gz] = launch.grid;
+    let block = [x, launch.block[1], launch.block[2]];
+    let gain = launch::reshaped(ctx, [gx * parts, gy, gz], block);
+    let text = format!(
+        "{} blocks of {} hold the same threads",
+        launch.blocks() * parts,
+        wording::extents(block)
+    );
+    Some((gain, text))
+}
+
+/// The iterations of the outermost loops over more blocks.
+fn split_loop(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
+    let carries = |line: u32| {
+        let mut of_loop = ctx.facts.dependence.carried.iter();
+        of_loop.any(|carried| carried.site.line == line && !countable(carried))
+    };
+    let long = |node: &Node| {
+        matches!(
+            node,
+            Node::Loop { trips, known: true, line, .. } if *trips >= times as f64 && !carries(*line)
+        )
+    };
+    if !ctx.facts.dependence.complete {
+        return None;
+    }
+    let nodes = ctx.input.flow.nodes.iter().enumerate();
+    let nodes: Vec<usize> = nodes
+        .filter(|(_, node)| long(node))
+        .map(|(at, _)| at)
+        .collect();
+    if nodes.is_empty() {
+        return None;
+    }
+    let mut grid = ctx.facts.launch.grid;
+    grid[0] *= times;
+    let parts = times;
+    let gain = ctx.trial(&[Change::Grid(grid), Change::SplitLoops { nodes, parts }]);
+    Some((gain, "split each thread's loop over more blocks".to_owned()))
+}
+
+/// True for what iterations on other SMs can begin by themselves: counters, and sums that are added up at the end. A
+/// product that is added may as well be a power.
+fn countable(carried: &Carried) -> bool {
+    let mut adds = 0.0;
+    for (link, count) in carried.chain.links() {
+        match link {
+            Link::Integer => {}
+            Link::Add => adds += count,
+            _ => return false,
+        }
+    }
+    adds <= 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Severity;
+    use crate::testing::Kernel;
+    use warplens_facts::facts::Source;
+
+    #[test]
+    fn eight_fat_blocks_leave_a_hundred_sms_idle() {
+        let mut kernel = Kernel::new().block([1024, 1, 1]);
+        kernel.facts.launch.grid = [8, 1, 1];
+        let findings = kernel.findings(|_| 3.0);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].rule, "launch/small-grid");
+        assert_eq!(findings[0].place, Place::Launch);
+        assert_eq!(findings[0].severity, Severity::Warning);
+        assert_eq!(
+            findings[0].message,
+            "100 of 108 SMs idle: a grid of 8 is 8 blocks of 1024 threads; 128 blocks of 64 hold the same \
+             threads; kernel 3.0x faster without (predicted)"
+        );
+    }
+
+    #[test]
+    fn grids_nobody_gave_brief_kernels_and_nearly_full_ones_are_none() {
+        let mut kernel = Kernel::new().block([1024, 1, 1]);
+        kernel.facts.launch.grid = [100, 1, 1];
+        assert_eq!(kernel.findings(|_| 3.0), []);
+        kernel.facts.launch.grid = [8, 1, 1];
+        kernel.cycles = Some(3000.0);
+        assert_eq!(kernel.findings(|_| 3.0), [], "two microseconds");
+        kernel.cycles = Some(1e6);
+        kernel.facts.launch.grid_source = Source::Assumed;
+        assert_eq!(kernel.findings(|_| 3.0), []);
+    }
+
+    #[test]
+    fn one_small_block_without_a_loop_has_nothing_to_split() {
+        let mut kernel = Kernel::new().block([64, 1, 1]);
+        kernel.facts.launch.grid = [1, 1, 1];
+        assert_eq!(kernel.findings(|_| 3.0), []);
+    }
+}

@@ -1,0 +1,115 @@
+//! local/dynamic-array and local/large-frame: a thread's own array that the compiler keeps in memory.
+
+pub(crate) mod unroll_local;
+
+use warplens_facts::facts::{Access, Certainty, Space};
+use warplens_ir::{Storage, Type, Var};
+use warplens_models::Change;
+
+use crate::rule::{Look, Rule, State, When};
+use crate::wording;
+use crate::{Context, Finding, Place};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "local/dynamic-array",
+    title: "a thread's own array lies in memory because of how it is subscripted",
+    severity: "by predicted gain: hint, information or warning",
+    state: State::Preview,
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[unroll_local::fixes],
+};
+
+/// An array of so many bytes finds no registers, however it is subscripted.
+const NO_ROOM: u64 = 4 * 255;
+
+pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
+    let kept: u64 = ctx.compiled.local_bytes;
+    if kept == 0 {
+        return Vec::new();
+    }
+    let subscripted: Vec<(&Var, Vec<usize>)> = ctx
+        .kernel
+        .vars
+        .iter()
+        .filter(|var| var.storage == Storage::Local && matches!(var.ty, Type::Array(..)))
+        .filter_map(|var| {
+            let accesses: Vec<usize> = (0..ctx.facts.accesses.len())
+                .filter(|at| {
+                    let access = &ctx.facts.accesses[*at];
+                    access.space == Space::Local
+                        && access.array == var.name
+                        && access.requests != Some(0.0)
+                })
+                .collect();
+            (!accesses.is_empty()).then_some((var, accesses))
+        })
+        .collect();
+    // The compiled kernel says how many bytes, not of which arrays: all of them, or the one of that size.
+    let all: u64 = subscripted.iter().map(|(var, _)| var.ty.size()).sum();
+    let in_memory: Vec<_> = if all <= kept {
+        subscripted
+    } else {
+        let mut alike = subscripted
+            .into_iter()
+            .filter(|(var, _)| var.ty.size() == kept);
+        match (alike.next(), alike.next()) {
+            (Some(one), None) => vec![one],
+            _ => Vec::new(),
+        }
+    };
+    in_memory
+        .iter()
+        .map(|(var, accesses)| finding(ctx, var, accesses))
+        .collect()
+}
+
+fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Finding {
+    let bytes = var.ty.size();
+    let gain = ctx.trial(&[Change::WithoutAccesses(accesses.to_vec())]);
+    let requests = |access: &Access| access.requests.unwrap_or(0.0);
+    let worst = accesses
+        .iter()
+        .map(|at| &ctx.facts.accesses[*at])
+        .max_by(|a, b| requests(a).total_cmp(&requests(b)));
+    let name = &var.name;
+    let (rule, place, why) = match worst {
+        Some(worst) if bytes <= NO_ROOM => (
+            RULE.id,
+            Place::Site(worst.site),
+            format!(
+                "the subscript of `{}` is not known when it is compiled, so `{name}` gets no registers",
+                worst.text
+            ),
+        ),
+        _ => (
+            crate::rules::local::large_frame::RULE.id,
+            Place::Site(var.site),
+            format!(
+                "`{name}` is too big for registers; share it among threads, or work on it in parts"
+            ),
+        ),
+    };
+    let (certainty, predicted) = if ctx.registers_known {
+        (Certainty::Exact, "")
+    } else {
+        (Certainty::Assumed, " (predicted)")
+    };
+    Finding {
+        rule,
+        // Memory that is predicted is no ground for a warning.
+        severity: wording::severity(gain, certainty, false),
+        place,
+        message: wording::sentence([
+            Some(format!(
+                "{bytes} bytes of local memory a thread{predicted}: {why}"
+            )),
+            Some(wording::gain(gain)),
+        ]),
+        gain,
+        related: Vec::new(),
+        access: None,
+        shared_array: None,
+        cure: None,
+    }
+}

@@ -1,0 +1,219 @@
+//! Moves a condition out of a loop that is the same in every iteration: the loop is written twice.
+
+use std::ops::Range;
+
+use warplens_syntax::{Field, Kind, Node, Parsed};
+
+use crate::fixes::proof::{of_findings, prove};
+use crate::fixes::source::{children, in_a_macro, indent, kernel_node, text, writes};
+use crate::fixes::wording::{gain, number, occupancy};
+use crate::fixes::{Fix, Kernel, Request};
+
+const RULE: &str = "loop/uniform-branch";
+
+/// Lines of a loop that is written twice.
+const LONGEST: usize = 12;
+/// What does not gain so much is not worth a second loop.
+const WORTH: f64 = 1.01;
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    of_findings(request, RULE, |kernel, _, place| {
+        fix(request, kernel, place)
+    })
+}
+
+fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<Fix> {
+    let parsed = request.document.parsed();
+    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let branch = around(function, place, Kind::IfStatement)?;
+    let looped = branch
+        .parent()
+        .filter(|one| one.kind() == Kind::CompoundStatement)?
+        .parent()?;
+    if !matches!(looped.kind(), Kind::ForStatement | Kind::WhileStatement) {
+        return None;
+    }
+    let condition = branch.field(Field::Condition)?;
+    if !movable(parsed, looped, condition) {
+        return None;
+    }
+    let edits = vec![(
+        looped.byte_range(),
+        twice(parsed, looped, branch, condition)?,
+    )];
+    let proof = prove(request, kernel, &edits)?;
+    let after = proof.after();
+    let speedup = proof.speedup(kernel)?;
+    let (before, now) = (kernel.instructions?, after.instructions?);
+    if now >= before || speedup < WORTH {
+        return None;
+    }
+    Some(Fix {
+        title: format!(
+            "Move `{}` out of the loop, which is written twice: {} instructions a warp -> {}{}, {}",
+            inside(parsed, condition)?,
+            number(before),
+            number(now),
+            occupancy(kernel.occupancy, after.occupancy),
+            gain(speedup)
+        ),
+        rule: RULE,
+        edits,
+        gain: speedup,
+        complete: true,
+    })
+}
+
+/// The innermost node of a kind whose condition stands there.
+fn around<'t>(function: Node<'t>, place: &Range<usize>, kind: Kind) -> Option<Node<'t>> {
+    let mut at = function.descendant_for_byte_range(place.start, place.end)?;
+    while at.kind() != kind {
+        at = at.parent().filter(|_| at != function)?;
+    }
+    let condition = at.field(Field::Condition)?;
+    let holds = condition.start_byte() <= place.start && place.end <= condition.end_byte();
+    holds.then_some(at)
+}
+
+/// What stands between the parentheses of a condition.
+fn inside<'t>(parsed: &'t Parsed, condition: Node) -> Option<&'t str> {
+    let written = text(parsed, condition);
+    Some(written.strip_prefix('(')?.strip_suffix(')')?.trim())
+}
+
+/// True for a short loop on lines of its own, and a condition that is arithmetic on names that the loop leaves alone.
+fn movable(parsed: &Parsed, looped: Node, condition: Node) -> bool {
+    let written = text(parsed, looped);
+    let above = looped.prev_sibling();
+    let asked = above.is_some_and(|one| one.kind().is_directive());
+    let begins = parsed.text[..looped.start_byte()]
+        .trim_end_matches([' ', '\t'])
+        .ends_with('\n');
+    let all = looped.descendants();
+    let directive = |one: &Node| {
+        one.kind().is_directive()
+            || matches!(
+                one.kind(),
+                Kind::LabeledStatement | Kind::GotoStatement | Kind::RawStringLiteral
+            )
+    };
+    let barrier = ["__sync", "barrier", "sync("]
+        .iter()
+        .any(|word| written.contains(word));
+    let plain = condition.descendants().iter().all(|one| {
+        matches!(
+            one.kind(),
+            Kind::ConditionClause
+                | Kind::ParenthesizedExpression
+                | Kind::BinaryExpression
+                | Kind::UnaryExpression
+                | Kind::Identifier
+                | Kind::NumberLiteral
+                | Kind::True
+                | Kind::False
+        ) || !one.is_named()
+    }) && !text(parsed, condition).contains(['/', '%']);
+    let names: Vec<&str> = condition
+        .descendants()
+        .iter()
+        .filter(|one| one.kind() == Kind::Identifier)
+        .map(|one| text(parsed, *one))
+        .collect();
+    let kept = names.iter().all(|name| {
+        let written = |one: &&Node| one.kind() == Kind::Identifier && text(parsed, **one) == *name;
+        !in_a_macro(parsed, name) && !all.iter().filter(written).any(|one| writes(parsed, *one))
+    });
+    !names.is_empty()
+        && kept
+        && plain
+        && begins
+        && !asked
+        && !barrier
+        && !looped.has_error()
+        && !all.iter().any(directive)
+        && written.lines().count() <= LONGEST
+        && !written.contains('\\')
+}
+
+/// The two loops behind the condition.
+fn twice(parsed: &Parsed, looped: Node, branch: Node, condition: Node) -> Option<String> {
+    let margin = indent(&parsed.text, looped.start_byte());
+    let deeper = if margin.contains('\t') { "\t" } else { "    " };
+    let end = if text(parsed, looped).contains("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let then = side(parsed, branch.field(Field::Consequence)?, branch);
+    let otherwise = match branch.field(Field::Alternative) {
+        Some(other) => {
+            let other = children(other).into_iter().next_back().unwrap_or(other);
+            side(parsed, other, branch)
+        }
+        None => String::new(),
+    };
+    let whole = |instead: &str| {
+        let (start, stop) = (looped.start_byte(), looped.end_byte());
+        let mut from = branch.start_byte();
+        let mut to = branch.end_byte();
+        // Nothing in its place: its line goes too.
+        if instead.is_empty() {
+            let line = parsed.text[..from].rfind('\n').map_or(from, |at| at + 1);
+            let next = parsed.text[to..].find('\n').map_or(to, |at| to + at + 1);
+            let alone = parsed.text[line..from].trim().is_empty()
+                && parsed.text[to..next].trim().is_empty();
+            if alone && line > start && next < stop {
+                (from, to) = (line, next);
+            }
+        }
+        let all = format!(
+            "{}{instead}{}",
+            &parsed.text[start..from],
+            &parsed.text[to..stop]
+        );
+        let lines: Vec<String> = all
+            .lines()
+            .enumerate()
+            .map(|(at, line)| match (at, line.trim().is_empty()) {
+                (0, _) => format!("{margin}{deeper}{line}"),
+                (_, true) => String::new(),
+                _ => format!("{deeper}{line}"),
+            })
+            .collect();
+        lines.join(end)
+    };
+    Some(format!(
+        "if ({}) {{{end}{}{end}{margin}}} else {{{end}{}{end}{margin}}}",
+        inside(parsed, condition)?,
+        whole(&then),
+        whole(&otherwise),
+    ))
+}
+
+/// A side of the branch as it stands in its place: without its braces, where nothing is declared in them.
+fn side(parsed: &Parsed, side: Node, branch: Node) -> String {
+    let written = text(parsed, side);
+    let statements = children(side);
+    let bare = side.kind() == Kind::CompoundStatement
+        && !statements.is_empty()
+        && statements.iter().all(|one| one.kind() != Kind::Declaration);
+    if !bare {
+        return written.to_owned();
+    }
+    let inner = written
+        .trim_start_matches('{')
+        .strip_suffix('}')
+        .unwrap_or(written);
+    let own = indent(&parsed.text, statements[0].start_byte());
+    let margin = indent(&parsed.text, branch.start_byte());
+    let less = own.strip_prefix(margin.as_str()).unwrap_or_default();
+    let lines: Vec<String> = inner
+        .trim()
+        .lines()
+        .map(|line| match line.strip_prefix(own.as_str()) {
+            Some(rest) if !less.is_empty() => format!("{margin}{rest}"),
+            _ => line.to_owned(),
+        })
+        .collect();
+    lines.join("\n")
+}

@@ -1,0 +1,583 @@
+//! Turns an array of structures into a structure of arrays: `p[i].x` becomes `p.x[i]`, and neighbouring
+//! threads read neighbouring words.
+//!
+//! The structure itself stays for the host. Beside it comes a structure of pointers, one for each field, and
+//! every kernel of the file that takes a pointer to the structure takes that instead. Host code is changed
+//! where all of it is seen (see [`crate::rules::mem::aos::aos_host`]); elsewhere the title says that it remains to be done.
+
+use std::fmt::Write as _;
+
+use warplens_facts::facts::{Access, Space};
+use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word};
+
+use crate::fixes::source::{
+    Hands, children, declared_name, descendants_at_top, function_declarator, hands, in_a_macro,
+    kernel_node, text, uses,
+};
+use crate::fixes::wording::{counted, gain, number, occupancy};
+use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
+use crate::rules::mem::aos::aos_host::{self, Host};
+
+const RULE: &str = "mem/aos";
+
+/// Averages closer to the ideal than this are a stray warp.
+const COSTLY: f64 = 1.05;
+
+/// A kernel that is predicted slower by more than this is.
+const SLOWER: f64 = 1.01;
+
+/// Kernel arguments are at most 4 KiB: a structure of more pointers than this is no argument.
+const MOST_FIELDS: usize = 128;
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    // OpenCL passes no structure with pointers to a kernel.
+    if request.document.language() == Language::OpenCl {
+        return Vec::new();
+    }
+    let mut found: Vec<Fix> = Vec::new();
+    let mut done: Vec<String> = Vec::new();
+    for kernel in request.analysis.kernels() {
+        if !touch(request.range, &(kernel.start..kernel.end)) {
+            continue;
+        }
+        let mut targets: Vec<(usize, &Access)> = kernel
+            .facts
+            .accesses
+            .iter()
+            .enumerate()
+            .filter(|(_, access)| claims(request, &kernel, access))
+            .collect();
+        // The worst of those that the range touches speaks for its structure.
+        targets.sort_by(|a, b| excess(b.1).total_cmp(&excess(a.1)).then(a.0.cmp(&b.0)));
+        for (index, access) in targets {
+            let Some(field) = &access.field else { continue };
+            if done.contains(&field.structure) {
+                continue;
+            }
+            done.push(field.structure.clone());
+            found.extend(fix(request, &kernel, index));
+        }
+    }
+    found
+}
+
+fn excess(access: &Access) -> f64 {
+    match (
+        access.transactions_per_request,
+        access.ideal_transactions_per_request,
+    ) {
+        (Some(now), Some(ideal)) if ideal > 0.0 => now / ideal,
+        _ => 0.0,
+    }
+}
+
+fn claims(request: &Request<'_>, kernel: &Kernel, access: &Access) -> bool {
+    access.space == Space::Global
+        && access.field.is_some()
+        && excess(access) > COSTLY
+        && touch(request.range, &kernel.place(access.site))
+}
+
+fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
+    let document = request.document;
+    let parsed = document.parsed();
+    let access = &kernel.facts.accesses[target];
+    let structure = structure_of(parsed, kernel, &access.array)?;
+    let definition = Definition::find(parsed, structure)?;
+    let mut edits = Vec::new();
+    let converted = kernels(document, &definition, &mut edits)?;
+    let own = kernel_node(parsed, kernel.start..kernel.end)?;
+    if !converted.iter().any(|one| one.function == own) {
+        return None;
+    }
+    let host = aos_host::follow(document, &definition, &converted);
+    let mut declared = definition.arrays();
+    let mut by_hand = None;
+    match host {
+        Host::Followed {
+            helpers,
+            edits: more,
+        } => {
+            declared.push_str(&helpers);
+            edits.extend(more);
+        }
+        Host::ByHand(lines) => by_hand = Some(lines),
+    }
+    edits.push((definition.end..definition.end, declared));
+    let edits = in_order(edits)?;
+    let names: Vec<String> = converted.iter().map(|one| one.name.clone()).collect();
+    let copy = edited(document, &edits);
+    let analysis = (request.reanalyze)(&copy, &names)?;
+    let proof = Proof::new(request, &analysis.kernels(), kernel, target, &names, &copy)?;
+    let mut title = format!(
+        "Turn the array of `{}` into a structure of arrays: {} -> {}{}, {}",
+        definition.name,
+        counted(proof.before, unit(access).0, unit(access).1),
+        number(proof.after),
+        occupancy(kernel.occupancy, proof.occupancy),
+        gain(proof.gain),
+    );
+    let complete = by_hand.is_none();
+    if let Some(lines) = by_hand {
+        title.push_str(" (host allocation, copies and launches remain to be changed by hand");
+        if let Some((first, rest)) = lines.split_first() {
+            let plural = if rest.is_empty() { "line" } else { "lines" };
+            let _ = write!(title, ": {plural} {first}");
+            for line in rest {
+                let _ = write!(title, ", {line}");
+            }
+        }
+        title.push(')');
+    }
+    Some(Fix {
+        title,
+        rule: RULE,
+        edits,
+        gain: proof.gain,
+        complete,
+    })
+}
+
+/// How the units that an access touches are called.
+fn unit(access: &Access) -> (&'static str, &'static str) {
+    match access.transaction_bytes {
+        32 => ("sector", "sectors"),
+        64 | 128 => ("line", "lines"),
+        _ => ("transaction", "transactions"),
+    }
+}
+
+/// What the analysis of the edited copy says.
+struct Proof {
+    before: f64,
+    after: f64,
+    gain: f64,
+    occupancy: f64,
+}
+
+impl Proof {
+    /// `None` where the access does not get better, some kernel gets slower, or something else changed.
+    fn new(
+        request: &Request<'_>,
+        after: &[Kernel],
+        kernel: &Kernel,
+        target: usize,
+        names: &[String],
+        copy: &Document,
+    ) -> Option<Proof> {
+        let mut proof = None;
+        let named = |kernel: &&Kernel| names.contains(&kernel.facts.name);
+        let all = request.analysis.kernels();
+        let before: Vec<&Kernel> = all.iter().filter(named).collect();
+        let after: Vec<&Kernel> = after.iter().filter(named).collect();
+        if before.len() != after.len() {
+            return None;
+        }
+        for (old, new) in before.into_iter().zip(after) {
+            let accesses_same = old.facts.name == new.facts.name
+                && old.facts.accesses.len() == new.facts.accesses.len()
+                && old
+                    .facts
+                    .accesses
+                    .iter()
+                    .zip(&new.facts.accesses)
+                    .all(|(a, b)| {
+                        a.op == b.op && a.space == b.space && a.bytes_per_lane == b.bytes_per_lane
+                    });
+            let parsed = !kernel_node(copy.parsed(), new.start..new.end)?.has_error();
+            let (cost, new_cost) = (old.cost()?, new.cost()?);
+            if !accesses_same || !parsed || !new.launchable || new_cost > cost * SLOWER {
+                return None;
+            }
+            if old.start == kernel.start {
+                let transactions =
+                    |kernel: &Kernel| kernel.facts.accesses.get(target)?.transactions_per_request;
+                let (before, after) = (transactions(old)?, transactions(new)?);
+                if after >= before {
+                    return None;
+                }
+                let gain = (cost / new_cost).max(1.0);
+                proof = Some(Proof {
+                    before,
+                    after,
+                    gain,
+                    occupancy: new.occupancy,
+                });
+            }
+        }
+        proof
+    }
+}
+
+/// The structure that a kernel's parameter points to, as its declaration names it.
+fn structure_of<'t>(parsed: &'t Parsed, kernel: &Kernel, param: &str) -> Option<&'t str> {
+    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    parameters(function)?
+        .into_iter()
+        .find(|one| name_of(*one).is_some_and(|name| text(parsed, name) == param))
+        .and_then(|one| type_name(parsed, one))
+}
+
+fn parameters(function: Node) -> Option<Vec<Node>> {
+    let list = function_declarator(function)?.field(Field::Parameters)?;
+    Some(children(list))
+}
+
+/// `Particle` of `const struct Particle *p`.
+fn type_name<'t>(parsed: &'t Parsed, param: Node) -> Option<&'t str> {
+    let ty = param.field(Field::Type)?;
+    let name = if ty.kind() == Kind::StructSpecifier {
+        ty.field(Field::Name)?
+    } else {
+        ty
+    };
+    (name.kind() == Kind::TypeIdentifier).then(|| text(parsed, name))
+}
+
+/// The name a parameter declares; a prototype may leave it out.
+fn name_of(param: Node) -> Option<Node> {
+    let name = declared_name(param.field(Field::Declarator)?)?;
+    (name.kind() == Kind::Identifier).then_some(name)
+}
+
+/// A structure of plain fields, defined in this file.
+pub(crate) struct Definition<'t> {
+    /// Its name.
+    pub(crate) name: &'t str,
+    /// The name of the structure of arrays.
+    pub(crate) arrays_name: String,
+    /// Fields in order: type and name as written.
+    pub(crate) fields: Vec<(&'t str, &'t str)>,
+    /// One past its semicolon.
+    end: usize,
+    /// Of its fields.
+    indent: &'t str,
+    /// How the file writes a pointer: `float* x` or `float *x`.
+    star: &'static str,
+    /// How the file breaks lines.
+    pub(crate) newline: &'static str,
+}
+
+impl<'t> Definition<'t> {
+    /// `None` where it is not in the file, defined twice, or more than plain fields of scalar types.
+    fn find(parsed: &'t Parsed, name: &'t str) -> Option<Definition<'t>> {
+        let mut found = descendants_at_top(parsed.tree.root_node())
+            .into_iter()
+            .filter_map(|node| {
+                let of = |node: Option<Node>| node.is_some_and(|node| text(parsed, node) == name);
+                let structure = match node.kind() {
+                    Kind::StructSpecifier if of(node.field(Field::Name)) => node,
+                    Kind::TypeDefinition => {
+                        let structure = node.field(Field::Type)?;
+                        let aliased =
+                            of(node.field(Field::Declarator)) || of(structure.field(Field::Name));
+                        (aliased && structure.kind() == Kind::StructSpecifier)
+                            .then_some(structure)?
+                    }
+                    _ => return None,
+                };
+                structure
+                    .field(Field::Body)
+                    .map(|body| (node, structure, body))
+            });
+        let (node, structure, body) = found.next()?;
+        let template = node
+            .parent()
+            .is_some_and(|parent| parent.kind() == Kind::TemplateDeclaration);
+        let derived = children(structure)
+            .iter()
+            .any(|child| child.kind() == Kind::BaseClassClause);
+        if found.next().is_some()
+            || template
+            || derived
+            || node.has_error()
+            || in_a_macro(parsed, name)
+        {
+            return None;
+        }
+        let mut fields = Vec::new();
+        for field in children(body) {
+            let ty = field
+                .field(Field::Type)
+                .filter(|_| field.kind() == Kind::FieldDeclaration)?;
+            let ty_text = text(parsed, ty);
+            if !is_scalar(ty, ty_text) {
+                return None;
+            }
+            for child in children(field) {
+                if child != ty && child.kind() != Kind::FieldIdentifier {
+                    return None;
+                }
+                if child.kind() == Kind::FieldIdentifier {
+                    fields.push((ty_text, text(parsed, child)));
+                }
+            }
+        }
+        if fields.is_empty() || fields.len() > MOST_FIELDS {
+            return None;
+        }
+        let mut end = node.end_byte();
+        if node.kind() == Kind::StructSpecifier {
+            let rest = &parsed.text[end..];
+            let gap = rest.len() - rest.trim_start().len();
+            rest.trim_start().starts_with(';').then_some(())?;
+            end += gap + 1;
+        }
+        let first = children(body).first()?.start_byte();
+        let line = &parsed.text[..first];
+        let indent = line
+            .rsplit('\n')
+            .next()
+            .filter(|indent| indent.trim().is_empty())
+            .unwrap_or("  ");
+        let arrays_name = ["Arrays", "Soa", "Fields"]
+            .iter()
+            .map(|suffix| format!("{name}{suffix}"))
+            .find(|free| !has_word(&parsed.text, free))?;
+        let newline = if parsed.text.contains("\r\n") {
+            "\r\n"
+        } else {
+            "\n"
+        };
+        let star = if parsed.text.contains(&format!("{name}* ")) {
+            "* "
+        } else {
+            " *"
+        };
+        Some(Definition {
+            name,
+            arrays_name,
+            fields,
+            end,
+            indent,
+            star,
+            newline,
+        })
+    }
+
+    /// The structure of arrays, as it stands behind the structure.
+    fn arrays(&self) -> String {
+        let newline = self.newline;
+        let mut written = format!("{newline}{newline}struct {} {{", self.arrays_name);
+        for (ty, name) in &self.fields {
+            let _ = write!(written, "{newline}{}{ty}{}{name};", self.indent, self.star);
+        }
+        let _ = write!(written, "{newline}}};");
+        written
+    }
+}
+
+/// Types that lie in memory as one element: an array of them is what a structure of arrays has.
+fn is_scalar(ty: Node, written: &str) -> bool {
+    match ty.kind() {
+        Kind::PrimitiveType => written != "void",
+        Kind::SizedTypeSpecifier => true,
+        Kind::TypeIdentifier => matches!(
+            written,
+            "uint"
+                | "ushort"
+                | "uchar"
+                | "ulong"
+                | "half"
+                | "__half"
+                | "size_t"
+                | "ptrdiff_t"
+                | "int8_t"
+                | "int16_t"
+                | "int32_t"
+                | "int64_t"
+                | "uint8_t"
+                | "uint16_t"
+                | "uint32_t"
+                | "uint64_t"
+        ),
+        _ => false,
+    }
+}
+
+/// A kernel that takes the structure of arrays from now on.
+pub(crate) struct Converted<'t> {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its definition.
+    pub(crate) function: Node<'t>,
+    /// Positions of the parameters that change.
+    pub(crate) positions: Vec<usize>,
+}
+
+/// Changes every kernel of the file that takes a pointer to the structure; `None` where one cannot be.
+fn kernels<'t>(
+    document: &'t Document,
+    definition: &Definition,
+    edits: &mut Vec<Edit>,
+) -> Option<Vec<Converted<'t>>> {
+    let parsed = document.parsed();
+    let top = descendants_at_top(parsed.tree.root_node());
+    let is_kernel = |node: &Node| {
+        node.children()
+            .any(|child| child.kind() == Kind::CudaGlobal)
+    };
+    let mut converted: Vec<Converted> = Vec::new();
+    for function in top
+        .iter()
+        .filter(|node| node.kind() == Kind::FunctionDefinition && is_kernel(node))
+    {
+        let mut positions = Vec::new();
+        for (position, param) in parameters(*function)?.into_iter().enumerate() {
+            if type_name(parsed, param) != Some(definition.name) || by_value(param) {
+                continue;
+            }
+            edits.push(parameter(parsed, param, definition)?);
+            accesses(document, *function, param, definition, edits)?;
+            positions.push(position);
+        }
+        if positions.is_empty() {
+            continue;
+        }
+        if function.has_error() {
+            return None;
+        }
+        let name = function_declarator(*function)?.field(Field::Declarator)?;
+        converted.push(Converted {
+            name: text(parsed, name).to_owned(),
+            function: *function,
+            positions,
+        });
+    }
+    // What declares or instantiates them must say the same.
+    for node in top {
+        let declares = match node.kind() {
+            Kind::Declaration | Kind::TemplateInstantiation => function_declarator(node),
+            _ => None,
+        };
+        let name = declares.and_then(|declarator| declarator.field(Field::Declarator));
+        let Some(name) = name.map(|name| text(parsed, name)) else {
+            continue;
+        };
+        let plain = name.split('<').next().unwrap_or(name);
+        let Some(of) = converted.iter().find(|one| one.name == plain) else {
+            continue;
+        };
+        let params = parameters(node)?;
+        for &position in &of.positions {
+            let param = *params.get(position)?;
+            if type_name(parsed, param) == Some(definition.name) {
+                edits.push(parameter(parsed, param, definition)?);
+            } else {
+                return None;
+            }
+        }
+    }
+    Some(converted)
+}
+
+/// A structure passed by value is its own business.
+fn by_value(param: Node) -> bool {
+    param
+        .field(Field::Declarator)
+        .is_some_and(|declarator| declarator.kind() == Kind::Identifier)
+}
+
+/// `const Particle *__restrict__ p` becomes `const ParticleArrays p`.
+fn parameter(parsed: &Parsed, param: Node, definition: &Definition) -> Option<Edit> {
+    let ty = param.field(Field::Type)?;
+    let declarator = param.field(Field::Declarator)?;
+    let one_star = matches!(
+        declarator.kind(),
+        Kind::PointerDeclarator | Kind::AbstractPointerDeclarator | Kind::ArrayDeclarator
+    ) && declarator
+        .field(Field::Declarator)
+        .is_none_or(|inner| inner.kind() == Kind::Identifier)
+        && declarator.field(Field::Size).is_none();
+    let volatile = has_word(text(parsed, param), "volatile");
+    if param.kind() != Kind::ParameterDeclaration || !one_star || volatile {
+        return None;
+    }
+    let name = name_of(param)
+        .map(|name| format!(" {}", text(parsed, name)))
+        .unwrap_or_default();
+    Some((
+        ty.start_byte()..declarator.end_byte(),
+        format!("{}{name}", definition.arrays_name),
+    ))
+}
+
+/// Every `p[i].x` becomes `p.x[i]`; `None` where the parameter is used in any other way.
+fn accesses(
+    document: &Document,
+    function: Node,
+    param: Node,
+    definition: &Definition,
+    edits: &mut Vec<Edit>,
+) -> Option<()> {
+    let parsed = document.parsed();
+    let name = name_of(param)?;
+    let name_text = text(parsed, name);
+    if in_a_macro(parsed, name_text) {
+        return None;
+    }
+    for used in uses(parsed, function, name_text, name)? {
+        let outer = used.parent()?;
+        let access = match outer.kind() {
+            Kind::SubscriptExpression if outer.field(Field::Argument) == Some(used) => {
+                outer.parent()?
+            }
+            Kind::FieldExpression => outer,
+            _ => return None,
+        };
+        let field = access.field(Field::Field)?;
+        let operator = access.field(Field::Operator)?;
+        let known = definition
+            .fields
+            .iter()
+            .any(|(_, name)| *name == text(parsed, field));
+        if access.kind() != Kind::FieldExpression
+            || !known
+            || hands(document, access) != Hands::Value
+        {
+            return None;
+        }
+        if access == outer {
+            // p->x is p[0].x
+            if access.field(Field::Argument) != Some(used) || text(parsed, operator) != "->" {
+                return None;
+            }
+            edits.push((operator.byte_range(), ".".to_owned()));
+            edits.push((access.end_byte()..access.end_byte(), "[0]".to_owned()));
+            continue;
+        }
+        let indices = outer
+            .field(Field::Indices)
+            .or_else(|| outer.field(Field::Index))?;
+        let one = indices.kind() != Kind::SubscriptArgumentList || children(indices).len() == 1;
+        if access.field(Field::Argument) != Some(outer) || text(parsed, operator) != "." || !one {
+            return None;
+        }
+        edits.push((
+            used.end_byte()..used.end_byte(),
+            format!(".{}", text(parsed, field)),
+        ));
+        edits.push((outer.end_byte()..access.end_byte(), String::new()));
+    }
+    Some(())
+}
+
+/// 1-based lines of bytes, each once, in order.
+pub(crate) fn lines(parsed: &Parsed, bytes: impl IntoIterator<Item = usize>) -> Vec<usize> {
+    let mut lines: Vec<usize> = bytes
+        .into_iter()
+        .map(|byte| parsed.text[..byte].matches('\n').count() + 1)
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines
+}
+
+/// Identifiers of this name.
+pub(crate) fn mentions<'t>(parsed: &'t Parsed, within: Node<'t>, name: &str) -> Vec<Node<'t>> {
+    within
+        .descendants()
+        .into_iter()
+        .filter(|node| node.kind() == Kind::Identifier && text(parsed, *node) == name)
+        .collect()
+}

@@ -1,0 +1,87 @@
+//! mem/aos: a field of an array of structures.
+
+pub(crate) mod aos_host;
+pub(crate) mod aos_to_soa;
+pub(crate) mod whole_structure;
+
+use crate::rule::{Look, Rule, State};
+use crate::subjects::access::Costly;
+
+pub(crate) const RULE: Rule = Rule {
+    id: "mem/aos",
+    title: "a field of an array of structures: neighbouring threads are a whole structure apart",
+    severity: "by predicted gain: hint, information or warning",
+    state: State::Stable,
+    explain: include_str!("page.md"),
+    look: Look::With("mem/uncoalesced"),
+    actions: &[aos_to_soa::fixes, whole_structure::fixes],
+};
+
+/// True where neighbouring threads take neighbouring structures (or every k-th).
+pub(crate) fn claims(costly: &Costly<'_>) -> bool {
+    let (Some(field), Some(distance)) = (&costly.access.field, costly.distance()) else {
+        return false;
+    };
+    distance > 0 && field.size > 0 && distance.is_multiple_of(u64::from(field.size))
+}
+
+pub(crate) fn cause(costly: &Costly<'_>) -> String {
+    let text = &costly.access.text;
+    let Some(field) = &costly.access.field else {
+        return format!("`{text}` is a field of an array of structures");
+    };
+    let touched = field.touched.min(field.size);
+    let use_of_it = if touched < field.size {
+        format!("the kernel touches {touched} of its {} bytes", field.size)
+    } else {
+        format!(
+            "the kernel takes all its {} bytes, piece by piece",
+            field.size
+        )
+    };
+    format!(
+        "`{text}` is one field of an array of `{}`, neighbouring threads are {} bytes apart and {use_of_it}",
+        field.structure,
+        costly.distance().unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Kernel, access, field};
+
+    #[test]
+    fn a_field_says_how_much_of_the_structure_is_used() {
+        let findings = Kernel::new().access(field(5, 32, 4)).findings(|_| 3.0);
+        assert_eq!(findings[0].rule, "mem/aos");
+        assert_eq!(
+            findings[0].message,
+            "32 sectors per request, 4 would do: `p[i].x` is one field of an array of `Particle`, \
+             neighbouring threads are 32 bytes apart and the kernel touches 4 of its 32 bytes; kernel \
+             3.0x faster without (predicted)"
+        );
+        let whole = Kernel::new().access(field(5, 32, 32)).findings(|_| 1.0);
+        assert!(
+            whole[0].message.contains("takes all its 32 bytes"),
+            "{}",
+            whole[0].message
+        );
+    }
+
+    #[test]
+    fn an_array_inside_the_structure_is_still_the_structure() {
+        let mut inner = field(5, 256, 256);
+        inner.stride.as_mut().unwrap().unit_elsewhere = true;
+        assert_eq!(
+            Kernel::new().access(inner).findings(|_| 3.0)[0].rule,
+            "mem/aos"
+        );
+    }
+
+    #[test]
+    fn a_structure_of_one_float_is_no_finding() {
+        let mut single = access(5);
+        single.field = field(5, 4, 4).field;
+        assert_eq!(Kernel::new().access(single).findings(|_| 3.0), []);
+    }
+}

@@ -1,0 +1,233 @@
+//! Loads before a loop what the loop loads in each iteration.
+//!
+//! The rule has seen that nothing in the loop changes the word, and that a barrier stands between what wrote it and the
+//! loop. What is left to see: the loop runs at least once, so that nothing is loaded that was not.
+
+use std::ops::Range;
+
+use crate::Cure;
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
+
+use crate::fixes::proof::{of_findings, prove};
+use crate::fixes::source::{children, declared_name, in_a_macro, kernel_node, text};
+use crate::fixes::wording::gain;
+use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+
+const RULE: &str = "mem/loop-invariant-load";
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    of_findings(request, RULE, |kernel, finding, place| {
+        // Where a store may reach it, only `restrict` says what the loop means.
+        (finding.cure != Some(Cure::Restrict)).then(|| fix(request, kernel, place.clone()))?
+    })
+}
+
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: Range<usize>) -> Option<Fix> {
+    let parsed = request.document.parsed();
+    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let load = element_at(function, place)?;
+    let looped = loop_around(load)?;
+    if function.has_error() || !runs(parsed, looped) || !comes_there(load, looped) {
+        return None;
+    }
+    let written = text(parsed, load);
+    let array = array(load).map(|name| text(parsed, name))?;
+    if in_a_macro(parsed, array) || written.contains("++") || written.contains("--") {
+        return None;
+    }
+    let ty = element_type(request, function, array)?;
+    let name = ["value", "kept", "before_loop"]
+        .iter()
+        .map(|word| format!("{array}_{word}"))
+        .find(|name| !has_word(&parsed.text, name))?;
+    let mut edits: Vec<Edit> = looped
+        .field(Field::Body)?
+        .descendants()
+        .into_iter()
+        .filter(|node| node.kind() == load.kind() && same(text(parsed, *node), written))
+        .map(|node| (node.byte_range(), name.clone()))
+        .collect();
+    let before = before(parsed, looped)?;
+    let line = parsed.text[..before].rfind('\n').map_or(0, |at| at + 1);
+    let indent = &parsed.text[line..before];
+    if !indent.trim().is_empty() {
+        return None;
+    }
+    let newline = if parsed.text.contains("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    edits.push((
+        before..before,
+        format!("const {ty} {name} = {written};{newline}{indent}"),
+    ));
+    let edits = in_order(edits)?;
+    let proof = prove(request, kernel, &edits)?;
+    let speedup = proof.speedup(kernel)?;
+    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
+    (count(&proof.after()) < count(kernel)).then(|| Fix {
+        title: format!("Load `{written}` once, before the loop, {}", gain(speedup)),
+        rule: RULE,
+        edits,
+        gain: speedup,
+        complete: true,
+    })
+}
+
+fn same(a: &str, b: &str) -> bool {
+    a.split_whitespace().eq(b.split_whitespace())
+}
+
+/// The subscript that a finding is about.
+fn element_at(function: Node<'_>, place: Range<usize>) -> Option<Node<'_>> {
+    let node = function.descendant_for_byte_range(place.start, place.end)?;
+    (node.kind() == Kind::SubscriptExpression && node.byte_range() == place).then_some(node)
+}
+
+/// The name that its subscripts follow.
+fn array(element: Node) -> Option<Node> {
+    let mut at = element;
+    while at.kind() == Kind::SubscriptExpression {
+        at = at.field(Field::Argument)?;
+    }
+    (at.kind() == Kind::Identifier).then_some(at)
+}
+
+fn loop_around(node: Node) -> Option<Node> {
+    let mut at = node.parent()?;
+    while !matches!(
+        at.kind(),
+        Kind::ForStatement | Kind::WhileStatement | Kind::DoStatement
+    ) {
+        if at.kind() == Kind::FunctionDefinition || at.kind() == Kind::LambdaExpression {
+            return None;
+        }
+        at = at.parent()?;
+    }
+    Some(at)
+}
+
+/// True where the loop's body runs at least once, whatever the arguments.
+fn runs(parsed: &Parsed, looped: Node) -> bool {
+    match looped.kind() {
+        Kind::DoStatement => true,
+        Kind::ForStatement => {
+            literal_bounds(parsed, looped).is_some_and(|(first, op, last)| match op {
+                "<" => first < last,
+                "<=" => first <= last,
+                ">" => first > last,
+                ">=" => first >= last,
+                "!=" => first != last,
+                _ => false,
+            })
+        }
+        _ => false,
+    }
+}
+
+/// `(0, "<", 8)` of `for (int k = 0; k < 8; …)`.
+fn literal_bounds<'t>(parsed: &'t Parsed, looped: Node) -> Option<(i64, &'t str, i64)> {
+    let number = |node: Node| text(parsed, node).parse::<i64>().ok();
+    let given = looped.field(Field::Initializer)?;
+    let (counter, first) = match given.kind() {
+        Kind::Declaration => {
+            let one = given.field(Field::Declarator)?;
+            (declared_name(one)?, one.field(Field::Value)?)
+        }
+        Kind::AssignmentExpression => (given.field(Field::Left)?, given.field(Field::Right)?),
+        _ => return None,
+    };
+    let condition = looped.field(Field::Condition)?;
+    let left = condition.field(Field::Left)?;
+    let plain =
+        condition.kind() == Kind::BinaryExpression && text(parsed, left) == text(parsed, counter);
+    let operator = text(parsed, condition.field(Field::Operator)?);
+    let last = number(condition.field(Field::Right)?)?;
+    plain.then_some((number(first)?, operator, last))
+}
+
+/// True where each iteration evaluates the load.
+fn comes_there(load: Node, looped: Node) -> bool {
+    let Some(body) = looped.field(Field::Body) else {
+        return false;
+    };
+    let leaves = body.descendants().into_iter().any(|node| {
+        matches!(
+            node.kind(),
+            Kind::BreakStatement
+                | Kind::ContinueStatement
+                | Kind::ReturnStatement
+                | Kind::GotoStatement
+                | Kind::LambdaExpression
+        )
+    });
+    let mut at = load;
+    while at != body {
+        let Some(parent) = at.parent() else {
+            return false;
+        };
+        let always = match parent.kind() {
+            Kind::BinaryExpression => parent
+                .field(Field::Operator)
+                .is_some_and(|operator| !matches!(operator.kind(), Kind::And | Kind::Or)),
+            Kind::AssignmentExpression => parent.field(Field::Right) == Some(at),
+            Kind::CompoundStatement
+            | Kind::ExpressionStatement
+            | Kind::Declaration
+            | Kind::InitDeclarator
+            | Kind::ParenthesizedExpression
+            | Kind::ArgumentList
+            | Kind::CallExpression
+            | Kind::CastExpression
+            | Kind::UnaryExpression => true,
+            _ => false,
+        };
+        if !always {
+            return false;
+        }
+        at = parent;
+    }
+    !leaves
+}
+
+/// Where a declaration can stand before the loop and its pragmas.
+fn before(parsed: &Parsed, looped: Node) -> Option<usize> {
+    if looped.parent()?.kind() != Kind::CompoundStatement {
+        return None;
+    }
+    let mut first = looped;
+    while let Some(earlier) = first.prev_sibling() {
+        if !text(parsed, earlier).trim_start().starts_with("#pragma") {
+            break;
+        }
+        first = earlier;
+    }
+    Some(first.start_byte())
+}
+
+/// The type of an array's elements as it is declared.
+fn element_type(request: &Request<'_>, function: Node, array: &str) -> Option<String> {
+    let parsed = request.document.parsed();
+    let mut declared = function.descendants().into_iter().filter(|node| {
+        let named = |declarator: Node| {
+            matches!(
+                declarator.kind(),
+                Kind::ArrayDeclarator | Kind::PointerDeclarator
+            ) && declared_name(declarator).is_some_and(|name| text(parsed, name) == array)
+        };
+        matches!(node.kind(), Kind::Declaration | Kind::ParameterDeclaration)
+            && node.fields(Field::Declarator).any(named)
+    });
+    let (one, None) = (declared.next()?, declared.next()) else {
+        return None;
+    };
+    let ty = one.field(Field::Type)?;
+    if has_word(text(parsed, one), "volatile") || children(one).is_empty() {
+        return None;
+    }
+    if ty.kind() == Kind::PrimitiveType {
+        return Some(text(parsed, ty).to_owned());
+    }
+    (request.document.language() != Language::OpenCl).then(|| "auto".to_owned())
+}

@@ -1,0 +1,254 @@
+//! Says of every pointer parameter of a kernel that what it points to is reached through it alone.
+//!
+//! The compiler then keeps in registers what it would load again. `const` comes with it where the kernel only reads and
+//! the file shows every declaration.
+
+use crate::Cure;
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word, is_restrict};
+
+use crate::fixes::launches::{Launches, are_distinct, launches};
+use crate::fixes::proof::{Proof, of_findings, prove};
+use crate::fixes::source::{
+    Hands, children, declared_name, descendants_at_top, function_declarator, hands, in_a_macro,
+    kernel_node, text, uses,
+};
+use crate::fixes::wording::{gain, occupancy};
+use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+
+const RULES: [&str; 2] = ["mem/loop-invariant-load", "mem/no-restrict"];
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    let of_rule = |rule| {
+        of_findings(request, rule, |kernel, finding, _| {
+            (finding.cure == Some(Cure::Restrict)).then(|| fix(request, kernel, rule))?
+        })
+    };
+    RULES.into_iter().flat_map(of_rule).collect()
+}
+
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, rule: &'static str) -> Option<Fix> {
+    let parsed = request.document.parsed();
+    let name = kernel.facts.name.as_str();
+    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    if function.has_error() || in_a_macro(parsed, name) {
+        return None;
+    }
+    let pointers = pointers(parsed, function)?;
+    let launches = launches(parsed, name);
+    if !distinct(parsed, &launches, &pointers) {
+        return None;
+    }
+    let all = declarations(parsed, name, function);
+    let constant = may_be_const(parsed, &all);
+    let mut edits = Vec::new();
+    for declared in &all {
+        let parameters = parameters(*declared)?;
+        for pointer in &pointers {
+            let parameter = *parameters.get(pointer.position)?;
+            let only_read = constant && pointer.only_read(request, function);
+            edits.extend(edit(request, parameter, only_read)?);
+        }
+    }
+    if edits.is_empty() {
+        return None;
+    }
+    let edits = in_order(edits)?;
+    let proof = prove(request, kernel, &edits)?;
+    let speedup = proof.speedup(kernel)?;
+    if !is_better(&proof, kernel, rule) {
+        return None;
+    }
+    let word = word(request);
+    let mut title = format!(
+        "Make the pointers of `{name}` {word}{}, {}",
+        occupancy(kernel.occupancy, proof.after().occupancy),
+        gain(speedup),
+    );
+    let complete = !launches.elsewhere && !launches.seen.is_empty();
+    if !complete {
+        title.push_str(" (its callers, which are not seen, must pass arrays that do not overlap)");
+    }
+    Some(Fix {
+        title,
+        rule,
+        edits,
+        gain: speedup,
+        complete,
+    })
+}
+
+fn is_better(proof: &Proof, kernel: &Kernel<'_>, rule: &str) -> bool {
+    let count = |kernel: &Kernel<'_>| {
+        kernel
+            .findings
+            .iter()
+            .filter(|finding| finding.rule == rule)
+            .count()
+    };
+    count(&proof.after()) < count(kernel)
+}
+
+fn word(request: &Request<'_>) -> &'static str {
+    if request.document.language() == Language::OpenCl {
+        "restrict"
+    } else {
+        "__restrict__"
+    }
+}
+
+/// A pointer parameter.
+struct Pointer<'t> {
+    position: usize,
+    name: Node<'t>,
+}
+
+impl Pointer<'_> {
+    /// True where each use reads an element.
+    fn only_read(&self, request: &Request<'_>, function: Node) -> bool {
+        let parsed = request.document.parsed();
+        let name = text(parsed, self.name);
+        if in_a_macro(parsed, name) {
+            return false;
+        }
+        let Some(uses) = uses(parsed, function, name, self.name) else {
+            return false;
+        };
+        uses.into_iter().all(|used| {
+            used.parent().is_some_and(|element| {
+                let subscript = element.kind() == Kind::SubscriptExpression
+                    && element.field(Field::Argument) == Some(used);
+                subscript
+                    && !is_written(element)
+                    && hands(request.document, element) == Hands::Value
+            })
+        })
+    }
+}
+
+/// True where an element, or a part of it, is what an assignment or a step changes.
+fn is_written(element: Node) -> bool {
+    let mut at = element;
+    while let Some(parent) = at.parent() {
+        match parent.kind() {
+            Kind::FieldExpression | Kind::SubscriptExpression
+                if parent.field(Field::Argument) == Some(at) => {}
+            Kind::ParenthesizedExpression => {}
+            Kind::AssignmentExpression => return parent.field(Field::Left) == Some(at),
+            Kind::UpdateExpression | Kind::PointerExpression => return true,
+            Kind::InitDeclarator | Kind::ArgumentList | Kind::ReturnStatement => return false,
+            _ => return false,
+        }
+        at = parent;
+    }
+    false
+}
+
+fn parameters(declared: Node) -> Option<Vec<Node>> {
+    let list = function_declarator(declared)?.field(Field::Parameters)?;
+    Some(children(list))
+}
+
+/// The pointer parameters of a kernel; `None` where one of them cannot be said to be `restrict`.
+fn pointers<'t>(parsed: &'t Parsed, function: Node<'t>) -> Option<Vec<Pointer<'t>>> {
+    let mut found = Vec::new();
+    for (position, parameter) in parameters(function)?.into_iter().enumerate() {
+        let Some(declarator) = parameter.field(Field::Declarator) else {
+            continue;
+        };
+        let written = text(parsed, parameter);
+        // Shared arrays of OpenCL, images and the like are told apart by what they are.
+        if ["__local", "local", "volatile"]
+            .iter()
+            .any(|word| has_word(written, word))
+        {
+            continue;
+        }
+        match declarator.kind() {
+            Kind::PointerDeclarator => found.push(Pointer {
+                position,
+                name: declared_name(declarator)?,
+            }),
+            Kind::ArrayDeclarator | Kind::FunctionDeclarator | Kind::ParenthesizedDeclarator => {
+                return None;
+            }
+            _ => {}
+        }
+    }
+    (found.len() >= 2).then_some(found)
+}
+
+/// False where a launch in the file gives two of the pointers what may be one array.
+fn distinct(parsed: &Parsed, launches: &Launches, pointers: &[Pointer]) -> bool {
+    launches.seen.iter().all(|launch| {
+        let arguments: Vec<Node> = pointers
+            .iter()
+            .filter_map(|pointer| launch.arguments.get(pointer.position).copied())
+            .collect();
+        are_distinct(parsed, &arguments)
+    })
+}
+
+/// The definition and every declaration of the kernel in the file.
+fn declarations<'t>(parsed: &'t Parsed, name: &str, function: Node<'t>) -> Vec<Node<'t>> {
+    let mut found = vec![function];
+    for node in descendants_at_top(parsed.tree.root_node()) {
+        let declares = matches!(node.kind(), Kind::Declaration | Kind::TemplateInstantiation);
+        let declarator = declares.then(|| function_declarator(node)).flatten();
+        let declared = declarator.and_then(|of| of.field(Field::Declarator));
+        let plain = declared.map(|of| text(parsed, of).split('<').next().unwrap_or_default());
+        if plain.is_some_and(|plain| plain.trim() == name) {
+            found.push(node);
+        }
+    }
+    found
+}
+
+/// `const` belongs to a function's type: every declaration has to say it, and an own header may hold another one.
+fn may_be_const(parsed: &Parsed, all: &[Node]) -> bool {
+    let instantiated = all
+        .iter()
+        .any(|node| node.kind() == Kind::TemplateInstantiation);
+    let own_headers = parsed.text.lines().any(|line| {
+        line.trim_start()
+            .strip_prefix('#')
+            .and_then(|rest| rest.trim_start().strip_prefix("include"))
+            .is_some_and(|rest| rest.trim_start().starts_with('"'))
+    });
+    !instantiated && !own_headers
+}
+
+/// What makes a parameter `restrict`: nothing where it is; `None` where it cannot be said.
+fn edit(request: &Request<'_>, parameter: Node, constant: bool) -> Option<Vec<Edit>> {
+    let parsed = request.document.parsed();
+    let declarator = parameter.field(Field::Declarator)?;
+    let written = text(parsed, parameter);
+    let already = is_restrict(written);
+    let mut edits = Vec::new();
+    if !already {
+        if !matches!(
+            declarator.kind(),
+            Kind::PointerDeclarator | Kind::AbstractPointerDeclarator
+        ) {
+            return None;
+        }
+        let word = word(request);
+        match declared_name(declarator).filter(|name| name.kind() == Kind::Identifier) {
+            Some(name) => {
+                let at = name.start_byte();
+                edits.push((at..at, format!("{word} ")));
+            }
+            None => edits.push((
+                declarator.end_byte()..declarator.end_byte(),
+                format!(" {word}"),
+            )),
+        }
+    }
+    let one_star = declarator
+        .field(Field::Declarator)
+        .is_none_or(|inner| inner.kind() == Kind::Identifier);
+    if constant && one_star && !has_word(written, "const") && !has_word(written, "constant") {
+        let at = parameter.field(Field::Type)?.start_byte();
+        edits.push((at..at, "const ".to_owned()));
+    }
+    Some(edits)
+}

@@ -1,0 +1,744 @@
+//! Loads what the neighbours in a block share into a tile of shared memory, once, and takes it from there.
+//!
+//! The subscripts are sums: of the thread's place along x (and along y times a row's length) and of small distances. The
+//! words of the block and of its border are loaded under the conditions of the loads, moved by those distances: each lies
+//! between words that the kernel loads. All loads come before any store of the same thread, and no thread of a program
+//! without races stores what another one loads here.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use warplens_facts::facts::{Op, Source, Space};
+use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
+
+use crate::fixes::lanes::{Lanes, macro_value};
+use crate::fixes::launches::launches;
+use crate::fixes::polynomial::Polynomial;
+use crate::fixes::proof::{of_findings, prove};
+use crate::fixes::source::{
+    children, declared_name, declared_type, function_declarator, in_a_macro, indent,
+    is_always_evaluated, kernel_node, only_subscript, text,
+};
+use crate::fixes::wording::{gain, number, occupancy};
+use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::rules::mem::column_walk::stage_transpose::{
+    condition, exits, is_own_line, is_plain, is_store,
+};
+
+const RULE: &str = "mem/redundant-global";
+
+/// Less than this is within what caches do by themselves.
+const WORTH: f64 = 1.05;
+/// The farthest neighbour.
+const FARTHEST: i64 = 16;
+/// Names of the thread's and the block's place along x and y.
+const THREAD: [&str; 2] = ["#tx", "#ty"];
+const BLOCK: [&str; 2] = ["#bx", "#by"];
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    of_findings(request, RULE, |kernel, finding, place| {
+        let mut places = vec![place.clone()];
+        places.extend(finding.related.iter().map(|(site, _)| kernel.place(*site)));
+        // A product's second array has a place of its own.
+        places.iter().find_map(|place| fix(request, kernel, place))
+    })
+}
+
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Option<Fix> {
+    let parsed = request.document.parsed();
+    let launch = &kernel.facts.launch;
+    let known = kernel
+        .blocks
+        .iter()
+        .all(|block| *block == Some(launch.block));
+    if !known || launch.block_source.is_assumption() {
+        return None;
+    }
+    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let plan = Plan::new(request, function, place, launch.block)?;
+    let edits = in_order(plan.edits()?)?;
+    let seen = launches(parsed, &kernel.facts.name);
+    if seen.elsewhere {
+        return None;
+    }
+    let proof = prove(request, kernel, &edits)?;
+    let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
+    let after = proof.after();
+    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
+    let requests = |kernel: &Kernel<'_>| -> Option<f64> {
+        let loads = kernel.facts.accesses.iter().filter(|access| {
+            access.array == plan.array && access.op == Op::Load && access.space == Space::Global
+        });
+        loads.map(|access| access.requests).sum()
+    };
+    let (before, now) = (requests(kernel)?, requests(&after)?);
+    if count(&after) >= count(kernel) || now >= before {
+        return None;
+    }
+    let said = launch.block_source == Source::Attribute || !seen.seen.is_empty();
+    let unseen = if said {
+        String::new()
+    } else {
+        format!(
+            " (its launch, which is not seen, must have blocks of {})",
+            plan.shape()
+        )
+    };
+    Some(Fix {
+        title: format!(
+            "Stage `{}` in a tile of shared memory: {} of its loads from device memory remain{}, {}{unseen}",
+            plan.array,
+            format_args!("{} %", number(100.0 * now / before)),
+            occupancy(kernel.occupancy, after.occupancy),
+            gain(speedup),
+        ),
+        rule: RULE,
+        edits,
+        gain: speedup,
+        complete: said,
+    })
+}
+
+/// A load and how far from its thread's own word it is, along x and y: counters and numbers.
+struct Load<'t> {
+    element: Node<'t>,
+    distance: [Polynomial; 2],
+}
+
+/// Bounds of a place along one axis: at least, below.
+#[derive(Default, Clone, PartialEq)]
+struct Bounds {
+    least: Vec<Polynomial>,
+    below: Vec<Polynomial>,
+}
+
+/// What there is to edit.
+struct Plan<'t> {
+    parsed: &'t Parsed,
+    lanes: Lanes<'t>,
+    array: &'t str,
+    ty: &'t str,
+    body: Node<'t>,
+    first: Node<'t>,
+    loads: Vec<Load<'t>>,
+    /// A row's length, where the block works on rows.
+    row: Option<String>,
+    /// The nearest and the farthest neighbour along x and y.
+    reach: [(i64, i64); 2],
+    bounds: [Bounds; 2],
+    /// True where no load goes along both axes at once.
+    cross: bool,
+    block: [i64; 2],
+    tile: &'static str,
+    opencl: bool,
+}
+
+/// Reads subscripts and conditions.
+struct Reader<'a, 't> {
+    parsed: &'t Parsed,
+    lanes: &'a Lanes<'t>,
+    block: [u64; 3],
+    opencl: bool,
+    /// Counters of loops with their first and last value.
+    counters: Vec<(String, i64, i64)>,
+}
+
+impl<'t> Plan<'t> {
+    fn new(
+        request: &Request<'t>,
+        function: Node<'t>,
+        place: &Range<usize>,
+        block: [u64; 3],
+    ) -> Option<Plan<'t>> {
+        let parsed = request.document.parsed();
+        let opencl = request.document.language() == Language::OpenCl;
+        let lanes = Lanes::new(request.document, function)?;
+        let body = function.field(Field::Body)?;
+        let asked = function.descendant_for_byte_range(place.start, place.end)?;
+        let base = asked.field(Field::Argument)?;
+        let array = text(parsed, base);
+        let is_element = asked.kind() == Kind::SubscriptExpression && asked.byte_range() == *place;
+        if !is_element || base.kind() != Kind::Identifier || block[2] != 1 {
+            return None;
+        }
+        let parameter = children(function_declarator(function)?.field(Field::Parameters)?)
+            .into_iter()
+            .find(|one| {
+                one.field(Field::Declarator)
+                    .and_then(declared_name)
+                    .is_some_and(|name| text(parsed, name) == array)
+            })?;
+        if has_word(text(parsed, parameter), "volatile")
+            || in_a_macro(parsed, array)
+            || lanes.is_changed(array)
+        {
+            return None;
+        }
+        let ty = declared_type(parsed, function, array)?;
+        let mut reader = Reader {
+            parsed,
+            lanes: &lanes,
+            block,
+            opencl,
+            counters: Vec::new(),
+        };
+        let (mut loads, mut ranges) = (Vec::new(), Vec::new());
+        let mut shared: Option<(Node, Vec<Node>)> = None;
+        let mut row = None;
+        for element in body.descendants() {
+            let of_array = element.kind() == Kind::SubscriptExpression
+                && element
+                    .field(Field::Argument)
+                    .is_some_and(|of| of.kind() == Kind::Identifier && text(parsed, of) == array);
+            if !of_array {
+                continue;
+            }
+            let (top, guards) = reader.way(body, element)?;
+            match &shared {
+                None => shared = Some((top, guards)),
+                Some((_, known)) if *known == guards => {}
+                Some(_) => return None,
+            }
+            let index = reader.read(only_subscript(element)?, 0)?;
+            let (distance, of_row) = reader.distance(&index)?;
+            if *row.get_or_insert_with(|| of_row.clone()) != of_row {
+                return None;
+            }
+            ranges.push([reader.range(&distance[0])?, reader.range(&distance[1])?]);
+            loads.push(Load { element, distance });
+        }
+        let (_, guards) = shared?;
+        let first_load = loads.first()?.element;
+        let mut top = first_load;
+        while top.parent()? != body {
+            top = top.parent()?;
+        }
+        let exits = exits(parsed, body, top)?;
+        if !is_plain(parsed, body, &exits) {
+            return None;
+        }
+        let reach = [0, 1].map(|axis| {
+            let nearest = ranges.iter().map(|range| range[axis].0).min().unwrap_or(0);
+            let farthest = ranges.iter().map(|range| range[axis].1).max().unwrap_or(0);
+            (nearest.min(0), farthest.max(0))
+        });
+        let near = reach
+            .iter()
+            .all(|(nearest, farthest)| *nearest >= -FARTHEST && *farthest <= FARTHEST);
+        let row: Option<String> = row?;
+        let flat = row.is_none();
+        if !near || reach == [(0, 0); 2] || (flat && block[1] != 1) {
+            return None;
+        }
+        let mut bounds = [Bounds::default(), Bounds::default()];
+        for (_, exit) in &exits {
+            reader.bound(*exit, true, &mut bounds)?;
+        }
+        for guard in guards {
+            reader.bound(guard, false, &mut bounds)?;
+        }
+        // Nothing of this thread's stores may be what it loads later.
+        let last = loads.last()?.element.end_byte();
+        let early = body.descendants().into_iter().any(|node| {
+            is_store(node) && (node.end_byte() < last || in_a_loop_of(node, &loads, body))
+        });
+        let written = loads.iter().any(|load| is_target(load.element));
+        let constant = has_word(text(parsed, parameter), "const")
+            && ["__restrict__", "restrict", "__restrict"]
+                .iter()
+                .any(|word| has_word(text(parsed, parameter), word));
+        if written || (early && !constant) {
+            return None;
+        }
+        let cross = ranges
+            .iter()
+            .all(|range| range[0] == (0, 0) || range[1] == (0, 0));
+        let tile = ["tile", "staged", "block_tile"]
+            .into_iter()
+            .find(|name| !has_word(&parsed.text, name))?;
+        let first = exits.first().map_or(top, |(exit, _)| *exit);
+        let block = [i64::try_from(block[0]).ok()?, i64::try_from(block[1]).ok()?];
+        is_own_line(parsed, body, first).then_some(())?;
+        Some(Plan {
+            parsed,
+            lanes,
+            array,
+            ty,
+            body,
+            first,
+            loads,
+            row,
+            reach,
+            bounds,
+            cross,
+            block,
+            tile,
+            opencl,
+        })
+    }
+
+    fn shape(&self) -> String {
+        match self.row {
+            Some(_) => format!("{}x{}", self.block[0], self.block[1]),
+            None => self.block[0].to_string(),
+        }
+    }
+
+    /// Words of the tile along an axis.
+    fn extent(&self, axis: usize) -> i64 {
+        self.block[axis] + self.reach[axis].1 - self.reach[axis].0
+    }
+
+    /// Where the block begins along an axis, as the language writes it.
+    fn origin(&self, axis: usize) -> String {
+        let size = self.block[axis];
+        if self.opencl {
+            format!("(int)get_group_id({axis}) * {size}")
+        } else {
+            format!("(int)blockIdx.{} * {size}", ["x", "y"][axis])
+        }
+    }
+
+    fn edits(&self) -> Option<Vec<Edit>> {
+        let parsed = self.parsed;
+        let margin = indent(&parsed.text, self.first.start_byte());
+        let unit = if margin.contains('\t') { "\t" } else { "    " };
+        let newline = if parsed.text.contains("\r\n") {
+            "\r\n"
+        } else {
+            "\n"
+        };
+        let own = self.lanes.own();
+        let (word, barrier) = self.lanes.shared();
+        let names = ["column", "row"].map(|name| self.new_name(&format!("tile_{name}")));
+        let places = ["x", "y"].map(|name| self.new_name(&format!("{name}_in")));
+        let axes: &[usize] = if self.row.is_some() { &[1, 0] } else { &[0] };
+        let mut extents = String::new();
+        let mut subscript = String::new();
+        for &axis in axes {
+            write!(extents, "[{}]", self.extent(axis)).ok()?;
+            write!(subscript, "[{}]", names[axis]).ok()?;
+        }
+        let mut before = String::new();
+        for (depth, &axis) in axes.iter().enumerate() {
+            write!(
+                before,
+                "for (int {name} = {}; {name} < {}; {name} += {}) {{{newline}{margin}{}",
+                own[axis],
+                self.extent(axis),
+                self.block[axis],
+                unit.repeat(depth + 1),
+                name = names[axis],
+            )
+            .ok()?;
+        }
+        let inner = unit.repeat(axes.len());
+        let mut conditions = Vec::new();
+        for &axis in axes.iter().rev() {
+            let (nearest, farthest) = self.reach[axis];
+            let back = Polynomial::constant(nearest).added();
+            write!(
+                before,
+                "const int {} = {} + {}{back};{newline}{margin}{inner}",
+                places[axis],
+                self.origin(axis),
+                names[axis],
+            )
+            .ok()?;
+            for least in &self.bounds[axis].least {
+                let least = least.plus(&Polynomial::constant(nearest), 1)?;
+                // No place of a block's own is below 0.
+                conditions.push(format!("{} >= {}", places[axis], least.alone()));
+            }
+            for below in &self.bounds[axis].below {
+                let below = below.plus(&Polynomial::constant(farthest), 1)?;
+                conditions.push(format!("{} < {}", places[axis], below.alone()));
+            }
+        }
+        if self.cross && self.row.is_some() && self.reach.iter().all(|reach| *reach != (0, 0)) {
+            let inside = |axis: usize| {
+                let from = -self.reach[axis].0;
+                let name = &names[axis];
+                let to = from + self.block[axis];
+                match from {
+                    0 => format!("{name} < {to}"),
+                    _ => format!("{name} >= {from} && {name} < {to}"),
+                }
+            };
+            conditions.push(format!("(({}) || ({}))", inside(0), inside(1)));
+        }
+        let index = match &self.row {
+            Some(row) => format!("{} * {row} + {}", places[1], places[0]),
+            None => places[0].clone(),
+        };
+        let load = format!("{}{subscript} = {}[{index}];", self.tile, self.array);
+        if conditions.is_empty() {
+            write!(before, "{load}{newline}").ok()?;
+        } else {
+            write!(
+                before,
+                "if ({}) {{{newline}{margin}{inner}{unit}{load}{newline}{margin}{inner}}}{newline}",
+                conditions.join(" && ")
+            )
+            .ok()?;
+        }
+        for depth in (0..axes.len()).rev() {
+            write!(before, "{margin}{}}}{newline}", unit.repeat(depth)).ok()?;
+        }
+        write!(before, "{margin}{barrier};{newline}{margin}").ok()?;
+        let head = self.body.start_byte() + 1;
+        let mut edits = vec![
+            (
+                head..head,
+                format!(
+                    "{newline}{margin}{word} {} {}{extents};",
+                    self.ty, self.tile
+                ),
+            ),
+            (self.first.start_byte()..self.first.start_byte(), before),
+        ];
+        for load in &self.loads {
+            let mut element = self.tile.to_owned();
+            for &axis in axes {
+                let from =
+                    load.distance[axis].plus(&Polynomial::constant(-self.reach[axis].0), 1)?;
+                write!(element, "[{}{}]", own[axis], from.added()).ok()?;
+            }
+            edits.push((load.element.byte_range(), element));
+        }
+        Some(edits)
+    }
+
+    fn new_name(&self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        while has_word(&self.parsed.text, &name) {
+            name.push('_');
+        }
+        name
+    }
+}
+
+impl<'t> Reader<'_, 't> {
+    /// The kernel's own statement that an element is in, and the conditions on the way there. Loops that run from one number to
+    /// another are gone through; `None` for others.
+    fn way(&mut self, body: Node<'t>, element: Node<'t>) -> Option<(Node<'t>, Vec<Node<'t>>)> {
+        let mut statement = element;
+        while !matches!(
+            statement.kind(),
+            Kind::ExpressionStatement | Kind::Declaration | Kind::ReturnStatement
+        ) {
+            statement = statement.parent()?;
+        }
+        is_always_evaluated(element, statement).then_some(())?;
+        let mut guards = Vec::new();
+        let mut at = statement;
+        loop {
+            let parent = at.parent()?;
+            if parent == body {
+                break;
+            }
+            match parent.kind() {
+                Kind::CompoundStatement => {}
+                Kind::IfStatement => {
+                    if parent.field(Field::Alternative).is_some()
+                        || parent.field(Field::Consequence) != Some(at)
+                    {
+                        return None;
+                    }
+                    guards.push(condition(self.parsed, parent)?);
+                }
+                Kind::ForStatement if parent.field(Field::Body) == Some(at) => {
+                    let counter = self.counter(parent)?;
+                    match self.counters.iter().find(|known| known.0 == counter.0) {
+                        Some(known) if *known != counter => return None,
+                        Some(_) => {}
+                        None => self.counters.push(counter),
+                    }
+                }
+                _ => return None,
+            }
+            at = parent;
+        }
+        Some((at, guards))
+    }
+
+    /// The counter of `for (int k = -3; k <= 3; k++)` with its first and last value.
+    fn counter(&self, looped: Node<'t>) -> Option<(String, i64, i64)> {
+        let given = looped.field(Field::Initializer)?;
+        let one = given.field(Field::Declarator)?;
+        let name = text(self.parsed, declared_name(one)?);
+        let first = self.number(one.field(Field::Value)?)?;
+        let ty = text(self.parsed, given.field(Field::Type)?);
+        let test = looped.field(Field::Condition)?;
+        let left = text(self.parsed, test.field(Field::Left)?);
+        let bound = self.number(test.field(Field::Right)?)?;
+        let last = match text(self.parsed, test.field(Field::Operator)?) {
+            "<" => bound.checked_sub(1)?,
+            "<=" => bound,
+            _ => return None,
+        };
+        let step: String = text(self.parsed, looped.field(Field::Update)?)
+            .split_whitespace()
+            .collect();
+        let by_one = step == format!("{name}++") || step == format!("++{name}");
+        // It is written to in its own head, and nowhere else.
+        let body = looped.field(Field::Body)?;
+        let kept = !body.descendants().into_iter().any(|node| {
+            let changed = node
+                .field(Field::Left)
+                .filter(|_| node.kind() == Kind::AssignmentExpression)
+                .or_else(|| {
+                    node.field(Field::Argument).filter(|_| {
+                        matches!(
+                            node.kind(),
+                            Kind::UpdateExpression | Kind::PointerExpression
+                        )
+                    })
+                })
+                .or_else(|| {
+                    node.field(Field::Declarator)
+                        .filter(|_| matches!(node.kind(), Kind::InitDeclarator | Kind::Declaration))
+                });
+            changed.is_some_and(|of| text(self.parsed, of) == name)
+        });
+        (left == name && by_one && kept && ty == "int" && first <= last)
+            .then(|| (name.to_owned(), first, last))
+    }
+
+    fn number(&self, node: Node<'t>) -> Option<i64> {
+        self.read(node, 0)?.number()
+    }
+
+    /// An expression in places, counters and parameters.
+    fn read(&self, node: Node<'t>, depth: usize) -> Option<Polynomial> {
+        if depth > 12 {
+            return None;
+        }
+        let parsed = self.parsed;
+        let deeper = |node| self.read(node, depth + 1);
+        match node.kind() {
+            Kind::NumberLiteral => {
+                let digits = text(parsed, node).trim_end_matches(['u', 'U']);
+                let octal = digits.len() > 1 && digits.starts_with('0');
+                (!octal).then(|| digits.parse().ok().map(Polynomial::constant))?
+            }
+            Kind::ParenthesizedExpression => deeper(node.named_child(0)?),
+            Kind::UnaryExpression => {
+                let minus = text(parsed, node.field(Field::Operator)?) == "-";
+                let of = deeper(node.field(Field::Argument)?)?;
+                minus.then(|| Polynomial::default().plus(&of, -1))?
+            }
+            Kind::BinaryExpression => {
+                let left = deeper(node.field(Field::Left)?)?;
+                let right = deeper(node.field(Field::Right)?)?;
+                match text(parsed, node.field(Field::Operator)?) {
+                    "+" => left.plus(&right, 1),
+                    "-" => left.plus(&right, -1),
+                    "*" => left.times(&right),
+                    _ => None,
+                }
+            }
+            Kind::FieldExpression => {
+                let axis = match text(parsed, node.field(Field::Field)?) {
+                    "x" => 0,
+                    "y" => 1,
+                    _ => return None,
+                };
+                match text(parsed, node.field(Field::Argument)?) {
+                    "threadIdx" => Some(Polynomial::name(THREAD[axis])),
+                    "blockIdx" => Some(Polynomial::name(BLOCK[axis])),
+                    "blockDim" => self.size(axis),
+                    _ => None,
+                }
+            }
+            Kind::CallExpression if self.opencl => {
+                let name = text(parsed, node.field(Field::Function)?);
+                let arguments = children(node.field(Field::Arguments)?);
+                let [axis] = arguments[..] else { return None };
+                let axis: usize = text(parsed, axis).parse().ok().filter(|axis| *axis < 2)?;
+                match name {
+                    "get_local_id" => Some(Polynomial::name(THREAD[axis])),
+                    "get_group_id" => Some(Polynomial::name(BLOCK[axis])),
+                    "get_local_size" => self.size(axis),
+                    // Without an offset of the launch, as everywhere.
+                    "get_global_id" => self
+                        .size(axis)?
+                        .times(&Polynomial::name(BLOCK[axis]))?
+                        .plus(&Polynomial::name(THREAD[axis]), 1),
+                    _ => None,
+                }
+            }
+            Kind::Identifier => {
+                let name = text(parsed, node);
+                if self.counters.iter().any(|(known, ..)| known == name) {
+                    return Some(Polynomial::name(name));
+                }
+                if let Some(value) = macro_value(parsed, name) {
+                    return Some(Polynomial::constant(value));
+                }
+                if let Some(value) = self.lanes.value_of(name) {
+                    let narrow = !matches!(value.1, "long" | "size_t" | "int64_t" | "uint64_t");
+                    return narrow.then(|| deeper(value.0))?;
+                }
+                self.lanes
+                    .is_parameter(name)
+                    .then(|| Polynomial::name(name))
+            }
+            _ => None,
+        }
+    }
+
+    fn size(&self, axis: usize) -> Option<Polynomial> {
+        Some(Polynomial::constant(i64::try_from(self.block[axis]).ok()?))
+    }
+
+    /// How far a subscript is from `y * row + x`, and the row's length.
+    fn distance(&self, index: &Polynomial) -> Option<([Polynomial; 2], Option<String>)> {
+        let [width, height] = [self.block[0] as i64, self.block[1] as i64];
+        let mut row = None;
+        for (names, factor) in index.terms() {
+            if let [place, other] = names
+                && place == THREAD[1]
+                && factor == 1
+            {
+                row = Some(other.clone());
+            }
+        }
+        let mut rest = index
+            .plus(&Polynomial::name(THREAD[0]), -1)?
+            .plus(&Polynomial::name(BLOCK[0]), -width)?;
+        if let Some(row) = &row {
+            let length = Polynomial::name(row);
+            let place = Polynomial::name(THREAD[1]).plus(&Polynomial::name(BLOCK[1]), height)?;
+            rest = rest.plus(&place.times(&length)?, -1)?;
+        }
+        let mut distance = [Polynomial::default(), Polynomial::default()];
+        for (names, factor) in rest.terms() {
+            let (axis, counter) = match names {
+                [] => (0, None),
+                [one] if Some(one) == row.as_ref() => (1, None),
+                [one] => (0, Some(one)),
+                [a, b] if Some(a) == row.as_ref() => (1, Some(b)),
+                [a, b] if Some(b) == row.as_ref() => (1, Some(a)),
+                _ => return None,
+            };
+            let term = match counter {
+                None => Polynomial::constant(1),
+                Some(name) if self.counters.iter().any(|(known, ..)| known == name) => {
+                    Polynomial::name(name)
+                }
+                Some(_) => return None,
+            };
+            distance[axis] = distance[axis].plus(&term, factor)?;
+        }
+        Some((distance, row))
+    }
+
+    /// The least and the greatest value of a distance.
+    fn range(&self, distance: &Polynomial) -> Option<(i64, i64)> {
+        let (mut least, mut most) = (0i64, 0i64);
+        for (names, factor) in distance.terms() {
+            let (first, last) = match names {
+                [] => (1, 1),
+                [one] => {
+                    let (_, first, last) = self.counters.iter().find(|(name, ..)| name == one)?;
+                    (*first, *last)
+                }
+                _ => return None,
+            };
+            let (a, b) = (factor.checked_mul(first)?, factor.checked_mul(last)?);
+            least = least.checked_add(a.min(b))?;
+            most = most.checked_add(a.max(b))?;
+        }
+        Some((least, most))
+    }
+
+    /// Notes what a condition, or its opposite, says of the places; `None` where it says something else.
+    fn bound(&self, condition: Node<'t>, not: bool, bounds: &mut [Bounds; 2]) -> Option<()> {
+        let parsed = self.parsed;
+        if condition.kind() == Kind::ParenthesizedExpression {
+            return self.bound(condition.named_child(0)?, not, bounds);
+        }
+        if condition.kind() != Kind::BinaryExpression {
+            return None;
+        }
+        let left = condition.field(Field::Left)?;
+        let right = condition.field(Field::Right)?;
+        let operator = text(parsed, condition.field(Field::Operator)?);
+        if operator == if not { "||" } else { "&&" } {
+            self.bound(left, not, bounds)?;
+            return self.bound(right, not, bounds);
+        }
+        let difference = self.read(left, 0)?.plus(&self.read(right, 0)?, -1)?;
+        let operator = match (operator, not) {
+            ("<", false) | (">=", true) => "<",
+            ("<=", false) | (">", true) => "<=",
+            (">", false) | ("<=", true) => ">",
+            (">=", false) | ("<", true) => ">=",
+            _ => return None,
+        };
+        let axis = (0..2).find(|axis| difference.has(THREAD[*axis]))?;
+        let place = Polynomial::name(THREAD[axis])
+            .plus(&Polynomial::name(BLOCK[axis]), self.block[axis] as i64)?;
+        let sign = difference.factor(&[THREAD[axis]]);
+        if sign.abs() != 1 {
+            return None;
+        }
+        // sign * place + rest, against 0.
+        let rest = difference.plus(&place, -sign)?;
+        let foreign = THREAD.iter().chain(&BLOCK).any(|name| rest.has(name))
+            || self.counters.iter().any(|(name, ..)| rest.has(name));
+        if foreign {
+            return None;
+        }
+        let of = &mut bounds[axis];
+        match (operator, sign) {
+            // place < -rest
+            ("<", 1) => of.below.push(Polynomial::default().plus(&rest, -1)?),
+            ("<=", 1) => of.below.push(Polynomial::constant(1).plus(&rest, -1)?),
+            (">", 1) => of.least.push(Polynomial::constant(1).plus(&rest, -1)?),
+            (">=", 1) => of.least.push(Polynomial::default().plus(&rest, -1)?),
+            // rest - place < 0
+            ("<", _) => of.least.push(rest.plus(&Polynomial::constant(1), 1)?),
+            ("<=", _) => of.least.push(rest),
+            (">", _) => of.below.push(rest),
+            (_, _) => of.below.push(rest.plus(&Polynomial::constant(1), 1)?),
+        }
+        Some(())
+    }
+}
+
+/// True where a store and a load share a loop.
+fn in_a_loop_of(store: Node, loads: &[Load], body: Node) -> bool {
+    let mut at = store;
+    while at != body {
+        let looped = matches!(
+            at.kind(),
+            Kind::ForStatement | Kind::WhileStatement | Kind::DoStatement
+        );
+        if looped && contains_any(at, loads) {
+            return true;
+        }
+        let Some(parent) = at.parent() else {
+            return true;
+        };
+        at = parent;
+    }
+    false
+}
+
+fn contains_any(outer: Node, loads: &[Load]) -> bool {
+    loads.iter().any(|load| {
+        outer.start_byte() <= load.element.start_byte()
+            && load.element.end_byte() <= outer.end_byte()
+    })
+}
+
+/// True where an element is what is changed, or its address is taken.
+fn is_target(element: Node) -> bool {
+    element.parent().is_some_and(|parent| match parent.kind() {
+        Kind::AssignmentExpression => parent.field(Field::Left) == Some(element),
+        Kind::UpdateExpression | Kind::PointerExpression => true,
+        _ => false,
+    })
+}

@@ -1,0 +1,426 @@
+//! mem/uncoalesced: more transactions than the bytes need, for no more specific reason.
+
+use warplens_facts::facts::{Access, Pattern, Space};
+use warplens_machine::GlobalRule;
+use warplens_models::Factor;
+
+use crate::rule::{Look, Rule, State, When};
+use crate::rules::mem::{aos, column_walk, misaligned, strided};
+use crate::subjects::access::{self, Candidate, Costly};
+use crate::wording::number;
+use crate::{Context, Finding};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "mem/uncoalesced",
+    title: "a warp's global access moves more transactions than its bytes need",
+    severity: "by predicted gain: hint, information or warning",
+    state: State::Stable,
+    explain: include_str!("page.md"),
+    look: Look::At(When::Traffic, check),
+    actions: &[],
+};
+
+/// Transactions above this multiple of the ideal are worth a finding.
+const EXCESS: f64 = 1.25;
+/// The same of what only begins in the wrong place: one sector more than four.
+const SHIFTED: f64 = 1.2;
+/// An access with less than this part of the kernel's transactions cannot matter.
+const NEGLIGIBLE: f64 = 0.001;
+
+/// A rule about one global access: whether the access is its case, and the cause in words.
+struct MemoryRule {
+    id: &'static str,
+    claims: fn(&Costly<'_>) -> bool,
+    cause: fn(&Costly<'_>) -> String,
+}
+
+/// The most specific first: one access, one rule.
+const SPECIFIC: [MemoryRule; 5] = [
+    MemoryRule {
+        id: column_walk::RULE.id,
+        claims: column_walk::claims,
+        cause: column_walk::cause,
+    },
+    MemoryRule {
+        id: aos::RULE.id,
+        claims: aos::claims,
+        cause: aos::cause,
+    },
+    MemoryRule {
+        id: strided::RULE.id,
+        claims: strided::claims,
+        cause: strided::cause,
+    },
+    MemoryRule {
+        id: misaligned::RULE.id,
+        claims: misaligned::claims,
+        cause: misaligned::cause,
+    },
+    MemoryRule {
+        id: RULE.id,
+        claims,
+        cause,
+    },
+];
+
+/// The findings of the global-memory rules.
+pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
+    let moved: f64 = ctx
+        .facts
+        .accesses
+        .iter()
+        .filter_map(|a| Some(a.transactions_per_request? * a.requests.unwrap_or(1.0)))
+        .sum();
+    let candidates = ctx
+        .facts
+        .accesses
+        .iter()
+        .enumerate()
+        .filter_map(|(index, access)| {
+            let costly = costly(ctx, access, moved)?;
+            let rule = SPECIFIC.iter().find(|rule| (rule.claims)(&costly))?;
+            Some(Candidate {
+                rule: rule.id,
+                index,
+                number: format!(
+                    "{} per request, {} would do",
+                    units(ctx, access, access.transactions_per_request?),
+                    number(access.ideal_transactions_per_request?)
+                ),
+                cause: (rule.cause)(&costly),
+                quiet: rule.id == misaligned::RULE.id && misaligned::is_caught(ctx),
+            })
+        })
+        .collect();
+    access::findings(ctx, candidates, Factor::Uncoalesced)
+}
+
+/// The access with its surroundings, where it moves more than it should; `moved` is what all accesses move.
+fn costly<'a>(ctx: &Context<'_>, access: &'a Access, moved: f64) -> Option<Costly<'a>> {
+    if access.space != Space::Global
+        || matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown)
+    {
+        return None;
+    }
+    let transactions = access.transactions_per_request?;
+    let ideal = access.ideal_transactions_per_request?;
+    let requests = access.requests.unwrap_or(1.0);
+    let excess = (transactions - ideal) * requests;
+    if transactions < ideal * SHIFTED - 1e-6 || excess <= moved * NEGLIGIBLE {
+        return None;
+    }
+    let block = ctx.facts.launch.block;
+    let warp = u64::from(ctx.facts.warp_size).max(1);
+    let flat = block[1] * block[2] <= 1;
+    let width = block[0].max(1);
+    let (rows, row_lanes) = if flat || width.is_multiple_of(warp) {
+        (1, warp)
+    } else if width < warp {
+        (warp.div_ceil(width), width)
+    } else {
+        (2, warp)
+    };
+    let mut costly = Costly {
+        access,
+        block_width: width,
+        rows,
+        row_lanes,
+        only_misaligned: false,
+    };
+    costly.only_misaligned = only_misaligned(&costly, transactions, ideal);
+    let told = if costly.only_misaligned {
+        misaligned::claims(&costly) && misaligned::matters(ctx, access)
+    } else {
+        // Gaps in a row are those of lanes that sit out, which often take them on the other side of the branch.
+        transactions > ideal * EXCESS + 1e-6
+            && !rows_of_one_word(&costly, transactions)
+            && !(costly.is_row() && costly.sits_out())
+    };
+    told.then_some(costly)
+}
+
+/// True where every row of the warp is contiguous and touches at most one unit more than it would if it
+/// began on a boundary: that is a misaligned start, not a bad pattern.
+fn only_misaligned(costly: &Costly<'_>, transactions: f64, ideal: f64) -> bool {
+    let unit = u64::from(costly.access.transaction_bytes);
+    let contiguous = costly.access.pattern == Pattern::Coalesced
+        || costly
+            .distance()
+            .is_some_and(|d| 0 < d && d <= costly.element())
+        // No constant distance, but hardly more than aligned rows: an index clamped at the borders.
+        || (costly.access.pattern == Pattern::Scattered && costly.access.stride.is_none());
+    if unit == 0 || !contiguous {
+        return false;
+    }
+    let aligned = costly.rows * (costly.row_lanes * costly.element()).div_ceil(unit);
+    aligned as f64 <= ideal * EXCESS + 1e-6 && transactions <= (aligned + costly.rows) as f64 + 1e-6
+}
+
+/// True where x-neighbours share one word and only the few rows of the warp differ: the shape of every
+/// tiled product, served by a broadcast a row.
+fn rows_of_one_word(costly: &Costly<'_>, transactions: f64) -> bool {
+    costly.distance() == Some(0)
+        && costly.block_width >= 8
+        && transactions <= costly.rows as f64 + 1e-6
+}
+
+/// `32 sectors`, by the words of the target's documentation.
+fn units(ctx: &Context<'_>, access: &Access, count: f64) -> String {
+    let word = match ctx.profile.global_rule {
+        GlobalRule::HalfWarpStrict | GlobalRule::HalfWarpSegments => "segment",
+        _ if access.transaction_bytes == 32 => "sector",
+        _ => "line",
+    };
+    access::plural(count, word)
+}
+
+/// Whatever the more specific rules have left.
+fn claims(_: &Costly<'_>) -> bool {
+    true
+}
+
+fn cause(costly: &Costly<'_>) -> String {
+    let text = &costly.access.text;
+    let contiguous = costly.distance().is_some_and(|d| d <= costly.element());
+    if costly.rows > 2 && contiguous {
+        return format!(
+            "the block is {} threads wide, so a warp takes {} short rows of `{text}`",
+            costly.block_width, costly.rows
+        );
+    }
+    match costly.access.pattern {
+        Pattern::Broadcast => {
+            format!("all lanes read one word of `{text}`, which this GPU serves lane by lane")
+        }
+        _ => format!("the lanes of a warp scatter over `{text}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Kernel, access, column_walk};
+    use crate::{Removal, Severity};
+    use warplens_facts::facts::{Certainty, LinearAddress, Op, Stride};
+
+    fn stride(bytes: i64, text: &str) -> Stride {
+        Stride {
+            bytes,
+            text: text.to_owned(),
+            symbolic: false,
+            unit_elsewhere: false,
+        }
+    }
+
+    #[test]
+    fn a_misaligned_start_is_not_a_bad_pattern() {
+        let rules = |kernel: Kernel| -> Vec<&str> {
+            let findings = kernel.findings(|_| 1.2);
+            findings.iter().map(|finding| finding.rule).collect()
+        };
+        let mut shifted = access(5);
+        shifted.transactions_per_request = Some(5.0);
+        shifted.linear = Some(LinearAddress {
+            constant: 7,
+            thread: [4, 0, 0],
+            block: [1024, 0, 0],
+            loops: Vec::new(),
+        });
+        assert_eq!(
+            rules(Kernel::new().access(shifted.clone())),
+            ["mem/misaligned"]
+        );
+
+        // One byte a lane: two sectors where one would do, still only a shifted start.
+        shifted.bytes_per_lane = 1;
+        shifted.stride = Some(stride(1, "1"));
+        shifted.transactions_per_request = Some(2.0);
+        shifted.ideal_transactions_per_request = Some(1.0);
+        assert_eq!(rules(Kernel::new().access(shifted)), ["mem/misaligned"]);
+
+        // Rows of 16 floats, each shifted: six sectors where four would do.
+        let mut rows = access(5);
+        rows.pattern = Pattern::Scattered;
+        rows.transactions_per_request = Some(6.0);
+        assert!(!rules(Kernel::new().block([16, 16, 1]).access(rows)).contains(&"mem/uncoalesced"));
+    }
+
+    #[test]
+    fn one_word_a_row_is_a_broadcast() {
+        let mut a = access(5);
+        a.pattern = Pattern::Scattered;
+        a.stride = Some(stride(0, "0"));
+        a.transactions_per_request = Some(2.0);
+        a.ideal_transactions_per_request = Some(1.0);
+        assert_eq!(
+            Kernel::new().block([16, 16, 1]).access(a).findings(|_| 1.2),
+            []
+        );
+    }
+
+    #[test]
+    fn one_word_a_row_in_a_narrow_block_is_not() {
+        let mut a = access(5);
+        a.pattern = Pattern::Scattered;
+        a.stride = Some(stride(0, "0"));
+        a.transactions_per_request = Some(8.0);
+        a.ideal_transactions_per_request = Some(1.0);
+        let findings = Kernel::new().block([4, 64, 1]).access(a).findings(|_| 1.2);
+        assert_eq!(findings[0].rule, "mem/uncoalesced");
+    }
+
+    #[test]
+    fn a_quarter_more_is_let_pass_and_more_is_not() {
+        for (sectors, told) in [(5.0, false), (5.2, true)] {
+            let mut a = access(5);
+            a.pattern = Pattern::Scattered;
+            a.stride = None;
+            a.transactions_per_request = Some(sectors);
+            assert_eq!(
+                !Kernel::new().access(a).findings(|_| 1.2).is_empty(),
+                told,
+                "{sectors}"
+            );
+        }
+    }
+
+    #[test]
+    fn data_dependent_and_unknown_addresses_have_no_finding() {
+        for pattern in [Pattern::DataDependent, Pattern::Unknown] {
+            let mut gather = column_walk(5);
+            gather.pattern = pattern;
+            assert_eq!(Kernel::new().access(gather).findings(|_| 2.0), []);
+        }
+        let mut unknown = column_walk(5);
+        unknown.transactions_per_request = None;
+        assert_eq!(Kernel::new().access(unknown).findings(|_| 2.0), []);
+    }
+
+    #[test]
+    fn an_access_that_is_hardly_ever_executed_has_no_finding() {
+        let mut rare = column_walk(5);
+        rare.requests = Some(1.0);
+        assert_eq!(
+            Kernel::new()
+                .access(rare)
+                .access(access(9))
+                .findings(|_| 2.0),
+            []
+        );
+    }
+
+    #[test]
+    fn load_and_store_of_one_subscript_are_one_finding() {
+        let mut load = column_walk(5);
+        load.op = Op::Load;
+        let mut store = column_walk(5);
+        store.op = Op::Store;
+        let findings = Kernel::new()
+            .access(load)
+            .access(store)
+            .findings(|removal| match removal {
+                Removal::Access(_) => 1.25,
+                _ => 1.6,
+            });
+        assert_eq!(findings.len(), 1);
+        // Each alone saves a fifth; both together two fifths, 1.67x, bounded by the factor's 1.6x.
+        assert!(
+            (findings[0].gain - 1.6).abs() < 1e-9,
+            "{}",
+            findings[0].gain
+        );
+        assert!(
+            findings[0].message.contains("(read and written)"),
+            "{}",
+            findings[0].message
+        );
+        assert_eq!(findings[0].related, []);
+    }
+
+    #[test]
+    fn accesses_of_one_array_on_one_line_are_one_finding() {
+        let mut second = column_walk(5);
+        second.site.span.start += 20;
+        let mut other_array = second.clone();
+        other_array.array = "other".to_owned();
+        let findings = Kernel::new()
+            .access(column_walk(5))
+            .access(second)
+            .access(other_array)
+            .access(column_walk(6))
+            .findings(|removal| {
+                if removal == Removal::Access(1) {
+                    1.5
+                } else {
+                    1.2
+                }
+            });
+        assert_eq!(findings.len(), 3);
+        let merged = findings
+            .iter()
+            .find(|f| f.access == Some(1))
+            .expect("told of the costliest");
+        assert_eq!(merged.related.len(), 1);
+        assert!(
+            merged
+                .message
+                .contains("so is one more access to `in` on this line"),
+            "{}",
+            merged.message
+        );
+    }
+
+    #[test]
+    fn assumed_without_a_stated_assumption_is_no_warning() {
+        let mut walk = column_walk(5);
+        walk.certainty = Certainty::Assumed;
+        let silent = Kernel::new().access(walk.clone()).findings(|_| 3.0);
+        assert_eq!(silent[0].severity, Severity::Information);
+        let stated = Kernel::new()
+            .assume("n", "1024")
+            .access(walk)
+            .findings(|_| 3.0);
+        assert_eq!(stated[0].severity, Severity::Warning);
+        assert!(
+            stated[0].message.ends_with("; assumes n = 1024"),
+            "{}",
+            stated[0].message
+        );
+    }
+
+    #[test]
+    fn scattered_lanes_are_uncoalesced() {
+        let mut scattered = access(5);
+        scattered.pattern = Pattern::Scattered;
+        scattered.stride = None;
+        scattered.transactions_per_request = Some(8.0);
+        let findings = Kernel::new().access(scattered).findings(|_| 1.4);
+        assert_eq!(findings[0].rule, "mem/uncoalesced");
+        assert!(
+            findings[0].message.starts_with(
+                "8 sectors per request, 4 would do: the lanes of a warp scatter over `in[i]`"
+            ),
+            "{}",
+            findings[0].message
+        );
+    }
+
+    #[test]
+    fn a_narrow_block_is_named_as_the_cause() {
+        let mut rows = access(5);
+        rows.pattern = Pattern::Scattered;
+        rows.transactions_per_request = Some(8.0);
+        let findings = Kernel::new()
+            .block([4, 64, 1])
+            .access(rows)
+            .findings(|_| 1.4);
+        assert_eq!(findings[0].rule, "mem/uncoalesced");
+        assert!(
+            findings[0]
+                .message
+                .contains("the block is 4 threads wide, so a warp takes 8 short rows"),
+            "{}",
+            findings[0].message
+        );
+    }
+}

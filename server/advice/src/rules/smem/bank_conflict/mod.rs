@@ -1,0 +1,144 @@
+//! smem/bank-conflict: lanes of one warp want different words of one bank.
+
+pub(crate) mod pad_shared;
+pub(crate) mod swizzle_shared;
+
+use warplens_facts::facts::{Access, Op, Pattern, Space};
+use warplens_models::Factor;
+
+use crate::rule::{Look, Rule, State, When};
+use crate::subjects::access::{Candidate, findings, plural};
+use crate::wording::number;
+use crate::{Context, Finding};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "smem/bank-conflict",
+    title: "lanes of a warp want different words of one shared-memory bank",
+    severity: "by predicted gain: hint, information or warning",
+    state: State::Stable,
+    explain: include_str!("page.md"),
+    look: Look::At(When::Cost, check),
+    actions: &[pad_shared::fixes, swizzle_shared::fixes],
+};
+
+/// Averages over the launch closer to 1 than this are a stray warp, not a pattern.
+const CONFLICT: f64 = 1.05;
+
+/// Banks are this many bytes wide to the program on every GPU.
+const WORD: u64 = 4;
+
+pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
+    let candidates = ctx
+        .facts
+        .accesses
+        .iter()
+        .enumerate()
+        .filter(|(_, access)| access.space == Space::Shared && access.requests != Some(0.0))
+        // Atomics on one word wait for it, not for its bank: atomic/hot-address.
+        .filter(|(_, access)| access.op != Op::Atomic || access.pattern != Pattern::Broadcast)
+        .filter_map(|(index, access)| {
+            let degree = access
+                .bank_conflict_degree
+                .filter(|degree| *degree > CONFLICT)?;
+            Some(Candidate {
+                rule: RULE.id,
+                index,
+                number: format!(
+                    "{} per request, {} would do",
+                    plural(access.passes_per_request?, "pass"),
+                    number(access.ideal_passes_per_request?)
+                ),
+                cause: cause(ctx, access, degree),
+                quiet: false,
+            })
+        })
+        .collect();
+    findings(ctx, candidates, Factor::BankConflicts)
+}
+
+fn cause(ctx: &Context<'_>, access: &Access, degree: f64) -> String {
+    let text = &access.text;
+    let degree = number(degree);
+    let banks = ctx.profile.banks;
+    match access.stride.as_ref().map(|s| s.bytes.unsigned_abs()) {
+        Some(bytes) if bytes > WORD && bytes.is_multiple_of(WORD) => format!(
+            "{degree}-way bank conflict in `{text}`, neighbouring threads are {} words apart on {banks} \
+             banks",
+            bytes / WORD
+        ),
+        _ => format!("{degree}-way bank conflict in `{text}` on {banks} banks"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Kernel, bank_conflict};
+    use crate::{Place, Severity};
+    use warplens_facts::facts::{Op, Pattern};
+
+    #[test]
+    fn a_column_of_a_square_tile_says_passes_and_words() {
+        let conflict = bank_conflict(7);
+        let site = conflict.site;
+        let findings = Kernel::new().access(conflict).findings(|_| 2.9);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].rule, "smem/bank-conflict");
+        assert_eq!(findings[0].severity, Severity::Warning);
+        assert_eq!(findings[0].place, Place::Site(site));
+        assert_eq!(findings[0].shared_array, Some(0));
+        assert_eq!(
+            findings[0].message,
+            "32 passes per request, 1 would do: 32-way bank conflict in \
+             `tile[threadIdx.x][threadIdx.y]`, neighbouring threads are 32 words apart on 32 banks; \
+             kernel 2.9x faster without (predicted)"
+        );
+    }
+
+    #[test]
+    fn wide_accesses_in_their_own_passes_are_no_conflict() {
+        let mut wide = bank_conflict(7);
+        wide.passes_per_request = Some(4.0);
+        wide.ideal_passes_per_request = Some(4.0);
+        wide.bank_conflict_degree = Some(1.0);
+        assert_eq!(Kernel::new().access(wide).findings(|_| 2.0), []);
+    }
+
+    #[test]
+    fn atomics_on_one_word_conflict_in_no_bank() {
+        let mut sum = bank_conflict(7);
+        sum.op = Op::Atomic;
+        assert_eq!(Kernel::new().access(sum.clone()).findings(|_| 2.0).len(), 1);
+        sum.pattern = Pattern::Broadcast;
+        assert_eq!(Kernel::new().access(sum).findings(|_| 2.0), []);
+    }
+
+    #[test]
+    fn a_stray_warp_is_no_pattern() {
+        for (degree, told) in [(1.03, false), (1.5, true)] {
+            let mut stray = bank_conflict(7);
+            stray.passes_per_request = Some(degree);
+            stray.bank_conflict_degree = Some(degree);
+            let findings = Kernel::new().access(stray).findings(|_| 2.0);
+            assert_eq!(!findings.is_empty(), told, "degree {degree}");
+        }
+    }
+
+    #[test]
+    fn a_conflict_behind_memory_time_is_a_hint() {
+        let findings = Kernel::new().access(bank_conflict(7)).findings(|_| 1.003);
+        assert_eq!(findings[0].severity, Severity::Hint);
+        assert!(
+            findings[0].message.contains("under 2 % of the kernel"),
+            "{}",
+            findings[0].message
+        );
+    }
+
+    #[test]
+    fn unknown_passes_are_no_finding() {
+        let mut unknown = bank_conflict(7);
+        unknown.passes_per_request = None;
+        unknown.bank_conflict_degree = None;
+        assert_eq!(Kernel::new().access(unknown).findings(|_| 2.0), []);
+    }
+}

@@ -1,0 +1,72 @@
+//! Takes a padding away that cures nothing.
+
+use crate::fixes::proof::{of_findings, prove};
+use crate::fixes::source::{children, text};
+use crate::fixes::wording::{gain, occupancy};
+use crate::fixes::{Edit, Fix, Kernel, Request};
+use crate::rules::smem::bank_conflict::pad_shared::{Plan, total_passes};
+use warplens_syntax::{Field, Kind};
+
+const RULE: &str = "smem/over-pad";
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    of_findings(request, RULE, |kernel, finding, _| {
+        fix(request, kernel, finding.shared_array?)
+    })
+}
+
+fn fix(request: &Request<'_>, kernel: &Kernel, index: usize) -> Option<Fix> {
+    let array = kernel.facts.shared_arrays.get(index)?;
+    let plan = Plan::new(request.document, kernel, array)?;
+    // A `sizeof` says the size that others were told.
+    if !plan.sizeofs.is_empty() {
+        return None;
+    }
+    let last = *plan.sizes.last()?;
+    let (padded, _) = *array.extents.last()?;
+    let plain = padded / 16 * 16;
+    let mut size = last;
+    while size.kind() == Kind::ParenthesizedExpression {
+        size = *children(size).first()?;
+    }
+    let parsed = request.document.parsed();
+    let number = |written: &str| written.parse::<u64>().ok();
+    let short = if number(text(parsed, size)) == Some(padded) {
+        plain.to_string()
+    } else if size.kind() == Kind::BinaryExpression {
+        let operator = text(parsed, size.field(Field::Operator)?);
+        let (left, right) = (
+            text(parsed, size.field(Field::Left)?),
+            text(parsed, size.field(Field::Right)?),
+        );
+        if operator != "+" || number(right) != Some(padded - plain) {
+            return None;
+        }
+        left.to_owned()
+    } else {
+        return None;
+    };
+    let edits: Vec<Edit> = vec![(last.byte_range(), short.clone())];
+    let proof = prove(request, kernel, &edits)?;
+    let after = proof.after();
+    let speedup = proof.speedup(kernel)?;
+    let smaller = after.facts.shared_arrays.get(index)?;
+    // Sums over the same requests, up to the order of addition.
+    let passes = total_passes(&after, index)? <= total_passes(kernel, index)? * (1.0 + 1e-9);
+    if !passes || smaller.extents.last()?.0 != plain || smaller.bytes >= array.bytes {
+        return None;
+    }
+    Some(Fix {
+        title: format!(
+            "Remove the padding of `{}`: {} bytes of shared memory less{}, {}",
+            array.name,
+            array.bytes - smaller.bytes,
+            occupancy(kernel.occupancy, after.occupancy),
+            gain(speedup)
+        ),
+        rule: RULE,
+        edits,
+        gain: speedup,
+        complete: true,
+    })
+}

@@ -1,0 +1,83 @@
+//! Makes a fence's scope that of who reads.
+
+use std::ops::Range;
+
+use crate::{Cure, Finding};
+use warplens_syntax::{Field, Kind, Parsed, has_word};
+
+use crate::fixes::launches::launches_written;
+use crate::fixes::proof::{of_findings, prove};
+use crate::fixes::source::{in_a_macro, kernel_node, text};
+use crate::fixes::wording::gain;
+use crate::fixes::{Fix, Kernel, Request};
+
+const RULE: &str = "sync/wide-fence";
+
+/// Words of memory that the host or another GPU may look at while a kernel runs.
+const SEEN_ELSEWHERE: [&str; 13] = [
+    "HostAlloc",
+    "MallocHost",
+    "HostMalloc",
+    "HostRegister",
+    "HostGetDevicePointer",
+    "Managed",
+    "__managed__",
+    "Peer",
+    "Ipc",
+    "nvshmem",
+    "nccl",
+    "MemMap",
+    "multicast",
+];
+
+pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
+    of_findings(request, RULE, |kernel, finding, place| {
+        fix(request, kernel, finding, place)
+    })
+}
+
+fn fix(
+    request: &Request<'_>,
+    kernel: &Kernel<'_>,
+    finding: &Finding,
+    place: &Range<usize>,
+) -> Option<Fix> {
+    let parsed = request.document.parsed();
+    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let mut call = function.descendant_for_byte_range(place.start, place.end)?;
+    while call.kind() != Kind::CallExpression {
+        call = call
+            .parent()
+            .filter(|parent| parent.byte_range().len() <= place.len())?;
+    }
+    let callee = call.field(Field::Function)?;
+    let name = text(parsed, callee);
+    if !matches!(name, "__threadfence" | "__threadfence_system") || in_a_macro(parsed, name) {
+        return None;
+    }
+    let (narrow, who) = if finding.cure == Some(Cure::WithinBlock) {
+        ("__threadfence_block", "the block")
+    } else if own_memory(parsed, kernel) {
+        ("__threadfence", "this GPU")
+    } else {
+        return None;
+    };
+    let edits = vec![(callee.byte_range(), narrow.to_owned())];
+    let proof = prove(request, kernel, &edits)?;
+    let speedup = proof.speedup(kernel)?;
+    Some(Fix {
+        title: format!("Fence for {who} alone: `{narrow}()`, {}", gain(speedup)),
+        rule: RULE,
+        edits,
+        gain: speedup,
+        complete: true,
+    })
+}
+
+/// True where the file launches the kernel, allocates device memory, and shows no memory that anyone else may look at.
+fn own_memory(parsed: &Parsed, kernel: &Kernel<'_>) -> bool {
+    let text = &*parsed.text;
+    launches_written(parsed, &kernel.facts.name) > 0
+        && (has_word(text, "cudaMalloc") || has_word(text, "hipMalloc"))
+        && !SEEN_ELSEWHERE.iter().any(|word| text.contains(word))
+}

@@ -1,0 +1,237 @@
+//! Accesses that move more than they need: candidates of rules in, findings out, each said once.
+
+use warplens_facts::facts::{Access, Op};
+use warplens_models::Factor;
+
+use crate::wording::{self, number};
+use crate::{Context, Finding, Place, Removal, Severity};
+
+/// A global access that touches more units than its bytes need.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Costly<'a> {
+    /// The access.
+    pub access: &'a Access,
+    /// Threads of a block along x.
+    pub block_width: u64,
+    /// Rows of the block that one warp spans.
+    pub rows: u64,
+    /// Lanes of the warp in one row.
+    pub row_lanes: u64,
+    /// Each row touches at most one unit more than if it began on a boundary.
+    pub only_misaligned: bool,
+}
+
+impl Costly<'_> {
+    /// Distance between x-neighbours in bytes, where it is one number.
+    pub fn distance(&self) -> Option<u64> {
+        self.access.stride.as_ref().map(|s| s.bytes.unsigned_abs())
+    }
+
+    /// Size of the element in bytes.
+    pub fn element(&self) -> u64 {
+        u64::from(self.access.bytes_per_lane)
+    }
+
+    /// Neighbouring lanes have neighbouring elements of one row.
+    pub fn is_row(&self) -> bool {
+        self.distance() == Some(self.element()) && self.rows == 1
+    }
+
+    /// More lanes sit out than a last warp explains.
+    pub(crate) fn sits_out(&self) -> bool {
+        let active = self.access.active_lanes_per_request;
+        active.is_some_and(|active| active < 0.9 * self.row_lanes as f64)
+    }
+}
+
+/// One access on its way to becoming a finding.
+pub(crate) struct Candidate {
+    /// The rule.
+    pub rule: &'static str,
+    /// Index into the facts' accesses.
+    pub index: usize,
+    /// The number: `32 sectors per request, 4 would do`.
+    pub number: String,
+    /// Why, in words.
+    pub cause: String,
+    /// A hint whatever it gains: a cache catches what it moves too much.
+    pub quiet: bool,
+}
+
+/// `1 pass`, `32 passes`.
+pub(crate) fn plural(count: f64, word: &str) -> String {
+    let figure = number(count);
+    match (figure.as_str(), word.ends_with('s')) {
+        ("1", _) => format!("{figure} {word}"),
+        (_, false) => format!("{figure} {word}s"),
+        (_, true) => format!("{figure} {word}es"),
+    }
+}
+
+/// Candidates of one kernel whose gains are always worked out one by one: a model walks the whole kernel for each.
+const MOST_APART: usize = 16;
+/// Accesses walked for the gains of all candidates; beyond, what all save together is shared out.
+const MOST_WALKED: usize = 16_000;
+
+/// How the gains of a kernel's candidates are found.
+enum Gains {
+    /// One by one.
+    Apart,
+    /// All of them together have none worth knowing.
+    Nothing,
+    /// The time that all save, shared out by the requests' excess; the sum of those.
+    Shared(f64, f64),
+}
+
+impl Gains {
+    fn new(ctx: &Context<'_>, candidates: &[Candidate], factor: Factor) -> Gains {
+        if candidates.len() <= MOST_APART {
+            return Gains::Apart;
+        }
+        let together = ctx.gain(Removal::Factor(factor));
+        if together < wording::WORTH_KNOWING {
+            return Gains::Nothing;
+        }
+        let accesses = &ctx.facts.accesses;
+        if candidates.len() * accesses.len() <= MOST_WALKED {
+            return Gains::Apart;
+        }
+        let all = candidates.iter().map(|of| excess(&accesses[of.index]));
+        Gains::Shared(1.0 - together.recip(), all.sum())
+    }
+
+    fn of(&self, ctx: &Context<'_>, access: usize) -> f64 {
+        match self {
+            Gains::Apart => ctx.gain(Removal::Access(access)),
+            Gains::Nothing => 1.0,
+            Gains::Shared(saved, all) if *all > 0.0 => {
+                let share = excess(&ctx.facts.accesses[access]) / all;
+                (1.0 - saved * share).recip()
+            }
+            Gains::Shared(..) => 1.0,
+        }
+    }
+}
+
+/// What an access takes beyond the ideal, over the launch.
+fn excess(access: &Access) -> f64 {
+    let (takes, ideal) = match access.transactions_per_request {
+        Some(takes) => (Some(takes), access.ideal_transactions_per_request),
+        None => (access.passes_per_request, access.ideal_passes_per_request),
+    };
+    let each = takes.unwrap_or(0.0) - ideal.unwrap_or(0.0);
+    each.max(0.0) * access.requests.unwrap_or(1.0)
+}
+
+/// Makes findings of candidates: those of one rule, one array and one line become one. `factor` bounds what
+/// removing several of them together can gain.
+pub(crate) fn findings(
+    ctx: &Context<'_>,
+    candidates: Vec<Candidate>,
+    factor: Factor,
+) -> Vec<Finding> {
+    if candidates.is_empty() {
+        return Vec::new();
+    }
+    let accesses = &ctx.facts.accesses;
+    let gains = Gains::new(ctx, &candidates, factor);
+    let mut groups: Vec<Vec<(Candidate, f64)>> = Vec::new();
+    for candidate in candidates {
+        let access = &accesses[candidate.index];
+        let gain = gains.of(ctx, candidate.index);
+        let group = groups.iter_mut().find(|group| {
+            let (first, _) = &group[0];
+            let other = &accesses[first.index];
+            first.rule == candidate.rule
+                && other.array == access.array
+                && other.site.line == access.site.line
+        });
+        match group {
+            Some(group) => group.push((candidate, gain)),
+            None => groups.push(vec![(candidate, gain)]),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|group| finding(ctx, &group, factor))
+        .collect()
+}
+
+/// The finding of one group: told of its costliest access, the others beside it.
+fn finding(ctx: &Context<'_>, group: &[(Candidate, f64)], factor: Factor) -> Finding {
+    let accesses = &ctx.facts.accesses;
+    let worst = (1..group.len()).fold(
+        0,
+        |best, i| if group[i].1 > group[best].1 { i } else { best },
+    );
+    let (candidate, worst_gain) = &group[worst];
+    let access = &accesses[candidate.index];
+    let gain = if group.len() == 1 {
+        *worst_gain
+    } else {
+        // Times saved add up, and never to more than removing the whole factor saves.
+        let saved: f64 = group.iter().map(|(_, gain)| 1.0 - gain.recip()).sum();
+        let bound = ctx.gain(Removal::Factor(factor)).max(*worst_gain);
+        if saved < 1.0 {
+            (1.0 - saved).recip().min(bound)
+        } else {
+            bound
+        }
+    };
+
+    let mut related: Vec<_> = group
+        .iter()
+        .map(|(other, _)| (accesses[other.index].site, other))
+        .filter(|(site, _)| *site != access.site)
+        .map(|(site, other)| {
+            (
+                site,
+                format!("`{}`: {}", accesses[other.index].text, other.number),
+            )
+        })
+        .collect();
+    related.dedup_by_key(|(site, _)| *site);
+    let same_place = |op: Op| {
+        group.iter().any(|(other, _)| {
+            let other = &accesses[other.index];
+            other.site == access.site && other.op == op
+        })
+    };
+    let both = (same_place(Op::Load) && same_place(Op::Store)).then_some("read and written");
+    let others = match related.len() {
+        0 => None,
+        1 => Some(format!(
+            "so is one more access to `{}` on this line",
+            access.array
+        )),
+        n => Some(format!(
+            "so are {n} more accesses to `{}` on this line",
+            access.array
+        )),
+    };
+    let cause = match both {
+        Some(words) => format!("{} ({words})", candidate.cause),
+        None => candidate.cause.clone(),
+    };
+    let reservation = wording::reservation(ctx.facts, access);
+    let mut severity = wording::severity(gain, access.certainty, reservation.is_some());
+    if candidate.quiet {
+        severity = Severity::Hint;
+    }
+    Finding {
+        rule: candidate.rule,
+        severity,
+        place: Place::Site(access.site),
+        message: wording::sentence([
+            Some(format!("{}: {cause}", candidate.number)),
+            others,
+            Some(wording::gain(gain)),
+            reservation,
+        ]),
+        gain,
+        related,
+        access: Some(candidate.index),
+        shared_array: access.shared_array,
+        cure: None,
+    }
+}

@@ -1,0 +1,44 @@
+//! What rules about the shape of a launch ask of it.
+
+use warplens_models::Factor;
+
+use crate::{Context, Removal};
+
+/// A kernel that takes less than this is launch overhead: its shape does not matter, in seconds.
+const OVERHEAD: f64 = 5e-6;
+
+/// True where the grid was given, by the source or by its reader.
+pub(crate) fn grid_given(ctx: &Context<'_>) -> bool {
+    !ctx.facts.launch.grid_source.is_assumption() && !ctx.facts.launch.block_source.is_assumption()
+}
+
+/// True where the launch is over before its shape matters, or nobody knows how long it takes.
+pub(crate) fn brief(ctx: &Context<'_>) -> bool {
+    let clock = ctx.profile.sm_clock_mhz * 1e6;
+    (ctx.cycles)().is_none_or(|cycles| cycles / clock < OVERHEAD)
+}
+
+/// True where blocks wait at barriers.
+pub(crate) fn has_barriers(ctx: &Context<'_>) -> bool {
+    ctx.facts
+        .operations
+        .iter()
+        .any(|operation| operation.operator == warplens_facts::facts::Operator::Barrier)
+}
+
+/// The gain of the same threads in other blocks; 1 where threads of a block may work together.
+pub(crate) fn reshaped(ctx: &Context<'_>, grid: [u64; 3], block: [u64; 3]) -> f64 {
+    let free = ctx.facts.shared_arrays.is_empty()
+        && !has_barriers(ctx)
+        && ctx.kernel.required_block.is_none();
+    if free {
+        ctx.gain(Removal::Launch { grid, block })
+    } else {
+        1.0
+    }
+}
+
+/// The gain of an SM that is full.
+pub(crate) fn full(ctx: &Context<'_>) -> f64 {
+    ctx.gain(Removal::Factor(Factor::Occupancy))
+}

@@ -1,0 +1,10 @@
+//! What several rules read of a kernel. Facts and IR in, a view of them out; no rule is named here.
+
+pub(crate) mod access;
+pub(crate) mod arith;
+pub(crate) mod atomics;
+pub(crate) mod exchange;
+pub(crate) mod flow;
+pub(crate) mod launch;
+pub(crate) mod spills;
+pub(crate) mod subscripts;

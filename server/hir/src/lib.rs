@@ -1,0 +1,17 @@
+//! What CUDA C++, HIP and OpenCL C mean: the items of a text, what a file declares, and kernels lowered to the IR.
+//!
+//! In: preprocessed texts with their trees. Out: [`outline`] lists a text's items, a [`Unit`] holds what a file and its
+//! headers declare, [`lower`] makes a kernel's IR. Lowering never fails: what is not understood becomes an opaque statement
+//! or value with a reason, and the rest goes on. Host code is read with the same types and constants through [`Lowering`].
+
+mod lower;
+pub mod misread;
+mod outline;
+mod standard;
+mod types;
+mod unit;
+
+pub use lower::{HostName, Lowering, Named, Scope, Source, TemplateArguments, lower};
+pub use outline::{Item, ItemKind, function_declarator, outline};
+pub use types::{Callable, Class};
+pub use unit::{Constant, Definition, Unit, node_ending, text_hash};

@@ -1,0 +1,371 @@
+//! What a template parameter is taken for where no launch binds it.
+//!
+//! Something has to be assumed, and is said with the kernel. What the program itself shows comes first: a
+//! specialisation of a template that the kernel asks with the parameter, a function or a functor of the right
+//! shape. Otherwise a type is `float` and a number 32.
+
+use warplens_syntax::{Field, Kind, Node};
+
+use super::templates::{Parameter, innermost};
+use super::{Lowering, Source, parts, text_of};
+use crate::outline::function_declarator;
+use crate::types::class_of;
+use crate::unit::Definition;
+use warplens_ir::AssumptionKind;
+use warplens_ir::Bound;
+use warplens_ir::Type;
+
+/// The type that an unbound type parameter is taken for.
+const ASSUMED_TYPE: (&str, Type) = ("float", Type::FLOAT);
+/// The number that an unbound number is taken for.
+const ASSUMED_NUMBER: i64 = 32;
+/// A type of which only that it is called is known.
+const ANY_FUNCTOR: &str = "any functor";
+
+impl Lowering<'_> {
+    /// No launch binds it: something has to be assumed, and said.
+    pub(super) fn assumed_bound(
+        &mut self,
+        parameter: &Parameter,
+        template: Node,
+        kernel: Node,
+        source: Source,
+    ) -> Bound {
+        let declared = template
+            .field(Field::Parameters)
+            .into_iter()
+            .flat_map(parts)
+            .find(|param| {
+                let name = param.field(Field::Declarator).map_or(*param, innermost);
+                text_of(name, source).ends_with(parameter.name.as_str())
+            });
+        let found = if parameter.is_type {
+            self.functor(parameter, kernel, source)
+        } else {
+            declared.and_then(|declared| self.function_like(declared, source))
+        };
+        let found = found.or_else(|| self.specialised(parameter, kernel, source));
+        if let Some((spelled, bound)) = found {
+            self.assume(&parameter.name, &spelled, AssumptionKind::Template);
+            return bound;
+        }
+        if parameter.is_type {
+            let (name, ty) = ASSUMED_TYPE;
+            self.assume(&parameter.name, name, AssumptionKind::Template);
+            return Bound::Type(ty);
+        }
+        let flag = declared.is_some_and(|param| text_of(param, source).starts_with("bool"));
+        let value = if flag { 1 } else { ASSUMED_NUMBER };
+        let spelled = value.to_string();
+        self.assume(&parameter.name, &spelled, AssumptionKind::Template);
+        Bound::Value(value)
+    }
+
+    /// For a parameter that is a function: the first function that takes the same types.
+    fn function_like(&mut self, declared: Node, source: Source) -> Option<(String, Bound)> {
+        let declarator = declared.field(Field::Declarator)?;
+        if declarator.kind() != Kind::FunctionDeclarator {
+            // `using Load = void (*)(…)`: what it takes shows where it is called.
+            let ty = declared.field(Field::Type)?;
+            let ty = self.unevaluated(|lowering| lowering.base_type(ty, source));
+            return super::pointers::points_to_any(&ty).then(|| {
+                let said = "the first function that takes its arguments".to_owned();
+                (said, Bound::Template(String::new()))
+            });
+        }
+        let wanted = self.parameter_types(declarator, source)?;
+        let unit = self.unit;
+        for (name, definition) in unit.functions_in_order() {
+            if self.takes(definition, &wanted) {
+                let last = name.rsplit("::").next().unwrap_or(name).to_owned();
+                return Some((said(&last), Bound::Template(last)));
+            }
+        }
+        None
+    }
+
+    /// The first function that takes these arguments, for a parameter of which only that it is a function is
+    /// known; listed as what is assumed of it from here on.
+    pub(super) fn first_taking(
+        &mut self,
+        parameter: &str,
+        arguments: &[warplens_ir::Expr],
+    ) -> Option<String> {
+        let unit = self.unit;
+        let name = unit.functions_in_order().find_map(|(name, definition)| {
+            let candidate = super::inline::Candidate {
+                definition: definition.clone(),
+                bindings: Vec::new(),
+                this: None,
+            };
+            let plain = definition
+                .node(&[Kind::FunctionDefinition])
+                .and_then(|function| function.parent())
+                .is_some_and(|parent| parent.kind() != Kind::TemplateDeclaration);
+            (plain && !name.contains("::") && self.takes_exactly(&candidate, arguments))
+                .then(|| name.to_owned())
+        })?;
+        for assumption in &mut self.assumed {
+            if assumption.name == parameter {
+                assumption.value = said(&name);
+            }
+        }
+        for (symbol, bound) in &mut self.frame().bindings {
+            if symbol == parameter {
+                *bound = Bound::Template(name.clone());
+            }
+        }
+        Some(name)
+    }
+
+    fn takes(&mut self, definition: &Definition, wanted: &[Type]) -> bool {
+        let Some(function) = definition.node(&[Kind::FunctionDefinition]) else {
+            return false;
+        };
+        let plain = function
+            .parent()
+            .is_none_or(|parent| parent.kind() != Kind::TemplateDeclaration);
+        let source = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+            fixed: None,
+            copied: None,
+        };
+        plain
+            && function_declarator(function)
+                .and_then(|declarator| self.parameter_types(declarator, source))
+                .is_some_and(|types| types == wanted)
+    }
+
+    fn parameter_types(&mut self, declarator: Node, source: Source) -> Option<Vec<Type>> {
+        let list = declarator.field(Field::Parameters)?;
+        let params: Vec<Node> = parts(list)
+            .into_iter()
+            .filter(|param| param.kind().is_parameter_declaration())
+            .collect();
+        Some(
+            params
+                .into_iter()
+                .map(|param| self.unevaluated(|lowering| lowering.parameter_type(param, source)))
+                .collect(),
+        )
+    }
+
+    /// For a type that the kernel calls objects of: the first class that can be called so.
+    fn functor(
+        &mut self,
+        parameter: &Parameter,
+        kernel: Node,
+        source: Source,
+    ) -> Option<(String, Bound)> {
+        let body = kernel.field(Field::Body)?;
+        let list = function_declarator(kernel)?.field(Field::Parameters)?;
+        let objects: Vec<&str> = parts(list)
+            .into_iter()
+            .filter(|param| {
+                param
+                    .field(Field::Type)
+                    .is_some_and(|ty| text_of(ty, source) == parameter.name)
+            })
+            .filter_map(|param| param.field(Field::Declarator))
+            .filter(|declarator| declarator.kind() != Kind::PointerDeclarator)
+            .map(|declarator| text_of(innermost(declarator), source))
+            .collect();
+        let count = called_with(body, source, |callee| {
+            objects.contains(&callee)
+                || callee
+                    .strip_prefix(parameter.name.as_str())
+                    .is_some_and(|rest| matches!(rest.trim(), "()" | "{}"))
+        })?;
+        let unit = self.unit;
+        for (name, ty) in unit.classes_in_order() {
+            let Type::Struct(structure) = ty else {
+                continue;
+            };
+            let Some(class) = class_of(structure) else {
+                continue;
+            };
+            let fits = self.methods(&class, "operator()").iter().any(|method| {
+                method
+                    .definition
+                    .node(&[Kind::FunctionDefinition])
+                    .and_then(function_declarator)
+                    .and_then(|declarator| declarator.field(Field::Parameters))
+                    .is_some_and(|list| parts(list).len() == count)
+            });
+            if fits {
+                return Some((said(name), Bound::Type(ty.clone())));
+            }
+        }
+        let said = "a function of its arguments, its cost not known".to_owned();
+        Some((said, Bound::Type(Type::Library(ANY_FUNCTOR.into()))))
+    }
+
+    /// For a parameter that the kernel asks a template with: what the template's first specialisation is for,
+    /// where it has no instance for what would be assumed otherwise.
+    fn specialised(
+        &mut self,
+        parameter: &Parameter,
+        kernel: Node,
+        source: Source,
+    ) -> Option<(String, Bound)> {
+        let mut asked: Vec<(&str, usize)> = Vec::new();
+        let mut open = vec![kernel];
+        while let Some(node) = open.pop() {
+            if node.kind() == Kind::TemplateType
+                && let (Some(name), Some(list)) =
+                    (node.field(Field::Name), node.field(Field::Arguments))
+                && let Some(at) = parts(list)
+                    .into_iter()
+                    .position(|argument| text_of(argument, source) == parameter.name)
+            {
+                let name = text_of(name, source);
+                let name = name.rsplit("::").next().unwrap_or(name);
+                if !asked.contains(&(name, at)) {
+                    asked.push((name, at));
+                }
+            }
+            open.extend(node.named_children());
+        }
+        let plain = if parameter.is_type {
+            Bound::Type(ASSUMED_TYPE.1)
+        } else {
+            Bound::Value(ASSUMED_NUMBER)
+        };
+        asked
+            .into_iter()
+            .rev()
+            .find_map(|(name, at)| self.first_specialisation(name, at, &plain))
+    }
+
+    fn first_specialisation(
+        &mut self,
+        name: &str,
+        at: usize,
+        plain: &Bound,
+    ) -> Option<(String, Bound)> {
+        let mut first = None;
+        // The latest comes first.
+        for candidate in self.unit.templates(name) {
+            let source = Source {
+                parsed: &candidate.text,
+                header: candidate.header,
+                at: None,
+                fixed: None,
+                copied: None,
+            };
+            let Some(list) = candidate
+                .node(&[Kind::TemplateDeclaration])
+                .and_then(super::templates::templated)
+                .filter(|(_, name)| name.kind() == Kind::TemplateType)
+                .and_then(|(_, name)| name.field(Field::Arguments))
+            else {
+                continue;
+            };
+            let patterns = parts(list);
+            let Some(pattern) = patterns.get(at) else {
+                continue;
+            };
+            let Some(bound) = self.template_argument(*pattern, source) else {
+                continue;
+            };
+            match &bound {
+                Bound::Type(ty) if super::templates::is_open(ty) => continue,
+                Bound::Template(_) | Bound::Pack(_) => continue,
+                _ => {}
+            }
+            if bound == *plain {
+                return None;
+            }
+            first = Some((text_of(*pattern, source).to_owned(), bound));
+        }
+        let (text, bound) = first?;
+        Some((said(&text), bound))
+    }
+
+    /// A function of the compiler or of a library, called with plain values only, of which nothing more is
+    /// known: one operation on its arguments, and said.
+    pub(super) fn unread_arithmetic(
+        &mut self,
+        name: &str,
+        full: &str,
+        arguments: &[warplens_ir::Expr],
+        site: warplens_ir::Site,
+    ) -> Option<warplens_ir::Expr> {
+        let outermost = full.trim_start_matches(':').split_once("::");
+        if !name.starts_with("__")
+            && !outermost.is_some_and(|(space, _)| LIBRARIES.contains(&space.trim()))
+        {
+            return None;
+        }
+        let call = self.unknown_functor(ANY_FUNCTOR, arguments, site)?;
+        if self.unevaluated == 0 {
+            let value = "not read; taken for one operation on its arguments";
+            self.assume(full, value, AssumptionKind::Unread);
+        }
+        Some(call)
+    }
+
+    /// A call of something of which only that it is called is known. It may change what it is given by
+    /// reference, so that it must be called for its value.
+    pub(super) fn unknown_functor(
+        &mut self,
+        of: &str,
+        arguments: &[warplens_ir::Expr],
+        site: warplens_ir::Site,
+    ) -> Option<warplens_ir::Expr> {
+        let plain = |argument: &warplens_ir::Expr| {
+            matches!(
+                argument.ty,
+                Type::Int { .. } | Type::Float { .. } | Type::Vector(..)
+            )
+        };
+        if of != ANY_FUNCTOR || arguments.is_empty() || !arguments.iter().all(plain) {
+            return None;
+        }
+        let ty = arguments
+            .iter()
+            .skip(1)
+            .fold(arguments[0].ty.clone(), |ty, next| ty.common(&next.ty));
+        let class = if ty.is_int() {
+            warplens_ir::MathClass::Int(1)
+        } else {
+            warplens_ir::MathClass::Float(1)
+        };
+        Some(warplens_ir::Expr {
+            kind: warplens_ir::ExprKind::Call(
+                warplens_ir::Function::Math(class, "".into()),
+                arguments.to_vec(),
+            ),
+            ty,
+            site,
+        })
+    }
+}
+
+/// Namespaces of libraries whose device functions on plain values are arithmetic.
+const LIBRARIES: [&str; 10] = [
+    "std", "thrust", "cuda", "cub", "hipcub", "rocprim", "at", "c10", "torch", "sycl",
+];
+
+/// A choice among several as it is listed.
+fn said(choice: &str) -> String {
+    format!("{choice} (the first that fits)")
+}
+
+/// With how many arguments something is called for its value.
+fn called_with(body: Node, source: Source, is_callee: impl Fn(&str) -> bool) -> Option<usize> {
+    let mut open = vec![body];
+    while let Some(node) = open.pop() {
+        if node.kind() == Kind::CallExpression
+            && let (Some(function), Some(list)) =
+                (node.field(Field::Function), node.field(Field::Arguments))
+            && is_callee(text_of(function, source))
+        {
+            return Some(parts(list).len());
+        }
+        open.extend(node.named_children());
+    }
+    None
+}

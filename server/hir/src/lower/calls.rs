@@ -1,0 +1,780 @@
+//! Calls: a cast, a constructor, a device function, a function of the toolkit.
+
+use std::sync::Arc;
+
+use warplens_syntax::nodes::CallExpression;
+use warplens_syntax::{Field, Kind, Node};
+
+use super::inline::Candidate;
+use super::{Lowering, Named, Source, parts, text_of};
+use crate::types::{callable_of, class_of};
+use warplens_ir::Bound;
+use warplens_ir::functions;
+use warplens_ir::functions::{Bits, Function, MathClass};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind};
+use warplens_ir::{Site, Type};
+
+/// What is called, as the source writes it.
+struct Written {
+    /// The plain name: no namespace, no template arguments.
+    name: String,
+    /// With its namespace or class.
+    full: String,
+    explicit: Vec<Bound>,
+}
+
+impl Lowering<'_> {
+    pub(super) fn call(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let call = CallExpression::cast(node);
+        let (Some(function), Some(list)) = (
+            call.and_then(CallExpression::function),
+            call.and_then(CallExpression::arguments),
+        ) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        if let Some(launch) = call.and_then(CallExpression::launch) {
+            // What the launched kernel costs is its own affair.
+            let mut all = self.arguments(launch.node(), source);
+            all.extend(self.arguments(list, source));
+            return Expr {
+                kind: ExprKind::Call(Function::Ignored("".into()), all),
+                ty: Type::Void,
+                site,
+            };
+        }
+        if let Some(again) = self.misread_template(node, function, source, site) {
+            return again;
+        }
+        if list.kind() == Kind::InitializerList {
+            // `float4{…}` where the grammar reads a call.
+            let ty = self.base_type(function, source);
+            let all = self.initializers(list, source);
+            return self.constructed(&ty, all, site);
+        }
+        match function.kind() {
+            Kind::FieldExpression => self.member_call(function, list, source, site),
+            Kind::Identifier
+            | Kind::QualifiedIdentifier
+            | Kind::TemplateFunction
+            | Kind::DependentName
+            | Kind::PrimitiveType
+            | Kind::TypeIdentifier
+            | Kind::TemplateType
+            | Kind::SizedTypeSpecifier
+            | Kind::OperatorName => self.named_call(function, list, source, site),
+            Kind::ParenthesizedExpression => {
+                // `(f)(x)`, or a lambda called where it stands.
+                let inner = parts(function).into_iter().next();
+                match inner {
+                    Some(inner)
+                        if matches!(inner.kind(), Kind::Identifier | Kind::QualifiedIdentifier) =>
+                    {
+                        self.named_call(inner, list, source, site)
+                    }
+                    _ => self.called_value(function, list, source, site),
+                }
+            }
+            _ => self.called_value(function, list, source, site),
+        }
+    }
+
+    /// The value of any expression, called.
+    fn called_value(&mut self, function: Node, list: Node, source: Source, site: Site) -> Expr {
+        let callee = self.expr(function, source);
+        let arguments = self.arguments(list, source);
+        self.call_of_value(callee, arguments, site)
+    }
+
+    fn call_of_value(&mut self, callee: Expr, arguments: Vec<Expr>, site: Site) -> Expr {
+        if let Some(call) = self.call_through(&callee, &arguments, site) {
+            return call;
+        }
+        match &callee.ty {
+            Type::Callable(_) => {
+                if let Some(lambda) = callable_of(&callee.ty) {
+                    return self.call_lambda(&lambda, &arguments, site);
+                }
+            }
+            Type::Struct(_) => {
+                if let Some(call) = self.operator_call("operator()", &callee, &arguments, site) {
+                    return call;
+                }
+            }
+            Type::Library(name) => {
+                if let Some(found) = self.unknown_functor(&name.clone(), &arguments, site) {
+                    return found;
+                }
+                if let Some(found) = self.library_functor(&name.clone(), &arguments, site) {
+                    return found;
+                }
+            }
+            _ => {}
+        }
+        let mut all = vec![callee];
+        all.extend(arguments);
+        self.opaque(site, "call to a function that was not read", all)
+    }
+
+    /// `object.name(…)`, `pointer->name(…)`.
+    fn member_call(&mut self, function: Node, list: Node, source: Source, site: Site) -> Expr {
+        let (Some(object), Some(field)) = (
+            function.field(Field::Argument),
+            function.field(Field::Field),
+        ) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let mut explicit = Vec::new();
+        let mut name_node = field;
+        if name_node.kind() == Kind::DependentName {
+            name_node = parts(name_node).into_iter().next().unwrap_or(name_node);
+        }
+        if matches!(
+            name_node.kind(),
+            Kind::TemplateMethod | Kind::TemplateFunction
+        ) {
+            if let Some(arguments) = name_node.field(Field::Arguments) {
+                explicit = self.template_arguments(arguments, source);
+            }
+            name_node = name_node.field(Field::Name).unwrap_or(name_node);
+        }
+        let name = text_of(name_node, source).to_owned();
+        let arrow = function
+            .field(Field::Operator)
+            .is_some_and(|operator| text_of(operator, source) == "->");
+        let mut object = self.expr(object, source);
+        if arrow {
+            if let Type::Struct(_) = object.ty
+                && let Some(call) = self.operator_call("operator->", &object, &[], site)
+            {
+                object = call;
+            }
+            let at = object.site;
+            object = super::split::deref(object, at);
+        }
+        let arguments = self.arguments(list, source);
+        // Through a pointer the object may be of a class derived from this one.
+        let anywhere = arrow
+            && explicit.is_empty()
+            && matches!(object.kind, ExprKind::Deref(_) | ExprKind::Index(..))
+            && function
+                .field(Field::Argument)
+                .is_some_and(|argument| argument.kind() != Kind::This);
+        if anywhere && let Some(call) = self.virtual_call(&object, &name, &arguments, site) {
+            return call;
+        }
+        if let Some(call) = self.method_call(&object, &name, &explicit, &arguments, site) {
+            return call;
+        }
+        if let Some(member) = self.member(&object, &name, site) {
+            return self.call_of_value(member, arguments, site);
+        }
+        if let Some(found) = self.library_method(&object, &name, &explicit, &arguments, site) {
+            return found;
+        }
+        let mut all = vec![object];
+        all.extend(arguments);
+        self.opaque(site, "call to a function that was not read", all)
+    }
+
+    fn written(&mut self, function: Node, source: Source) -> Written {
+        let full = text_of(function, source).to_owned();
+        let mut at = function;
+        let mut explicit = Vec::new();
+        loop {
+            match at.kind() {
+                Kind::QualifiedIdentifier | Kind::DependentName => {
+                    let inner = at
+                        .field(Field::Name)
+                        .or_else(|| parts(at).into_iter().next_back());
+                    match inner {
+                        Some(inner) => at = inner,
+                        None => break,
+                    }
+                }
+                Kind::TemplateFunction | Kind::TemplateType => {
+                    if let Some(arguments) = at.field(Field::Arguments) {
+                        explicit = self.template_arguments(arguments, source);
+                    }
+                    match at.field(Field::Name) {
+                        Some(name) => at = name,
+                        None => break,
+                    }
+                }
+                _ => break,
+            }
+        }
+        Written {
+            name: text_of(at, source).trim().to_owned(),
+            full,
+            explicit,
+        }
+    }
+
+    fn named_call(&mut self, function: Node, list: Node, source: Source, site: Site) -> Expr {
+        let base = match function.kind() {
+            Kind::TemplateFunction | Kind::TemplateType => function
+                .field(Field::Name)
+                .map_or("", |name| text_of(name, source)),
+            _ => "",
+        };
+        if matches!(
+            base,
+            "reinterpret_cast" | "static_cast" | "const_cast" | "bit_cast"
+        ) || base == "dynamic_cast"
+        {
+            let ty = function
+                .field(Field::Arguments)
+                .and_then(|arguments| parts(arguments).into_iter().next())
+                .map_or(Type::Unknown(String::new()), |ty| {
+                    self.base_type(ty, source)
+                });
+            let reference = text_of(function, source).trim_end().ends_with("&>");
+            let mut arguments = self.arguments(list, source);
+            let Some(value) = arguments.pop() else {
+                return self.opaque(site, "syntax error", Vec::new());
+            };
+            if reference {
+                // The same place, read as another type.
+                return match value.kind {
+                    ExprKind::Deref(pointer) => {
+                        let pointer = self.cast(
+                            *pointer,
+                            Type::Pointer(Arc::new(ty), warplens_ir::AddressSpace::Global),
+                            site,
+                        );
+                        super::split::deref(pointer, site)
+                    }
+                    ExprKind::Index(..) => {
+                        let pointer = super::split::address_of(
+                            value,
+                            warplens_ir::AddressSpace::Global,
+                            site,
+                        );
+                        let to =
+                            Type::Pointer(Arc::new(ty.clone()), warplens_ir::AddressSpace::Global);
+                        let pointer = self.cast(pointer, to, site);
+                        Expr {
+                            kind: ExprKind::Deref(Box::new(pointer)),
+                            ty,
+                            site,
+                        }
+                    }
+                    kind => Expr {
+                        kind,
+                        ty: value.ty,
+                        site,
+                    },
+                };
+            }
+            return self.cast(value, ty, site);
+        }
+        let written = self.written(function, source);
+        // `UNUSED(a, b)` of a header that was not read: what it is given is used nowhere.
+        if is_unused_marker(&written.name) && self.unit.functions(&written.name).is_empty() {
+            return super::split::list(&Type::Void, Vec::new(), site);
+        }
+        // A variable: a lambda, a functor, a pointer to a function.
+        if function.kind() == Kind::Identifier {
+            match self.named(&written.name) {
+                Some(Named::Type(ty)) => {
+                    let ty = ty.clone();
+                    let arguments = self.arguments(list, source);
+                    return self.constructed(&ty, arguments, site);
+                }
+                Some(_) => return self.called_value(function, list, source, site),
+                None => {}
+            }
+            if let Some(this) = self.current().this.clone()
+                && let Some(member) = self.member(&this, &written.name, site)
+            {
+                let arguments = self.arguments(list, source);
+                return self.call_of_value(member, arguments, site);
+            }
+        }
+        if let Some(expression) = self.work_item(&written.name, list, source, site) {
+            return expression;
+        }
+        let bound = self
+            .current()
+            .bindings
+            .iter()
+            .rev()
+            .find(|(name, _)| *name == written.name)
+            .map(|(_, bound)| bound.clone());
+        if let Some(Bound::Template(function)) = &bound {
+            let arguments = self.arguments(list, source);
+            let function = if function.is_empty() {
+                match self.first_taking(&written.name, &arguments) {
+                    Some(first) => first,
+                    None => {
+                        return self.opaque(
+                            site,
+                            "call to a function that was not read",
+                            arguments,
+                        );
+                    }
+                }
+            } else {
+                function.clone()
+            };
+            return self.call_by_name(&function, &function, &written.explicit, arguments, site);
+        }
+        if let Some(Bound::Type(ty)) = bound {
+            let arguments = self.arguments(list, source);
+            if let Type::Callable(_) | Type::Library(_) = ty {
+                let callee = super::split::list(&ty, Vec::new(), site);
+                return self.call_of_value(callee, arguments, site);
+            }
+            return self.constructed(&ty, arguments, site);
+        }
+        // A class's static function, or a type's constructor.
+        if function.kind() == Kind::QualifiedIdentifier {
+            let ty = self.scope_of(function, source);
+            if let Some(Type::Struct(structure)) = ty
+                && let Some(class) = class_of(&structure)
+            {
+                let methods = self.methods(&class, &written.name);
+                if !methods.is_empty() {
+                    let arguments = self.arguments(list, source);
+                    // A base's function called on this object keeps the object.
+                    let this = self.current().this.clone().unwrap_or_else(|| {
+                        super::split::list(&Type::Struct(Arc::clone(&structure)), Vec::new(), site)
+                    });
+                    let this = Expr {
+                        ty: Type::Struct(Arc::clone(&structure)),
+                        ..this
+                    };
+                    let candidates = methods
+                        .into_iter()
+                        .map(|method| Candidate {
+                            definition: method.definition,
+                            bindings: method.bindings,
+                            this: Some(this.clone()),
+                        })
+                        .collect();
+                    return match self.call_best(candidates, &written.explicit, &arguments, site) {
+                        Some(call) => call,
+                        None => {
+                            self.opaque(site, "call to a function that was not read", arguments)
+                        }
+                    };
+                }
+            }
+        }
+        let arguments = self.arguments(list, source);
+        // A member function of the class being read.
+        if function.kind() != Kind::QualifiedIdentifier
+            && let Some(this) = self.current().this.clone()
+            && let Some(call) =
+                self.method_call(&this, &written.name, &written.explicit, &arguments, site)
+        {
+            return call;
+        }
+        let is_type = match function.kind() {
+            Kind::TemplateFunction | Kind::TemplateType => {
+                if self.unit.functions(&written.name).is_empty() {
+                    self.instance(&written.name, &written.explicit)
+                        .or_else(|| super::library::template_type(&written.name, &written.explicit))
+                } else {
+                    None
+                }
+            }
+            Kind::QualifiedIdentifier if !written.explicit.is_empty() => self
+                .instance(&written.name, &written.explicit)
+                .or_else(|| super::library::template_type(&written.name, &written.explicit)),
+            _ if functions::known(&written.name, self.opencl()).is_some() => None,
+            _ => self.type_named(&written.full),
+        };
+        if let Some(ty) = is_type {
+            return self.constructed(&ty, arguments, site);
+        }
+        let Written {
+            name,
+            full,
+            explicit,
+        } = written;
+        // A function whose value nobody takes does something else than arithmetic.
+        let taken = function
+            .parent()
+            .and_then(|call| call.parent())
+            .is_some_and(|around| around.kind() != Kind::ExpressionStatement);
+        self.call_known(&name, &full, &explicit, arguments, site)
+            .or_else(|arguments| {
+                self.function_from_the_build(&name, &arguments, site)
+                    .filter(|_| taken)
+                    .ok_or(arguments)
+            })
+            .unwrap_or_else(|arguments| self.unread_call(arguments, site))
+    }
+
+    fn unread_call(&mut self, arguments: Vec<Expr>, site: Site) -> Expr {
+        self.opaque(site, "call to a function that was not read", arguments)
+    }
+
+    /// A function at file scope, or one that is known.
+    pub(super) fn call_by_name(
+        &mut self,
+        name: &str,
+        full: &str,
+        explicit: &[Bound],
+        arguments: Vec<Expr>,
+        site: Site,
+    ) -> Expr {
+        self.call_known(name, full, explicit, arguments, site)
+            .unwrap_or_else(|arguments| self.unread_call(arguments, site))
+    }
+
+    /// The same; the arguments back where nobody knows the function.
+    fn call_known(
+        &mut self,
+        name: &str,
+        full: &str,
+        explicit: &[Bound],
+        arguments: Vec<Expr>,
+        site: Site,
+    ) -> Result<Expr, Vec<Expr>> {
+        let candidates: Vec<Candidate> = self
+            .unit
+            .functions(name)
+            .into_iter()
+            .map(|definition| Candidate {
+                definition,
+                bindings: Vec::new(),
+                this: None,
+            })
+            .collect();
+        let candidates = if candidates.is_empty() {
+            self.friends(name, &arguments)
+        } else {
+            candidates
+        };
+        let candidates = in_scope(full, candidates);
+        // Beside a function of the toolkit one of the same name must be meant for these very types.
+        let mut candidates = candidates;
+        if functions::known(name, self.opencl()).is_some() {
+            // What a wrapper of that name calls in its body is the toolkit's, where the wrapper is a template or
+            // of an atomic: a plain function for these very types calls itself.
+            let frames = &self.frames;
+            candidates.retain(|candidate| {
+                let definition = &candidate.definition;
+                let entered = frames.iter().any(|frame| frame.function == definition.hash);
+                let template = || {
+                    let function = definition.node(&[Kind::FunctionDefinition])?;
+                    Some(function.parent()?.kind() == Kind::TemplateDeclaration)
+                };
+                !entered || !(name.starts_with("atomic") || template().unwrap_or(true))
+            });
+            candidates.retain(|candidate| self.takes_exactly(candidate, &arguments));
+        }
+        if !candidates.is_empty()
+            && let Some(call) = self.call_best(candidates, explicit, &arguments, site)
+        {
+            return Ok(call);
+        }
+        if let Some(ty) = name
+            .strip_prefix("make_")
+            .and_then(|vector| Type::named(vector, false).or_else(|| self.type_named(vector)))
+        {
+            return Ok(self.constructed(&ty, arguments, site));
+        }
+        if functions::is_barrier(name) {
+            let barrier = warplens_ir::Stmt {
+                kind: warplens_ir::StmtKind::Barrier,
+                site,
+            };
+            let mut all = arguments;
+            all.insert(
+                0,
+                Expr {
+                    kind: ExprKind::Inline(vec![barrier], None),
+                    ty: Type::Void,
+                    site,
+                },
+            );
+            // `__syncthreads_or(p)` gives a number.
+            return Ok(if all.len() > 1 && !self.opencl() {
+                let gathered = Expr {
+                    kind: ExprKind::Call(Function::WarpExchange(name.into()), all.split_off(1)),
+                    ty: Type::INT,
+                    site,
+                };
+                all.push(gathered);
+                super::split::list(&Type::INT, all, site)
+            } else {
+                super::split::list(&Type::Void, all, site)
+            });
+        }
+        if let Some(found) = self.tuple_call(name, explicit, &arguments, site) {
+            return Ok(found);
+        }
+        if let Some(found) = self.library_call(name, full, explicit, &arguments, site) {
+            return Ok(found);
+        }
+        match functions::known(name, self.opencl()) {
+            Some(function) => Ok(known_call(function, name, arguments, site)),
+            None => {
+                if let Some(call) = self.unread_arithmetic(name, full, &arguments, site) {
+                    return Ok(call);
+                }
+                self.not_defined(name);
+                Err(arguments)
+            }
+        }
+    }
+
+    /// Notes a name that nothing defines in what was read: another file of the program may.
+    pub(super) fn not_defined(&mut self, name: &str) {
+        if self.unevaluated == 0 && !self.undefined.iter().any(|known| known == name) {
+            self.undefined.push(name.to_owned());
+        }
+    }
+
+    /// OpenCL's work-item functions.
+    fn work_item(&mut self, name: &str, list: Node, source: Source, site: Site) -> Option<Expr> {
+        if !name.starts_with("get_") || !self.unit.functions(name).is_empty() {
+            return None;
+        }
+        let axis = parts(list)
+            .first()
+            .map(|axis| self.expr(*axis, source))
+            .and_then(|axis| super::constants::constant(&axis))
+            .filter(|axis| (0..3).contains(axis))
+            .unwrap_or(0) as u8;
+        let make = |kind| Expr {
+            kind,
+            ty: Type::SIZE,
+            site,
+        };
+        let builtin = |builtin| make(ExprKind::Builtin(builtin));
+        let kind = match name {
+            "get_local_id" => self.thread(axis),
+            "get_group_id" => ExprKind::Builtin(Builtin::BlockIdx(axis)),
+            "get_local_size" | "get_enqueued_local_size" => {
+                ExprKind::Builtin(Builtin::BlockDim(axis))
+            }
+            "get_num_groups" => ExprKind::Builtin(Builtin::GridDim(axis)),
+            "get_global_offset" => ExprKind::Int(0),
+            "get_work_dim" => ExprKind::Int(if self.axes[2] {
+                3
+            } else if self.axes[1] {
+                2
+            } else {
+                1
+            }),
+            "get_global_size" => ExprKind::Binary(
+                BinaryOp::Mul,
+                Box::new(builtin(Builtin::GridDim(axis))),
+                Box::new(builtin(Builtin::BlockDim(axis))),
+            ),
+            "get_global_id" => {
+                self.axes[axis as usize] = true;
+                ExprKind::Builtin(Builtin::GlobalIdx(axis))
+            }
+            "get_global_linear_id" | "get_local_linear_id" => {
+                let rank = self.thread_rank(site);
+                if name == "get_local_linear_id" {
+                    return Some(Expr {
+                        ty: Type::SIZE,
+                        ..rank
+                    });
+                }
+                let block = self.block_rank(site);
+                let size = self.block_size(site);
+                ExprKind::Binary(
+                    BinaryOp::Add,
+                    Box::new(make(ExprKind::Binary(
+                        BinaryOp::Mul,
+                        Box::new(block),
+                        Box::new(size),
+                    ))),
+                    Box::new(rank),
+                )
+            }
+            "get_sub_group_size" | "get_max_sub_group_size" | "get_enqueued_sub_group_size" => {
+                ExprKind::Builtin(Builtin::WarpSize)
+            }
+            "get_sub_group_local_id" => {
+                return Some(self.lane(site));
+            }
+            "get_sub_group_id" => {
+                let rank = self.thread_rank(site);
+                ExprKind::Binary(
+                    BinaryOp::Div,
+                    Box::new(rank),
+                    Box::new(builtin(Builtin::WarpSize)),
+                )
+            }
+            "get_num_sub_groups" => {
+                let size = self.block_size(site);
+                ExprKind::Binary(
+                    BinaryOp::Div,
+                    Box::new(size),
+                    Box::new(builtin(Builtin::WarpSize)),
+                )
+            }
+            _ => return None,
+        };
+        Some(make(kind))
+    }
+}
+
+/// A call of named integer arithmetic, its operands converted to the types that its name says.
+fn integer_call(bits: Bits, name: &str, arguments: Vec<Expr>, site: Site) -> Expr {
+    let wide = name.contains("ll");
+    let unsigned = Type::Int {
+        bits: if wide { 64 } else { 32 },
+        signed: false,
+    };
+    let first = arguments
+        .first()
+        .map_or(Type::INT, |first| first.ty.clone());
+    // OpenCL's names work in the type of the operand, C++'s in 32 or 64 bits.
+    let own = matches!(
+        name,
+        "popcount" | "clz" | "ctz" | "mul_hi" | "mad24" | "clamp" | "countl_zero"
+    );
+    let (operand, result) = match bits {
+        _ if own => (first.clone(), first),
+        Bits::Expect => (first.clone(), first),
+        Bits::Reverse => (Type::UINT, Type::UINT),
+        Bits::MultiplyHigh if name == "__umulhi" => (Type::UINT, Type::UINT),
+        Bits::MultiplyHigh => (Type::INT, Type::INT),
+        _ => (unsigned, Type::INT),
+    };
+    let arguments = arguments
+        .into_iter()
+        .map(|argument| Expr {
+            site: argument.site,
+            ty: operand.clone(),
+            kind: ExprKind::Cast(false, Box::new(argument)),
+        })
+        .collect();
+    Expr {
+        kind: ExprKind::Call(Function::Bits(bits), arguments),
+        ty: result,
+        site,
+    }
+}
+
+/// True for a macro's name that says `unused`.
+fn is_unused_marker(name: &str) -> bool {
+    name.split('_').any(|word| word == "UNUSED")
+}
+
+/// A call to a function that every kernel may call.
+pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, site: Site) -> Expr {
+    let make = |kind, ty| Expr { kind, ty, site };
+    let first = arguments
+        .first()
+        .map_or(Type::Void, |first| first.ty.clone());
+    let common = arguments
+        .iter()
+        .skip(1)
+        .fold(first.clone(), |ty, next| ty.common(&next.ty));
+    let (function, ty) = match function {
+        Function::Min | Function::Max | Function::Abs if !common.is_int() => {
+            (Function::Math(MathClass::Float(1), name.into()), common)
+        }
+        Function::Min | Function::Max | Function::Abs => (function, common),
+        Function::Mul24 => (function, first),
+        Function::Bits(bits) if common.is_int() => {
+            return integer_call(bits, name, arguments, site);
+        }
+        // `clamp` of floating point, parts of vectors.
+        Function::Bits(Bits::Clamp | Bits::MultiplyAdd24) => {
+            (Function::Math(MathClass::Float(2), name.into()), common)
+        }
+        Function::Bits(_) => (Function::Math(MathClass::Int(1), name.into()), Type::INT),
+        Function::Load | Function::Atomic(_) => {
+            let ty = first.element().cloned().unwrap_or(Type::INT);
+            (function, ty)
+        }
+        Function::Store | Function::Ignored(_) => (function, Type::Void),
+        Function::Texture { store } => (
+            function,
+            if store {
+                Type::Void
+            } else {
+                Type::Vector(Arc::new(Type::FLOAT), 4)
+            },
+        ),
+        Function::Tile { .. } | Function::CopyPastRegisters => (function, Type::Void),
+        Function::Pipe { .. } | Function::Launched { .. } | Function::Runtime => {
+            (function, Type::INT)
+        }
+        Function::WarpExchange(_) => {
+            let value = usize::from(name.ends_with("_sync") && arguments.len() > 1);
+            let ty = if name.contains("ballot") || name.contains("mask") || name.contains("match") {
+                Type::UINT
+            } else if name.contains("any") || name.contains("all_sync") || name == "__all" {
+                Type::INT
+            } else {
+                arguments
+                    .get(value)
+                    .map_or(Type::INT, |value| value.ty.clone())
+            };
+            (function, ty)
+        }
+        Function::Math(class, _) => {
+            let ty = match class {
+                MathClass::Int(_) => match common {
+                    Type::Int { .. } => common,
+                    _ => Type::INT,
+                },
+                MathClass::Convert => functions::converted(name).unwrap_or(Type::INT),
+                // Those for float convert what they are given.
+                _ if name.ends_with('f')
+                    && common == Type::DOUBLE
+                    && !matches!(name, "erf" | "modf" | "normcdf") =>
+                {
+                    Type::FLOAT
+                }
+                _ if name.ends_with('f') || name.starts_with("__") => match &common {
+                    Type::Float { .. } | Type::Vector(..) => common,
+                    _ => Type::FLOAT,
+                },
+                // Beside an integer the overload for `double` is taken.
+                _ if matches!(
+                    name,
+                    "pow" | "atan2" | "fmod" | "hypot" | "fdim" | "remainder"
+                ) && arguments.iter().any(|argument| argument.ty.is_int()) =>
+                {
+                    Type::DOUBLE
+                }
+                _ if common.is_float() || matches!(common, Type::Vector(..)) => common,
+                _ => Type::DOUBLE,
+            };
+            (function, ty)
+        }
+    };
+    make(ExprKind::Call(function, arguments), ty)
+}
+
+/// Those that the name as written can mean: `::f` stands at file scope, `std::f` in that namespace.
+fn in_scope(full: &str, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let namespace = if full.trim_start().starts_with("::") {
+        None
+    } else if full.contains("std::") {
+        Some("std")
+    } else {
+        return candidates;
+    };
+    if namespace.is_none() && full.trim_start_matches([':', ' ']).contains("::") {
+        return candidates;
+    }
+    candidates.retain(|candidate| {
+        let definition = &candidate.definition;
+        let mut at = definition.node(&[Kind::FunctionDefinition, Kind::TemplateDeclaration]);
+        while let Some(node) = at {
+            if node.kind() == Kind::NamespaceDefinition
+                && let Some(name) = node.field(Field::Name)
+            {
+                let name = definition.text.text.get(name.byte_range()).unwrap_or("");
+                return namespace.is_some_and(|of| name.split("::").any(|part| part == of));
+            }
+            at = node.parent();
+        }
+        namespace.is_none()
+    });
+    candidates
+}

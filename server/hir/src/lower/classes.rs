@@ -1,0 +1,728 @@
+//! Structures, classes and enumerations: their layout and their members.
+
+use std::sync::Arc;
+
+use warplens_syntax::{Field, Kind, Node};
+
+use super::constants::constant;
+use super::{Lowering, Source, parts, text_of};
+use crate::types::{Class, class_of};
+use crate::unit::{Constant, Definition};
+use warplens_ir::{AddressSpace, Type};
+use warplens_ir::{Bindings, Bound, Origin, Struct};
+
+/// Classes look for members in so many bases of bases.
+const DEEPEST_BASE: u32 = 16;
+
+/// Name, type and, of a bit-field, its width.
+type Fields = Vec<(String, Type, Option<u64>)>;
+
+/// A member function and the class it was found in.
+pub(super) struct Method {
+    pub(super) definition: Definition,
+    pub(super) bindings: Bindings,
+}
+
+impl Lowering<'_> {
+    /// Lays out a structure that is defined here. `bound` names an instance of a template.
+    pub(super) fn structure(
+        &mut self,
+        node: Node,
+        source: Source,
+        bound: Option<(&str, &Bindings)>,
+    ) -> Option<Type> {
+        let body = node.field(Field::Body)?;
+        if self.depth > super::DEEPEST_CALLS {
+            return None;
+        }
+        self.depth += 1;
+        let plain = node
+            .field(Field::Name)
+            .map(|name| text_of(name, source).to_owned())
+            .unwrap_or_default();
+        let name = bound.map_or(plain.clone(), |(name, _)| name.to_owned());
+        let head = node.start_byte()..body.start_byte();
+        let words: Vec<String> = source
+            .parsed
+            .words
+            .iter()
+            .filter(|word| {
+                head.contains(&word.range.start) && word.name.contains("align")
+                    || word.argument.contains("align")
+            })
+            .map(|word| {
+                let argument = word.argument.trim_matches(['(', ')']);
+                match argument.split_once("aligned") {
+                    Some((_, rest)) => rest.trim_matches(['_', ' ', '(', ')']).to_owned(),
+                    None => argument.to_owned(),
+                }
+            })
+            .collect();
+        let mut align = words
+            .iter()
+            .filter_map(|argument| self.constant_text(argument))
+            .max()
+            .unwrap_or(1);
+        let head_text = source.parsed.text.get(head).unwrap_or("");
+        if align == 1
+            && let Some(at) = head_text.find("align")
+            && let Some(open) = head_text[at..].find('(')
+        {
+            let inner = head_text[at + open..].trim_start_matches('(');
+            let digits: String = inner.chars().take_while(char::is_ascii_digit).collect();
+            align = digits.parse().unwrap_or(1);
+        }
+        let mut bases = Vec::new();
+        let mut fields: Fields = Vec::new();
+        if let Some(clause) = super::child_of_kind(node, Kind::BaseClassClause) {
+            for base in parts(clause) {
+                if !matches!(
+                    base.kind(),
+                    Kind::TypeIdentifier | Kind::TemplateType | Kind::QualifiedIdentifier
+                ) {
+                    continue;
+                }
+                let ty = self.base_type(base, source);
+                if let Type::Struct(structure) = &ty {
+                    let offset = fields.iter().map(|(_, ty, _)| ty.size()).sum();
+                    bases.push((ty.clone(), offset));
+                    if !structure.fields.is_empty() {
+                        fields.push((String::new(), ty.clone(), None));
+                    }
+                }
+            }
+        }
+        // Members see the class's own types and constants.
+        self.frame().scopes.push(super::Scope::new());
+        self.fields(body, source, &mut fields);
+        self.frame().scopes.pop();
+        self.depth -= 1;
+        let enclosing = self.this_class().filter(|outer| {
+            Arc::ptr_eq(&outer.definition.text, source.parsed)
+                && outer.definition.range.contains(&node.start_byte())
+                && outer.definition.range.start != node.start_byte()
+        });
+        let union = node.kind() == Kind::UnionSpecifier;
+        let mut structure = Struct::new(&name, packed(fields), union, align.max(1) as u64);
+        flatten(&mut structure);
+        structure.class = Some(Origin::new(Arc::new(Class {
+            name: plain.clone(),
+            definition: Definition::new(source.parsed, node.byte_range(), source.header),
+            bindings: bound.map_or_else(
+                || self.current().bindings.clone(),
+                |(_, bindings)| bindings.clone(),
+            ),
+            bases,
+            enclosing,
+        })));
+        let ty = Type::Struct(Arc::new(structure));
+        if !plain.is_empty() && bound.is_none() {
+            self.bind(&plain, super::Named::Type(ty.clone()));
+            self.declared.push((plain, ty.clone()));
+        }
+        Some(ty)
+    }
+
+    fn fields(&mut self, body: Node, source: Source, fields: &mut Fields) {
+        for child in parts(body) {
+            match child.kind() {
+                Kind::TypeDefinition | Kind::AliasDeclaration => {
+                    for (name, ty) in self.typedefs(child, source) {
+                        self.bind(&name, super::Named::Type(ty));
+                    }
+                }
+                Kind::FieldDeclaration => self.field_declaration(child, source, fields),
+                // An anonymous structure or union gives its fields to the outer one.
+                Kind::StructSpecifier | Kind::UnionSpecifier | Kind::ClassSpecifier => {
+                    if let Some(ty) = self.structure(child, source, None)
+                        && child.field(Field::Name).is_none()
+                    {
+                        fields.push((String::new(), ty, None));
+                    }
+                }
+                Kind::EnumSpecifier => {
+                    for (name, constant) in self.enumeration(child, source) {
+                        if let Constant::Int(value, ty) = constant {
+                            self.bind_constant(&name, value, ty);
+                        }
+                    }
+                }
+                Kind::Declaration => self.field_declaration(child, source, fields),
+                _ => {}
+            }
+        }
+    }
+
+    fn field_declaration(&mut self, child: Node, source: Source, fields: &mut Fields) {
+        let Some(ty) = child.field(Field::Type) else {
+            return;
+        };
+        let base = self.base_type(ty, source);
+        let is_static = has_word(child, source, "static") || has_word(child, source, "constexpr");
+        let space = super::types::space_of(child, source).unwrap_or(AddressSpace::Global);
+        let declarators: Vec<Node> = child.fields(Field::Declarator).collect();
+        if declarators.is_empty()
+            && matches!(ty.kind(), Kind::StructSpecifier | Kind::UnionSpecifier)
+            && ty.field(Field::Name).is_none()
+        {
+            fields.push((String::new(), base, None));
+            return;
+        }
+        for declarator in declarators {
+            if declarator.kind() == Kind::FunctionDeclarator
+                && !super::pointers::points_to_function(declarator)
+            {
+                continue;
+            }
+            let declared = self.declarator(declarator, base.clone(), space, source);
+            if is_static {
+                let value = child
+                    .field(Field::DefaultValue)
+                    .or_else(|| declarator.field(Field::Value));
+                if let Some(value) = value.and_then(|value| self.constant_node(value, source)) {
+                    self.bind_constant(&declared.name, value, declared.ty);
+                }
+                continue;
+            }
+            let ty = if declared.reference {
+                Type::Pointer(Arc::new(declared.ty), AddressSpace::Global)
+            } else {
+                declared.ty
+            };
+            if matches!(&ty, Type::Unknown(name) if name == "function") {
+                continue;
+            }
+            let bits = declarator
+                .next_named_sibling()
+                .filter(|clause| clause.kind() == Kind::BitfieldClause)
+                .and_then(|clause| parts(clause).into_iter().next())
+                .map(|width| self.constant_node(width, source))
+                .map(|width| {
+                    width
+                        .and_then(|width| u64::try_from(width).ok())
+                        .unwrap_or(0)
+                });
+            fields.push((declared.name, ty, bits));
+        }
+    }
+
+    pub(super) fn enum_type(&mut self, node: Node, source: Source) -> Type {
+        node.field(Field::Base)
+            .map_or(Type::INT, |base| self.base_type(base, source))
+    }
+
+    pub(super) fn enumeration(&mut self, node: Node, source: Source) -> Vec<(String, Constant)> {
+        let mut found = Vec::new();
+        let Some(body) = node.field(Field::Body) else {
+            return found;
+        };
+        let mut next = 0i64;
+        for child in parts(body) {
+            if child.kind() != Kind::Enumerator {
+                continue;
+            }
+            if let Some(value) = child.field(Field::Value) {
+                next = self.constant_node(value, source).unwrap_or(next);
+            }
+            if let Some(name) = child.field(Field::Name) {
+                let name = text_of(name, source).to_owned();
+                self.bind_constant(&name, next, Type::INT);
+                found.push((name, Constant::Int(next, Type::INT)));
+            }
+            next = next.wrapping_add(1);
+        }
+        found
+    }
+
+    // ---- members -------------------------------------------------------------------------------
+
+    /// The class whose member function is being read.
+    pub(super) fn this_class(&self) -> Option<Arc<Class>> {
+        match &self.current().this {
+            Some(this) => match &this.ty {
+                Type::Struct(structure) => class_of(structure),
+                _ => None,
+            },
+            None => None,
+        }
+    }
+
+    pub(super) fn type_of_this_class(&mut self, name: &str) -> Option<Type> {
+        let class = self.this_class()?;
+        if class.name == name {
+            return self.current().this.as_ref().map(|this| this.ty.clone());
+        }
+        self.in_enclosing(class, |lowering, class| lowering.class_type(class, name, 0))
+    }
+
+    /// What a class or one around it gives, the innermost first.
+    fn in_enclosing<T>(
+        &mut self,
+        class: Arc<Class>,
+        mut find: impl FnMut(&mut Self, &Arc<Class>) -> Option<T>,
+    ) -> Option<T> {
+        let around = std::iter::successors(Some(class), |class| class.enclosing.clone());
+        around
+            .take(DEEPEST_BASE as usize)
+            .find_map(|class| find(self, &class))
+    }
+
+    /// An instance of a class template that is a member of the class being read, or of one around it.
+    pub(super) fn member_instance(&mut self, name: &str, arguments: &[Bound]) -> Option<Type> {
+        let class = self.this_class()?;
+        self.in_enclosing(class, |lowering, class| {
+            lowering.instance_in(class, name, arguments)
+        })
+    }
+
+    fn instance_in(&mut self, class: &Arc<Class>, name: &str, arguments: &[Bound]) -> Option<Type> {
+        let spelled = super::templates::spell_instance(name, arguments);
+        let key = (Arc::as_ptr(class) as usize, spelled.clone());
+        if let Some((_, known)) = self.member_types.get(&key) {
+            return known.clone();
+        }
+        let definition = class.definition.clone();
+        let text = &definition.text;
+        let candidates: Vec<Definition> = definition
+            .node(CLASSES)
+            .and_then(|node| node.field(Field::Body))
+            .map(parts)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|member| member.kind() == Kind::TemplateDeclaration)
+            .filter(|member| {
+                super::templates::templated(*member).is_some_and(|(_, of)| {
+                    let of = of.field(Field::Name).unwrap_or(of);
+                    &text.text[of.byte_range()] == name
+                })
+            })
+            .map(|member| Definition::new(text, member.byte_range(), definition.header))
+            .collect();
+        let found = if candidates.is_empty() || self.depth > super::DEEPEST_CALLS {
+            None
+        } else {
+            // While it is being laid out it may name itself.
+            let itself = Type::Unknown(spelled.clone());
+            self.member_types
+                .insert(key.clone(), (Arc::clone(class), Some(itself)));
+            let this = object_of(class);
+            self.best_instance(
+                candidates,
+                arguments,
+                &spelled,
+                Some((this, &class.bindings)),
+            )
+        };
+        self.member_types
+            .insert(key, (Arc::clone(class), found.clone()));
+        found
+    }
+
+    /// `Class::name` as a type.
+    pub(super) fn type_of_class(&mut self, class: &Type, name: &str) -> Option<Type> {
+        match class {
+            Type::Struct(structure) => {
+                let class = class_of(structure)?;
+                self.class_type(&class, name, 0)
+            }
+            _ => None,
+        }
+    }
+
+    fn class_type(&mut self, class: &Arc<Class>, name: &str, depth: u32) -> Option<Type> {
+        let key = (Arc::as_ptr(class) as usize, name.to_owned());
+        if let Some((_, known)) = self.member_types.get(&key) {
+            return known.clone();
+        }
+        if depth > DEEPEST_BASE || !self.look(class, name) {
+            return None;
+        }
+        let found = self.search_type(class, name, depth);
+        self.member_types
+            .insert(key, (Arc::clone(class), found.clone()));
+        found
+    }
+
+    fn search_type(&mut self, class: &Arc<Class>, name: &str, depth: u32) -> Option<Type> {
+        let found = self.in_class(class, |lowering, member, source| match member.kind() {
+            Kind::TypeDefinition | Kind::AliasDeclaration => {
+                if !text_of(member, source).contains(name) {
+                    return None;
+                }
+                lowering
+                    .typedefs(member, source)
+                    .into_iter()
+                    .find(|(of, _)| of == name)
+                    .map(|(_, ty)| ty)
+            }
+            Kind::StructSpecifier | Kind::ClassSpecifier | Kind::UnionSpecifier => member
+                .field(Field::Name)
+                .filter(|of| text_of(*of, source) == name)
+                .and_then(|_| lowering.structure(member, source, None)),
+            Kind::FieldDeclaration => member
+                .field(Field::Type)
+                .filter(|ty| {
+                    ty.field(Field::Body).is_some()
+                        && ty
+                            .field(Field::Name)
+                            .is_some_and(|of| text_of(of, source) == name)
+                })
+                .map(|ty| lowering.base_type(ty, source)),
+            Kind::EnumSpecifier => member
+                .field(Field::Name)
+                .filter(|of| text_of(*of, source) == name)
+                .map(|_| lowering.enum_type(member, source)),
+            _ => None,
+        });
+        self.looking.pop();
+        found.or_else(|| {
+            class.bases.iter().find_map(|(base, _)| match base {
+                Type::Struct(structure) => {
+                    let class = class_of(structure)?;
+                    self.class_type(&class, name, depth + 1)
+                }
+                _ => None,
+            })
+        })
+    }
+
+    /// `Class::name` as a number: a static constant or an enumerator.
+    pub(super) fn constant_of_class(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+    ) -> Option<(i64, Type)> {
+        self.class_constant(class, name, 0)
+    }
+
+    fn class_constant(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+        depth: u32,
+    ) -> Option<(i64, Type)> {
+        let key = (Arc::as_ptr(class) as usize, name.to_owned());
+        if let Some((_, known)) = self.member_constants.get(&key) {
+            return known.clone();
+        }
+        if depth > DEEPEST_BASE || !self.look(class, name) {
+            return None;
+        }
+        let found = self.search_constant(class, name, depth);
+        self.member_constants
+            .insert(key, (Arc::clone(class), found.clone()));
+        found
+    }
+
+    fn search_constant(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+        depth: u32,
+    ) -> Option<(i64, Type)> {
+        let found = self.in_class(class, |lowering, member, source| {
+            if !text_of(member, source).contains(name) {
+                return None;
+            }
+            match member.kind() {
+                Kind::FieldDeclaration | Kind::Declaration => {
+                    if let Some(ty) = member.field(Field::Type)
+                        && ty.kind() == Kind::EnumSpecifier
+                        && ty.field(Field::Body).is_some()
+                    {
+                        return lowering.enumerator(ty, name, source);
+                    }
+                    if !has_word(member, source, "static") && !has_word(member, source, "constexpr")
+                    {
+                        return None;
+                    }
+                    let base = lowering.base_type(member.field(Field::Type)?, source);
+                    let declarators: Vec<Node> = member.fields(Field::Declarator).collect();
+                    for declarator in declarators {
+                        let declared = lowering.declarator(
+                            declarator,
+                            base.clone(),
+                            AddressSpace::Global,
+                            source,
+                        );
+                        if declared.name != name {
+                            continue;
+                        }
+                        let value = member
+                            .field(Field::DefaultValue)
+                            .or_else(|| declarator.field(Field::Value))?;
+                        let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
+                        return Some((constant(&read)?, declared.ty));
+                    }
+                    None
+                }
+                Kind::EnumSpecifier => lowering.enumerator(member, name, source),
+                _ => None,
+            }
+        });
+        self.looking.pop();
+        found.or_else(|| {
+            class.bases.iter().find_map(|(base, _)| match base {
+                Type::Struct(structure) => {
+                    let class = class_of(structure)?;
+                    self.class_constant(&class, name, depth + 1)
+                }
+                _ => None,
+            })
+        })
+    }
+
+    fn enumerator(&mut self, node: Node, name: &str, source: Source) -> Option<(i64, Type)> {
+        let found = self.enumeration(node, source);
+        found.into_iter().find_map(|(of, constant)| match constant {
+            Constant::Int(value, ty) if of == name => Some((value, ty)),
+            _ => None,
+        })
+    }
+
+    /// The member functions of that name, in the class and then in its bases.
+    pub(super) fn methods(&mut self, class: &Arc<Class>, name: &str) -> Vec<Method> {
+        let mut found = Vec::new();
+        self.collect_methods(class, name, &mut found, 0);
+        found
+    }
+
+    fn collect_methods(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+        found: &mut Vec<Method>,
+        depth: u32,
+    ) {
+        if depth > DEEPEST_BASE {
+            return;
+        }
+        let definition = &class.definition;
+        let Some(node) = definition.node(CLASSES) else {
+            return;
+        };
+        let text = &definition.text;
+        if let Some(body) = node.field(Field::Body) {
+            for member in parts(body) {
+                let function = match member.kind() {
+                    Kind::FunctionDefinition => Some(member),
+                    Kind::TemplateDeclaration => {
+                        super::child_of_kind(member, Kind::FunctionDefinition)
+                    }
+                    _ => None,
+                };
+                let Some(function) = function else { continue };
+                let Some(declarator) = crate::outline::function_declarator(function) else {
+                    continue;
+                };
+                let Some(of) = declarator.field(Field::Declarator) else {
+                    continue;
+                };
+                let of: String = text.text[of.byte_range()].split_whitespace().collect();
+                if of == name {
+                    found.push(Method {
+                        definition: Definition::new(text, member.byte_range(), definition.header),
+                        bindings: class.bindings.clone(),
+                    });
+                }
+            }
+        }
+        let plain = class.name.split('<').next().unwrap_or_default().trim();
+        for outside in self.unit.functions(&format!("{plain}::{name}")) {
+            if !is_member_of(&outside, class) {
+                continue;
+            }
+            found.push(Method {
+                definition: outside,
+                bindings: class.bindings.clone(),
+            });
+        }
+        for (base, _) in &class.bases {
+            if let Type::Struct(structure) = base
+                && let Some(base) = class_of(structure)
+            {
+                self.collect_methods(&base, name, found, depth + 1);
+            }
+        }
+    }
+
+    /// The conversion operators of a class, then of its bases.
+    pub(super) fn conversions(&self, class: &Arc<Class>) -> Vec<Method> {
+        let mut found = Vec::new();
+        let mut open = vec![(Arc::clone(class), 0u32)];
+        while let Some((class, depth)) = open.pop() {
+            let definition = &class.definition;
+            let body = definition
+                .node(CLASSES)
+                .and_then(|node| node.field(Field::Body));
+            for member in body.map(parts).unwrap_or_default() {
+                if member.kind() == Kind::FunctionDefinition
+                    && super::child_of_kind(member, Kind::OperatorCast).is_some()
+                {
+                    let text = &definition.text;
+                    found.push(Method {
+                        definition: Definition::new(text, member.byte_range(), definition.header),
+                        bindings: class.bindings.clone(),
+                    });
+                }
+            }
+            if depth < DEEPEST_BASE {
+                open.extend(class.bases.iter().filter_map(|(base, _)| match base {
+                    Type::Struct(base) => Some((class_of(base)?, depth + 1)),
+                    _ => None,
+                }));
+            }
+        }
+        found
+    }
+
+    /// Notes that a member is being looked up; false where it already is.
+    fn look(&mut self, class: &Arc<Class>, name: &str) -> bool {
+        let key = (class.definition.hash, name.to_owned());
+        if self.looking.contains(&key) {
+            return false;
+        }
+        self.looking.push(key);
+        true
+    }
+
+    /// Reads the members of a class in its own scope until one gives something.
+    fn in_class<T>(
+        &mut self,
+        class: &Arc<Class>,
+        mut read: impl FnMut(&mut Self, Node, Source) -> Option<T>,
+    ) -> Option<T> {
+        if self.depth > super::DEEPEST_CALLS {
+            return None;
+        }
+        let definition = class.definition.clone();
+        let node = definition.node(CLASSES)?;
+        let body = node.field(Field::Body)?;
+        let source = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+            fixed: None,
+            copied: None,
+        };
+        self.depth += 1;
+        self.unevaluated += 1;
+        let this = object_of(class);
+        self.frames.push(super::Frame {
+            scopes: vec![super::Scope::new()],
+            bindings: class.bindings.clone(),
+            this: Some(this),
+            result: super::Result::None,
+            function: 0,
+        });
+        let found = parts(body)
+            .into_iter()
+            .find_map(|member| read(self, member, source));
+        self.unevaluated -= 1;
+        self.frames.pop();
+        self.depth -= 1;
+        found
+    }
+}
+
+/// Stands for an object of a class where only the class matters.
+fn object_of(class: &Arc<Class>) -> warplens_ir::Expr {
+    warplens_ir::Expr {
+        kind: warplens_ir::ExprKind::List(Vec::new()),
+        ty: Type::Struct(Arc::new(Struct {
+            class: Some(Origin::new(Arc::clone(class) as _)),
+            ..Struct::new(&class.name, Vec::new(), false, 1)
+        })),
+        site: warplens_ir::Site::default(),
+    }
+}
+
+/// True where a member that is defined outside its class is one of this class: of a specialisation its own
+/// arguments must stand there, `vec<float, 2>::fill`.
+fn is_member_of(outside: &Definition, class: &Class) -> bool {
+    let spelled = |text: &str| -> String { text.split_whitespace().collect() };
+    let own = spelled(&class.name);
+    let Some(function) = outside.node(&[Kind::FunctionDefinition]) else {
+        return false;
+    };
+    let scope = crate::outline::function_declarator(function)
+        .and_then(|declarator| declarator.field(Field::Declarator))
+        .and_then(|name| name.field(Field::Scope))
+        .map(|scope| spelled(&outside.text.text[scope.byte_range()]));
+    let Some(scope) = scope else { return true };
+    if own.contains('<') {
+        return scope.ends_with(&own);
+    }
+    // The template itself: not what is said of one specialisation.
+    let general = function.parent().is_some_and(|around| {
+        around.kind() == Kind::TemplateDeclaration
+            && around
+                .field(Field::Parameters)
+                .is_some_and(|list| list.named_child_count() > 0)
+    });
+    general || !scope.contains('<')
+}
+
+pub(super) const CLASSES: &[Kind] = &[
+    Kind::StructSpecifier,
+    Kind::ClassSpecifier,
+    Kind::UnionSpecifier,
+];
+
+/// Bit-fields that share a unit, as one anonymous union each: what is read or written is the unit.
+fn packed(fields: Fields) -> Vec<(String, Type)> {
+    let mut laid: Vec<(String, Type)> = Vec::new();
+    let mut run: Vec<(String, Type)> = Vec::new();
+    let mut used = 0;
+    let close = |run: &mut Vec<(String, Type)>, laid: &mut Vec<(String, Type)>| {
+        if !run.is_empty() {
+            let unit = Struct::new("", std::mem::take(run), true, 1);
+            laid.push((String::new(), Type::Struct(Arc::new(unit))));
+        }
+    };
+    for (name, ty, bits) in fields {
+        let unit = ty.size() * 8;
+        let fits = bits.is_some_and(|bits| {
+            bits > 0 && used + bits <= unit && run.iter().all(|(_, of)| of.size() * 8 == unit)
+        });
+        if !fits {
+            close(&mut run, &mut laid);
+            used = 0;
+        }
+        match bits {
+            // `int : 0;` only ends the unit.
+            Some(0) => {}
+            Some(bits) => {
+                used += bits;
+                run.push((name, ty));
+            }
+            None => laid.push((name, ty)),
+        }
+    }
+    close(&mut run, &mut laid);
+    laid
+}
+
+/// Fields of bases and of anonymous members are found in the structure itself.
+fn flatten(structure: &mut Struct) {
+    let mut more = Vec::new();
+    for field in &structure.fields {
+        if field.name.is_empty()
+            && let Type::Struct(inner) = &field.ty
+        {
+            more.extend(inner.fields.iter().cloned().map(|mut inner| {
+                inner.offset += field.offset;
+                inner
+            }));
+        }
+    }
+    structure.fields.retain(|field| !field.name.is_empty());
+    structure.fields.extend(more);
+}
+
+/// True where a declaration has that word before its declarators.
+pub(super) fn has_word(node: Node, source: Source, word: &str) -> bool {
+    node.children()
+        .take_while(|child| !child.kind().is_declarator())
+        .any(|child| text_of(child, source) == word)
+}

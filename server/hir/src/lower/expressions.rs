@@ -1,0 +1,1094 @@
+//! Expressions.
+
+use std::sync::Arc;
+
+use warplens_syntax::{Field, Kind, Node};
+
+use super::constants::{binary_op, constant};
+use super::split::{address_of, deref, list};
+use super::{
+    DEEPEST, Lowering, MOST_EXPRESSIONS, Named, Source, library, literals, parts, text_of,
+};
+use crate::misread;
+use crate::types::{Callable, class_of, type_of_callable};
+use crate::unit::{Constant, Definition};
+use warplens_ir::Bound;
+use warplens_ir::{AddressSpace, Site, Type};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Storage, UnaryOp};
+
+impl Lowering<'_> {
+    pub(super) fn expr(&mut self, node: Node, source: Source) -> Expr {
+        self.expressions += 1;
+        let site = self.site(node, source);
+        if self.expressions > MOST_EXPRESSIONS || self.depth > DEEPEST {
+            self.lost(site, "expands to too much");
+            return Expr {
+                kind: ExprKind::Opaque("expands to too much".to_owned(), Vec::new()),
+                ty: Type::INT,
+                site,
+            };
+        }
+        self.depth += 1;
+        let operators = misread::is_operation(&node);
+        let within = std::mem::replace(&mut self.in_operation, operators);
+        let again = if operators && !within {
+            self.misread_casts(node, source, site)
+        } else {
+            None
+        };
+        let expression = again.unwrap_or_else(|| self.expression(node, source, site));
+        self.in_operation = within;
+        self.depth -= 1;
+        expression
+    }
+
+    fn expression(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let make = |kind, ty| Expr { kind, ty, site };
+        let field = |name: Field| node.field(name);
+        match node.kind() {
+            Kind::NumberLiteral | Kind::UserDefinedLiteral => {
+                let (kind, ty) = literals::number(text_of(node, source), self.opencl());
+                make(kind, ty)
+            }
+            Kind::True => make(ExprKind::Int(1), Type::BOOL),
+            Kind::False => make(ExprKind::Int(0), Type::BOOL),
+            Kind::Null | Kind::Nullptr | Kind::NullMacro => make(ExprKind::Int(0), Type::LONG),
+            Kind::CharLiteral => make(
+                ExprKind::Int(literals::character(text_of(node, source))),
+                Type::CHAR,
+            ),
+            Kind::StringLiteral | Kind::ConcatenatedString | Kind::RawStringLiteral => make(
+                ExprKind::List(Vec::new()),
+                Type::Unknown("string".to_owned()),
+            ),
+            Kind::Identifier
+            | Kind::TypeIdentifier
+            | Kind::FieldIdentifier
+            | Kind::PrimitiveType => {
+                let name = text_of(node, source);
+                self.name(name, site)
+            }
+            Kind::QualifiedIdentifier => self.qualified(node, source, site),
+            Kind::TemplateFunction => self.template_value(node, source, site),
+            Kind::This => match self.current().this.clone() {
+                Some(this) => address_of(this, AddressSpace::Global, site),
+                None => self.opaque(site, "this outside a member function", Vec::new()),
+            },
+            Kind::ParenthesizedExpression => match parts(node).into_iter().next() {
+                Some(inner) => self.expr(inner, source),
+                None => self.opaque(site, "syntax error", Vec::new()),
+            },
+            Kind::BinaryExpression => self.binary(node, source, site),
+            Kind::UnaryExpression => self.unary(node, source, site),
+            Kind::PointerExpression => {
+                let Some(argument) = field(Field::Argument) else {
+                    return self.opaque(site, "syntax error", Vec::new());
+                };
+                let operator = field(Field::Operator).map_or("", |op| text_of(op, source));
+                let argument = self.expr(argument, source);
+                if operator == "&" {
+                    return address_of(argument, AddressSpace::Global, site);
+                }
+                if let Type::Struct(_) = argument.ty
+                    && let Some(call) = self.operator_call("operator*", &argument, &[], site)
+                {
+                    return call;
+                }
+                deref(argument, site)
+            }
+            Kind::SubscriptExpression => self.subscript(node, source, site),
+            Kind::FieldExpression => self.field(node, source, site),
+            Kind::AssignmentExpression => self.assignment(node, source, site),
+            Kind::UpdateExpression => {
+                let Some(argument) = field(Field::Argument) else {
+                    return self.opaque(site, "syntax error", Vec::new());
+                };
+                let by = if field(Field::Operator).map_or_else(
+                    || text_of(node, source).contains("++"),
+                    |op| text_of(op, source) == "++",
+                ) {
+                    1
+                } else {
+                    -1
+                };
+                let postfix = argument.start_byte() == node.start_byte();
+                let argument = self.expr(argument, source);
+                let ty = argument.ty.clone();
+                make(ExprKind::Step(by, postfix, Box::new(argument)), ty)
+            }
+            Kind::ConditionalExpression => {
+                let (Some(c), Some(b)) = (field(Field::Condition), field(Field::Alternative))
+                else {
+                    return self.opaque(site, "syntax error", Vec::new());
+                };
+                let c = self.expr(c, source);
+                // Of what is only worked out, what is not chosen may not even make sense.
+                if self.unevaluated > 0
+                    && let Some(value) = self.evaluated(&c)
+                {
+                    return match (value, field(Field::Consequence)) {
+                        (0, _) => self.expr(b, source),
+                        (_, Some(a)) => self.expr(a, source),
+                        (_, None) => c,
+                    };
+                }
+                // GNU: `a ?: b`.
+                let a = match field(Field::Consequence) {
+                    Some(a) => self.expr(a, source),
+                    None => c.clone(),
+                };
+                let b = self.expr(b, source);
+                let functions = super::pointers::either(&a, &b);
+                if functions.is_some()
+                    && let Some(value) = constant(&c)
+                {
+                    return Expr {
+                        site,
+                        ..if value != 0 { a } else { b }
+                    };
+                }
+                let ty = functions.unwrap_or_else(|| a.ty.common(&b.ty));
+                make(ExprKind::Select(Box::new(c), Box::new(a), Box::new(b)), ty)
+            }
+            Kind::CastExpression => {
+                let (Some(ty), Some(value)) = (field(Field::Type), field(Field::Value)) else {
+                    return self.opaque(site, "syntax error", Vec::new());
+                };
+                let ty = self.base_type(ty, source);
+                // OpenCL's vector literal where the grammar reads a cast: (float4)(a, b, c, d).
+                if let Type::Vector(..) = ty
+                    && value.kind() == Kind::ParenthesizedExpression
+                    && let Some(inner) = value.named_child(0)
+                    && inner.kind() == Kind::CommaExpression
+                {
+                    let inner = self.comma_parts(inner, source);
+                    return list(&ty, inner, site);
+                }
+                let value = self.expr(value, source);
+                self.cast(value, ty, site)
+            }
+            Kind::VectorLiteral => {
+                let ty = field(Field::Type).map_or(Type::Unknown(String::new()), |ty| {
+                    self.base_type(ty, source)
+                });
+                let arguments = match field(Field::Arguments) {
+                    Some(arguments) if arguments.kind() == Kind::ArgumentList => {
+                        self.arguments(arguments, source)
+                    }
+                    _ => {
+                        let nodes: Vec<Node> = node
+                            .fields(Field::Arguments)
+                            .filter(Node::is_named)
+                            .collect();
+                        nodes.into_iter().map(|n| self.expr(n, source)).collect()
+                    }
+                };
+                list(&ty, arguments, site)
+            }
+            Kind::CommaExpression => {
+                let all = self.comma_parts(node, source);
+                let ty = all.last().map_or(Type::Void, |last| last.ty.clone());
+                make(ExprKind::List(all), ty)
+            }
+            Kind::SizeofExpression => {
+                let size = if let Some(length) = self.pack_length(node, source) {
+                    return make(ExprKind::Int(length as i64), Type::SIZE);
+                } else if let Some(ty) = field(Field::Type) {
+                    self.unevaluated(|lowering| lowering.base_type(ty, source).size())
+                } else if let Some(value) = field(Field::Value) {
+                    self.unevaluated(|lowering| {
+                        // `sizeof(T)` of a name the grammar takes for a value.
+                        let inner = parts(value).into_iter().next().unwrap_or(value);
+                        if value.kind() == Kind::ParenthesizedExpression
+                            && matches!(inner.kind(), Kind::Identifier | Kind::QualifiedIdentifier)
+                            && let Some(ty) = lowering.type_named(text_of(inner, source))
+                        {
+                            return ty.size();
+                        }
+                        lowering.expr(value, source).ty.size()
+                    })
+                } else {
+                    0
+                };
+                if size == 0 {
+                    return make(ExprKind::Opaque(String::new(), Vec::new()), Type::SIZE);
+                }
+                make(ExprKind::Int(size as i64), Type::SIZE)
+            }
+            Kind::AlignofExpression => {
+                let align = field(Field::Type).map_or(1, |ty| self.base_type(ty, source).align());
+                make(ExprKind::Int(align as i64), Type::SIZE)
+            }
+            Kind::InitializerList => {
+                let all = self.initializers(node, source);
+                make(ExprKind::List(all), Type::Unknown("list".to_owned()))
+            }
+            Kind::CompoundLiteralExpression => {
+                let ty = field(Field::Type).map_or(Type::Unknown(String::new()), |ty| {
+                    self.base_type(ty, source)
+                });
+                let all = field(Field::Value)
+                    .map(|value| self.initializers(value, source))
+                    .unwrap_or_default();
+                self.constructed(&ty, all, site)
+            }
+            Kind::CallExpression => self.call(node, source, site),
+            Kind::LambdaExpression | Kind::BlockLiteral => {
+                let callable = Callable {
+                    definition: Definition::new(source.parsed, node.byte_range(), source.header),
+                    scopes: self.captured(node, source),
+                    bindings: self.current().bindings.clone(),
+                };
+                make(ExprKind::List(Vec::new()), type_of_callable(callable))
+            }
+            Kind::NewExpression => self.allocation(node, source, site),
+            Kind::DeleteExpression => self.deletion(node, source, site),
+            Kind::CompoundStatement => self.statement_expression(node, source, site),
+            Kind::FoldExpression => self.fold(node, source, site),
+            Kind::GnuAsmExpression => self.inline_assembly(node, source, site),
+            Kind::Comment => make(ExprKind::List(Vec::new()), Type::Void),
+            Kind::TypeDescriptor => match node.field(Field::Type) {
+                // A template argument that is a number.
+                Some(inner) => self.expr(inner, source),
+                None => self.opaque(site, "expression not understood", Vec::new()),
+            },
+            kind => {
+                let reason = match kind {
+                    Kind::Error => "syntax error",
+                    Kind::ParameterPackExpansion => "parameter pack",
+                    _ => "expression not understood",
+                };
+                self.opaque(site, reason, Vec::new())
+            }
+        }
+    }
+
+    pub(super) fn arguments(&mut self, node: Node, source: Source) -> Vec<Expr> {
+        let mut all = Vec::new();
+        for child in parts(node) {
+            self.element(child, source, &mut all);
+        }
+        all
+    }
+
+    /// One of several values, or what a parameter pack expands to.
+    fn element(&mut self, node: Node, source: Source, out: &mut Vec<Expr>) {
+        if node.kind() == Kind::ParameterPackExpansion
+            && let Some(pattern) = node.field(Field::Pattern)
+            && let Some(all) =
+                self.expanded(pattern, source, |lowering| lowering.expr(pattern, source))
+        {
+            out.extend(all);
+            return;
+        }
+        out.push(self.expr(node, source));
+    }
+
+    /// The values of `{ … }`, designators looked through.
+    pub(super) fn initializers(&mut self, node: Node, source: Source) -> Vec<Expr> {
+        let mut all = Vec::new();
+        for child in parts(node) {
+            match child.kind() {
+                Kind::InitializerPair => match child.field(Field::Value) {
+                    Some(value) => all.push(self.expr(value, source)),
+                    None => {
+                        let site = self.site(child, source);
+                        all.push(self.opaque(site, "syntax error", Vec::new()));
+                    }
+                },
+                _ => self.element(child, source, &mut all),
+            }
+        }
+        all
+    }
+
+    fn comma_parts(&mut self, node: Node, source: Source) -> Vec<Expr> {
+        let mut nodes = Vec::new();
+        let mut at = Some(node);
+        // The grammar nests to the right.
+        while let Some(node) = at {
+            if node.kind() == Kind::CommaExpression {
+                nodes.extend(node.field(Field::Left));
+                at = node.field(Field::Right);
+            } else {
+                nodes.push(node);
+                at = None;
+            }
+        }
+        nodes
+            .into_iter()
+            .map(|node| self.expr(node, source))
+            .collect()
+    }
+
+    pub(super) fn cast(&mut self, value: Expr, ty: Type, site: Site) -> Expr {
+        let value = match ty {
+            Type::Int { .. } | Type::Float { .. } => self.converted_to_number(value),
+            _ => value,
+        };
+        if value.ty == ty && matches!(ty, Type::Pointer(..)) {
+            return Expr { site, ..value };
+        }
+        match (&ty, &value.kind) {
+            (Type::Void, _) => Expr { site, ..value },
+            (Type::Int { bits, signed }, ExprKind::Int(number)) => Expr {
+                kind: ExprKind::Int(literals::wrapped(*number, *bits, *signed)),
+                ty,
+                site,
+            },
+            // A vector of one scalar: every lane has it.
+            (Type::Vector(..), _) if !matches!(value.ty, Type::Vector(..) | Type::Struct(_)) => {
+                list(&ty, vec![value], site)
+            }
+            (Type::Pointer(to, space), _) => {
+                // The cast keeps the address space that the value is known to point into.
+                let space = match &value.ty {
+                    Type::Pointer(_, known) if *space == AddressSpace::Global => *known,
+                    _ => *space,
+                };
+                let ty = Type::Pointer(Arc::clone(to), space);
+                // A reinterpreted scalar: `*(int *)&x` reads the scalar.
+                Expr {
+                    kind: ExprKind::Cast(true, Box::new(value)),
+                    ty,
+                    site,
+                }
+            }
+            _ => Expr {
+                kind: ExprKind::Cast(true, Box::new(value)),
+                ty,
+                site,
+            },
+        }
+    }
+
+    // ---- names ---------------------------------------------------------------------------------
+
+    pub(super) fn name(&mut self, name: &str, site: Site) -> Expr {
+        let make = |kind, ty| Expr { kind, ty, site };
+        match self.named(name) {
+            Some(Named::Var(id)) => return self.var(*id, site),
+            Some(Named::Alias(expression)) => {
+                return Expr {
+                    site,
+                    ..(**expression).clone()
+                };
+            }
+            _ => {}
+        }
+        match self
+            .current()
+            .bindings
+            .iter()
+            .rev()
+            .find(|(of, _)| of == name)
+        {
+            Some((_, Bound::Value(value))) => return make(ExprKind::Int(*value), Type::INT),
+            Some((_, Bound::Type(ty))) => {
+                // A type stands for an object of it: `T{}`, a functor passed as a template argument.
+                return make(ExprKind::List(Vec::new()), ty.clone());
+            }
+            _ => {}
+        }
+        if let Some(this) = self.current().this.clone() {
+            if let Some(found) = self.member(&this, name, site) {
+                return found;
+            }
+            if let Some(class) = self.this_class()
+                && let Some((value, ty)) = self.constant_of_class(&class, name)
+            {
+                return make(ExprKind::Int(value), ty);
+            }
+        }
+        if let Some(found) = self.file_scope_name(name, site) {
+            return found;
+        }
+        if let Some(ty) = self.type_named(name) {
+            return make(ExprKind::List(Vec::new()), ty);
+        }
+        self.not_defined(name);
+        if let Some(value) = self.value_from_the_build(name, site) {
+            return value;
+        }
+        let reason = "name not declared in what was read";
+        self.opaque(site, reason, Vec::new())
+    }
+
+    /// The names in scope as a lambda captures them: what it copies and what the function around it changes is
+    /// not followed.
+    fn captured(&self, lambda: Node, source: Source) -> Vec<super::Scope> {
+        let mut scopes = self.current().scopes.clone();
+        let captures = lambda
+            .field(Field::Captures)
+            .map_or("", |captures| text_of(captures, source));
+        let mut around = lambda.parent();
+        while let Some(node) = around
+            && !matches!(
+                node.kind(),
+                Kind::FunctionDefinition | Kind::LambdaExpression
+            )
+        {
+            around = node.parent();
+        }
+        let Some(body) = around.and_then(|around| around.field(Field::Body)) else {
+            return scopes;
+        };
+        for (name, meaning) in scopes.iter_mut().flatten() {
+            let Named::Var(id) = meaning else { continue };
+            let copied = if captures.contains(&format!("&{name}")) {
+                false
+            } else {
+                captures.contains('=') || captures.contains(name.as_str())
+            };
+            let ty = &self.vars[id.0 as usize].ty;
+            if copied && !matches!(ty, Type::Array(..)) && super::inline::writes(body, name, source)
+            {
+                *meaning = Named::Alias(Box::new(Expr {
+                    kind: ExprKind::Opaque(String::new(), Vec::new()),
+                    ty: ty.clone(),
+                    site: Site::default(),
+                }));
+            }
+        }
+        scopes
+    }
+
+    /// A constant, a device variable, a builtin, a function.
+    fn file_scope_name(&mut self, name: &str, site: Site) -> Option<Expr> {
+        let make = |kind, ty| Expr { kind, ty, site };
+        match self.unit.constant(name) {
+            Some(Constant::Int(value, ty)) => return Some(make(ExprKind::Int(*value), ty.clone())),
+            Some(Constant::Data(value, ty)) => {
+                return Some(make(ExprKind::Float(*value), ty.clone()));
+            }
+            None => {}
+        }
+        if let Some((ty, space)) = self.unit.global(name).cloned() {
+            if let Type::Library(_) = ty {
+                return Some(make(ExprKind::List(Vec::new()), ty));
+            }
+            // Declared once for the kernel.
+            let storage = match space {
+                AddressSpace::Constant => Storage::Constant,
+                AddressSpace::Shared if matches!(ty, Type::Array(_, None)) => {
+                    Storage::DynamicShared
+                }
+                AddressSpace::Shared => Storage::Shared,
+                _ => Storage::Global,
+            };
+            let known = self
+                .vars
+                .iter()
+                .position(|var| var.storage == storage && var.name == name);
+            let id = match known {
+                Some(at) => warplens_ir::VarId(at as u32),
+                None => self.fresh(name, ty, storage, site),
+            };
+            return Some(self.var(id, site));
+        }
+        if let Some(whole) = self.coordinate(name, site) {
+            return Some(whole);
+        }
+        if let Some((kind, ty)) = library::value(name) {
+            if let ExprKind::Builtin(Builtin::ThreadIdx(axis)) = kind {
+                return Some(make(self.thread(axis), ty));
+            }
+            return Some(make(kind, ty));
+        }
+        if !self.unit.functions(name).is_empty() {
+            let ty = Type::Library(format!("function {name}").into());
+            return Some(make(ExprKind::List(Vec::new()), ty));
+        }
+        None
+    }
+
+    /// `a::b`.
+    fn qualified(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let (Some(scope), Some(name)) = (node.field(Field::Scope), node.field(Field::Name)) else {
+            let name = text_of(node, source)
+                .trim_start_matches(':')
+                .trim()
+                .to_owned();
+            return match self.file_scope_name(&name, site) {
+                Some(found) => found,
+                None => self.name(&name, site),
+            };
+        };
+        if name.kind() == Kind::QualifiedIdentifier {
+            // Namespaces, unless the outermost scope is a class.
+            let class = self.scope_class(scope, source);
+            if class.is_none() {
+                return self.expr(name, source);
+            }
+        }
+        let text = text_of(name, source);
+        if text == "value"
+            && scope.kind() == Kind::TemplateType
+            && let Some(found) = self.trait_by_node(scope, source, site)
+        {
+            return found;
+        }
+        if let Some(ty) = self.scope_class(scope, source)
+            && let Type::Struct(structure) = &ty
+            && let Some(class) = class_of(structure)
+        {
+            if let Some((value, ty)) = self.constant_of_class(&class, text) {
+                return Expr {
+                    kind: ExprKind::Int(value),
+                    ty,
+                    site,
+                };
+            }
+            // `decltype(Class::field)`.
+            if self.unevaluated > 0
+                && let Some(field) = structure.fields.iter().find(|field| field.name == text)
+            {
+                return super::split::list(&field.ty, Vec::new(), site);
+            }
+            if name.kind() == Kind::QualifiedIdentifier
+                && let (Some(inner), Some(last)) =
+                    (name.field(Field::Scope), name.field(Field::Name))
+                && let Some(Type::Struct(structure)) =
+                    self.type_of_class(&ty, text_of(inner, source))
+                && let Some(class) = class_of(&structure)
+                && let Some((value, ty)) = self.constant_of_class(&class, text_of(last, source))
+            {
+                return Expr {
+                    kind: ExprKind::Int(value),
+                    ty,
+                    site,
+                };
+            }
+        }
+        if let Some((kind, ty)) =
+            library::trait_value(text_of(node, source), |text| self.type_named(text))
+        {
+            return Expr { kind, ty, site };
+        }
+        match name.kind() {
+            Kind::Identifier | Kind::TypeIdentifier => self.name(text, site),
+            _ => self.expr(name, source),
+        }
+    }
+
+    /// `is_same<A, B>` or `is_same_v<A, B>`.
+    fn trait_by_node(&mut self, node: Node, source: Source, site: Site) -> Option<Expr> {
+        let name = text_of(node.field(Field::Name)?, source);
+        let name = name.rsplit("::").next().unwrap_or(name);
+        let name = name.strip_suffix("_v").unwrap_or(name);
+        // A trait of the program's own comes first.
+        if !self.unit.templates(name).is_empty() {
+            return None;
+        }
+        let arguments = self.template_arguments(node.field(Field::Arguments)?, source);
+        let (value, ty) = self.type_trait(name, &arguments)?;
+        Some(Expr {
+            kind: ExprKind::Int(value),
+            ty,
+            site,
+        })
+    }
+
+    /// The class that the last name of `a::b::c` is looked up in, namespaces looked through.
+    pub(super) fn scope_of(&mut self, qualified: Node, source: Source) -> Option<Type> {
+        let mut class: Option<Type> = None;
+        let mut at = qualified;
+        while at.kind() == Kind::QualifiedIdentifier {
+            if let Some(scope) = at.field(Field::Scope) {
+                let inner = match &class {
+                    Some(outer) => {
+                        let outer = outer.clone();
+                        self.type_of_class(&outer, text_of(scope, source))
+                    }
+                    None => None,
+                };
+                class = inner.or_else(|| self.scope_class(scope, source));
+            }
+            at = at.field(Field::Name)?;
+        }
+        class
+    }
+
+    fn scope_class(&mut self, scope: Node, source: Source) -> Option<Type> {
+        let ty = match scope.kind() {
+            Kind::TemplateType => self.template_type(scope, source),
+            _ => self.type_named(text_of(scope, source))?,
+        };
+        matches!(ty, Type::Struct(_)).then_some(ty)
+    }
+
+    /// `name<arguments>` that is not called: a variable template, a function as a value.
+    fn template_value(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let name = node
+            .field(Field::Name)
+            .map_or("", |name| text_of(name, source));
+        let text = text_of(node, source);
+        if name.ends_with("_v")
+            && let Some(found) = self.trait_by_node(node, source, site)
+        {
+            return found;
+        }
+        if let Some((kind, ty)) = library::trait_value(text, |text| self.type_named(text)) {
+            return Expr { kind, ty, site };
+        }
+        if let Some(found) = self.variable_template(name, node, source, site) {
+            return found;
+        }
+        if !self.unit.functions(name).is_empty() {
+            return Expr {
+                kind: ExprKind::List(Vec::new()),
+                ty: Type::Library(format!("function {name}").into()),
+                site,
+            };
+        }
+        self.opaque(site, "expression not understood", Vec::new())
+    }
+
+    /// `name<arguments>` of a variable template: a constant, or a device array.
+    fn variable_template(
+        &mut self,
+        name: &str,
+        node: Node,
+        source: Source,
+        site: Site,
+    ) -> Option<Expr> {
+        let definition = self.unit.variable_template(name)?;
+        let template = definition.node(&[Kind::TemplateDeclaration])?;
+        let inner = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+            fixed: None,
+            copied: None,
+        };
+        let arguments = match node.field(Field::Arguments) {
+            Some(list) => self.template_arguments(list, source),
+            None => Vec::new(),
+        };
+        let own = super::templates::parameters(template, inner);
+        let bindings = self.bind_parameters(&own, &arguments, inner);
+        let declaration = super::child_of_kind(template, Kind::Declaration)?;
+        let declarator = declaration.field(Field::Declarator)?;
+        self.frames.push(super::Frame {
+            scopes: vec![super::Scope::new()],
+            bindings,
+            this: None,
+            result: super::Result::None,
+            function: 0,
+        });
+        let (declared, value) = self.unevaluated(|lowering| {
+            let base = declaration
+                .field(Field::Type)
+                .map_or(Type::INT, |ty| lowering.base_type(ty, inner));
+            let declared = lowering.declarator(declarator, base, AddressSpace::Global, inner);
+            let value = declarator
+                .field(Field::Value)
+                .map(|value| lowering.expr(value, inner));
+            (declared, value)
+        });
+        self.frames.pop();
+        if let Some(value) = value.as_ref().and_then(constant) {
+            return Some(Expr {
+                kind: ExprKind::Int(value),
+                ty: declared.ty,
+                site,
+            });
+        }
+        if declared.ty.is_float() {
+            return Some(Expr {
+                kind: ExprKind::Float(None),
+                ty: declared.ty,
+                site,
+            });
+        }
+        let storage = if super::classes::has_word(declaration, inner, "__device__") {
+            Storage::Global
+        } else {
+            Storage::Constant
+        };
+        let known = self
+            .vars
+            .iter()
+            .position(|var| var.storage == storage && var.name == name && var.ty == declared.ty);
+        let id = match known {
+            Some(at) => warplens_ir::VarId(at as u32),
+            None => self.fresh(name, declared.ty, storage, site),
+        };
+        Some(self.var(id, site))
+    }
+
+    pub(super) fn thread(&mut self, axis: u8) -> ExprKind {
+        self.axes[axis as usize] = true;
+        ExprKind::Builtin(Builtin::ThreadIdx(axis))
+    }
+
+    // ---- operators -----------------------------------------------------------------------------
+
+    fn unary(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let Some(argument) = node.field(Field::Argument) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let operator = node
+            .field(Field::Operator)
+            .map_or("", |op| text_of(op, source));
+        let argument = self.expr(argument, source);
+        if let Type::Struct(_) = argument.ty
+            && let Some(call) =
+                self.operator_call(&format!("operator{operator}"), &argument, &[], site)
+        {
+            return call;
+        }
+        let argument = self.converted_to_number(argument);
+        let ty = argument.ty.common(&Type::INT);
+        let kind = match operator {
+            "-" => UnaryOp::Neg,
+            "+" => return Expr { ty, ..argument },
+            "!" | "not" => {
+                let whole = Expr {
+                    kind: ExprKind::Unary(UnaryOp::Not, Box::new(argument)),
+                    ty: Type::INT,
+                    site,
+                };
+                return folded(whole);
+            }
+            _ => UnaryOp::BitNot,
+        };
+        folded(Expr {
+            kind: ExprKind::Unary(kind, Box::new(argument)),
+            ty,
+            site,
+        })
+    }
+
+    fn binary(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        if let Some(left) = node.field(Field::Left)
+            && let Some(again) = self.misread_template(node, left, source, site)
+        {
+            return again;
+        }
+        let (Some(left), Some(right)) = (node.field(Field::Left), node.field(Field::Right)) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let operator = node
+            .field(Field::Operator)
+            .map_or("", |op| text_of(op, source))
+            .to_owned();
+        let (left, right) = (self.expr(left, source), self.expr(right, source));
+        if matches!(left.ty, Type::Struct(_) | Type::Vector(..))
+            || matches!(right.ty, Type::Struct(_) | Type::Vector(..))
+        {
+            let arguments = std::slice::from_ref(&right);
+            if let Some(call) =
+                self.operator_call(&format!("operator{operator}"), &left, arguments, site)
+            {
+                return call;
+            }
+        }
+        let Some(op) = binary_op(&operator) else {
+            return self.opaque(site, "operator not understood", vec![left, right]);
+        };
+        let left = self.converted_to_number(left);
+        let right = self.converted_to_number(right);
+        operation(op, left, right, site)
+    }
+
+    fn assignment(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        // `a < b || c >= d` reads as an assignment to `a<b || c>`.
+        if let Some(left) = node.field(Field::Left)
+            && let Some(again) = self.misread_template(node, left, source, site)
+        {
+            return again;
+        }
+        let (Some(left), Some(right)) = (node.field(Field::Left), node.field(Field::Right)) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let operator = node
+            .field(Field::Operator)
+            .map_or("=", |op| text_of(op, source))
+            .to_owned();
+        let left = self.expr(left, source);
+        let mut right = self.expr(right, source);
+        if matches!(left.ty, Type::Struct(_))
+            || (operator != "=" && matches!(left.ty, Type::Vector(..)))
+        {
+            let arguments = std::slice::from_ref(&right);
+            if let Some(call) =
+                self.operator_call(&format!("operator{operator}"), &left, arguments, site)
+            {
+                return call;
+            }
+        }
+        if matches!(&right.ty, Type::Unknown(name) if name == "list") {
+            right.ty = left.ty.clone();
+        }
+        if operator == "=" {
+            return self.assigned(left, right, site);
+        }
+        let op = binary_op(operator.trim_end_matches('='));
+        let ty = left.ty.clone();
+        Expr {
+            kind: ExprKind::Assign(op, Box::new(left), Box::new(right)),
+            ty,
+            site,
+        }
+    }
+
+    fn subscript(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let Some(base) = node.field(Field::Argument) else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        // `(T)(p)[i]` is a cast of `(p)[i]`.
+        let cast = self.cast_in_front(base, source);
+        let base = cast.as_ref().map_or(base, |(_, value)| *value);
+        let mut result = self.expr(base, source);
+        let indices = match (node.field(Field::Indices), node.field(Field::Index)) {
+            (Some(list), _) => parts(list),
+            (None, Some(index)) => vec![index],
+            _ => return self.opaque(site, "syntax error", vec![result]),
+        };
+        for index in indices {
+            let index = self.expr(index, source);
+            if let Type::Struct(_) = result.ty
+                && let Some(call) =
+                    self.operator_call("operator[]", &result, std::slice::from_ref(&index), site)
+            {
+                result = call;
+                continue;
+            }
+            let index = self.converted_to_number(index);
+            // `2[a]`.
+            let (base, index) = if result.ty.is_int() && index.ty.element().is_some() {
+                (index, result)
+            } else {
+                (result, index)
+            };
+            result = element(base, index, site);
+        }
+        match cast {
+            Some((ty, _)) => self.cast(result, ty, site),
+            None => result,
+        }
+    }
+
+    /// The type and the value of a cast that reads as a call: `(T)(value)`.
+    fn cast_in_front<'t>(&mut self, node: Node<'t>, source: Source) -> Option<(Type, Node<'t>)> {
+        if node.kind() != Kind::CallExpression {
+            return None;
+        }
+        let function = node
+            .field(Field::Function)
+            .filter(|function| function.kind() == Kind::ParenthesizedExpression)?;
+        let name = parts(function).into_iter().next()?;
+        if !matches!(name.kind(), Kind::Identifier | Kind::QualifiedIdentifier) {
+            return None;
+        }
+        let name = text_of(name, source);
+        if matches!(self.named(name), Some(Named::Var(_) | Named::Alias(_))) {
+            return None;
+        }
+        let ty = self.type_named(name)?;
+        match parts(node.field(Field::Arguments)?).as_slice() {
+            [only] => Some((ty, *only)),
+            _ => None,
+        }
+    }
+
+    fn field(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let (Some(base_node), Some(name)) = (node.field(Field::Argument), node.field(Field::Field))
+        else {
+            return self.opaque(site, "syntax error", Vec::new());
+        };
+        let name = match name.kind() {
+            Kind::DependentName | Kind::TemplateMethod => text_of(name, source)
+                .trim_start_matches("template ")
+                .split('<')
+                .next()
+                .unwrap_or("")
+                .to_owned(),
+            _ => text_of(name, source).to_owned(),
+        };
+        let base_text = text_of(base_node, source);
+        let axis = match name.as_str() {
+            "x" => Some(0u8),
+            "y" => Some(1),
+            "z" => Some(2),
+            _ => None,
+        };
+        if let Some(axis) = axis
+            && self.named(base_text).is_none()
+        {
+            let builtin = match base_text {
+                "threadIdx" => Some(self.thread(axis)),
+                "blockIdx" => Some(ExprKind::Builtin(Builtin::BlockIdx(axis))),
+                "blockDim" => Some(ExprKind::Builtin(Builtin::BlockDim(axis))),
+                "gridDim" => Some(ExprKind::Builtin(Builtin::GridDim(axis))),
+                _ => None,
+            };
+            if let Some(kind) = builtin {
+                return Expr {
+                    kind,
+                    ty: Type::UINT,
+                    site,
+                };
+            }
+        }
+        let arrow = node
+            .field(Field::Operator)
+            .is_some_and(|operator| text_of(operator, source) == "->");
+        let mut base = self.expr(base_node, source);
+        if arrow {
+            if let Type::Struct(_) = base.ty
+                && let Some(call) = self.operator_call("operator->", &base, &[], site)
+            {
+                base = call;
+            }
+            let inner = base.site;
+            base = deref(base, inner);
+        }
+        if let Some(found) = self.member(&base, &name, site) {
+            return found;
+        }
+        if let Type::Struct(structure) = &base.ty
+            && let Some(class) = class_of(structure)
+            && let Some((value, ty)) = self.constant_of_class(&class, &name)
+        {
+            return Expr {
+                kind: ExprKind::Int(value),
+                ty,
+                site,
+            };
+        }
+        if let Some(found) = self.library_member(&base, &name, site) {
+            return found;
+        }
+        self.opaque(
+            site,
+            "field of a type not declared in what was read",
+            vec![base],
+        )
+    }
+
+    /// A field of an object, as a place.
+    pub(super) fn member(&mut self, object: &Expr, name: &str, site: Site) -> Option<Expr> {
+        let (offset, ty) = match &object.ty {
+            Type::Struct(structure) => {
+                let field = structure.fields.iter().find(|field| field.name == name)?;
+                (field.offset, field.ty.clone())
+            }
+            Type::Vector(element, lanes) => {
+                let (first, count) = literals::swizzle(name, *lanes)?;
+                let ty = if count == 1 {
+                    (**element).clone()
+                } else {
+                    Type::Vector(Arc::clone(element), count)
+                };
+                (u64::from(first) * element.size(), ty)
+            }
+            _ => return None,
+        };
+        if let Type::Callable(_) | Type::Library(_) = ty {
+            return Some(Expr {
+                kind: ExprKind::List(Vec::new()),
+                ty,
+                site,
+            });
+        }
+        // A field of a list is its value.
+        let listed = match (&object.kind, &object.ty) {
+            (ExprKind::List(parts), Type::Struct(structure))
+                if parts.len() == structure.fields.len() =>
+            {
+                let at = structure.fields.iter().position(|field| field.name == name);
+                at.and_then(|at| parts.get(at))
+            }
+            (ExprKind::List(parts), Type::Vector(element, lanes))
+                if parts.len() == *lanes as usize && ty == **element =>
+            {
+                parts.get((offset / element.size().max(1)) as usize)
+            }
+            _ => None,
+        };
+        if let Some(value) = listed {
+            return Some(Expr {
+                site,
+                ..value.clone()
+            });
+        }
+        let whole = Expr {
+            kind: ExprKind::Field(Box::new(object.clone()), offset),
+            ty,
+            site,
+        };
+        Some(match self.part(&whole) {
+            Some(leaf) => self.var(leaf, site),
+            None => whole,
+        })
+    }
+}
+
+/// True for a name in the style of macros: `BLOCK_SIZE`.
+/// `base[index]`.
+pub(super) fn element(base: Expr, index: Expr, site: Site) -> Expr {
+    let ty = match &base.ty {
+        Type::Vector(element, _) => (**element).clone(),
+        ty => ty
+            .element()
+            .cloned()
+            .unwrap_or(Type::Unknown(String::new())),
+    };
+    // Objects of the toolkit are not memory.
+    if let Type::Library(_) | Type::Callable(_) = ty {
+        return Expr {
+            kind: ExprKind::List(vec![index]),
+            ty,
+            site,
+        };
+    }
+    // `(&a)[0]` is `a`.
+    if let (ExprKind::AddressOf(_), Some(0)) = (&base.kind, constant(&index)) {
+        return deref(base, site);
+    }
+    Expr {
+        kind: ExprKind::Index(Box::new(base), Box::new(index)),
+        ty,
+        site,
+    }
+}
+
+/// An operator on numbers, folded where both are known.
+pub(super) fn operation(op: BinaryOp, left: Expr, right: Expr, site: Site) -> Expr {
+    let ty = match op {
+        BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::LogicalAnd
+        | BinaryOp::LogicalOr => Type::INT,
+        BinaryOp::Shl | BinaryOp::Shr => left.ty.common(&Type::INT),
+        // The distance of two pointers.
+        BinaryOp::Sub if left.ty.element().is_some() && right.ty.element().is_some() => Type::LONG,
+        _ => left.ty.common(&right.ty),
+    };
+    let ty = match ty {
+        Type::Array(element, _) => Type::Pointer(element, AddressSpace::Global),
+        ty => ty,
+    };
+    folded(Expr {
+        kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
+        ty,
+        site,
+    })
+}
+
+/// An integer expression as the number it is, where it is one.
+fn folded(whole: Expr) -> Expr {
+    match (&whole.ty, constant(&whole)) {
+        (Type::Int { bits, signed }, Some(value)) => Expr {
+            kind: ExprKind::Int(literals::wrapped(value, *bits, *signed)),
+            ..whole
+        },
+        _ => whole,
+    }
+}

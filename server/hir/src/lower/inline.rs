@@ -1,0 +1,1202 @@
+//! Device functions in place of their calls.
+
+use std::sync::Arc;
+
+use warplens_syntax::{Field, Kind, Node, words_in};
+
+use super::blocks::may_return;
+use super::interpret::all_numbers;
+use super::split::{address_of, deref};
+use super::statements::is_place;
+use super::templates::{Parameter, is_open, parameters};
+use super::types::space_of;
+use super::{Call, DEEPEST_CALLS, Frame, Lowering, Named, Result, Scope, Source, parts, text_of};
+use crate::outline::function_declarator;
+use crate::types::{Callable, class_of};
+use crate::unit::Definition;
+use warplens_ir::{AddressSpace, Site, Type};
+use warplens_ir::{Bindings, Bound};
+use warplens_ir::{Expr, ExprKind, StaysCall, Stmt, StmtKind, Storage};
+
+/// A function that a call may mean.
+pub(super) struct Candidate {
+    pub(super) definition: Definition,
+    /// What binds the template parameters of the class it belongs to.
+    pub(super) bindings: Bindings,
+    /// The object, for a member function.
+    pub(super) this: Option<Expr>,
+}
+
+impl Lowering<'_> {
+    /// The call as what the best of the candidates does; `None` where none takes these arguments.
+    pub(super) fn call_best(
+        &mut self,
+        candidates: Vec<Candidate>,
+        explicit: &[Bound],
+        arguments: &[Expr],
+        site: Site,
+    ) -> Option<Expr> {
+        if let ([only], []) = (candidates.as_slice(), explicit)
+            && !all_numbers(arguments)
+            && let Some(applied) = self.known_routine(only, arguments, site)
+        {
+            return Some(applied);
+        }
+        let several = candidates.len() > 1;
+        let mut best: Option<(i32, Bindings, Candidate)> = None;
+        for candidate in candidates {
+            let Some((score, bindings)) = self.fits(&candidate, explicit, arguments, several)
+            else {
+                continue;
+            };
+            if best.as_ref().is_none_or(|(of, ..)| score > *of) {
+                best = Some((score, bindings, candidate));
+            }
+        }
+        let (_, bindings, candidate) = best?;
+        Some(self.inline(&candidate, bindings, arguments, site))
+    }
+
+    /// How well a function takes the arguments, and what its template parameters are bound to then.
+    fn fits(
+        &mut self,
+        candidate: &Candidate,
+        explicit: &[Bound],
+        arguments: &[Expr],
+        several: bool,
+    ) -> Option<(i32, Bindings)> {
+        let definition = candidate.definition.clone();
+        let function = definition.node(&[Kind::FunctionDefinition])?;
+        let source = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+            fixed: None,
+            copied: None,
+        };
+        function.field(Field::Body)?;
+        let params = parameter_nodes(function, source)?;
+        let least = params
+            .iter()
+            .filter(|param| param.kind() == Kind::ParameterDeclaration)
+            .count();
+        let pack = params
+            .iter()
+            .any(|param| param.kind() == Kind::VariadicParameterDeclaration);
+        if arguments.len() < least || (arguments.len() > params.len() && !pack) {
+            return None;
+        }
+        let template = function
+            .parent()
+            .filter(|parent| parent.kind() == Kind::TemplateDeclaration);
+        let own: Vec<Parameter> = template
+            .map(|template| parameters(template, source))
+            .unwrap_or_default();
+        let mut bindings = candidate.bindings.clone();
+        let mut score = i32::from(template.is_none());
+        // A specialisation, `next<float>`, is for these very arguments.
+        if !explicit.is_empty()
+            && let Some(list) = specialised(function)
+        {
+            let own = self.template_arguments(list, source);
+            if own.get(..explicit.len()) != Some(explicit) {
+                return None;
+            }
+            score += 16;
+        }
+        if !explicit.is_empty() && template.is_none() {
+            return None;
+        }
+        for (at, parameter) in own.iter().enumerate() {
+            if parameter.pack {
+                if explicit.len() > at {
+                    bindings.push((parameter.name.clone(), Bound::Pack(explicit[at..].to_vec())));
+                }
+                break;
+            }
+            if let Some(bound) = explicit.get(at) {
+                // A type where a number is wanted is another function.
+                if matches!(bound, Bound::Type(_)) != parameter.is_type
+                    && !matches!(bound, Bound::Template(_))
+                    && several
+                {
+                    return None;
+                }
+                bindings.push((parameter.name.clone(), bound.clone()));
+            }
+        }
+        for (param, argument) in params.iter().zip(arguments) {
+            if !own.is_empty() && param.kind() != Kind::VariadicParameterDeclaration {
+                let mut ty = argument.ty.clone();
+                // By value an array is a pointer.
+                if let Type::Array(element, _) = &ty
+                    && !text_of(*param, source).contains('&')
+                {
+                    ty = Type::Pointer(Arc::clone(element), AddressSpace::Global);
+                }
+                self.deduce(*param, &ty, &own, source, &mut bindings);
+            }
+        }
+        // A pack takes what is left.
+        if let Some(parameter) = own.iter().find(|parameter| parameter.pack)
+            && !bindings.iter().any(|(name, _)| *name == parameter.name)
+        {
+            let variadic = params.iter().position(|param| {
+                param.kind() == Kind::VariadicParameterDeclaration
+                    && words_in(text_of(*param, source)).any(|word| word == parameter.name)
+            });
+            // It stands where an argument of another shape was given.
+            let named =
+                |param: &Node| words_in(text_of(*param, source)).any(|word| word == parameter.name);
+            if variadic.is_none() && params.iter().any(named) {
+                return None;
+            }
+            let mut rest = Vec::new();
+            if let Some(at) = variadic {
+                for argument in arguments.get(at..).unwrap_or(&[]) {
+                    let mut element: Bindings = Vec::new();
+                    self.deduce(
+                        params[at],
+                        &decayed(&argument.ty),
+                        &own,
+                        source,
+                        &mut element,
+                    );
+                    let bound = element
+                        .into_iter()
+                        .find(|(name, _)| *name == parameter.name)
+                        .map_or(Bound::Type(argument.ty.clone()), |(_, bound)| bound);
+                    rest.push(bound);
+                }
+            }
+            bindings.push((parameter.name.clone(), Bound::Pack(rest)));
+        }
+        for parameter in &own {
+            if !bindings.iter().any(|(name, _)| *name == parameter.name)
+                && let Some(bound) = self.default(parameter, &bindings, source)
+            {
+                bindings.push((parameter.name.clone(), bound));
+            }
+        }
+        if several {
+            self.frames.push(Frame {
+                scopes: vec![Scope::new()],
+                bindings: bindings.clone(),
+                this: candidate.this.clone(),
+                result: Result::None,
+                function: 0,
+            });
+            for (param, argument) in params.iter().zip(arguments) {
+                let declared = self.unevaluated(|lowering| lowering.parameter_type(*param, source));
+                score += affinity(&declared, &argument.ty);
+            }
+            self.frames.pop();
+        }
+        Some((score, bindings))
+    }
+
+    pub(super) fn parameter_type(&mut self, param: Node, source: Source) -> Type {
+        let space = space_of(param, source).unwrap_or(self.default_space());
+        let Some(base) = param.field(Field::Type) else {
+            return Type::Unknown(String::new());
+        };
+        let base = self.base_type(base, source);
+        match param.field(Field::Declarator) {
+            Some(declarator) => self.declarator(declarator, base, space, source).ty,
+            None => base,
+        }
+    }
+
+    fn inline(
+        &mut self,
+        candidate: &Candidate,
+        bindings: Bindings,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Expr {
+        let definition = candidate.definition.clone();
+        let value = definition
+            .node(&[Kind::FunctionDefinition])
+            .and_then(|of| self.constant_call(candidate, of, &bindings, arguments, site));
+        value.unwrap_or_else(|| self.in_place(candidate, bindings, arguments, site))
+    }
+
+    /// A function's body in place of its call.
+    pub(super) fn in_place(
+        &mut self,
+        candidate: &Candidate,
+        bindings: Bindings,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Expr {
+        let definition = candidate.definition.clone();
+        let Some(function) = definition.node(&[Kind::FunctionDefinition]) else {
+            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+        };
+        let base_line = definition.text.place(definition.range.clone()).line;
+        let call = Call {
+            site,
+            function: definition.hash,
+            base_line,
+        };
+        let source = definition.source(call);
+        let again = self
+            .frames
+            .iter()
+            .rposition(|frame| frame.function == definition.hash && frame.bindings == bindings)
+            // A function that is worked out for numbers may call itself for others.
+            .filter(|_| self.unevaluated == 0 || arguments.is_empty() || !all_numbers(arguments));
+        if again.is_some() || self.frames.len() as u32 > DEEPEST_CALLS {
+            if let Some(frame) = again
+                && let Some(call) =
+                    self.called_again(frame, candidate, function, source, arguments, site)
+            {
+                return call;
+            }
+            let parts = arguments.to_vec();
+            return self.opaque(site, "recursive or unreadable device function", parts);
+        }
+        self.note_noinline(&definition, arguments, site);
+        if bindings.is_empty()
+            && candidate.this.is_none()
+            && let Some(applied) = self.applied(&definition, function, arguments, site)
+        {
+            return applied;
+        }
+        let frame = Frame {
+            scopes: vec![Scope::new()],
+            bindings,
+            this: candidate.this.clone(),
+            result: Result::None,
+            function: definition.hash,
+        };
+        let Some(params) = parameter_nodes(function, source) else {
+            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+        };
+        let body = function.field(Field::Body);
+        let initializers = super::child_of_kind(function, Kind::FieldInitializerList);
+        let returned = function.field(Field::Type);
+        self.body_in_place(
+            frame,
+            &params,
+            body,
+            initializers,
+            returned,
+            function,
+            source,
+            arguments,
+            site,
+        )
+    }
+
+    /// What the first conversion operator to a number or a pointer makes of an object.
+    pub(super) fn conversion(
+        &mut self,
+        class: &Arc<crate::types::Class>,
+        object: &Expr,
+        site: Site,
+    ) -> Option<Expr> {
+        for method in self.conversions(class) {
+            let definition = method.definition.clone();
+            let Some(function) = definition.node(&[Kind::FunctionDefinition]) else {
+                continue;
+            };
+            let Some(cast) = super::child_of_kind(function, Kind::OperatorCast) else {
+                continue;
+            };
+            // `explicit operator bool` is asked for by name.
+            if super::child_of_kind(function, Kind::ExplicitFunctionSpecifier).is_some() {
+                continue;
+            }
+            let again = self.frames.iter().any(|frame| {
+                frame.function == definition.hash && frame.bindings == method.bindings
+            });
+            if again || self.frames.len() as u32 > DEEPEST_CALLS {
+                return None;
+            }
+            let mut before = Vec::new();
+            let this = if is_place(object) {
+                self.frozen(object.clone(), &mut before)
+            } else {
+                let id = self.temporary("object", object.ty.clone(), site);
+                self.assign_to(id, object.clone(), site, &mut before);
+                self.var(id, site)
+            };
+            let call = Call {
+                site,
+                function: definition.hash,
+                base_line: definition.text.place(definition.range.clone()).line,
+            };
+            let frame = Frame {
+                scopes: vec![Scope::new()],
+                bindings: method.bindings,
+                this: Some(this),
+                result: Result::None,
+                function: definition.hash,
+            };
+            let value = self.body_in_place(
+                frame,
+                &[],
+                function.field(Field::Body),
+                None,
+                cast.field(Field::Type),
+                function,
+                definition.source(call),
+                &[],
+                site,
+            );
+            if let ExprKind::List(parts) = &object.kind
+                && parts.is_empty()
+                && let Some(number) = self.worked_out(&value)
+            {
+                return Some(number);
+            }
+            return Some(after(before, value));
+        }
+        None
+    }
+
+    /// A lambda in place of its call.
+    pub(super) fn call_lambda(
+        &mut self,
+        callee: &Arc<Callable>,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Expr {
+        let callable = Arc::clone(callee);
+        let definition = callable.definition.clone();
+        let Some(lambda) = definition.node(&[Kind::LambdaExpression, Kind::BlockLiteral]) else {
+            return self.opaque(site, "lambda", arguments.to_vec());
+        };
+        if self
+            .frames
+            .iter()
+            .any(|frame| frame.function == callee.definition.hash)
+            || self.frames.len() as u32 > DEEPEST_CALLS
+        {
+            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+        }
+        let call = Call {
+            site,
+            function: definition.hash,
+            base_line: definition.text.place(definition.range.clone()).line,
+        };
+        let source = definition.source(call);
+        let params = if lambda.kind() == Kind::BlockLiteral {
+            super::enqueued::block_parameters(lambda, source)
+        } else {
+            lambda
+                .field(Field::Declarator)
+                .and_then(|declarator| declarator.field(Field::Parameters))
+                .map(|list| plain_parameters(list, source))
+                .unwrap_or_default()
+        };
+        let mut scopes = callable.scopes.clone();
+        scopes.push(Scope::new());
+        let frame = Frame {
+            scopes,
+            bindings: callable.bindings.clone(),
+            this: None,
+            result: Result::None,
+            function: callee.definition.hash,
+        };
+        let body = lambda.field(Field::Body);
+        self.body_in_place(
+            frame, &params, body, None, None, lambda, source, arguments, site,
+        )
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "all of it is the call")]
+    pub(super) fn body_in_place(
+        &mut self,
+        frame: Frame,
+        params: &[Node],
+        body: Option<Node>,
+        initializers: Option<Node>,
+        returned: Option<Node>,
+        function: Node,
+        source: Source,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Expr {
+        let Some(body) = body else {
+            return self.opaque(
+                site,
+                "call to a function that was not read",
+                arguments.to_vec(),
+            );
+        };
+        let recursive = super::recursion::calls_itself(function, source);
+        if recursive {
+            self.looped.push((self.frames.len(), false));
+        }
+        self.frames.push(frame);
+        self.depth += 1;
+        let mut statements = Vec::new();
+        let returns_reference = returns_reference(function);
+        let only = only_return(body);
+        // `T &at(int i) { return data[i]; }` is the place it names.
+        let by_name = returns_reference && only.is_some() && !recursive;
+        self.bind_parameters_to(params, arguments, by_name, source, &mut statements);
+        if by_name
+            && statements.is_empty()
+            && let Some(value) = only
+        {
+            let value = self.expr(value, source);
+            if is_place(&value) || matches!(value.ty, Type::Library(_) | Type::Callable(_)) {
+                self.depth -= 1;
+                self.frames.pop();
+                return value;
+            }
+        }
+        let ty = match returned {
+            Some(ty) => {
+                let base = self.base_type(ty, source);
+                match function.field(Field::Declarator) {
+                    Some(outer)
+                        if outer.kind() == Kind::PointerDeclarator
+                            || outer.kind() == Kind::OperatorCast
+                                && super::child_of_kind(outer, Kind::AbstractPointerDeclarator)
+                                    .is_some() =>
+                    {
+                        let space = space_of(function, source).unwrap_or(self.default_space());
+                        Type::Pointer(Arc::new(base), space)
+                    }
+                    _ => base,
+                }
+            }
+            None => Type::Unknown("auto".to_owned()),
+        };
+        let open = matches!(&ty, Type::Unknown(name) if name == "auto")
+            || matches!(ty, Type::Callable(_) | Type::Library(_));
+        let constructor = returned.is_none() && function.kind() == Kind::FunctionDefinition;
+        self.frame().result = if ty == Type::Void || constructor {
+            Result::None
+        } else if returns_reference && !open {
+            let pointer = Type::Pointer(Arc::new(ty.clone()), AddressSpace::Global);
+            let id = self.fresh("reference", pointer, Storage::Local, site);
+            Result::Var(id)
+        } else if open {
+            Result::Open
+        } else {
+            let id = self.temporary("result", ty.clone(), site);
+            Result::Var(id)
+        };
+        if let Some(list) = initializers {
+            self.field_initializers(list, source, &mut statements);
+        }
+        let mut inner = if returns_reference && !open {
+            self.reference_body(body, source)
+        } else {
+            self.block(body, source)
+        };
+        structure_returns(&mut inner);
+        drop_last_return(&mut inner);
+        if recursive && self.looped.pop().is_some_and(|(_, again)| again) {
+            let declared = function_declarator(function)
+                .and_then(|declarator| declarator.field(Field::Declarator));
+            let name = declared.map_or("", |name| super::text_of(name, source));
+            self.note_call(name, StaysCall::Recursive, arguments, site);
+            inner = super::recursion::repeated(inner, site);
+        }
+        statements.append(&mut inner);
+        self.depth -= 1;
+        let frame = self.frames.pop().expect("pushed above");
+        let (result, ty) = match frame.result {
+            Result::Var(id) => (Some(id), self.vars[id.0 as usize].ty.clone()),
+            Result::Alias(value) => {
+                if statements.is_empty()
+                    || statements
+                        .iter()
+                        .all(|s| matches!(s.kind, StmtKind::Return(None)))
+                {
+                    return Expr { site, ..*value };
+                }
+                (None, value.ty.clone())
+            }
+            _ => (None, Type::Void),
+        };
+        let inlined = Expr {
+            kind: ExprKind::Inline(statements, result),
+            ty,
+            site,
+        };
+        if returns_reference && !open && result.is_some() {
+            return deref(inlined, site);
+        }
+        inlined
+    }
+
+    /// A body whose `return` gives the address of what it names.
+    fn reference_body(&mut self, body: Node, source: Source) -> Vec<Stmt> {
+        let mut statements = self.block(body, source);
+        let Result::Var(result) = self.current().result else {
+            return statements;
+        };
+        to_addresses(&mut statements, result);
+        statements
+    }
+
+    /// Declares parameters and gives them their arguments.
+    fn bind_parameters_to(
+        &mut self,
+        params: &[Node],
+        arguments: &[Expr],
+        by_name: bool,
+        source: Source,
+        out: &mut Vec<Stmt>,
+    ) {
+        for (at, &param) in params.iter().enumerate() {
+            if param.kind() == Kind::VariadicParameterDeclaration {
+                let rest = arguments.get(at..).unwrap_or(&[]);
+                self.bind_pack_to(param, rest, by_name, source, out);
+                break;
+            }
+            let argument = match arguments.get(at) {
+                Some(argument) => Some(argument.clone()),
+                None => param
+                    .field(Field::DefaultValue)
+                    .map(|default| self.expr(default, source)),
+            };
+            self.bind_parameter_to(param, argument, by_name, source, out);
+        }
+    }
+
+    /// `Ts... args`: each element is a parameter of its own.
+    fn bind_pack_to(
+        &mut self,
+        param: Node,
+        arguments: &[Expr],
+        by_name: bool,
+        source: Source,
+        out: &mut Vec<Stmt>,
+    ) {
+        let mut elements: Vec<Named> = Vec::new();
+        let mut name = String::new();
+        let mut rest = arguments.iter().cloned();
+        let types = param.field(Field::Type).unwrap_or(param);
+        let mut bind = |lowering: &mut Self, argument: Option<Expr>| {
+            lowering.frame().scopes.push(Scope::new());
+            lowering.bind_parameter_to(param, argument, by_name, source, out);
+            let declared = lowering.frame().scopes.pop().unwrap_or_default();
+            for (of, meaning) in declared {
+                name = of;
+                elements.push(meaning);
+            }
+        };
+        let expanded = self.expanded(types, source, |lowering| {
+            let argument = rest.next();
+            bind(lowering, argument);
+        });
+        if expanded.is_none() {
+            // `auto... args`.
+            for argument in arguments {
+                bind(self, Some(argument.clone()));
+            }
+        }
+        if name.is_empty() {
+            let declarator = param.field(Field::Declarator);
+            let text = declarator.map_or("", |declarator| text_of(declarator, source));
+            text.trim_start_matches(['.', '&', '*', ' '])
+                .clone_into(&mut name);
+        }
+        self.bind(&name, Named::Pack(elements));
+    }
+
+    fn bind_parameter_to(
+        &mut self,
+        param: Node,
+        argument: Option<Expr>,
+        by_name: bool,
+        source: Source,
+        out: &mut Vec<Stmt>,
+    ) {
+        let space = space_of(param, source).unwrap_or(self.default_space());
+        let Some(base) = param.field(Field::Type) else {
+            return;
+        };
+        let base = self.base_type(base, source);
+        let declared = match param.field(Field::Declarator) {
+            Some(declarator) => self.declarator(declarator, base, space, source),
+            None => return,
+        };
+        let Some(argument) = argument else { return };
+        let mut ty = match declared.ty {
+            // An array parameter is a pointer.
+            Type::Array(element, _) if !declared.reference => Type::Pointer(element, space),
+            ty => ty,
+        };
+        if is_open(&ty) {
+            ty = match (&argument.ty, declared.reference) {
+                (Type::Array(element, _), false) => {
+                    Type::Pointer(Arc::clone(element), AddressSpace::Global)
+                }
+                (ty, _) => ty.clone(),
+            };
+        }
+        if super::pointers::holds_functions(&ty)
+            && super::pointers::functions_of(&argument.ty).is_some()
+        {
+            ty = argument.ty.clone();
+        }
+        if matches!(argument.ty, Type::Callable(_) | Type::Library(_)) {
+            let meaning = Expr {
+                kind: ExprKind::List(Vec::new()),
+                ..argument
+            };
+            self.bind(&declared.name, Named::Alias(Box::new(meaning)));
+            return;
+        }
+        // What a recursive function only reads through a reference is another thing in each call.
+        let copied = declared.reference
+            && super::classes::has_word(param, source, "const")
+            && self
+                .looped
+                .last()
+                .is_some_and(|(frame, _)| frame + 1 == self.frames.len());
+        if declared.reference && !copied && is_place(&argument) {
+            let place = if by_name && is_pure(&argument) {
+                argument
+            } else {
+                self.frozen(argument, out)
+            };
+            self.bind(&declared.name, Named::Alias(Box::new(place)));
+            return;
+        }
+        // A pointer to a place of the caller's: what it points to stays that place.
+        if let ExprKind::AddressOf(place) = &argument.kind
+            && !Self::is_assigned(&declared.name, param, source)
+        {
+            let place = self.frozen((**place).clone(), out);
+            let site = argument.site;
+            let pointer = address_of(place, space, site);
+            self.bind(&declared.name, Named::Alias(Box::new(pointer)));
+            return;
+        }
+        let volatile = super::classes::has_word(param, source, "volatile");
+        let number = self.unevaluated > 0 && matches!(argument.kind, ExprKind::Int(_));
+        if (number || by_name && is_pure(&argument) && !volatile)
+            && !Self::is_assigned(&declared.name, param, source)
+        {
+            let value = if argument.ty == ty || ty.element().is_some() {
+                argument
+            } else {
+                let site = argument.site;
+                self.cast(argument, ty, site)
+            };
+            self.bind(&declared.name, Named::Alias(Box::new(value)));
+            return;
+        }
+        let site = argument.site;
+        let id = self.new_var(&declared.name, ty, Storage::Local, site);
+        self.vars[id.0 as usize].volatile = volatile;
+        self.split_variable(id);
+        if self.split.contains_key(&id) {
+            self.assign_to(id, argument, site, out);
+        } else {
+            out.push(Stmt {
+                kind: StmtKind::Declare(id, Some(argument)),
+                site,
+            });
+        }
+    }
+
+    /// True where the function that a parameter belongs to may give the parameter another value.
+    fn is_assigned(name: &str, param: Node, source: Source) -> bool {
+        let mut at = param;
+        while let Some(parent) = at.parent() {
+            at = parent;
+            if matches!(
+                at.kind(),
+                Kind::FunctionDefinition | Kind::LambdaExpression | Kind::BlockLiteral
+            ) {
+                break;
+            }
+        }
+        let Some(body) = at.field(Field::Body) else {
+            return true;
+        };
+        writes(body, name, source)
+    }
+
+    /// `: field(value), …` of a constructor.
+    fn field_initializers(&mut self, list: Node, source: Source, out: &mut Vec<Stmt>) {
+        let Some(this) = self.current().this.clone() else {
+            return;
+        };
+        for initializer in parts(list) {
+            let children = parts(initializer);
+            let (Some(name), Some(values)) = (children.first(), children.get(1)) else {
+                continue;
+            };
+            let site = self.site(initializer, source);
+            let name = text_of(*name, source).to_owned();
+            let mut values = match values.kind() {
+                Kind::InitializerList => self.initializers(*values, source),
+                _ => self.arguments(*values, source),
+            };
+            let Some(target) = self.member(&this, &name, site) else {
+                continue;
+            };
+            let value = if values.len() == 1 && !matches!(target.ty, Type::Struct(_)) {
+                values.remove(0)
+            } else {
+                let ty = target.ty.clone();
+                self.constructed(&ty, values, site)
+            };
+            let assigned = self.assigned(target, value, site);
+            out.push(Stmt {
+                kind: StmtKind::Expr(assigned),
+                site,
+            });
+        }
+    }
+
+    // ---- objects -------------------------------------------------------------------------------
+
+    /// An object of a type from the arguments of its constructor or its initialiser list.
+    pub(super) fn constructed(&mut self, ty: &Type, mut arguments: Vec<Expr>, site: Site) -> Expr {
+        match ty {
+            Type::Struct(_) => {
+                if arguments.len() == 1 && arguments[0].ty == *ty {
+                    return arguments.remove(0);
+                }
+                if let Some(made) = self.user_constructed(ty, &arguments, site) {
+                    return made;
+                }
+                super::split::list(ty, arguments, site)
+            }
+            Type::Vector(..) => super::split::list(ty, arguments, site),
+            Type::Unknown(name) if name == "auto" && arguments.len() == 1 => arguments.remove(0),
+            _ if arguments.len() == 1 => {
+                let value = arguments.remove(0);
+                self.cast(value, ty.clone(), site)
+            }
+            Type::Int { .. } if arguments.is_empty() => Expr {
+                kind: ExprKind::Int(0),
+                ty: ty.clone(),
+                site,
+            },
+            _ => super::split::list(ty, arguments, site),
+        }
+    }
+
+    /// `T x;` where T has a constructor.
+    pub(super) fn default_constructed(&mut self, ty: &Type, site: Site) -> Option<Expr> {
+        self.user_constructed(ty, &[], site)
+    }
+
+    fn user_constructed(&mut self, ty: &Type, arguments: &[Expr], site: Site) -> Option<Expr> {
+        let Type::Struct(structure) = ty else {
+            return None;
+        };
+        let class = class_of(structure)?;
+        let constructors = self.methods(&class, &class.name.clone());
+        if constructors.is_empty() {
+            return None;
+        }
+        let object = self.temporary("object", ty.clone(), site);
+        let this = self.var(object, site);
+        let candidates = constructors
+            .into_iter()
+            .map(|method| Candidate {
+                definition: method.definition,
+                bindings: method.bindings,
+                this: Some(this.clone()),
+            })
+            .collect();
+        let call = self.call_best(candidates, &[], arguments, site)?;
+        let statements = vec![Stmt {
+            kind: StmtKind::Expr(call),
+            site,
+        }];
+        Some(Expr {
+            kind: ExprKind::Inline(statements, Some(object)),
+            ty: ty.clone(),
+            site,
+        })
+    }
+
+    /// A member function by its object.
+    pub(super) fn method_call(
+        &mut self,
+        object: &Expr,
+        name: &str,
+        explicit: &[Bound],
+        arguments: &[Expr],
+        site: Site,
+    ) -> Option<Expr> {
+        let Type::Struct(structure) = &object.ty else {
+            return None;
+        };
+        let class = class_of(structure)?;
+        let methods = self.methods(&class, name);
+        if methods.is_empty() {
+            return None;
+        }
+        let mut before = Vec::new();
+        let this = if is_place(object) {
+            if is_pure(object) {
+                object.clone()
+            } else {
+                self.frozen(object.clone(), &mut before)
+            }
+        } else {
+            let id = self.temporary("object", object.ty.clone(), site);
+            self.assign_to(id, object.clone(), site, &mut before);
+            self.var(id, site)
+        };
+        let candidates = methods
+            .into_iter()
+            .map(|method| Candidate {
+                definition: method.definition,
+                bindings: method.bindings,
+                this: Some(this.clone()),
+            })
+            .collect();
+        let call = self.call_best(candidates, explicit, arguments, site)?;
+        if before.is_empty() {
+            return Some(call);
+        }
+        Some(after(before, call))
+    }
+
+    /// An operator that a class or the file defines for it.
+    pub(super) fn operator_call(
+        &mut self,
+        name: &str,
+        object: &Expr,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Option<Expr> {
+        if let Some(call) = self.method_call(object, name, &[], arguments, site) {
+            return Some(call);
+        }
+        if matches!(
+            name,
+            "operator[]" | "operator()" | "operator->" | "operator="
+        ) {
+            return None;
+        }
+        let free = self.unit.functions(name);
+        let mut all = vec![object.clone()];
+        all.extend(arguments.iter().cloned());
+        let friends = self.friends(name, &all);
+        if free.is_empty() && friends.is_empty() {
+            return None;
+        }
+        // Only an operator for these very types: the file may define it for others.
+        let fitting: Vec<Candidate> = free
+            .into_iter()
+            .map(|definition| Candidate {
+                definition,
+                bindings: Vec::new(),
+                this: None,
+            })
+            .chain(friends)
+            .filter(|candidate| self.takes_exactly(candidate, &all))
+            .collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        self.call_best(fitting, &[], &all, site)
+    }
+
+    pub(super) fn takes_exactly(&mut self, candidate: &Candidate, arguments: &[Expr]) -> bool {
+        let Some((_, bindings)) = self.fits(candidate, &[], arguments, false) else {
+            return false;
+        };
+        let definition = candidate.definition.clone();
+        let Some(function) = definition.node(&[Kind::FunctionDefinition]) else {
+            return false;
+        };
+        let source = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+            fixed: None,
+            copied: None,
+        };
+        let Some(params) = parameter_nodes(function, source) else {
+            return false;
+        };
+        if params.len() != arguments.len() {
+            return false;
+        }
+        self.frames.push(Frame {
+            scopes: vec![Scope::new()],
+            bindings,
+            this: None,
+            result: Result::None,
+            function: 0,
+        });
+        let fits = params.iter().zip(arguments).all(|(param, argument)| {
+            let declared = self.unevaluated(|lowering| lowering.parameter_type(*param, source));
+            affinity(&declared, &argument.ty) > 1
+        });
+        self.frames.pop();
+        fits
+    }
+}
+
+/// `value` after some statements.
+pub(super) fn after(mut before: Vec<Stmt>, value: Expr) -> Expr {
+    let (ty, site) = (value.ty.clone(), value.site);
+    match value.kind {
+        ExprKind::Inline(statements, result) => {
+            before.extend(statements);
+            Expr {
+                kind: ExprKind::Inline(before, result),
+                ty,
+                site,
+            }
+        }
+        ExprKind::Deref(pointer) => Expr {
+            kind: ExprKind::Deref(Box::new(after(before, *pointer))),
+            ty,
+            site,
+        },
+        kind => {
+            let first = Expr {
+                kind: ExprKind::Inline(before, None),
+                ty: Type::Void,
+                site,
+            };
+            let value = Expr {
+                kind,
+                ty: ty.clone(),
+                site,
+            };
+            Expr {
+                kind: ExprKind::List(vec![first, value]),
+                ty,
+                site,
+            }
+        }
+    }
+}
+
+/// True for an expression that costs little and changes nothing: it may be read again.
+pub(super) fn is_pure(expression: &Expr) -> bool {
+    fn weigh(expression: &Expr, budget: &mut u32) -> bool {
+        if *budget == 0 {
+            return false;
+        }
+        *budget -= 1;
+        match &expression.kind {
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => true,
+            ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => {
+                weigh(a, budget)
+            }
+            ExprKind::Binary(_, a, b) => weigh(a, budget) && weigh(b, budget),
+            ExprKind::AddressOf(a) => match &a.kind {
+                ExprKind::Index(base, index) => weigh(base, budget) && weigh(index, budget),
+                _ => weigh(a, budget),
+            },
+            _ => false,
+        }
+    }
+    weigh(expression, &mut 24)
+}
+
+/// The template arguments that a function's own name is written with.
+fn specialised(function: Node<'_>) -> Option<Node<'_>> {
+    let mut name = function_declarator(function)?.field(Field::Declarator)?;
+    while name.kind() == Kind::QualifiedIdentifier {
+        name = name.field(Field::Name)?;
+    }
+    (name.kind() == Kind::TemplateFunction)
+        .then(|| name.field(Field::Arguments))
+        .flatten()
+}
+
+/// The parameters of a function; empty for `(void)`.
+pub(super) fn parameter_nodes<'t>(function: Node<'t>, source: Source<'t>) -> Option<Vec<Node<'t>>> {
+    let declarator = function_declarator(function)?;
+    let list = declarator.field(Field::Parameters)?;
+    Some(plain_parameters(list, source))
+}
+
+pub(super) fn plain_parameters<'t>(list: Node<'t>, source: Source<'t>) -> Vec<Node<'t>> {
+    let mut params: Vec<Node> = parts(list)
+        .into_iter()
+        .filter(|param| param.kind().is_parameter_declaration())
+        .collect();
+    if params.len() == 1 && text_of(params[0], source).trim() == "void" {
+        params.clear();
+    }
+    params
+}
+
+pub(super) fn returns_reference(function: Node) -> bool {
+    let mut at = function.field(Field::Declarator);
+    while let Some(node) = at {
+        match node.kind() {
+            Kind::ReferenceDeclarator => return true,
+            Kind::FunctionDeclarator => return false,
+            _ => {}
+        }
+        at = node
+            .field(Field::Declarator)
+            .or_else(|| node.named_child(0));
+    }
+    false
+}
+
+/// The value of a body that is one `return`.
+fn only_return(body: Node<'_>) -> Option<Node<'_>> {
+    let all = parts(body);
+    match all.as_slice() {
+        [only] if only.kind() == Kind::ReturnStatement => parts(*only).into_iter().next(),
+        _ => None,
+    }
+}
+
+/// An argument's type as a parameter takes it by value.
+fn decayed(ty: &Type) -> Type {
+    match ty {
+        Type::Array(element, _) => Type::Pointer(Arc::clone(element), AddressSpace::Global),
+        ty => ty.clone(),
+    }
+}
+
+/// True where something gives that name another value: an assignment, an increment.
+pub(super) fn writes(node: Node, name: &str, source: Source) -> bool {
+    let target = match node.kind() {
+        Kind::AssignmentExpression => node.field(Field::Left),
+        Kind::UpdateExpression => node.field(Field::Argument),
+        _ => None,
+    };
+    if target.is_some_and(|target| text_of(target, source) == name) {
+        return true;
+    }
+    node.named_children()
+        .any(|child| writes(child, name, source))
+}
+
+/// How well an argument suits a parameter.
+fn affinity(declared: &Type, given: &Type) -> i32 {
+    if declared == given {
+        return 8;
+    }
+    match (declared, given) {
+        (Type::Pointer(a, _), Type::Pointer(b, _) | Type::Array(b, _)) => {
+            if a == b {
+                7
+            } else if matches!(**a, Type::Void) || is_open(a) || is_open(b) {
+                3
+            } else {
+                -4
+            }
+        }
+        (Type::Int { bits: a, .. }, Type::Int { bits: b, .. }) => {
+            if a == b {
+                5
+            } else {
+                4
+            }
+        }
+        (Type::Float { .. }, Type::Float { .. }) => 5,
+        (Type::Float { .. }, Type::Int { .. }) | (Type::Int { .. }, Type::Float { .. }) => 1,
+        (Type::Unknown(_), _) => 1,
+        (_, Type::Unknown(_)) => 0,
+        _ => -8,
+    }
+}
+
+/// `result = place` as `result = &place`, for functions that return a reference.
+fn to_addresses(statements: &mut [Stmt], result: warplens_ir::VarId) {
+    for statement in statements {
+        match &mut statement.kind {
+            StmtKind::Expr(Expr {
+                kind: ExprKind::Assign(None, target, value),
+                ..
+            }) if matches!(target.kind, ExprKind::Var(id) if id == result) => {
+                let place = std::mem::replace(
+                    &mut **value,
+                    Expr {
+                        kind: ExprKind::Float(None),
+                        ty: Type::Void,
+                        site: Site::default(),
+                    },
+                );
+                let site = place.site;
+                **value = address_of(place, AddressSpace::Global, site);
+            }
+            StmtKind::If(_, then, otherwise) => {
+                to_addresses(then, result);
+                to_addresses(otherwise, result);
+            }
+            StmtKind::Block(inner)
+            | StmtKind::Switch(_, inner)
+            | StmtKind::Loop { body: inner, .. } => {
+                to_addresses(inner, result);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `if (c) return a; rest` as `if (c) return a; else rest`, so that what is returned is one value.
+fn structure_returns(statements: &mut Vec<Stmt>) {
+    let mut at = 0;
+    while at < statements.len() {
+        match &mut statements[at].kind {
+            StmtKind::Block(inner) => structure_returns(inner),
+            // What follows belongs to the cases that do not return.
+            StmtKind::Switch(_, inner) if may_return(inner) => {
+                let rest = statements.split_off(at + 1);
+                if let StmtKind::Switch(_, inner) = &mut statements[at].kind {
+                    inner.extend(rest);
+                    structure_returns(inner);
+                }
+                return;
+            }
+            StmtKind::If(_, then, otherwise) => {
+                structure_returns(then);
+                structure_returns(otherwise);
+                let (left, other_left) = (returns(then), returns(otherwise));
+                if (left || other_left) && at + 1 < statements.len() {
+                    let rest = statements.split_off(at + 1);
+                    let StmtKind::If(_, then, otherwise) = &mut statements[at].kind else {
+                        return;
+                    };
+                    if left && other_left {
+                        // What follows is never reached; it stands in the source all the same.
+                        otherwise.extend(rest);
+                        return;
+                    }
+                    let side = if left { otherwise } else { then };
+                    side.extend(rest);
+                    structure_returns(side);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// A `return` at the very end does nothing any more: the value is where it belongs.
+fn drop_last_return(statements: &mut Vec<Stmt>) {
+    match statements.last_mut().map(|last| &mut last.kind) {
+        Some(StmtKind::Return(None)) => {
+            statements.pop();
+        }
+        Some(StmtKind::Block(inner) | StmtKind::Switch(_, inner)) => drop_last_return(inner),
+        Some(StmtKind::If(_, then, otherwise)) => {
+            drop_last_return(then);
+            drop_last_return(otherwise);
+        }
+        _ => {}
+    }
+}
+
+fn returns(statements: &[Stmt]) -> bool {
+    match statements.last().map(|last| &last.kind) {
+        Some(StmtKind::Return(_)) => true,
+        Some(StmtKind::Block(inner) | StmtKind::Switch(_, inner)) => returns(inner),
+        Some(StmtKind::If(_, then, otherwise)) => returns(then) && returns(otherwise),
+        _ => false,
+    }
+}

@@ -1,0 +1,88 @@
+//! What the grammar reads as casts and templates is read again where the names are variables here.
+
+use warplens_syntax::{Field, Kind, Node};
+
+use super::{DEEPEST, Lowering, Named, Source, text_of};
+use crate::misread;
+use warplens_ir::Bound;
+use warplens_ir::Expr;
+use warplens_ir::{Site, Type};
+
+impl Lowering<'_> {
+    /// An expression with casts to what are variables here, read again without them.
+    pub(super) fn misread_casts(
+        &mut self,
+        whole: Node,
+        source: Source,
+        site: Site,
+    ) -> Option<Expr> {
+        if self.depth > DEEPEST / 2 {
+            return None;
+        }
+        let language = self.unit.language;
+        let fragment =
+            misread::without_casts(whole, source.parsed, language, |name| self.is_value(name))?;
+        let again = source.again(&fragment, whole.start_byte());
+        Some(match misread::expression(&fragment) {
+            Some(value) => self.expr(value, again),
+            None => self.opaque(site, "syntax error", Vec::new()),
+        })
+    }
+
+    /// `a < b || c > (d)` reads as the call of a template `a<b || c>`. Where `a` is a variable here, it is read
+    /// again with `a` in parentheses, which no template's name can be.
+    pub(super) fn misread_template(
+        &mut self,
+        whole: Node,
+        left: Node,
+        source: Source,
+        site: Site,
+    ) -> Option<Expr> {
+        // `x && -a < b || c >= d`: the name stands last on the left.
+        let mut template = left;
+        while misread::is_operation(&template) {
+            template = match template.kind() {
+                Kind::BinaryExpression => template.field(Field::Right)?,
+                Kind::CastExpression => template.field(Field::Value)?,
+                _ => template.field(Field::Argument)?,
+            };
+        }
+        if template.kind() != Kind::TemplateFunction {
+            return None;
+        }
+        let name = text_of(template.field(Field::Name)?, source);
+        if !self.is_value(name) || self.depth > DEEPEST / 2 {
+            return None;
+        }
+        let text = text_of(whole, source);
+        let (before, rest) = text.split_at_checked(template.start_byte() - whole.start_byte())?;
+        let rest = rest.strip_prefix(name)?;
+        let fragment = misread::parsed(&format!("{before}({name}){rest}"), self.unit.language);
+        let again = Source {
+            parsed: &fragment,
+            header: false,
+            at: None,
+            fixed: Some(site),
+            copied: None,
+        };
+        Some(self.expr(misread::expression(&fragment)?, again))
+    }
+
+    /// True where a name stands for a value here, not for a type or a template.
+    fn is_value(&self, name: &str) -> bool {
+        match self.named(name) {
+            Some(Named::Var(_)) => true,
+            Some(Named::Alias(meaning)) => {
+                !matches!(meaning.ty, Type::Callable(_) | Type::Library(_))
+            }
+            Some(Named::Type(_) | Named::Pack(_)) => false,
+            None => {
+                let mut bound = self.current().bindings.iter().rev();
+                match bound.find(|(of, _)| of == name) {
+                    Some((_, bound)) => matches!(bound, Bound::Value(_)),
+                    None => self.unit.constant(name).is_some() || self.unit.global(name).is_some(),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Pointers to functions: what they may point to, and calls through them.
+//!
+//! The type of a pointer says which functions it is known to point to: `function f|g`. A plain `function`
+//! says that it is not known.
+
+use std::sync::Arc;
+
+use warplens_syntax::{Field, Kind, Node};
+
+use super::inline::{Candidate, after, is_pure};
+use super::statements::is_place;
+use super::{Lowering, Source, text_of};
+use warplens_ir::Bindings;
+use warplens_ir::{AddressSpace, Site, Type};
+use warplens_ir::{AssumptionKind, Expr, ExprKind, StaysCall, Stmt, StmtKind};
+
+/// A call through a pointer to more functions than this is not followed.
+const MOST_TARGETS: usize = 16;
+
+/// The type of a function, as a pointer to it points to it.
+pub(super) fn function_type() -> Type {
+    Type::Library("function".into())
+}
+
+/// The functions that a value of that type may be, or point to; empty where they are not known.
+pub(super) fn functions_of(ty: &Type) -> Option<Vec<&str>> {
+    let of = match ty {
+        Type::Library(of) => of,
+        Type::Pointer(inner, _) => match &**inner {
+            Type::Library(of) => of,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let names = of.strip_prefix("function")?;
+    if !names.is_empty() && !names.starts_with(' ') {
+        return None;
+    }
+    Some(
+        names
+            .trim_start()
+            .split('|')
+            .filter(|name| !name.is_empty())
+            .collect(),
+    )
+}
+
+/// A pointer to one of these functions.
+fn pointer_to(names: &[String]) -> Type {
+    let of = Type::Library(format!("function {}", names.join("|")).into());
+    Type::Pointer(Arc::new(of), AddressSpace::Global)
+}
+
+/// The functions that a value may be; `None` where one is not known.
+fn targets(value: &Expr, out: &mut Vec<String>) -> Option<()> {
+    if let Some(names) = functions_of(&value.ty)
+        && !names.is_empty()
+    {
+        for name in names {
+            if !out.iter().any(|known| known == name) {
+                out.push(name.to_owned());
+            }
+        }
+        return Some(());
+    }
+    match &value.kind {
+        ExprKind::Select(_, a, b) => {
+            targets(a, out)?;
+            targets(b, out)
+        }
+        ExprKind::Cast(_, inner) | ExprKind::AddressOf(inner) => targets(inner, out),
+        ExprKind::List(all) if !all.is_empty() => all.iter().try_for_each(|one| targets(one, out)),
+        // A null pointer is not called.
+        ExprKind::Int(0) => Some(()),
+        _ => None,
+    }
+}
+
+/// The type of `c ? f : g`, where both are functions.
+pub(super) fn either(a: &Expr, b: &Expr) -> Option<Type> {
+    functions_of(&a.ty).or_else(|| functions_of(&b.ty))?;
+    let mut names = Vec::new();
+    targets(a, &mut names)?;
+    targets(b, &mut names)?;
+    Some(pointer_to(&names))
+}
+
+/// A type that is a pointer to a function, or an array of them, with the functions that `values` name in it.
+/// `None` where it is another type, or where they are not known.
+pub(super) fn refined(ty: &Type, values: &[Expr]) -> Option<Type> {
+    match ty {
+        Type::Array(element, extent) => {
+            Some(Type::Array(Arc::new(refined(element, values)?), *extent))
+        }
+        ty => {
+            functions_of(ty).filter(Vec::is_empty)?;
+            let mut names = Vec::new();
+            values
+                .iter()
+                .try_for_each(|value| targets(value, &mut names))?;
+            (!names.is_empty()).then(|| pointer_to(&names))
+        }
+    }
+}
+
+/// True for a pointer to a function of which nothing is known yet, and for an array of them.
+pub(super) fn holds_functions(ty: &Type) -> bool {
+    let mut at = ty;
+    while let Type::Array(element, _) = at {
+        at = element;
+    }
+    functions_of(at).is_some_and(|names| names.is_empty())
+}
+
+/// True for the type of a function, or of a pointer to one, that is not known.
+pub(super) fn points_to_any(ty: &Type) -> bool {
+    functions_of(ty).is_some_and(|names| names.is_empty())
+}
+
+/// True for the declarator of a pointer to a function, or of an array of them, and not of a function.
+pub(super) fn points_to_function(declarator: Node) -> bool {
+    declarator
+        .field(Field::Declarator)
+        .is_some_and(|inner| inner.kind() == Kind::ParenthesizedDeclarator)
+}
+
+impl Lowering<'_> {
+    /// What is known of a local pointer to a function: all that it is given in the function around it.
+    pub(super) fn known_targets(
+        &mut self,
+        ty: &Type,
+        name: &str,
+        init: Option<&Expr>,
+        node: Node,
+        source: Source,
+    ) -> Option<Type> {
+        if !holds_functions(ty) {
+            return None;
+        }
+        let mut values: Vec<Expr> = init.into_iter().cloned().collect();
+        let mut around = node;
+        while !matches!(
+            around.kind(),
+            Kind::FunctionDefinition | Kind::LambdaExpression
+        ) {
+            around = around.parent()?;
+        }
+        let mut open = vec![around.field(Field::Body)?];
+        while let Some(node) = open.pop() {
+            if node.kind() == Kind::AssignmentExpression
+                && let Some(left) = node.field(Field::Left)
+                && let Some(right) = node.field(Field::Right)
+            {
+                let target = text_of(left, source);
+                if target == name
+                    || target
+                        .strip_prefix(name)
+                        .is_some_and(|rest| rest.starts_with('['))
+                {
+                    values.push(self.unevaluated(|lowering| lowering.expr(right, source)));
+                }
+            }
+            open.extend(node.named_children());
+        }
+        refined(ty, &values)
+    }
+
+    /// A call of a value that is a function or points to one.
+    pub(super) fn call_through(
+        &mut self,
+        callee: &Expr,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Option<Expr> {
+        // `(*f)(x)` is `f(x)`.
+        let callee = match &callee.kind {
+            ExprKind::Deref(pointer) => pointer,
+            _ => callee,
+        };
+        let mut names: Vec<String> = functions_of(&callee.ty)?
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        if names.is_empty() {
+            // One of those that the file lets some pointer point to.
+            names = self.stored_functions();
+            names.retain(|name| {
+                let candidates = self.unit.functions(name);
+                candidates.into_iter().any(|definition| {
+                    let candidate = Candidate {
+                        definition,
+                        bindings: Bindings::new(),
+                        this: None,
+                    };
+                    self.takes_exactly(&candidate, arguments)
+                })
+            });
+            if names.is_empty() || names.len() > MOST_TARGETS {
+                let mut all = vec![callee.clone()];
+                all.extend(arguments.iter().cloned());
+                return Some(self.opaque(site, "call to a function that was not read", all));
+            }
+            self.assume_targets(callee, &names);
+        } else if let ExprKind::Var(id) = callee.kind
+            && self.vars[id.0 as usize].storage == warplens_ir::Storage::Global
+        {
+            // The host may point it elsewhere.
+            self.assume_targets(callee, &names);
+        }
+        if names.len() > 1 {
+            let name = names.join(" or ");
+            self.note_call(&name, StaysCall::Pointer, arguments, site);
+        }
+        let mut before = Vec::new();
+        let arguments: Vec<Expr> = if names.len() == 1 {
+            arguments.to_vec()
+        } else {
+            arguments
+                .iter()
+                .map(|argument| self.read_once(argument, &mut before))
+                .collect()
+        };
+        let calls: Vec<Expr> = names
+            .iter()
+            .map(|name| self.call_by_name(name, name, &[], arguments.clone(), site))
+            .collect();
+        let whole = self.one_of(Some(callee.clone()), calls, site);
+        Some(if before.is_empty() {
+            whole
+        } else {
+            after(before, whole)
+        })
+    }
+
+    fn assume_targets(&mut self, callee: &Expr, names: &[String]) {
+        let mut at = callee;
+        let symbol = loop {
+            match &at.kind {
+                ExprKind::Index(base, _) | ExprKind::Field(base, _) | ExprKind::Cast(_, base) => {
+                    at = base;
+                }
+                ExprKind::Var(id) => break self.vars[id.0 as usize].name.clone(),
+                _ => break "a pointer to a function".to_owned(),
+            }
+        };
+        if self.unevaluated == 0 {
+            let value = match names {
+                [only] => format!("points to {only}"),
+                _ => format!("points to one of {}", names.join(", ")),
+            };
+            self.assume(&symbol, &value, AssumptionKind::Target);
+        }
+    }
+
+    /// The functions that some device pointer of the file is initialised with.
+    fn stored_functions(&self) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for ty in self.unit.global_types() {
+            let mut at = ty;
+            while let Type::Array(element, _) = at {
+                at = element;
+            }
+            for name in functions_of(at).unwrap_or_default() {
+                if !found.iter().any(|known| known == name) {
+                    found.push(name.to_owned());
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// A value that several branches read.
+    pub(super) fn read_once(&mut self, value: &Expr, before: &mut Vec<Stmt>) -> Expr {
+        if is_pure(value)
+            || matches!(
+                value.ty,
+                Type::Callable(_) | Type::Library(_) | Type::Array(..)
+            )
+            || matches!(value.kind, ExprKind::AddressOf(_))
+        {
+            return value.clone();
+        }
+        if is_place(value) {
+            return self.frozen(value.clone(), before);
+        }
+        let held = self.temporary("argument", value.ty.clone(), value.site);
+        self.assign_to(held, value.clone(), value.site, before);
+        self.var(held, value.site)
+    }
+
+    /// One of several values; which one only the data says. `selector` is evaluated first.
+    pub(super) fn one_of(
+        &mut self,
+        selector: Option<Expr>,
+        mut values: Vec<Expr>,
+        site: Site,
+    ) -> Expr {
+        let plain = selector
+            .as_ref()
+            .is_none_or(|value| matches!(&value.kind, ExprKind::List(all) if all.is_empty()));
+        if values.len() == 1 {
+            let only = values.remove(0);
+            return match selector {
+                Some(selector) if !plain => {
+                    let statement = Stmt {
+                        kind: StmtKind::Expr(selector),
+                        site,
+                    };
+                    after(vec![statement], only)
+                }
+                _ => only,
+            };
+        }
+        let ty = values.first().map_or(Type::Void, |value| value.ty.clone());
+        let kept = !matches!(ty, Type::Void | Type::Library(_) | Type::Callable(_));
+        let result = kept.then(|| self.temporary("result", ty.clone(), site));
+        let mut chain: Vec<Stmt> = Vec::new();
+        let last = values.len().saturating_sub(1);
+        for (at, value) in values.into_iter().enumerate().rev() {
+            let mut body = Vec::new();
+            match result {
+                Some(result) => self.assign_to(result, value, site, &mut body),
+                None => body.push(Stmt {
+                    kind: StmtKind::Expr(value),
+                    site,
+                }),
+            }
+            if at == last {
+                chain = body;
+                continue;
+            }
+            let parts = if at == 0 {
+                selector.iter().cloned().collect()
+            } else {
+                Vec::new()
+            };
+            let which = Expr {
+                kind: ExprKind::Opaque(String::new(), parts),
+                ty: Type::INT,
+                site,
+            };
+            chain = vec![Stmt {
+                kind: StmtKind::If(which, body, chain),
+                site,
+            }];
+        }
+        Expr {
+            kind: ExprKind::Inline(chain, result),
+            ty: if kept { ty } else { Type::Void },
+            site,
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Local structures whose fields are followed as variables of their own.
+//!
+//! A structure with integers or pointers in it often holds what an index is made of (`int2 at`, a view with a
+//! pointer and a stride). Its fields become variables, so that the analysis need not know of structures.
+
+use std::sync::Arc;
+
+use super::Lowering;
+use warplens_ir::{Expr, ExprKind, LOADED, Storage, VarId};
+use warplens_ir::{Function, Site, Type};
+
+/// Structures with more scalars than this stay whole.
+const MOST_FIELDS: usize = 32;
+
+impl Lowering<'_> {
+    /// Makes the fields of a variable variables of their own, where that helps.
+    pub(super) fn split_variable(&mut self, id: VarId) {
+        let var = &self.vars[id.0 as usize];
+        let (name, ty, storage, site) = (var.name.clone(), var.ty.clone(), var.storage, var.site);
+        let Some(fields) = worth_splitting(&ty) else {
+            return;
+        };
+        let storage = match storage {
+            Storage::Param(at) => Storage::Param(at),
+            Storage::Local => Storage::Local,
+            _ => return,
+        };
+        let leaves = fields
+            .into_iter()
+            .map(|(offset, path, ty)| {
+                let leaf = self.fresh(&format!("{name}.{path}"), ty, storage, site);
+                (offset, leaf)
+            })
+            .collect();
+        self.split.insert(id, leaves);
+    }
+
+    /// The variable behind a field of a split variable.
+    pub(super) fn part(&self, whole: &Expr) -> Option<VarId> {
+        let mut at = whole;
+        let mut offset = 0;
+        loop {
+            match &at.kind {
+                ExprKind::Field(base, by) => {
+                    offset += by;
+                    at = base;
+                }
+                ExprKind::Var(id) => {
+                    let leaves = self.split.get(id)?;
+                    return leaves
+                        .iter()
+                        .find(|(of, leaf)| {
+                            *of == offset && self.vars[leaf.0 as usize].ty == whole.ty
+                        })
+                        .map(|(_, leaf)| *leaf);
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// The scalars of a structure that is, or is a part of, a split variable: offsets within it.
+    fn scalars(&self, whole: &Expr) -> Option<Vec<(u64, VarId)>> {
+        let mut at = whole;
+        let mut offset = 0;
+        while let ExprKind::Field(base, by) = &at.kind {
+            offset += by;
+            at = base;
+        }
+        let ExprKind::Var(id) = &at.kind else {
+            return None;
+        };
+        let size = whole.ty.size();
+        let leaves: Vec<_> = self
+            .split
+            .get(id)?
+            .iter()
+            .filter(|(of, _)| (offset..offset + size).contains(of))
+            .map(|&(of, leaf)| (of - offset, leaf))
+            .collect();
+        (!leaves.is_empty()).then_some(leaves)
+    }
+
+    /// `target = value`.
+    pub(super) fn assigned(&mut self, target: Expr, value: Expr, site: Site) -> Expr {
+        let value = match target.ty {
+            Type::Int { .. } | Type::Float { .. } => self.converted_to_number(value),
+            _ => value,
+        };
+        match self.split_assignment(&target, value) {
+            Ok(assigned) => assigned,
+            Err(value) => {
+                let value = self.gathered(value);
+                let ty = target.ty.clone();
+                Expr {
+                    kind: ExprKind::Assign(None, Box::new(target), Box::new(value)),
+                    ty,
+                    site,
+                }
+            }
+        }
+    }
+
+    /// `target = value` where the target is split: an expression that assigns each field. Otherwise the value
+    /// comes back.
+    fn split_assignment(&mut self, target: &Expr, value: Expr) -> Result<Expr, Expr> {
+        let Some(leaves) = self.scalars(target) else {
+            return Err(value);
+        };
+        let site = target.site;
+        let mut all = Vec::with_capacity(leaves.len() + 1);
+        let reason = if is_loaded(&value) { LOADED } else { "" };
+        let sources: Vec<Option<Expr>> = match &value.kind {
+            ExprKind::List(parts) if !parts.is_empty() => {
+                let mut flat = Vec::new();
+                flatten(parts, &mut flat);
+                if flat.len() == 1 && leaves.len() > 1 && flat[0].ty.size() == target.ty.size() {
+                    let inner = flat.remove(0);
+                    return self.split_assignment(target, inner);
+                }
+                if flat.len() == leaves.len() {
+                    flat.into_iter().map(Some).collect()
+                } else {
+                    all.push(value.clone());
+                    // `{}` and too few initialisers leave zeros.
+                    let zero = |leaf: VarId| Expr {
+                        kind: ExprKind::Int(0),
+                        ty: self.vars[leaf.0 as usize].ty.clone(),
+                        site,
+                    };
+                    let mut given = flat.into_iter().map(Some);
+                    leaves
+                        .iter()
+                        .map(|&(_, leaf)| given.next().unwrap_or_else(|| Some(zero(leaf))))
+                        .collect()
+                }
+            }
+            ExprKind::Inline(_, Some(result)) => {
+                let result = self.var(*result, site);
+                all.push(value.clone());
+                self.field_values(&result, &leaves)
+            }
+            _ => {
+                let values = self.field_values(&value, &leaves);
+                if values.iter().all(Option::is_none) {
+                    all.push(value.clone());
+                }
+                values
+            }
+        };
+        let assign = |to: Expr, from: Expr| Expr {
+            ty: to.ty.clone(),
+            kind: ExprKind::Assign(None, Box::new(to), Box::new(from)),
+            site,
+        };
+        // `v = make_int2(v.y, v.x)`: every value is taken before any field changes.
+        let own: Vec<VarId> = leaves.iter().map(|&(_, leaf)| leaf).collect();
+        let crossed = sources
+            .iter()
+            .flatten()
+            .any(|source| warplens_ir::walk::reads_any(source, &own));
+        let mut after = Vec::new();
+        for ((_, leaf), from) in leaves.iter().zip(sources) {
+            let to = self.var(*leaf, site);
+            let from = from.unwrap_or(Expr {
+                kind: ExprKind::Opaque(reason.to_owned(), Vec::new()),
+                ty: to.ty.clone(),
+                site,
+            });
+            if crossed {
+                let kept = self.fresh("field", to.ty.clone(), Storage::Local, site);
+                let kept = self.var(kept, site);
+                all.push(assign(kept.clone(), from));
+                after.push(assign(to, kept));
+            } else {
+                all.push(assign(to, from));
+            }
+        }
+        all.append(&mut after);
+        Ok(Expr {
+            kind: ExprKind::List(all),
+            ty: Type::Void,
+            site,
+        })
+    }
+
+    /// The scalars of a value that is split itself.
+    fn field_values(&self, value: &Expr, wanted: &[(u64, VarId)]) -> Vec<Option<Expr>> {
+        let Some(leaves) = self.scalars(value) else {
+            return vec![None; wanted.len()];
+        };
+        wanted
+            .iter()
+            .map(|(offset, _)| {
+                leaves
+                    .iter()
+                    .find(|(of, _)| of == offset)
+                    .map(|&(_, leaf)| self.var(leaf, value.site))
+            })
+            .collect()
+    }
+
+    /// A split variable as a whole, by its fields, for what keeps it whole.
+    fn gathered(&self, value: Expr) -> Expr {
+        if !matches!(value.ty, Type::Struct(_) | Type::Vector(..)) {
+            return value;
+        }
+        let Some(leaves) = self.scalars(&value) else {
+            return value;
+        };
+        let parts = leaves.iter().map(|&(_, leaf)| self.var(leaf, value.site));
+        list(&value.ty, parts.collect(), value.site)
+    }
+
+    /// What the variable holds is not known any more: somebody has its address.
+    pub(super) fn escape(&mut self, id: VarId) {
+        self.vars[id.0 as usize].escapes = true;
+        if let Some(leaves) = self.split.get(&id) {
+            for (_, leaf) in leaves.clone() {
+                self.vars[leaf.0 as usize].escapes = true;
+            }
+        }
+    }
+
+    /// A temporary of that type.
+    pub(super) fn temporary(&mut self, name: &str, ty: Type, site: Site) -> VarId {
+        let id = self.fresh(name, ty, Storage::Local, site);
+        self.split_variable(id);
+        id
+    }
+}
+
+/// True for a structure that memory holds, or another lane.
+fn is_loaded(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Index(..) | ExprKind::Deref(_) => true,
+        ExprKind::Call(function, _) => matches!(
+            function,
+            Function::Load | Function::Texture { .. } | Function::WarpExchange(_)
+        ),
+        ExprKind::Field(base, _) | ExprKind::Cast(_, base) => is_loaded(base),
+        ExprKind::List(parts) => matches!(parts.as_slice(), [one] if is_loaded(one)),
+        _ => false,
+    }
+}
+
+fn flatten(parts: &[Expr], out: &mut Vec<Expr>) {
+    for part in parts {
+        match &part.kind {
+            ExprKind::List(inner) if !inner.is_empty() && !matches!(part.ty, Type::Int { .. }) => {
+                flatten(inner, out);
+            }
+            _ => out.push(part.clone()),
+        }
+    }
+}
+
+/// The scalars of a structure with an integer or a pointer among them: offset, path, type.
+fn worth_splitting(ty: &Type) -> Option<Vec<(u64, String, Type)>> {
+    if !matches!(ty, Type::Struct(_) | Type::Vector(..)) {
+        return None;
+    }
+    let mut found = Vec::new();
+    if !scalars(ty, 0, "", &mut found) || found.len() > MOST_FIELDS {
+        return None;
+    }
+    found
+        .iter()
+        .any(|(_, _, ty)| matches!(ty, Type::Int { .. } | Type::Pointer(..)))
+        .then_some(found)
+}
+
+fn scalars(ty: &Type, offset: u64, path: &str, out: &mut Vec<(u64, String, Type)>) -> bool {
+    let join = |name: &str| {
+        if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}.{name}")
+        }
+    };
+    match ty {
+        Type::Struct(structure) => {
+            if structure.fields.is_empty() || out.len() > MOST_FIELDS {
+                return false;
+            }
+            // Fields that share bytes (unions) are not followed.
+            for (at, field) in structure.fields.iter().enumerate() {
+                let overlaps = structure.fields[..at].iter().any(|other| {
+                    other.offset < field.offset + field.ty.size().max(1)
+                        && field.offset < other.offset + other.ty.size().max(1)
+                });
+                if overlaps || !scalars(&field.ty, offset + field.offset, &join(&field.name), out) {
+                    return false;
+                }
+            }
+            true
+        }
+        Type::Vector(element, lanes) if element.is_int() => {
+            for lane in 0..*lanes {
+                let name = ["x", "y", "z", "w"]
+                    .get(lane as usize)
+                    .map_or_else(|| format!("s{lane:x}"), |name| (*name).to_owned());
+                let at = offset + u64::from(lane) * element.size();
+                out.push((at, join(&name), (**element).clone()));
+            }
+            true
+        }
+        Type::Array(..) | Type::Unknown(_) | Type::Void => false,
+        Type::Callable(_) | Type::Library(_) => true,
+        ty => {
+            out.push((offset, path.to_owned(), ty.clone()));
+            true
+        }
+    }
+}
+
+/// A structure by its fields' values.
+pub(super) fn list(ty: &Type, parts: Vec<Expr>, site: Site) -> Expr {
+    Expr {
+        kind: ExprKind::List(parts),
+        ty: ty.clone(),
+        site,
+    }
+}
+
+/// `pointer` as the place it points to; `&place` gives the place back.
+pub(super) fn deref(pointer: Expr, site: Site) -> Expr {
+    if let ExprKind::AddressOf(place) = pointer.kind {
+        return Expr { site, ..*place };
+    }
+    let ty = pointer
+        .ty
+        .element()
+        .cloned()
+        .unwrap_or(Type::Unknown(String::new()));
+    Expr {
+        kind: ExprKind::Deref(Box::new(pointer)),
+        ty,
+        site,
+    }
+}
+
+/// The address of a place; `&*pointer` gives the pointer back.
+pub(super) fn address_of(place: Expr, space: warplens_ir::AddressSpace, site: Site) -> Expr {
+    if let ExprKind::Deref(pointer) = place.kind {
+        return Expr { site, ..*pointer };
+    }
+    let ty = Type::Pointer(Arc::new(place.ty.clone()), space);
+    Expr {
+        kind: ExprKind::AddressOf(Box::new(place)),
+        ty,
+        site,
+    }
+}

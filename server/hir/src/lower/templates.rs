@@ -1,0 +1,658 @@
+//! Template parameters: what binds them, and what they bind.
+
+use warplens_syntax::{Field, Kind, Node};
+
+use super::traits::library_arguments;
+use super::{Lowering, Source, library, parts, text_of};
+use crate::types::class_of;
+use crate::unit::Definition;
+use warplens_ir::spell_type;
+use warplens_ir::{Bindings, Bound};
+use warplens_ir::{Expr, Type};
+
+/// One parameter of a template.
+pub(super) struct Parameter<'t> {
+    pub(super) name: String,
+    pub(super) is_type: bool,
+    pub(super) pack: bool,
+    pub(super) default: Option<Node<'t>>,
+}
+
+pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Parameter<'t>> {
+    let Some(list) = template.field(Field::Parameters) else {
+        return Vec::new();
+    };
+    parts(list)
+        .into_iter()
+        .map(|param| {
+            let kind = param.kind();
+            let is_type = kind.is_type_parameter();
+            let name = param
+                .field(Field::Name)
+                .or_else(|| param.field(Field::Declarator).map(innermost))
+                .or_else(|| {
+                    parts(param).into_iter().rfind(|part| {
+                        matches!(part.kind(), Kind::TypeIdentifier | Kind::Identifier)
+                    })
+                })
+                .map_or("", |name| text_of(name, source));
+            Parameter {
+                name: name.trim_start_matches(['.', ' ', '&', '*']).to_owned(),
+                is_type,
+                pack: kind.is_variadic() || name.starts_with("..."),
+                default: param
+                    .field(Field::DefaultValue)
+                    .or_else(|| param.field(Field::DefaultType)),
+            }
+        })
+        .collect()
+}
+
+/// The name in a declarator: `(*f)(int)` declares `f`.
+pub(super) fn innermost(declarator: Node<'_>) -> Node<'_> {
+    let mut at = declarator;
+    while at.kind() != Kind::Identifier {
+        let inner = at.field(Field::Declarator).or_else(|| {
+            parts(at)
+                .into_iter()
+                .find(|part| part.kind() != Kind::TypeQualifier)
+        });
+        match inner {
+            Some(inner) => at = inner,
+            None => break,
+        }
+    }
+    at
+}
+
+impl Lowering<'_> {
+    /// What the arguments of a template stand for.
+    pub fn template_arguments(&mut self, list: Node, source: Source) -> Vec<Bound> {
+        let mut found = Vec::new();
+        for argument in parts(list) {
+            if argument.kind() == Kind::ParameterPackExpansion
+                && let Some(pattern) = argument.field(Field::Pattern)
+                && let Some(all) = self.expanded(pattern, source, |lowering| {
+                    lowering.template_argument(pattern, source)
+                })
+            {
+                for bound in all {
+                    found.push(bound.unwrap_or_else(|| {
+                        Bound::Type(Type::Unknown(text_of(pattern, source).to_owned()))
+                    }));
+                }
+                continue;
+            }
+            match self.template_argument(argument, source) {
+                Some(Bound::Pack(all)) => found.extend(all),
+                Some(bound) => found.push(bound),
+                None => found.push(Bound::Type(Type::Unknown(
+                    text_of(argument, source).to_owned(),
+                ))),
+            }
+        }
+        found
+    }
+
+    pub(super) fn template_argument(&mut self, argument: Node, source: Source) -> Option<Bound> {
+        if argument.kind() == Kind::ParameterPackExpansion {
+            let pattern = argument
+                .field(Field::Pattern)
+                .or_else(|| argument.named_child(0))?;
+            return self.template_argument(pattern, source);
+        }
+        if argument.kind() == Kind::TypeDescriptor {
+            let text = text_of(argument, source).trim();
+            // A lone name may be a number as well: `Tile<N>` reads as a type.
+            if let Some((_, bound)) = self
+                .current()
+                .bindings
+                .iter()
+                .rev()
+                .find(|(name, _)| name == text)
+            {
+                return Some(bound.clone());
+            }
+            let ty = self.base_type(argument, source);
+            if let Type::Unknown(_) = ty {
+                let inner = argument.field(Field::Type)?;
+                // `f()` reads as the type of a function.
+                let value = match argument.field(Field::Declarator) {
+                    Some(call) if call.kind() == Kind::AbstractFunctionDeclarator => {
+                        self.constant_text(text)
+                    }
+                    Some(_) => None,
+                    None => self.constant_node(inner, source),
+                };
+                if let Some(value) = value {
+                    return Some(Bound::Value(value));
+                }
+                if let Some(bound) = self.named_argument(text) {
+                    return Some(bound);
+                }
+            }
+            return Some(Bound::Type(ty));
+        }
+        if let Some(value) = self.constant_node(argument, source) {
+            return Some(Bound::Value(value));
+        }
+        let text = text_of(argument, source).trim_start_matches('&').trim();
+        if let Some((_, bound)) = self
+            .current()
+            .bindings
+            .iter()
+            .rev()
+            .find(|(name, _)| name == text)
+        {
+            return Some(bound.clone());
+        }
+        if let Some(bound) = self.named_argument(text) {
+            return Some(bound);
+        }
+        // `Op<T>` where a type stands among values.
+        match argument.kind() {
+            Kind::TemplateFunction | Kind::QualifiedIdentifier | Kind::CallExpression => None,
+            _ => self.type_named(text).map(Bound::Type),
+        }
+    }
+
+    /// A class template or a function, by name.
+    fn named_argument(&self, text: &str) -> Option<Bound> {
+        let last = text.rsplit("::").next().unwrap_or(text).trim();
+        let known = !self.unit.templates(last).is_empty() || !self.unit.functions(last).is_empty();
+        known.then(|| Bound::Template(last.to_owned()))
+    }
+
+    /// `name<arguments>` as a type.
+    pub(super) fn template_type(&mut self, node: Node, source: Source) -> Type {
+        let unknown = || Type::Unknown(text_of(node, source).to_owned());
+        let (Some(name), Some(list)) = (node.field(Field::Name), node.field(Field::Arguments))
+        else {
+            return unknown();
+        };
+        let mut name = text_of(name, source)
+            .rsplit("::")
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        if let Some((_, Bound::Template(of))) = self
+            .current()
+            .bindings
+            .iter()
+            .rev()
+            .find(|(of, _)| *of == name)
+        {
+            name.clone_from(of);
+        }
+        let arguments = self.template_arguments(list, source);
+        self.member_instance(&name, &arguments)
+            .or_else(|| self.instance(&name, &arguments))
+            .or_else(|| self.made_sequence(&name, &arguments))
+            .or_else(|| library::template_type(&name, &arguments))
+            .unwrap_or_else(unknown)
+    }
+
+    /// An instance of a class template of the unit.
+    pub(super) fn instance(&mut self, name: &str, arguments: &[Bound]) -> Option<Type> {
+        let given = spell_instance(name, arguments);
+        if let Some(known) = self.instances.get(&given) {
+            return Some(known.clone());
+        }
+        let candidates = self.unit.templates(name);
+        if candidates.is_empty() || self.depth > super::DEEPEST_CALLS {
+            return None;
+        }
+        let arguments = self.with_defaults(&candidates, arguments);
+        let spelled = spell_instance(name, &arguments);
+        if let Some(known) = self.instances.get(&spelled).cloned() {
+            self.instances.insert(given, known.clone());
+            return Some(known);
+        }
+        // While it is being laid out it may name itself.
+        self.instances
+            .insert(spelled.clone(), Type::Unknown(spelled.clone()));
+        let found = self.best_instance(candidates, &arguments, &spelled, None);
+        match &found {
+            Some(ty) => {
+                self.instances.insert(spelled, ty.clone());
+                self.instances.insert(given, ty.clone());
+            }
+            None => {
+                self.instances.remove(&spelled);
+            }
+        }
+        found
+    }
+
+    /// The instance of whichever template or specialisation fits best. `member`: an object of the class that they
+    /// are members of, and what that class binds.
+    pub(super) fn best_instance(
+        &mut self,
+        candidates: Vec<Definition>,
+        arguments: &[Bound],
+        spelled: &str,
+        member: Option<(Expr, &Bindings)>,
+    ) -> Option<Type> {
+        self.depth += 1;
+        let all = match member {
+            Some(_) => self.with_defaults(&candidates, arguments),
+            None => arguments.to_vec(),
+        };
+        let mut best: Option<(usize, Bindings, Definition)> = None;
+        for candidate in candidates {
+            if let Some((score, bindings)) = self.matches(&candidate, &all)
+                && best.as_ref().is_none_or(|(of, ..)| score > *of)
+            {
+                best = Some((score, bindings, candidate));
+            }
+        }
+        let found = best.and_then(|(_, mut bindings, definition)| {
+            let this = member.map(|(this, outer)| {
+                bindings.extend(outer.iter().cloned());
+                this
+            });
+            self.laid_out(&definition, spelled, &bindings, this)
+        });
+        self.depth -= 1;
+        found
+    }
+
+    /// The arguments with those that the template itself, defined or only declared, gives.
+    fn with_defaults(&mut self, candidates: &[Definition], arguments: &[Bound]) -> Vec<Bound> {
+        let mut all = arguments.to_vec();
+        for candidate in candidates {
+            let source = Source {
+                parsed: &candidate.text,
+                header: candidate.header,
+                at: None,
+                fixed: None,
+                copied: None,
+            };
+            let Some(template) = candidate.node(&[Kind::TemplateDeclaration]) else {
+                continue;
+            };
+            if templated(template).is_none_or(|(_, name)| name.kind() == Kind::TemplateType) {
+                continue;
+            }
+            let own = parameters(template, source);
+            let mut bindings: Bindings = Vec::new();
+            for (at, parameter) in own.iter().enumerate() {
+                if parameter.pack {
+                    break;
+                }
+                if at == all.len() {
+                    let Some(bound) = self.default(parameter, &bindings, source) else {
+                        break;
+                    };
+                    all.push(bound);
+                }
+                bindings.push((parameter.name.clone(), all[at].clone()));
+            }
+        }
+        all
+    }
+
+    /// How well a template or a specialisation fits, and what it binds.
+    fn matches(
+        &mut self,
+        candidate: &Definition,
+        arguments: &[Bound],
+    ) -> Option<(usize, Bindings)> {
+        let template = candidate.node(&[Kind::TemplateDeclaration])?;
+        let source = Source {
+            parsed: &candidate.text,
+            header: candidate.header,
+            at: None,
+            fixed: None,
+            copied: None,
+        };
+        let parameters = parameters(template, source);
+        let (inner, name) = templated(template)?;
+        let bare = inner.kind() != Kind::AliasDeclaration && inner.field(Field::Body).is_none();
+        if name.kind() != Kind::TemplateType {
+            let bindings = self.bind_parameters(&parameters, arguments, source);
+            return Some((usize::from(!bare), bindings));
+        }
+        if bare {
+            return None;
+        }
+        // A specialisation: its arguments are patterns.
+        let patterns = parts(name.field(Field::Arguments)?);
+        let rest = patterns
+            .last()
+            .is_some_and(|last| last.kind() == Kind::ParameterPackExpansion);
+        if patterns.len() != arguments.len() && !(rest && arguments.len() + 1 >= patterns.len()) {
+            return None;
+        }
+        let mut bindings: Bindings = Vec::new();
+        let mut score = 2;
+        for (at, pattern) in patterns.iter().enumerate() {
+            if rest && at + 1 == patterns.len() {
+                let text = text_of(*pattern, source).trim_end_matches(['.', ' ']);
+                let parameter = parameters.iter().find(|of| of.pack && of.name == text)?;
+                let taken = Bound::Pack(arguments[at..].to_vec());
+                bindings.push((parameter.name.clone(), taken));
+                continue;
+            }
+            let argument = &arguments[at];
+            let text = text_of(*pattern, source).trim();
+            if let Some(parameter) = parameters.iter().find(|parameter| parameter.name == text) {
+                match bindings.iter().find(|(name, _)| *name == parameter.name) {
+                    Some((_, bound)) if bound != argument => return None,
+                    // `X<T, T>`: the same twice.
+                    Some(_) => score += 1,
+                    None => bindings.push((parameter.name.clone(), argument.clone())),
+                }
+                continue;
+            }
+            if let Bound::Type(ty) = argument
+                && let Some(descriptor) =
+                    Some(*pattern).filter(|p| p.kind() == Kind::TypeDescriptor)
+                && self.deduce(descriptor, ty, &parameters, source, &mut bindings)
+            {
+                score += 1;
+                continue;
+            }
+            // What earlier arguments bound holds in later ones: `X<T, enable_if_t<c<T>>>`.
+            self.frames.push(super::Frame {
+                scopes: vec![super::Scope::new()],
+                bindings: bindings.clone(),
+                this: None,
+                result: super::Result::None,
+                function: 0,
+            });
+            let bound = self.template_argument(*pattern, source);
+            self.frames.pop();
+            match bound {
+                Some(ref bound) if bound == argument => score += 2,
+                _ => return None,
+            }
+        }
+        Some((score, bindings))
+    }
+
+    fn laid_out(
+        &mut self,
+        definition: &Definition,
+        name: &str,
+        bindings: &Bindings,
+        this: Option<Expr>,
+    ) -> Option<Type> {
+        let template = definition.node(&[Kind::TemplateDeclaration])?;
+        let source = Source {
+            parsed: &definition.text,
+            header: definition.header,
+            at: None,
+            fixed: None,
+            copied: None,
+        };
+        let (inner, _) = templated(template)?;
+        self.frames.push(super::Frame {
+            scopes: vec![super::Scope::new()],
+            bindings: bindings.clone(),
+            this,
+            result: super::Result::None,
+            function: 0,
+        });
+        self.unevaluated += 1;
+        let found = if inner.kind() == Kind::AliasDeclaration {
+            inner
+                .field(Field::Type)
+                .map(|ty| self.base_type(ty, source))
+        } else {
+            self.structure(inner, source, Some((name, bindings)))
+        };
+        self.unevaluated -= 1;
+        self.frames.pop();
+        found
+    }
+
+    /// Parameters bound by position, then by their defaults.
+    pub(super) fn bind_parameters(
+        &mut self,
+        parameters: &[Parameter],
+        arguments: &[Bound],
+        source: Source,
+    ) -> Bindings {
+        let mut bindings: Bindings = Vec::new();
+        for (position, parameter) in parameters.iter().enumerate() {
+            if parameter.pack {
+                let rest = arguments.get(position..).unwrap_or(&[]).to_vec();
+                bindings.push((parameter.name.clone(), Bound::Pack(rest)));
+                break;
+            }
+            if let Some(bound) = arguments.get(position) {
+                bindings.push((parameter.name.clone(), bound.clone()));
+            } else if let Some(bound) = self.default(parameter, &bindings, source) {
+                bindings.push((parameter.name.clone(), bound));
+            }
+        }
+        bindings
+    }
+
+    /// The default of a parameter, which may name those before it.
+    pub(super) fn default(
+        &mut self,
+        parameter: &Parameter,
+        before: &Bindings,
+        source: Source,
+    ) -> Option<Bound> {
+        let default = parameter.default?;
+        self.frames.push(super::Frame {
+            scopes: vec![super::Scope::new()],
+            bindings: before.clone(),
+            this: None,
+            result: super::Result::None,
+            function: 0,
+        });
+        let found = if parameter.is_type {
+            Some(Bound::Type(self.base_type(default, source)))
+        } else {
+            self.constant_node(default, source).map(Bound::Value)
+        };
+        self.frames.pop();
+        found
+    }
+
+    /// Binds what a declared type says of an argument's type: `T *`, `const T &`, `Vec<T, N>`, `T[N]`.
+    pub(super) fn deduce(
+        &mut self,
+        declared: Node,
+        argument: &Type,
+        parameters: &[Parameter],
+        source: Source,
+        bindings: &mut Bindings,
+    ) -> bool {
+        let mut ty = argument.clone();
+        let mut declarator = declared.field(Field::Declarator);
+        while let Some(node) = declarator {
+            match node.kind() {
+                Kind::PointerDeclarator | Kind::AbstractPointerDeclarator => match ty.element() {
+                    Some(element) => ty = element.clone(),
+                    None => return false,
+                },
+                Kind::ArrayDeclarator | Kind::AbstractArrayDeclarator => {
+                    if let (Type::Array(_, Some(extent)), Some(size)) =
+                        (&ty, node.field(Field::Size))
+                    {
+                        let name = text_of(size, source);
+                        if parameters.iter().any(|parameter| parameter.name == name) {
+                            bind(bindings, name, Bound::Value(*extent as i64));
+                        }
+                    }
+                    match ty.element() {
+                        Some(element) => ty = element.clone(),
+                        None => return false,
+                    }
+                }
+                _ => {}
+            }
+            declarator = node.field(Field::Declarator).or_else(|| {
+                matches!(
+                    node.kind(),
+                    Kind::ReferenceDeclarator
+                        | Kind::AbstractReferenceDeclarator
+                        | Kind::ParenthesizedDeclarator
+                        | Kind::AbstractParenthesizedDeclarator
+                )
+                .then(|| node.named_child(0))
+                .flatten()
+            });
+        }
+        let Some(base) = declared.field(Field::Type) else {
+            return false;
+        };
+        self.deduce_base(base, &ty, parameters, source, bindings)
+    }
+
+    fn deduce_base(
+        &mut self,
+        base: Node,
+        ty: &Type,
+        parameters: &[Parameter],
+        source: Source,
+        bindings: &mut Bindings,
+    ) -> bool {
+        match base.kind() {
+            Kind::QualifiedIdentifier => match base.field(Field::Name) {
+                // `typename T::type` says nothing of T.
+                Some(name) if name.kind() == Kind::TemplateType => {
+                    self.deduce_base(name, ty, parameters, source, bindings)
+                }
+                _ => false,
+            },
+            Kind::TemplateType => {
+                let (Some(list), Type::Struct(structure)) = (base.field(Field::Arguments), ty)
+                else {
+                    return false;
+                };
+                let name = base
+                    .field(Field::Name)
+                    .map_or("", |name| text_of(name, source));
+                let mut given = match &class_of(structure) {
+                    Some(class) if self.names_class(name, class) => class
+                        .bindings
+                        .iter()
+                        .map(|(_, bound)| bound.clone())
+                        .collect(),
+                    Some(_) => return false,
+                    None => match library_arguments(structure, name) {
+                        Some(arguments) => arguments,
+                        None => return false,
+                    },
+                }
+                .into_iter();
+                if name == "index_sequence" {
+                    given.next();
+                }
+                for pattern in parts(list) {
+                    let text = text_of(pattern, source).trim();
+                    if pattern.kind() == Kind::ParameterPackExpansion {
+                        let text = text.trim_end_matches(['.', ' ']);
+                        let rest: Vec<Bound> = given
+                            .by_ref()
+                            .flat_map(|bound| match bound {
+                                Bound::Pack(all) => all,
+                                one => vec![one],
+                            })
+                            .collect();
+                        if parameters.iter().any(|parameter| parameter.name == text) {
+                            bind(bindings, text, Bound::Pack(rest));
+                        }
+                        break;
+                    }
+                    let Some(bound) = given.next() else { break };
+                    if parameters.iter().any(|parameter| parameter.name == text) {
+                        bind(bindings, text, bound.clone());
+                    } else if let Bound::Type(inner) = &bound {
+                        self.deduce(pattern, inner, parameters, source, bindings);
+                    }
+                }
+                true
+            }
+            Kind::TypeIdentifier => {
+                let name = text_of(base, source);
+                if parameters
+                    .iter()
+                    .any(|parameter| parameter.is_type && parameter.name == name)
+                {
+                    // An array parameter is a pointer.
+                    bind(bindings, name, Bound::Type(ty.clone()));
+                    return true;
+                }
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// True where a template's name, an alias of a template among them, names that class.
+    fn names_class(&self, name: &str, class: &crate::types::Class) -> bool {
+        class.name == name || name == "index_sequence" && class.name == "integer_sequence"
+    }
+
+    /// Types that the standard library computes: `conditional<c, A, B>::type`.
+    pub(super) fn trait_type(&mut self, scope: Node, name: Node, source: Source) -> Option<Type> {
+        if text_of(name, source) != "type" || scope.kind() != Kind::TemplateType {
+            return None;
+        }
+        let of = scope
+            .field(Field::Name)
+            .map_or("", |of| text_of(of, source));
+        let arguments = self.template_arguments(scope.field(Field::Arguments)?, source);
+        library::trait_type(of, &arguments)
+    }
+}
+
+/// The class or alias of a template, and its name.
+pub(super) fn templated(template: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
+    let inner = parts(template).into_iter().rfind(|part| {
+        matches!(
+            part.kind(),
+            Kind::StructSpecifier
+                | Kind::ClassSpecifier
+                | Kind::UnionSpecifier
+                | Kind::AliasDeclaration
+                | Kind::Declaration
+        )
+    })?;
+    let inner = match inner.kind() {
+        Kind::Declaration => inner.field(Field::Type)?,
+        _ => inner,
+    };
+    Some((inner, inner.field(Field::Name)?))
+}
+
+pub(super) fn spell_instance(name: &str, arguments: &[Bound]) -> String {
+    let arguments: Vec<String> = arguments.iter().map(spell).collect();
+    format!("{name}<{}>", arguments.join(", "))
+}
+
+fn bind(bindings: &mut Bindings, name: &str, bound: Bound) {
+    // A type that was not read binds nothing.
+    if matches!(&bound, Bound::Type(ty) if is_open(ty)) {
+        return;
+    }
+    if !bindings.iter().any(|(of, _)| of == name) {
+        bindings.push((name.to_owned(), bound));
+    }
+}
+
+/// True where a type, or what it points to, is not known.
+pub(super) fn is_open(ty: &Type) -> bool {
+    match ty {
+        Type::Unknown(_) => true,
+        Type::Pointer(inner, _) | Type::Array(inner, _) => is_open(inner),
+        _ => false,
+    }
+}
+
+/// A template argument as text, to tell instances apart.
+pub(super) fn spell(bound: &Bound) -> String {
+    match bound {
+        Bound::Type(ty) => spell_type(ty),
+        Bound::Value(value) => value.to_string(),
+        Bound::Template(name) => name.clone(),
+        Bound::Pack(all) => all.iter().map(spell).collect::<Vec<_>>().join(", "),
+    }
+}

@@ -1,0 +1,223 @@
+//! Questions about types that a program asks while it is compiled: `std::is_same_v<A, B>`, and the tuples that
+//! it passes them about in.
+
+use std::sync::Arc;
+
+use super::templates::is_open;
+use super::{Lowering, library};
+use crate::types::class_of;
+use warplens_ir::spell_type;
+use warplens_ir::{Bound, Struct};
+use warplens_ir::{Expr, ExprKind};
+use warplens_ir::{Site, Type};
+
+impl Lowering<'_> {
+    /// `name<arguments>::value`, or `name_v<arguments>`, of the standard library's traits (ISO C++17, 23.15).
+    pub(super) fn type_trait(&mut self, name: &str, arguments: &[Bound]) -> Option<(i64, Type)> {
+        let ty = |at: usize| match arguments.get(at) {
+            Some(Bound::Type(ty)) => Some(ty),
+            _ => None,
+        };
+        let known = |at: usize| ty(at).filter(|ty| !is_open(ty));
+        let truth = |value: bool| Some((i64::from(value), Type::BOOL));
+        match name {
+            "is_same" => {
+                let (a, b) = (ty(0)?, ty(1)?);
+                match (is_open(a), is_open(b)) {
+                    (false, false) => truth(a == b),
+                    (true, true) => (spell_type(a) == spell_type(b)).then_some((1, Type::BOOL)),
+                    // A type that was not read is none of those that were, unless another name hides it.
+                    _ => truth(false),
+                }
+            }
+            "is_integral" => truth(known(0)?.is_int()),
+            "is_floating_point" => truth(known(0)?.is_float()),
+            "is_arithmetic" => truth(known(0)?.is_int() || known(0)?.is_float()),
+            "is_scalar" => truth(!matches!(
+                known(0)?,
+                Type::Struct(_) | Type::Vector(..) | Type::Array(..) | Type::Void
+            )),
+            "is_pointer" => truth(matches!(known(0)?, Type::Pointer(..))),
+            "is_array" => truth(matches!(known(0)?, Type::Array(..))),
+            "is_void" => truth(matches!(known(0)?, Type::Void)),
+            "is_class" => truth(matches!(
+                known(0)?,
+                Type::Struct(_) | Type::Vector(..) | Type::Callable(_) | Type::Library(_)
+            )),
+            "is_signed" => truth(match known(0)? {
+                Type::Int { signed, .. } => *signed,
+                ty => ty.is_float(),
+            }),
+            "is_unsigned" => truth(matches!(known(0)?, Type::Int { signed: false, .. })),
+            "is_empty" => match known(0)? {
+                Type::Struct(structure) => truth(structure.fields.is_empty()),
+                _ => truth(false),
+            },
+            "is_base_of" => {
+                let (Type::Struct(base), Type::Struct(derived)) = (known(0)?, known(1)?) else {
+                    return truth(false);
+                };
+                truth(base == derived || derives(derived, base, 0))
+            }
+            "alignment_of" => Some((i64::try_from(known(0)?.align()).ok()?, Type::SIZE)),
+            "extent" => match known(0)? {
+                Type::Array(_, extent) => Some((i64::try_from((*extent)?).ok()?, Type::SIZE)),
+                _ => Some((0, Type::SIZE)),
+            },
+            "tuple_size" => match known(0)? {
+                Type::Struct(structure) if structure.class.is_none() => {
+                    Some((structure.fields.len() as i64, Type::SIZE))
+                }
+                Type::Array(_, extent) => Some((i64::try_from((*extent)?).ok()?, Type::SIZE)),
+                _ => None,
+            },
+            "conjunction" | "disjunction" | "negation" => {
+                let all: Option<Vec<bool>> = arguments
+                    .iter()
+                    .map(|argument| self.truth_of(argument))
+                    .collect();
+                let all = all?;
+                truth(match name {
+                    "conjunction" => all.iter().all(|value| *value),
+                    "disjunction" => all.iter().any(|value| *value),
+                    _ => !*all.first()?,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// `T::value` of a trait.
+    fn truth_of(&mut self, argument: &Bound) -> Option<bool> {
+        let Bound::Type(Type::Struct(structure)) = argument else {
+            return None;
+        };
+        let class = class_of(structure)?;
+        self.constant_of_class(&class, "value")
+            .map(|(value, _)| value != 0)
+    }
+
+    /// Functions on tuples and on lists of numbers: `std::get<1>(t)`, `std::make_tuple(a, b)`.
+    pub(super) fn tuple_call(
+        &mut self,
+        name: &str,
+        explicit: &[Bound],
+        arguments: &[Expr],
+        site: Site,
+    ) -> Option<Expr> {
+        match name {
+            "get" => {
+                let [tuple] = arguments else { return None };
+                let at = match explicit.first()? {
+                    Bound::Value(at) => usize::try_from(*at).ok()?,
+                    Bound::Type(wanted) => match &tuple.ty {
+                        Type::Struct(structure) => {
+                            let mut fields = structure.fields.iter();
+                            fields.position(|field| field.ty == *wanted)?
+                        }
+                        _ => return None,
+                    },
+                    _ => return None,
+                };
+                match &tuple.ty {
+                    Type::Struct(structure) if structure.class.is_none() => {
+                        let field = structure.fields.get(at)?.name.clone();
+                        self.member(tuple, &field, site)
+                    }
+                    Type::Array(..) => {
+                        let index = Expr {
+                            kind: ExprKind::Int(at as i64),
+                            ty: Type::SIZE,
+                            site,
+                        };
+                        Some(super::expressions::element(tuple.clone(), index, site))
+                    }
+                    _ => None,
+                }
+            }
+            "make_tuple" | "forward_as_tuple" | "make_pair" => {
+                let types: Vec<Bound> = arguments
+                    .iter()
+                    .map(|argument| {
+                        Bound::Type(match &argument.ty {
+                            Type::Array(element, _) => Type::Pointer(
+                                Arc::clone(element),
+                                warplens_ir::AddressSpace::Global,
+                            ),
+                            ty => ty.clone(),
+                        })
+                    })
+                    .collect();
+                let of = if name == "make_pair" { "pair" } else { "tuple" };
+                let ty = library::template_type(of, &types)?;
+                Some(super::split::list(&ty, arguments.to_vec(), site))
+            }
+            _ => None,
+        }
+    }
+
+    /// `std::make_index_sequence<4>` as the sequence that it is.
+    pub(super) fn made_sequence(&mut self, name: &str, arguments: &[Bound]) -> Option<Type> {
+        /// A sequence of more numbers is a mistake.
+        const MOST: i64 = 1024;
+        let (of, count) = match (name, arguments) {
+            ("make_index_sequence", [Bound::Value(count)]) => (Type::SIZE, *count),
+            ("make_integer_sequence", [Bound::Type(of), Bound::Value(count)]) => {
+                (of.clone(), *count)
+            }
+            ("index_sequence_for", all) => (Type::SIZE, all.len() as i64),
+            _ => return None,
+        };
+        if !(0..=MOST).contains(&count) {
+            return None;
+        }
+        let mut all = vec![Bound::Type(of)];
+        all.extend((0..count).map(Bound::Value));
+        self.instance("integer_sequence", &all)
+    }
+
+    /// An object that a conversion operator of its class makes a number of: `std::integral_constant<int, 4>{}`.
+    pub(super) fn converted_to_number(&mut self, object: Expr) -> Expr {
+        let Type::Struct(structure) = &object.ty else {
+            return object;
+        };
+        let Some(class) = class_of(structure) else {
+            return object;
+        };
+        let site = object.site;
+        let Some(call) = self.conversion(&class, &object, site) else {
+            return object;
+        };
+        if call.ty.is_int() || call.ty.is_float() || matches!(call.ty, Type::Pointer(..)) {
+            call
+        } else {
+            object
+        }
+    }
+}
+
+/// True where a class has another one as a base.
+fn derives(derived: &Struct, base: &Struct, depth: u32) -> bool {
+    /// Bases of bases.
+    const DEEPEST: u32 = 16;
+    let Some(class) = class_of(derived) else {
+        return false;
+    };
+    depth < DEEPEST
+        && class.bases.iter().any(|(of, _)| match of {
+            Type::Struct(of) => **of == *base || derives(of, base, depth + 1),
+            _ => false,
+        })
+}
+
+/// Fields by the arguments of a library's template: `tuple<int, float>`.
+pub(super) fn library_arguments(structure: &Struct, name: &str) -> Option<Vec<Bound>> {
+    let spelled = structure.name.split('<').next()?;
+    (structure.class.is_none() && spelled == name).then(|| {
+        structure
+            .fields
+            .iter()
+            .map(|field| Bound::Type(field.ty.clone()))
+            .collect()
+    })
+}

@@ -1,0 +1,494 @@
+//! Types as declarations write them.
+
+use std::sync::Arc;
+
+use warplens_syntax::{Field, Kind, Node, has_word};
+
+use super::constants::{constant, real, rounded};
+use super::{Lowering, Named, Source, library, literals, parts, text_of};
+use crate::unit::{Constant, Found};
+use warplens_ir::Bound;
+use warplens_ir::{AddressSpace, Site, Type};
+
+/// What a declarator declares.
+pub(super) struct Declared {
+    pub(super) name: String,
+    pub(super) ty: Type,
+    /// Sites of array extents, outermost first.
+    pub(super) extents: Vec<Site>,
+    /// `&` or `&&`.
+    pub(super) reference: bool,
+}
+
+impl Lowering<'_> {
+    /// A type by name: local, a template parameter, a member of the class being read, the unit's, built in.
+    pub(super) fn type_named(&mut self, name: &str) -> Option<Type> {
+        let name = name.trim();
+        let name = name.strip_prefix("const ").unwrap_or(name).trim();
+        let last = name.rsplit("::").next().unwrap_or(name);
+        if last == name {
+            if let Some(Named::Type(ty)) = self.named(name) {
+                return Some(ty.clone());
+            }
+            if let Some((_, Bound::Type(ty))) = self
+                .current()
+                .bindings
+                .iter()
+                .rev()
+                .find(|(of, _)| of == name)
+            {
+                return Some(self.settled(ty));
+            }
+            if let Some(ty) = self.type_of_this_class(name) {
+                return Some(ty);
+            }
+        }
+        if let Some(ty) = self.unit.ty(last) {
+            return Some(ty.clone());
+        }
+        Type::named(last, self.opencl())
+            .or_else(|| literals::sized(name))
+            .or_else(|| library::type_named(last))
+            .or_else(|| library::cub_operator(name))
+    }
+
+    /// A type that was being laid out when it was named: `struct A : Base<A>`.
+    fn settled(&self, ty: &Type) -> Type {
+        let Type::Unknown(name) = ty else {
+            return ty.clone();
+        };
+        let laid_out = self.instances.get(name).or_else(|| self.unit.ty(name));
+        laid_out.unwrap_or(ty).clone()
+    }
+
+    pub(super) fn base_type(&mut self, node: Node, source: Source) -> Type {
+        match node.kind() {
+            Kind::PipeSpecifier => Type::Library("pipe".into()),
+            Kind::StructSpecifier | Kind::ClassSpecifier | Kind::UnionSpecifier => {
+                if node.field(Field::Body).is_some()
+                    && let Some(ty) = self.structure(node, source, None)
+                {
+                    return ty;
+                }
+                match node.field(Field::Name) {
+                    Some(name) => self.base_type(name, source),
+                    None => Type::Unknown(String::new()),
+                }
+            }
+            Kind::EnumSpecifier => {
+                if node.field(Field::Body).is_some() {
+                    for (name, constant) in self.enumeration(node, source) {
+                        if let Constant::Int(value, ty) = constant {
+                            self.bind_constant(&name, value, ty);
+                        }
+                    }
+                }
+                self.enum_type(node, source)
+            }
+            Kind::TypeDescriptor => {
+                let base = match node.field(Field::Type) {
+                    Some(ty) => self.base_type(ty, source),
+                    None => Type::Unknown(String::new()),
+                };
+                let space = space_of(node, source).unwrap_or(self.default_space());
+                match node.field(Field::Declarator) {
+                    Some(declarator) => self.declarator(declarator, base, space, source).ty,
+                    None => base,
+                }
+            }
+            Kind::TemplateType => self.template_type(node, source),
+            Kind::QualifiedIdentifier => self.qualified_type(node, source),
+            Kind::DependentType => match node.named_child(0) {
+                Some(inner) => self.base_type(inner, source),
+                None => Type::Unknown(String::new()),
+            },
+            Kind::Decltype => match node.named_child(0) {
+                Some(inner) if inner.kind() != Kind::Auto => {
+                    self.unevaluated(|lowering| lowering.expr(inner, source).ty)
+                }
+                _ => Type::Unknown("auto".to_owned()),
+            },
+            Kind::PlaceholderTypeSpecifier | Kind::Auto => Type::Unknown("auto".to_owned()),
+            _ => {
+                let name = text_of(node, source);
+                self.type_named(name)
+                    .or_else(|| self.type_from_the_build(name))
+                    .unwrap_or_else(|| Type::Unknown(name.to_owned()))
+            }
+        }
+    }
+
+    fn qualified_type(&mut self, node: Node, source: Source) -> Type {
+        let name = node.field(Field::Name);
+        let scope = node.field(Field::Scope);
+        if let (Some(name), Some(scope)) = (name, scope) {
+            let is_class = scope.kind() == Kind::TemplateType || {
+                let text = text_of(scope, source);
+                match self.type_named(text) {
+                    Some(Type::Struct(structure)) => structure.class.is_some(),
+                    Some(Type::Library(of)) => of.starts_with("cub "),
+                    _ => false,
+                }
+            };
+            if is_class {
+                if let Some(ty) = self.trait_type(scope, name, source) {
+                    return ty;
+                }
+                let class = self.base_type(scope, source);
+                let member = text_of(name, source);
+                if let Type::Library(of) = &class
+                    && of.starts_with("cub ")
+                {
+                    return Type::Library("cub storage".into());
+                }
+                if name.kind() != Kind::QualifiedIdentifier
+                    && let Some(ty) = self.type_of_class(&class, member)
+                {
+                    return ty;
+                }
+            }
+            if let Some(operator) = library::cub_operator(text_of(node, source)) {
+                return operator;
+            }
+            return self.base_type(name, source);
+        }
+        match name {
+            Some(name) => self.base_type(name, source),
+            None => Type::Unknown(text_of(node, source).to_owned()),
+        }
+    }
+
+    pub(super) fn default_space(&self) -> AddressSpace {
+        if self.opencl() {
+            AddressSpace::Private
+        } else {
+            AddressSpace::Global
+        }
+    }
+
+    /// The declared name and its type.
+    pub(super) fn declarator(
+        &mut self,
+        node: Node,
+        base: Type,
+        space: AddressSpace,
+        source: Source,
+    ) -> Declared {
+        let plain = |ty: Type| Declared {
+            name: String::new(),
+            ty,
+            extents: Vec::new(),
+            reference: false,
+        };
+        match node.kind() {
+            Kind::PointerDeclarator
+            | Kind::AbstractPointerDeclarator
+            | Kind::PointerTypeDeclarator => {
+                let ty = Type::Pointer(Arc::new(base), space);
+                let next = space_of(node, source).unwrap_or(self.default_space());
+                match node.field(Field::Declarator) {
+                    Some(inner) => self.declarator(inner, ty, next, source),
+                    None => plain(ty),
+                }
+            }
+            Kind::ArrayDeclarator | Kind::AbstractArrayDeclarator => {
+                let size = node.field(Field::Size);
+                let extent = size
+                    .and_then(|size| {
+                        let size = self.expr(size, source);
+                        constant(&size)
+                    })
+                    .and_then(|extent| u64::try_from(extent).ok());
+                let site = size.map(|size| self.site(size, source));
+                let ty = Type::Array(Arc::new(base), extent);
+                // The inner declarator is the outer dimension: a[2][3] is (a[2])[3].
+                let mut declared = match node.field(Field::Declarator) {
+                    Some(inner) => self.declarator(inner, ty, space, source),
+                    None => plain(ty),
+                };
+                declared.extents.extend(site);
+                declared
+            }
+            Kind::ReferenceDeclarator | Kind::AbstractReferenceDeclarator => {
+                let inner = parts(node).into_iter().next_back();
+                let mut declared = match inner {
+                    Some(inner) if inner.kind() != Kind::TypeQualifier => {
+                        self.declarator(inner, base, space, source)
+                    }
+                    _ => plain(base),
+                };
+                declared.reference = true;
+                declared
+            }
+            Kind::ParenthesizedDeclarator
+            | Kind::AttributedDeclarator
+            | Kind::VariadicDeclarator
+            | Kind::AbstractParenthesizedDeclarator => {
+                match parts(node)
+                    .into_iter()
+                    .find(|part| part.kind().is_declarator() || part.kind().is_identifier())
+                {
+                    Some(inner) => self.declarator(inner, base, space, source),
+                    None => plain(base),
+                }
+            }
+            Kind::InitDeclarator | Kind::BitfieldClause => match node.field(Field::Declarator) {
+                Some(inner) => self.declarator(inner, base, space, source),
+                None => plain(base),
+            },
+            Kind::FunctionDeclarator
+            | Kind::AbstractFunctionDeclarator
+            | Kind::BlockPointerDeclarator => {
+                let ty = Type::Unknown("function".to_owned());
+                match node.field(Field::Declarator) {
+                    Some(inner) => {
+                        let function = super::pointers::function_type();
+                        let found = self.declarator(inner, function.clone(), space, source);
+                        // A pointer to a function, unless it is a function.
+                        let ty = if found.ty == function { ty } else { found.ty };
+                        Declared { ty, ..found }
+                    }
+                    None => plain(ty),
+                }
+            }
+            _ => Declared {
+                name: text_of(node, source).to_owned(),
+                ..plain(base)
+            },
+        }
+    }
+
+    /// `typedef … name;` and `using name = …;`.
+    pub(super) fn typedefs(&mut self, node: Node, source: Source) -> Vec<(String, Type)> {
+        let Some(ty) = node.field(Field::Type) else {
+            return Vec::new();
+        };
+        let base = self.base_type(ty, source);
+        if node.kind() == Kind::AliasDeclaration {
+            let name = node
+                .field(Field::Name)
+                .map_or("", |name| text_of(name, source));
+            return vec![(name.to_owned(), base)];
+        }
+        let space = space_of(node, source).unwrap_or(self.default_space());
+        let declarators: Vec<Node> = node.fields(Field::Declarator).collect();
+        declarators
+            .into_iter()
+            .map(|declarator| {
+                let declared = self.declarator(declarator, base.clone(), space, source);
+                let ty = match declared.ty {
+                    Type::Struct(structure) if structure.name.is_empty() => {
+                        Type::Struct(Arc::new(warplens_ir::Struct {
+                            name: declared.name.clone(),
+                            ..(*structure).clone()
+                        }))
+                    }
+                    ty => ty,
+                };
+                (declared.name, ty)
+            })
+            .collect()
+    }
+
+    // ---- file scope ----------------------------------------------------------------------------
+
+    fn at_file_scope<T>(&mut self, read: impl FnOnce(&mut Self, Source) -> T) -> Option<T> {
+        let (parsed, header) = self.own.clone()?;
+        let source = Source {
+            parsed: &parsed,
+            header,
+            at: None,
+            fixed: None,
+            copied: None,
+        };
+        Some(read(self, source))
+    }
+
+    /// A structure or enumeration.
+    pub(crate) fn declared_type(mut self, node: Node) -> Found {
+        let mut found = Found::default();
+        self.at_file_scope(|lowering, source| {
+            if node.kind() == Kind::EnumSpecifier {
+                found.constants = lowering.enumeration(node, source);
+                let ty = lowering.enum_type(node, source);
+                if let Some(name) = node.field(Field::Name) {
+                    let name = text_of(name, source).to_owned();
+                    found.types.push((name, ty));
+                }
+            } else {
+                lowering.structure(node, source, None);
+            }
+        });
+        found.types.append(&mut self.declared);
+        found.assumed = self.assumed;
+        found
+    }
+
+    /// `typedef` and `using`.
+    pub(crate) fn typedefs_at_file_scope(mut self, node: Node) -> Found {
+        let mut found = Found::default();
+        self.at_file_scope(|lowering, source| {
+            if let Some(ty) = node.field(Field::Type)
+                && ty.kind() == Kind::EnumSpecifier
+            {
+                found.constants = lowering.enumeration(ty, source);
+            }
+            found.types = lowering.typedefs(node, source);
+        });
+        let mut declared = std::mem::take(&mut self.declared);
+        declared.append(&mut found.types);
+        found.types = declared;
+        found.assumed = std::mem::take(&mut self.assumed);
+        found
+    }
+
+    /// Constants and device variables of a declaration.
+    pub(crate) fn file_variables(mut self, node: Node) -> Found {
+        let mut found = Found::default();
+        self.at_file_scope(|lowering, source| {
+            let Some(type_node) = node.field(Field::Type) else {
+                return;
+            };
+            if type_node.kind() == Kind::EnumSpecifier {
+                found.constants = lowering.enumeration(type_node, source);
+            }
+            let base = lowering.base_type(type_node, source);
+            let head = text_of(node, source);
+            let head = &head[..head.find(['=', ';', '[', '{']).unwrap_or(head.len())];
+            let words = |word: &str| has_word(head, word);
+            let opencl_space = space_of(node, source);
+            let constant_data = words("const") || words("constexpr");
+            let space = if words("__shared__") {
+                Some(AddressSpace::Shared)
+            } else if words("__constant__") || opencl_space == Some(AddressSpace::Constant) {
+                Some(AddressSpace::Constant)
+            } else if words("__device__")
+                || words("__managed__")
+                || opencl_space == Some(AddressSpace::Global)
+            {
+                Some(AddressSpace::Global)
+            } else {
+                None
+            };
+            let declarators: Vec<Node> = node.fields(Field::Declarator).collect();
+            for declarator in declarators {
+                if declarator.kind() == Kind::FunctionDeclarator
+                    && !super::pointers::points_to_function(declarator)
+                {
+                    // `constexpr int n(a * b);` reads as the declaration of a function.
+                    if constant_data
+                        && base.is_int()
+                        && let Some(list) = declarator.field(Field::Parameters)
+                        && let Some(name) = declarator.field(Field::Declarator)
+                        && let Some(value) = lowering.constant_text_in(text_of(list, source))
+                    {
+                        let name = text_of(name, source).to_owned();
+                        lowering.bind_constant(&name, value, base.clone());
+                        found
+                            .constants
+                            .push((name, Constant::Int(value, base.clone())));
+                    }
+                    continue;
+                }
+                let declared =
+                    lowering.declarator(declarator, base.clone(), AddressSpace::Global, source);
+                let (name, mut ty) = (declared.name, declared.ty);
+                let value = declarator.field(Field::Value);
+                if let (Type::Array(element, None), Some(value)) = (&ty, value)
+                    && value.kind() == Kind::InitializerList
+                {
+                    ty = Type::Array(Arc::clone(element), Some(parts(value).len() as u64));
+                }
+                if let Some(value) = value
+                    && super::pointers::holds_functions(&ty)
+                {
+                    let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
+                    if let Some(known) = super::pointers::refined(&ty, &[read]) {
+                        ty = known;
+                    }
+                }
+                let scalar = ty.is_int() || matches!(&ty, Type::Unknown(name) if name == "auto");
+                if constant_data && scalar && value.is_some() {
+                    let value = value.and_then(|value| {
+                        let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
+                        let value = constant(&read)?;
+                        Some((value, if ty.is_int() { ty.clone() } else { read.ty }))
+                    });
+                    if let Some((value, ty)) = value {
+                        lowering.bind_constant(&name, value, ty.clone());
+                        found.constants.push((name, Constant::Int(value, ty)));
+                        continue;
+                    }
+                }
+                if constant_data && ty.is_float() && space.is_none() {
+                    let value = value.and_then(|value| {
+                        let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
+                        real(&read)
+                    });
+                    let value = value.map(|value| rounded(value, &ty).into());
+                    lowering.bind_number(&name, warplens_ir::ExprKind::Float(value), ty.clone());
+                    found.constants.push((name, Constant::Data(value, ty)));
+                } else if let Some(space) = space {
+                    found.globals.push((name, (ty, space)));
+                } else if constant_data && !matches!(ty, Type::Pointer(..)) {
+                    // A table that device code may read: the compiler puts it into constant memory.
+                    found.globals.push((name, (ty, AddressSpace::Constant)));
+                } else if let Type::Library(_) = ty {
+                    // Texture references.
+                    found.globals.push((name, (ty, AddressSpace::Global)));
+                }
+            }
+        });
+        let mut declared = std::mem::take(&mut self.declared);
+        declared.append(&mut found.types);
+        found.types = declared;
+        found.assumed = std::mem::take(&mut self.assumed);
+        found
+    }
+
+    /// A name that stands for a number from here on.
+    pub(super) fn bind_constant(&mut self, name: &str, value: i64, ty: Type) {
+        self.bind_number(name, warplens_ir::ExprKind::Int(value), ty);
+    }
+
+    fn bind_number(&mut self, name: &str, kind: warplens_ir::ExprKind, ty: Type) {
+        let expression = warplens_ir::Expr {
+            kind,
+            ty,
+            site: Site::default(),
+        };
+        self.bind(name, Named::Alias(Box::new(expression)));
+    }
+}
+
+/// The address space that a declaration names in OpenCL: by nodes of the grammar, or by blanked words.
+pub(super) fn space_of(node: Node, source: Source) -> Option<AddressSpace> {
+    for child in node.children() {
+        if child.kind() == Kind::AddressSpaceQualifier {
+            return match text_of(child, source).trim_matches('_') {
+                "global" => Some(AddressSpace::Global),
+                "local" => Some(AddressSpace::Shared),
+                "constant" => Some(AddressSpace::Constant),
+                "private" => Some(AddressSpace::Private),
+                _ => None,
+            };
+        }
+    }
+    None
+}
+
+/// The address space that a pointer lies in itself: `T *__local p`.
+pub(super) fn pointer_space(declarator: Node, source: Source) -> Option<AddressSpace> {
+    let mut found = None;
+    let mut node = Some(declarator);
+    while let Some(at) = node {
+        if at.kind() == Kind::PointerDeclarator {
+            found = space_of(at, source)
+                .or_else(|| at.children().find_map(|child| space_of(child, source)));
+        }
+        node = at
+            .field(Field::Declarator)
+            .filter(|inner| matches!(inner.kind(), Kind::PointerDeclarator | Kind::InitDeclarator));
+    }
+    found
+}

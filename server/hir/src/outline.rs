@@ -1,0 +1,200 @@
+//! The top level of a file: kernels, functions, and what they depend on.
+
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+
+use rustc_hash::FxHasher;
+
+use warplens_syntax::{Expanded, Field, Kind, Node};
+
+/// Something at the top level (namespaces, `extern "C"` and templates looked through).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// What it is.
+    pub kind: ItemKind,
+    /// Its bytes in the expanded text; a kernel's begin at its template header or qualifiers.
+    pub range: Range<usize>,
+    /// Its bytes in the source.
+    pub source: Range<usize>,
+    /// 0-based line of the first byte in the source.
+    pub line: u32,
+    /// 0-based byte column of the first byte in the source.
+    pub column: u32,
+    /// How the parser reads it where it finds it broken, which depends on what was parsed before; 0 where it is sound.
+    pub reading: u64,
+}
+
+/// Kinds of items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ItemKind {
+    /// A kernel, by name.
+    Kernel(String),
+    /// Any other function with a body, by name; members defined outside their class are `Class::name`.
+    Function(String),
+    /// A type, a constant, a declaration.
+    Declaration,
+}
+
+/// The items of a text in order.
+pub fn outline(parsed: &Expanded) -> Vec<Item> {
+    let mut items = Vec::new();
+    walk(parsed.tree.root_node(), None, parsed, &mut items, 0);
+    items
+}
+
+/// Namespaces and broken code nest this deep at most.
+const DEEPEST: u32 = 64;
+
+/// `header` is the template declaration around the node.
+fn walk(node: Node, header: Option<Node>, parsed: &Expanded, out: &mut Vec<Item>, depth: u32) {
+    if depth > DEEPEST {
+        return;
+    }
+    for child in node.children() {
+        match child.kind() {
+            Kind::FunctionDefinition => {
+                let Some(name) = function_name(child, parsed) else {
+                    continue;
+                };
+                let from = header.unwrap_or(child);
+                let start = first_byte(from, parsed);
+                let kind = if is_kernel(child, start, parsed) {
+                    ItemKind::Kernel(name.rsplit("::").next().unwrap_or(&name).to_owned())
+                } else {
+                    ItemKind::Function(name)
+                };
+                out.push(item(kind, from, start, parsed));
+            }
+            Kind::TemplateDeclaration => {
+                walk(child, Some(header.unwrap_or(child)), parsed, out, depth + 1);
+            }
+            Kind::NamespaceDefinition
+            | Kind::DeclarationList
+            | Kind::LinkageSpecification
+            | Kind::Error => {
+                walk(child, None, parsed, out, depth + 1);
+            }
+            Kind::StructSpecifier
+            | Kind::ClassSpecifier
+            | Kind::UnionSpecifier
+            | Kind::EnumSpecifier
+            | Kind::TypeDefinition
+            | Kind::AliasDeclaration
+            | Kind::Declaration
+            | Kind::ExpressionStatement
+            | Kind::TemplateInstantiation => {
+                let from = header.unwrap_or(child);
+                let start = first_byte(from, parsed);
+                out.push(item(ItemKind::Declaration, from, start, parsed));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn item(kind: ItemKind, node: Node, start: usize, parsed: &Expanded) -> Item {
+    let range = start..node.end_byte();
+    let place = parsed.place(range.clone());
+    let mut reading = FxHasher::default();
+    if node.has_error() {
+        node.descendant_count().hash(&mut reading);
+        errors(node, start, 0, &mut reading);
+    }
+    Item {
+        kind,
+        range,
+        source: place.range,
+        line: place.line,
+        column: place.column,
+        reading: reading.finish(),
+    }
+}
+
+/// Where the parser finds something wrong, from `start` on.
+fn errors(node: Node, start: usize, depth: u32, hasher: &mut FxHasher) {
+    if node.is_error() || node.is_missing() || depth == DEEPEST {
+        let range = node.byte_range();
+        (node.symbol(), range.start.wrapping_sub(start), range.len()).hash(hasher);
+    }
+    if depth < DEEPEST {
+        for child in node.children().filter(Node::has_error) {
+            errors(child, start, depth + 1, hasher);
+        }
+    }
+}
+
+/// Where the item begins, blanked qualifiers before it included.
+fn first_byte(node: Node, parsed: &Expanded) -> usize {
+    let start = node.start_byte();
+    let mut first = start;
+    let after = parsed.words.partition_point(|word| word.range.end <= start);
+    for word in parsed.words[..after].iter().rev() {
+        let between = &parsed.text[word.range.end.min(first)..first];
+        if between.chars().all(char::is_whitespace) {
+            first = word.range.start;
+        } else {
+            break;
+        }
+    }
+    first
+}
+
+fn is_kernel(node: Node, start: usize, parsed: &Expanded) -> bool {
+    let Some(body) = node.field(Field::Body) else {
+        return false;
+    };
+    let marked = node
+        .children()
+        .any(|child| matches!(child.kind(), Kind::CudaGlobal | Kind::FunctionQualifier));
+    let head = start..body.start_byte();
+    let before = parsed
+        .words
+        .partition_point(|word| word.range.start < head.start);
+    marked
+        || parsed.words[before..]
+            .iter()
+            .take_while(|word| word.range.start < head.end)
+            .any(|word| word.name == "kernel")
+}
+
+/// The declarator that names a function: through pointers, references and parentheses.
+pub fn function_declarator(node: Node<'_>) -> Option<Node<'_>> {
+    let mut declarator = node.field(Field::Declarator)?;
+    for _ in 0..8 {
+        if declarator.kind() == Kind::FunctionDeclarator {
+            return Some(declarator);
+        }
+        declarator = declarator
+            .field(Field::Declarator)
+            .or_else(|| declarator.named_child(0))?;
+    }
+    None
+}
+
+/// `name`, or `Class::name` of a member defined outside its class; template arguments dropped.
+fn function_name(node: Node, parsed: &Expanded) -> Option<String> {
+    let name = function_declarator(node)?.field(Field::Declarator)?;
+    let text = &parsed.text[name.byte_range()];
+    if text.contains("operator") {
+        return Some(text.split_whitespace().collect());
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut depth = 0usize;
+    for c in text.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            c if depth == 0 && !c.is_whitespace() => plain.push(c),
+            _ => {}
+        }
+    }
+    let mut parts = plain.rsplit("::");
+    let last = parts.next()?;
+    if last.is_empty() {
+        return None;
+    }
+    Some(match parts.next() {
+        Some(class) if !class.is_empty() => format!("{class}::{last}"),
+        _ => last.to_owned(),
+    })
+}

@@ -1,0 +1,52 @@
+//! What the language knows of a type beyond its layout, which the IR's types carry closed.
+
+use std::sync::Arc;
+
+use warplens_ir::{Bindings, Origin, Struct, Type};
+
+use crate::lower::Scope;
+use crate::unit::Definition;
+
+/// The definition of a class, to find its members.
+#[derive(Debug, Clone)]
+pub struct Class {
+    /// Its plain name.
+    pub name: String,
+    /// Where it stands.
+    pub definition: Definition,
+    /// Its template parameters.
+    pub bindings: Bindings,
+    /// What it derives from, with the offset of each.
+    pub bases: Vec<(Type, u64)>,
+    /// The class that it is a member of.
+    pub enclosing: Option<Arc<Class>>,
+}
+
+/// A lambda expression and what it sees.
+#[derive(Debug)]
+pub struct Callable {
+    /// Where it stands.
+    pub definition: Definition,
+    /// The names in scope where it is written.
+    pub scopes: Vec<Scope>,
+    /// The template parameters in scope there.
+    pub bindings: Bindings,
+}
+
+/// The class that a structure is laid out from; nothing where only the layout is known.
+pub(crate) fn class_of(structure: &Struct) -> Option<Arc<Class>> {
+    structure.class.as_ref()?.get()
+}
+
+/// The lambda of a type.
+pub(crate) fn callable_of(ty: &Type) -> Option<Arc<Callable>> {
+    match ty {
+        Type::Callable(origin) => origin.get(),
+        _ => None,
+    }
+}
+
+/// The type of a lambda.
+pub(crate) fn type_of_callable(callable: Callable) -> Type {
+    Type::Callable(Origin::new(Arc::new(callable)))
+}

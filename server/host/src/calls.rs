@@ -1,0 +1,718 @@
+//! Functions that host functions call: those of the file and its headers are walked with the values of the
+//! call, what is not known may change whatever it is given to change.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use warplens_syntax::nodes::CallExpression;
+use warplens_syntax::{Field, Kind, Node, is_identifier};
+
+use super::evaluate::name_of_function;
+use super::index::plain;
+use super::parameters::{parameter_list, template_of};
+use super::state::{DEEPEST, Frame, Host};
+use super::value::{Lambda, Place, Scope, Value, library};
+use super::walk::{parts, text};
+use warplens_hir::Source;
+use warplens_hir::function_declarator;
+use warplens_hir::node_ending;
+use warplens_ir::Type;
+use warplens_ir::{Bindings, Bound};
+
+/// Calls nest this deep at most.
+const DEEPEST_CALLS: usize = 7;
+
+/// An argument of a call.
+pub(super) struct Argument<'t> {
+    pub(super) value: Value,
+    pub(super) place: Option<Place>,
+    pub(super) node: Option<Node<'t>>,
+}
+
+/// How a call names its function.
+pub(super) struct Named<'t> {
+    pub(super) name: String,
+    pub(super) template_list: Option<Node<'t>>,
+    /// `a::b`.
+    pub(super) scope: Option<String>,
+}
+
+impl Host<'_> {
+    /// Walks a function for itself: nothing is known of its parameters.
+    pub(super) fn walk_root(&mut self, at: usize) {
+        let function = &self.index.functions[at];
+        let (node, class) = (function.node, function.class.clone());
+        let name = full_name(class.as_deref(), &function.name);
+        self.entered.insert(node.start_byte());
+        let parsed = self.parsed;
+        let source = Source::host(parsed, false);
+        let mut frame = self.frame(name, class.clone(), node.start_byte(), source);
+        frame.mark = 0;
+        self.frames.push(frame);
+        if let Some(class) = class
+            && self.index.classes.contains_key(&class)
+        {
+            let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
+            let value = self.any_object(&class, place.slot, source);
+            self.slots[place.slot].value = value;
+            if let Some(frame) = self.frames.last_mut() {
+                frame.this = Some(place);
+            }
+        }
+        if let Some(list) = parameter_list(node) {
+            for parameter in parts(list) {
+                self.unbound_parameter(parameter, source);
+            }
+        }
+        if let Some(body) = node.field(Field::Body) {
+            self.statement(body, source);
+        }
+        self.frames.pop();
+    }
+
+    pub(super) fn frame(
+        &self,
+        name: String,
+        class: Option<String>,
+        start: usize,
+        source: Source,
+    ) -> Frame {
+        Frame {
+            name,
+            class,
+            scopes: vec![Scope::default()],
+            bindings: Bindings::new(),
+            this: None,
+            result: None,
+            returns: Vec::new(),
+            mark: self.mark(),
+            beside: self.beside,
+            own_call: None,
+            identity: (Arc::as_ptr(source.parsed) as usize, start),
+        }
+    }
+
+    // ---- calls ---------------------------------------------------------------------------------
+
+    /// A call: a launch, a function that is walked, one that is known, or one that is not.
+    pub(super) fn call(&mut self, node: Node, source: Source) -> Value {
+        let call = CallExpression::cast(node);
+        let (Some(function), Some(list)) = (
+            call.and_then(CallExpression::function),
+            call.and_then(CallExpression::arguments),
+        ) else {
+            for part in parts(node) {
+                self.eval(part, source);
+            }
+            return Value::Unknown;
+        };
+        if let Some(launch) = call.and_then(CallExpression::launch) {
+            self.launch(node, function, launch, list, source);
+            return Value::Unknown;
+        }
+        let arguments = self.arguments(list, source);
+        let (name_node, template_list) = name_of_function(function);
+        let named = Named {
+            name: text(name_node, source).trim().to_owned(),
+            template_list,
+            scope: function
+                .field(Field::Scope)
+                .filter(|_| function.kind() == Kind::QualifiedIdentifier)
+                .map(|scope| plain(text(scope, source))),
+        };
+        if function.kind() == Kind::FieldExpression {
+            return self.member_call(node, function, &named, &arguments, source);
+        }
+        if function.kind() == Kind::LambdaExpression || function.kind() == Kind::CallExpression {
+            if let Value::Lambda(lambda) = self.eval(function, source) {
+                return self
+                    .call_lambda(&lambda.0, Some(&arguments))
+                    .unwrap_or(Value::Unknown);
+            }
+            self.forget_arguments("", &arguments, source);
+            return Value::Unknown;
+        }
+        // A variable that holds what is called.
+        if matches!(
+            function.kind(),
+            Kind::Identifier | Kind::ParenthesizedExpression | Kind::SubscriptExpression
+        ) && let Some(place) = self.place(function, source)
+        {
+            match self.read(&place) {
+                object @ Value::Object(..) => {
+                    if let Some(value) = self.functor_call(node, &object, &arguments, source) {
+                        return value;
+                    }
+                }
+                Value::Lambda(lambda) => {
+                    if let Some(value) = self.call_lambda(&lambda.0, Some(&arguments)) {
+                        return value;
+                    }
+                }
+                Value::Record(record) => {
+                    let class = record.class.clone();
+                    if let Some(value) = self.method(
+                        &class,
+                        "operator()",
+                        &place,
+                        &named,
+                        &arguments,
+                        node,
+                        source,
+                    ) {
+                        return value;
+                    }
+                }
+                _ => {}
+            }
+            self.forget_arguments(&named.name, &arguments, source);
+            return Value::Unknown;
+        }
+        if let Some(value) = self.text_call(&named.name, &arguments, source) {
+            return value;
+        }
+        if let Some(value) = self.api_call(node, &named.name, &arguments, source) {
+            return value;
+        }
+        if named.name.ends_with("_cast")
+            && let (Some(list), [argument]) = (template_list, arguments.as_slice())
+        {
+            let value = argument.value.clone();
+            return match parts(list).into_iter().next() {
+                Some(ty) if named.name == "static_cast" => self.cast(value, ty, source),
+                _ => value,
+            };
+        }
+        if let Some(value) = self.conversion(function, &named, &arguments, source) {
+            return value;
+        }
+        let value = match self.call_named(node, &named, &arguments, source) {
+            Some(value) => value,
+            None => self.unseen_call(node, &named, template_list, &arguments, source),
+        };
+        match value {
+            Value::Unknown => self.kernel_of_its_name(node, &arguments),
+            value => value,
+        }
+    }
+
+    /// A call of a function whose body is not in sight.
+    fn unseen_call(
+        &mut self,
+        node: Node,
+        named: &Named,
+        template_list: Option<Node>,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Value {
+        let values: Vec<Value> = arguments
+            .iter()
+            .map(|argument| argument.value.clone())
+            .collect();
+        if let Some(value) = library(&named.name, &values) {
+            return match (template_list, value) {
+                // `std::min<int>(a, b)`.
+                (Some(list), value @ (Value::Int(..) | Value::Float(..)))
+                    if matches!(named.name.as_str(), "min" | "max") =>
+                {
+                    match parts(list).into_iter().next() {
+                        Some(ty) => self.cast(value, ty, source),
+                        None => value,
+                    }
+                }
+                (_, value) => value,
+            };
+        }
+        let value = self.constant(node, source);
+        self.forget_arguments(&named.name, arguments, source);
+        value
+    }
+
+    /// What a call gives whose value is not known but which is handed one name as text: `program.find("scale", options)`.
+    /// Should it be launched, it is the kernel of that name, since nothing else in the call says which; as any other value it
+    /// is as unknown as before.
+    fn kernel_of_its_name(&mut self, call: Node, arguments: &[Argument]) -> Value {
+        let unused = (call.parent()).is_some_and(|around| around.kind() == "expression_statement");
+        if unused {
+            return Value::Unknown;
+        }
+        let mut names = arguments
+            .iter()
+            .filter_map(|argument| match &argument.value {
+                Value::Text(text) => Some(Rc::clone(text)),
+                _ => None,
+            })
+            .filter(|text| is_identifier(text));
+        match (names.next(), names.next()) {
+            (Some(name), None) => self.kernel_object(&name),
+            // None, or which of two names is the kernel's is not clear.
+            _ => Value::Unknown,
+        }
+    }
+
+    pub(super) fn arguments<'t>(&mut self, list: Node<'t>, source: Source) -> Vec<Argument<'t>> {
+        let mut all = Vec::new();
+        for node in parts(list) {
+            if node.kind() == Kind::ParameterPackExpansion
+                && let Some(pack) = self.pack(node, source)
+            {
+                for slot in pack.iter().copied() {
+                    let place = Place {
+                        slot,
+                        path: Vec::new(),
+                    };
+                    all.push(Argument {
+                        value: self.read(&place),
+                        place: Some(place),
+                        node: None,
+                    });
+                }
+                continue;
+            }
+            let place = match node.kind() {
+                Kind::Identifier | Kind::FieldExpression | Kind::SubscriptExpression => {
+                    self.place(node, source)
+                }
+                _ => None,
+            };
+            let value = self.eval(node, source);
+            all.push(Argument {
+                value,
+                place,
+                node: Some(node),
+            });
+        }
+        all
+    }
+
+    /// The variables of `args...` and `std::forward<Args>(args)...`.
+    fn pack(&mut self, node: Node, source: Source) -> Option<Rc<Vec<usize>>> {
+        let mut open = parts(node);
+        while let Some(part) = open.pop() {
+            if part.kind() == Kind::Identifier
+                && let Some(place) = self.place_named(text(part, source))
+                && let Value::Pack(slots) = self.read(&place)
+            {
+                return Some(slots);
+            }
+            if self.spent() {
+                return None;
+            }
+            open.extend(parts(part));
+        }
+        None
+    }
+
+    /// The type of an argument.
+    pub(super) fn argument_type(&mut self, argument: &Argument, source: Source) -> Option<Type> {
+        let ty = match (argument.node, &argument.place) {
+            (Some(node), _) => self.type_of(node, &argument.value, source),
+            (None, Some(place)) => self.slots[place.slot].ty.clone(),
+            (None, None) => return None,
+        };
+        (!matches!(ty, Type::Unknown(_) | Type::Void)).then_some(ty)
+    }
+
+    /// `dim3(…)`, `int(…)`, `Config(…)`.
+    fn conversion(
+        &mut self,
+        function: Node,
+        named: &Named,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        let values = || {
+            arguments
+                .iter()
+                .map(|argument| argument.value.clone())
+                .collect()
+        };
+        if matches!(
+            named.name.as_str(),
+            "dim3"
+                | "NDRange"
+                | "Kernel"
+                | "KernelFunctor"
+                | "make_kernel"
+                | "EnqueueArgs"
+                | "string"
+                | "stringstream"
+                | "ostringstream"
+        ) || self.index.classes.contains_key(&named.name)
+        {
+            let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
+            let value = self.constructed(&named.name, values(), false, place.slot, source);
+            return Some(value);
+        }
+        if function.kind() == Kind::PrimitiveType || function.kind() == Kind::SizedTypeSpecifier {
+            return match arguments {
+                [argument] => Some(self.cast(argument.value.clone(), function, source)),
+                _ => Some(Value::Unknown),
+            };
+        }
+        if let [argument] = arguments
+            && matches!(
+                function.kind(),
+                Kind::Identifier | Kind::QualifiedIdentifier
+            )
+            && !self.index.by_name.contains_key(&named.name)
+            && matches!(argument.value, Value::Int(..) | Value::Float(..))
+            && let Some(ty @ (Type::Int { .. } | Type::Float { .. })) =
+                self.lowering.host_type_named(&named.name)
+        {
+            return Some(argument.value.clone().converted(&ty));
+        }
+        None
+    }
+
+    /// A function of the file or of a header; `None` where it is not walked.
+    fn call_named(
+        &mut self,
+        node: Node,
+        named: &Named,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        let class = self.frames.last().and_then(|frame| frame.class.clone());
+        let own: Vec<usize> = self
+            .index
+            .by_name
+            .get(&named.name)
+            .map(|all| {
+                all.iter()
+                    .copied()
+                    .filter(|&at| {
+                        let function = &self.index.functions[at];
+                        !function.kernel
+                            && match &function.class {
+                                None => true,
+                                // A namespace that a definition names, or the class it is called in.
+                                Some(of) => {
+                                    Some(of) == class.as_ref()
+                                        || named.scope.as_ref() == Some(of)
+                                        || !self.index.classes.contains_key(of)
+                                }
+                            }
+                    })
+                    .collect()
+            })
+            .unwrap_or_default();
+        let parsed = self.parsed;
+        if !own.is_empty() {
+            let at = self.best(
+                &own.iter()
+                    .map(|&at| {
+                        let function = &self.index.functions[at];
+                        (
+                            function.node,
+                            function.template,
+                            Source::host(parsed, false),
+                        )
+                    })
+                    .collect::<Vec<_>>(),
+                arguments,
+                source,
+            )?;
+            let function = &self.index.functions[own[at]];
+            let (definition, template) = (function.node, function.template);
+            let callee_class = function.class.clone();
+            let this = callee_class
+                .as_ref()
+                .filter(|of| Some(*of) == class.as_ref())
+                .and_then(|_| self.frames.last().and_then(|frame| frame.this.clone()));
+            return Some(self.invoke(
+                definition,
+                template,
+                Source::host(parsed, false),
+                callee_class,
+                this,
+                named,
+                arguments,
+                node,
+                source,
+            ));
+        }
+        // Functions of headers.
+        let found: Vec<_> = self
+            .unit
+            .functions(&named.name)
+            .into_iter()
+            .filter(|definition| definition.header)
+            .take(16)
+            .collect();
+        if found.is_empty() {
+            return None;
+        }
+        let candidates: Vec<(Node, Option<Node>, Source)> = found
+            .iter()
+            .filter_map(|definition| {
+                let node = definition.node(&[Kind::FunctionDefinition])?;
+                Some((
+                    node,
+                    template_of(node),
+                    Source::host(&definition.text, true),
+                ))
+            })
+            .collect();
+        let at = self.best(&candidates, arguments, source)?;
+        let (definition, template, callee) = candidates[at];
+        Some(self.invoke(
+            definition, template, callee, None, None, named, arguments, node, source,
+        ))
+    }
+    #[allow(clippy::too_many_arguments, reason = "a call is all of this")]
+    pub(super) fn invoke(
+        &mut self,
+        function: Node,
+        template: Option<Node>,
+        callee: Source,
+        class: Option<String>,
+        this: Option<Place>,
+        named: &Named,
+        arguments: &[Argument],
+        call: Node,
+        source: Source,
+    ) -> Value {
+        let identity = (Arc::as_ptr(callee.parsed) as usize, function.start_byte());
+        let active = self.frames.iter().any(|frame| frame.identity == identity);
+        if active || self.frames.len() >= DEEPEST_CALLS || self.depth > DEEPEST || self.is_spent() {
+            self.forget_globals();
+            if let Some(this) = this {
+                self.forget(this.slot);
+            }
+            self.forget_arguments("", arguments, source);
+            // Everything it is given by name may be a reference.
+            for argument in arguments {
+                if let Some(place) = &argument.place {
+                    self.forget(place.slot);
+                }
+            }
+            return Value::Unknown;
+        }
+        let list = parameter_list(function);
+        let parameters = list.map(parts).unwrap_or_default();
+        let bindings = match template {
+            Some(template) => {
+                let explicit = match named.template_list {
+                    Some(list) => self.template_arguments(list, source),
+                    None => Vec::new(),
+                };
+                let types: Vec<Option<Type>> = arguments
+                    .iter()
+                    .map(|argument| self.argument_type(argument, source))
+                    .collect();
+                self.lowering
+                    .in_host(Vec::new(), &Bindings::new(), |lowering| {
+                        lowering.host_bindings(template, &explicit, &parameters, &types, callee)
+                    })
+            }
+            None => Bindings::new(),
+        };
+        if !callee.is_header() {
+            self.entered.insert(function.start_byte());
+        }
+        let mut frame = self.frame(
+            full_name(class.as_deref(), &named.name),
+            class,
+            function.start_byte(),
+            callee,
+        );
+        frame.this = this;
+        frame.bindings = bindings;
+        frame.own_call = match self.frames.last().and_then(|frame| frame.own_call.clone()) {
+            Some(outer) => Some(outer),
+            None if callee.is_header() && !source.is_header() => {
+                Some(source.parsed.place(call.byte_range()).range)
+            }
+            None => None,
+        };
+        self.frames.push(frame);
+        let back = self.bind_arguments(&parameters, arguments, callee);
+        let value = self.body_of(function, callee);
+        for (from, to) in back {
+            let value = self.read(&from);
+            self.write(&to, value);
+        }
+        value
+    }
+
+    /// Walks the body of the function on top and leaves it.
+    pub(super) fn body_of(&mut self, function: Node, source: Source) -> Value {
+        let breakables = std::mem::take(&mut self.breakables);
+        if let Some(list) = parts(function)
+            .into_iter()
+            .find(|part| part.kind() == Kind::FieldInitializerList)
+        {
+            self.field_initializers(list, source);
+        }
+        let goes_on = match function.field(Field::Body) {
+            Some(body) => self.statement(body, source),
+            None => true,
+        };
+        self.breakables = breakables;
+        let Some(frame) = self.frames.pop() else {
+            return Value::Unknown;
+        };
+        if !frame.returns.is_empty() && (goes_on || frame.returns.len() > 1) {
+            let mut states = frame.returns;
+            if goes_on {
+                let changes = self.changes(frame.mark);
+                states.push(changes);
+            }
+            self.take_back(frame.mark);
+            self.join(&states);
+        } else if let [only] = frame.returns.as_slice() {
+            // Nothing was walked after it.
+            let only = only.clone();
+            self.take_back(frame.mark);
+            self.join(&[only]);
+        }
+        frame.result.unwrap_or(Value::Unknown)
+    }
+    /// Calls a lambda; without arguments nothing is known of its parameters. `None` where it is not walked.
+    pub(super) fn call_lambda(
+        &mut self,
+        lambda: &Rc<Lambda>,
+        arguments: Option<&[Argument]>,
+    ) -> Option<Value> {
+        let identity = (Arc::as_ptr(&lambda.text) as usize, lambda.range.start);
+        if self.frames.iter().any(|frame| frame.identity == identity)
+            || self.frames.len() >= DEEPEST_CALLS + 2
+        {
+            return None;
+        }
+        let definition = Arc::clone(&lambda.text);
+        let node = node_ending(&definition, &lambda.range, &[Kind::LambdaExpression])?;
+        let source = Source::host(&definition, lambda.header);
+        let outer = self.frames.last()?;
+        let mut scopes = lambda.scopes.clone();
+        scopes.push(Scope::default());
+        let frame = Frame {
+            name: outer.name.clone(),
+            class: lambda.class.clone(),
+            scopes,
+            bindings: lambda.bindings.clone(),
+            this: lambda.this.clone(),
+            result: None,
+            returns: Vec::new(),
+            mark: self.mark(),
+            beside: self.beside,
+            own_call: outer.own_call.clone(),
+            identity,
+        };
+        self.frames.push(frame);
+        let parameters = node
+            .field(Field::Declarator)
+            .and_then(|declarator| declarator.field(Field::Parameters))
+            .map(parts)
+            .unwrap_or_default();
+        let back = match arguments {
+            Some(arguments) => self.bind_arguments(&parameters, arguments, source),
+            None => {
+                for parameter in parameters {
+                    self.unbound_parameter(parameter, source);
+                }
+                Vec::new()
+            }
+        };
+        let value = self.body_of(node, source);
+        for (from, to) in back {
+            let value = self.read(&from);
+            self.write(&to, value);
+        }
+        Some(value)
+    }
+
+    /// Explicit instantiations: of kernels they are sites of their own, host functions are walked with them.
+    pub(super) fn instantiations(&mut self) {
+        let parsed = self.parsed;
+        let source = Source::host(parsed, false);
+        for node in self.index.instantiations.clone() {
+            let Some(declarator) = function_declarator(node) else {
+                continue;
+            };
+            let Some(name) = declarator.field(Field::Declarator) else {
+                continue;
+            };
+            let (plain_name, list) = name_of_function(name);
+            let Some(list) = list else { continue };
+            let name = text(plain_name, source).to_owned();
+            self.frames
+                .push(self.frame(String::new(), None, node.start_byte(), source));
+            let arguments = self.template_arguments(list, source);
+            if self.index.kernels.contains(&name) || text(node, source).contains("__global__") {
+                self.instantiation(node, &name, arguments, source);
+                self.frames.pop();
+                continue;
+            }
+            let own: Vec<usize> = self
+                .index
+                .by_name
+                .get(&name)
+                .map(|all| {
+                    all.iter()
+                        .copied()
+                        .filter(|&at| {
+                            let function = &self.index.functions[at];
+                            function.leads_to_launch && function.template.is_some()
+                        })
+                        .collect()
+                })
+                .unwrap_or_default();
+            if let [at] = own.as_slice() {
+                let function = &self.index.functions[*at];
+                let (definition, template) = (function.node, function.template);
+                let class = function.class.clone();
+                let unknown: Vec<Argument> = parameter_list(definition)
+                    .map(parts)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|_| Argument {
+                        value: Value::Unknown,
+                        place: None,
+                        node: None,
+                    })
+                    .collect();
+                let named = Named {
+                    name,
+                    template_list: Some(list),
+                    scope: None,
+                };
+                self.invoke(
+                    definition, template, source, class, None, &named, &unknown, node, source,
+                );
+            }
+            self.frames.pop();
+        }
+    }
+
+    /// Names of the functions that are being walked, outermost first, without the one on top.
+    pub(super) fn callers(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for frame in self.frames.iter().rev().skip(1).rev() {
+            if !frame.name.is_empty() && names.last() != Some(&frame.name) {
+                names.push(frame.name.clone());
+            }
+        }
+        let inside = self.frames.last().map(|frame| &frame.name);
+        if names.last() == inside {
+            names.pop();
+        }
+        names
+    }
+
+    /// Template arguments that a bound name stands for.
+    pub(super) fn bound_kernel(&self, name: &str) -> Option<String> {
+        match self.binding(name)? {
+            Bound::Template(of) => Some(of.clone()),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn full_name(class: Option<&str>, name: &str) -> String {
+    match class {
+        Some(class) => format!("{class}::{name}"),
+        None => name.to_owned(),
+    }
+}

@@ -1,0 +1,868 @@
+//! Expressions of host functions.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use warplens_syntax::{Field, Kind, Node};
+
+use super::index::plain;
+use super::state::{DEEPEST, Host};
+use super::texts::{joined, spelled};
+use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
+use super::walk::{parts, text};
+use warplens_hir::misread;
+use warplens_hir::{Lowering, Source};
+use warplens_ir::Bound;
+use warplens_ir::{AddressSpace, Type};
+
+impl Host<'_> {
+    /// The value of an expression; its effects happen.
+    pub(super) fn eval(&mut self, node: Node, source: Source) -> Value {
+        if self.depth > DEEPEST {
+            self.forget_everything();
+            return Value::Unknown;
+        }
+        if self.spent() {
+            return Value::Unknown;
+        }
+        self.depth += 1;
+        let operation = misread::is_operation(&node);
+        let within = std::mem::replace(&mut self.in_operation, operation);
+        let again = if operation && !within {
+            self.misread_casts(node, source)
+        } else {
+            None
+        };
+        let value = again.unwrap_or_else(|| self.expression(node, source));
+        self.in_operation = within;
+        self.depth -= 1;
+        value
+    }
+
+    /// An expression with casts to what are variables here, read again without them.
+    fn misread_casts(&mut self, whole: Node, source: Source) -> Option<Value> {
+        let language = self.unit.language;
+        let fragment = misread::without_casts(whole, source.parsed, language, |name| {
+            match self.binding(name) {
+                Some(bound) => matches!(bound, Bound::Value(_)),
+                None => self.place_named(name).is_some() || self.unit_constant(name).is_some(),
+            }
+        })?;
+        let again = source.again(&fragment, whole.start_byte());
+        Some(match misread::expression(&fragment) {
+            Some(value) => self.eval(value, again),
+            None => Value::Unknown,
+        })
+    }
+
+    fn expression(&mut self, node: Node, source: Source) -> Value {
+        let field = |name: Field| node.field(name);
+        match node.kind() {
+            Kind::NumberLiteral | Kind::UserDefinedLiteral => number(text(node, source)),
+            Kind::True => Value::TRUE,
+            Kind::False => Value::FALSE,
+            Kind::Null | Kind::Nullptr | Kind::NullMacro => Value::Int(0, 64, true),
+            Kind::CharLiteral => Value::Int(Lowering::host_character(text(node, source)), 8, true),
+            Kind::StringLiteral | Kind::RawStringLiteral => {
+                Value::Text(string(node, source).into())
+            }
+            Kind::ConcatenatedString => {
+                let all: String = parts(node)
+                    .into_iter()
+                    .map(|part| string(part, source))
+                    .collect();
+                Value::Text(all.into())
+            }
+            Kind::Identifier | Kind::TypeIdentifier => self.named_value(node, source),
+            Kind::This => match self.frames.last().and_then(|frame| frame.this.clone()) {
+                Some(this) => Value::Address(this),
+                None => Value::Unknown,
+            },
+            Kind::ParenthesizedExpression
+            | Kind::ParameterPackExpansion
+            | Kind::ConditionClause => {
+                let mut value = Value::Unknown;
+                for part in parts(node) {
+                    value = self.eval(part, source);
+                }
+                value
+            }
+            Kind::CommaExpression => {
+                if let Some(left) = field(Field::Left) {
+                    self.eval(left, source);
+                }
+                field(Field::Right).map_or(Value::Unknown, |right| self.eval(right, source))
+            }
+            Kind::BinaryExpression => self.binary(node, source),
+            Kind::UnaryExpression => {
+                let Some(argument) = field(Field::Argument) else {
+                    return Value::Unknown;
+                };
+                let value = self.eval(argument, source);
+                let operator = field(Field::Operator).map_or("", |operator| text(operator, source));
+                match operator {
+                    "-" => match value {
+                        Value::Float(value, bits) => Value::Float(-value, bits),
+                        value => binary("-", &Value::int(0), &value),
+                    },
+                    "+" => value,
+                    "!" | "not" => value
+                        .decided()
+                        .map_or(Value::Unknown, |value| Value::truth(!value)),
+                    "~" => binary("^", &value, &Value::int(-1)),
+                    _ => Value::Unknown,
+                }
+            }
+            Kind::PointerExpression => {
+                let Some(argument) = field(Field::Argument) else {
+                    return Value::Unknown;
+                };
+                let operator = field(Field::Operator).map_or("", |operator| text(operator, source));
+                if operator == "&" {
+                    if let Some(place) = self.place(argument, source) {
+                        return match self.read(&place) {
+                            // The address of a function is the function.
+                            _ if place.path.last() == Some(&Step::Index(Some(0))) => {
+                                let mut place = place;
+                                place.path.pop();
+                                Value::Address(place)
+                            }
+                            _ => Value::Address(place),
+                        };
+                    }
+                    return match self.eval(argument, source) {
+                        value @ Value::Kernels(_) => value,
+                        _ => Value::Unknown,
+                    };
+                }
+                match self.eval(argument, source) {
+                    Value::Address(place) => {
+                        let value = self.read(&place);
+                        match value {
+                            Value::Array(_) => value.at(&Step::Index(Some(0))),
+                            value => value,
+                        }
+                    }
+                    value @ (Value::Kernels(_) | Value::Lambda(_)) => value,
+                    _ => Value::Unknown,
+                }
+            }
+            Kind::AssignmentExpression => self.assignment(node, source),
+            Kind::UpdateExpression => {
+                let Some(argument) = field(Field::Argument) else {
+                    return Value::Unknown;
+                };
+                let postfix = argument.start_byte() == node.start_byte();
+                let operator = if text(node, source).contains("++") {
+                    "+"
+                } else {
+                    "-"
+                };
+                let Some(place) = self.place(argument, source) else {
+                    self.eval(argument, source);
+                    return Value::Unknown;
+                };
+                let before = self.read(&place);
+                let after = binary(operator, &before, &Value::int(1));
+                self.write(&place, after.clone());
+                if postfix { before } else { after }
+            }
+            Kind::ConditionalExpression => {
+                let (Some(condition), Some(otherwise)) =
+                    (field(Field::Condition), field(Field::Alternative))
+                else {
+                    return Value::Unknown;
+                };
+                let value = self.eval(condition, source);
+                let then = field(Field::Consequence);
+                let (mut first, mut second) = (value.clone(), Value::Unknown);
+                let decided = value.decided();
+                self.either(
+                    decided,
+                    condition,
+                    source,
+                    |host| {
+                        if let Some(then) = then {
+                            first = host.eval(then, source);
+                        }
+                        true
+                    },
+                    |host| {
+                        second = host.eval(otherwise, source);
+                        true
+                    },
+                );
+                match decided {
+                    Some(true) => first,
+                    Some(false) => second,
+                    None => match (&first, &second) {
+                        // `n % d ? n / d + 1 : n / d`
+                        (Value::Linked(a), Value::Linked(b))
+                            if text(condition, source).contains('%') =>
+                        {
+                            a.rounded_up(*b).map_or(Value::Unknown, Value::Linked)
+                        }
+                        _ => first.join(&second),
+                    },
+                }
+            }
+            Kind::CastExpression => {
+                let Some(value) = field(Field::Value) else {
+                    return Value::Unknown;
+                };
+                let value = self.eval(value, source);
+                match field(Field::Type) {
+                    Some(ty) => self.cast(value, ty, source),
+                    None => Value::Unknown,
+                }
+            }
+            Kind::InitializerList => self.list(node, source),
+            Kind::CompoundLiteralExpression => {
+                let class = field(Field::Type).map_or(String::new(), |ty| plain(text(ty, source)));
+                let Some(value) = field(Field::Value) else {
+                    return Value::Unknown;
+                };
+                if names_fields(value) {
+                    let value = self.list(value, source);
+                    return self.completed(&class, value, source);
+                }
+                let values: Vec<Value> = parts(value)
+                    .into_iter()
+                    .map(|part| self.eval(part, source))
+                    .collect();
+                if let (Some(ty), [value]) = (field(Field::Type), values.as_slice())
+                    && matches!(value, Value::Int(..) | Value::Float(..))
+                    && class != "dim3"
+                {
+                    let value = value.clone();
+                    return self.cast(value, ty, source);
+                }
+                let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
+                self.constructed(&class, values, true, place.slot, source)
+            }
+            Kind::SubscriptExpression | Kind::FieldExpression => {
+                if let Some(place) = self.place(node, source) {
+                    let value = self.read_number(&place);
+                    // A field that is an array is a pointer to it.
+                    return match value {
+                        Value::Array(_) => Value::Address(place),
+                        value => value,
+                    };
+                }
+                if let Some(argument) = field(Field::Argument) {
+                    let value = self.eval(argument, source);
+                    let value = match value {
+                        Value::Address(place) => self.read(&place),
+                        value => value,
+                    };
+                    if let Some(name) = field(Field::Field) {
+                        return value.at(&Step::Field(text(name, source).to_owned()));
+                    }
+                }
+                Value::Unknown
+            }
+            Kind::CallExpression => self.call(node, source),
+            Kind::NewExpression => self.allocation(node, source),
+            Kind::LambdaExpression => self.lambda(node, source),
+            Kind::TemplateFunction | Kind::QualifiedIdentifier => {
+                if let Some(kernel) = self.kernel_named(node, source) {
+                    return kernel;
+                }
+                if node.kind() == Kind::QualifiedIdentifier {
+                    let name = plain(text(node, source));
+                    if let Some(place) = self.static_member(node, &name, source) {
+                        return self.read(&place);
+                    }
+                }
+                self.constant(node, source)
+            }
+            Kind::SizeofExpression | Kind::AlignofExpression => self.constant(node, source),
+            Kind::TypeDescriptor => match field(Field::Type) {
+                Some(inner) => self.eval(inner, source),
+                None => Value::Unknown,
+            },
+            Kind::Comment | Kind::GnuAsmExpression => Value::Unknown,
+            Kind::CompoundStatement => {
+                // GNU's statement expression.
+                self.statement(node, source);
+                Value::Unknown
+            }
+            _ => {
+                for part in parts(node) {
+                    match part.kind() {
+                        kind if kind.is_statement() || kind == Kind::Declaration => {
+                            self.statement(part, source);
+                        }
+                        _ => {
+                            self.eval(part, source);
+                        }
+                    }
+                }
+                Value::Unknown
+            }
+        }
+    }
+
+    /// What only the file's declarations decide.
+    pub(super) fn constant(&mut self, node: Node, source: Source) -> Value {
+        match self.lowered(&[node], source, |lowering| {
+            lowering.host_expression(node, source)
+        }) {
+            Some((ty, Some(value))) => Value::of(value, &ty),
+            _ => Value::Unknown,
+        }
+    }
+
+    fn named_value(&mut self, node: Node, source: Source) -> Value {
+        let name = text(node, source);
+        if let Some(place) = self.place_named(name) {
+            let slot = &self.slots[place.slot];
+            if slot.decays && place.path.is_empty() {
+                return Value::Address(place);
+            }
+            return self.read_number(&place);
+        }
+        if let Some(Bound::Value(value)) = self.binding(name) {
+            return Value::Int(*value, 32, true);
+        }
+        if self.binding(name).is_some() || self.local(name).is_some() {
+            return Value::Unknown;
+        }
+        if let Some(value) = self.unit_constant(name) {
+            return value;
+        }
+        if let Some(kernel) = self.kernel_named(node, source) {
+            return kernel;
+        }
+        self.constant(node, source)
+    }
+
+    /// A kernel of the file by its name, template arguments and namespaces included.
+    pub(super) fn kernel_named(&mut self, node: Node, source: Source) -> Option<Value> {
+        let (name, arguments) = name_of_function(node);
+        let name = text(name, source).trim();
+        if !self.index.kernels.contains(name) {
+            return None;
+        }
+        let arguments = match arguments {
+            Some(list) => self.template_arguments(list, source),
+            None => Vec::new(),
+        };
+        Some(Value::kernel(name, arguments))
+    }
+
+    /// Template arguments by position; what is not known is absent.
+    pub(super) fn template_arguments(&mut self, list: Node, source: Source) -> Vec<Option<Bound>> {
+        self.lowered(&[list], source, |lowering| {
+            lowering.template_arguments(list, source)
+        })
+        .unwrap_or_default()
+        .into_iter()
+        .map(|bound| match bound {
+            Bound::Type(Type::Unknown(_)) => None,
+            bound => Some(bound),
+        })
+        .collect()
+    }
+
+    fn static_member(&mut self, node: Node, name: &str, source: Source) -> Option<Place> {
+        let scope = node.field(Field::Scope)?;
+        let class = plain(text(scope, source));
+        let known = self.index.variables.get(name)?;
+        // The same name in several classes: the declarations decide.
+        if known.len() != 1
+            || (self.index.classes.contains_key(&class) && scope.kind() == Kind::TemplateType)
+        {
+            return None;
+        }
+        self.global_place(name)
+    }
+
+    fn binary(&mut self, node: Node, source: Source) -> Value {
+        let field = |name: Field| node.field(name);
+        let (Some(left), Some(right)) = (field(Field::Left), field(Field::Right)) else {
+            return Value::Unknown;
+        };
+        let operator = field(Field::Operator).map_or("", |operator| text(operator, source));
+        let a = self.eval(left, source);
+        match operator {
+            "&&" | "and" | "||" | "or" => {
+                let and = matches!(operator, "&&" | "and");
+                match a.decided() {
+                    Some(first) if first != and => {
+                        self.aside(|host| {
+                            host.eval(right, source);
+                        });
+                        Value::truth(first)
+                    }
+                    Some(_) => self
+                        .eval(right, source)
+                        .decided()
+                        .map_or(Value::Unknown, Value::truth),
+                    None => {
+                        let touched = self.touched_mark();
+                        let b = self.eval(right, source).decided();
+                        self.forget_touched(touched);
+                        match b {
+                            Some(second) if second != and => Value::truth(second),
+                            _ => Value::Unknown,
+                        }
+                    }
+                }
+            }
+            ">>" => {
+                let b = self.eval(right, source);
+                // Reading from a stream changes what stands on the right.
+                if a == Value::Unknown && stands_alone(node) {
+                    if let Some(place) = self.place(right, source) {
+                        self.forget(place.slot);
+                    }
+                    return Value::Unknown;
+                }
+                binary(operator, &a, &b)
+            }
+            // Into a stream of characters.
+            "<<" if matches!(a, Value::Text(_)) => {
+                let b = self.eval(right, source);
+                let b = match self.text_in(&b) {
+                    Some(text) => Value::Text(text),
+                    None if text(right, source).ends_with("endl") => Value::Text("\n".into()),
+                    None => b,
+                };
+                let after = joined(&spelled(&a, false), &spelled(&b, false));
+                let mut stream = left;
+                while stream.kind() == Kind::BinaryExpression
+                    && let Some(inner) = stream.field(Field::Left)
+                {
+                    stream = inner;
+                }
+                if let Some(place) = self.place(stream, source) {
+                    self.write(&place, after.clone());
+                }
+                after
+            }
+            _ => {
+                let b = self.eval(right, source);
+                // An array of characters beside a string.
+                let pointed = |host: &Self, value: &Value| host.text_in(value).map(Value::Text);
+                let (a, b) = match (&a, &b) {
+                    (Value::Text(_), Value::Address(_)) => {
+                        (a, pointed(self, &b).unwrap_or(Value::Unknown))
+                    }
+                    (Value::Address(_), Value::Text(_)) => {
+                        (pointed(self, &a).unwrap_or(Value::Unknown), b)
+                    }
+                    _ => (a, b),
+                };
+                match (&a, operator) {
+                    // A pointer moves within its array.
+                    (Value::Address(_), "+" | "-") if b != Value::int(0) => Value::Unknown,
+                    (Value::Address(_), "+" | "-") => a,
+                    _ => binary(operator, &a, &b),
+                }
+            }
+        }
+    }
+
+    fn assignment(&mut self, node: Node, source: Source) -> Value {
+        let field = |name: Field| node.field(name);
+        let (Some(left), Some(right)) = (field(Field::Left), field(Field::Right)) else {
+            return Value::Unknown;
+        };
+        let operator = field(Field::Operator).map_or("=", |operator| text(operator, source));
+        let mut value = self.eval(right, source);
+        let Some(place) = self.place(left, source) else {
+            self.eval(left, source);
+            return Value::Unknown;
+        };
+        let before = self.read(&place);
+        if operator == "=" {
+            let dims = matches!(before, Value::Dims(_));
+            if dims {
+                value = match value {
+                    value @ (Value::Dims(_)
+                    | Value::Linked(_)
+                    | Value::Int(..)
+                    | Value::Float(..)
+                    | Value::Array(_)
+                    | Value::Record(_)) => Value::Dims(value.extents()),
+                    _ => Value::Dims([Extent::Unknown; 3]),
+                };
+            } else if let (Value::Record(record), Value::Array(_)) = (&before, &value) {
+                let class = record.class.clone();
+                if let Value::Array(values) = &value {
+                    value = self.by_position(&class, values.as_ref().clone(), source);
+                }
+            }
+        } else {
+            let operator = operator.trim_end_matches('=');
+            value = binary(operator, &before, &value);
+        }
+        self.write(&place, value);
+        self.read(&place)
+    }
+
+    pub(super) fn cast(&mut self, value: Value, ty: Node, source: Source) -> Value {
+        match &value {
+            Value::Int(..) | Value::Float(..) | Value::Linked(_) => {}
+            // Pointers, kernels and the like stay what they are.
+            _ => return value,
+        }
+        let name = text(ty, source).trim();
+        let ty = match Type::named(name, false) {
+            Some(ty) => Some(ty),
+            None => self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source)),
+        };
+        match ty {
+            Some(ty @ (Type::Int { .. } | Type::Float { .. })) => value.converted(&ty),
+            Some(Type::Pointer(..)) => value,
+            Some(Type::Vector(..)) if name == "dim3" => Value::Dims(value.extents()),
+            // A type that nobody knows may round or cut off: an integer that is not negative stays.
+            Some(Type::Unknown(_)) if matches!(value, Value::Int(0.., ..) | Value::Linked(_)) => {
+                value
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    fn list(&mut self, node: Node, source: Source) -> Value {
+        let all = parts(node);
+        if names_fields(node) {
+            let mut record = Record::default();
+            for part in all {
+                let (Some(designator), Some(value)) =
+                    (part.field(Field::Designator), part.field(Field::Value))
+                else {
+                    continue;
+                };
+                let name = text(designator, source).trim_start_matches('.').to_owned();
+                let value = self.eval(value, source);
+                record.fields.push((name, value));
+            }
+            return Value::Record(Rc::new(record));
+        }
+        let values = all
+            .into_iter()
+            .map(|part| self.eval(part, source))
+            .collect();
+        Value::list(values)
+    }
+
+    fn lambda(&mut self, node: Node, source: Source) -> Value {
+        let Some(frame) = self.frames.last() else {
+            return Value::Unknown;
+        };
+        let device = text(node, source);
+        let device = &device[..device.find('{').unwrap_or(device.len())];
+        if device.contains("__device__") {
+            return Value::Unknown;
+        }
+        let lambda = Rc::new(Lambda {
+            text: Arc::clone(source.parsed),
+            header: source.is_header(),
+            range: node.byte_range(),
+            scopes: frame.scopes.clone(),
+            bindings: frame.bindings.clone(),
+            this: frame.this.clone(),
+            class: frame.class.clone(),
+        });
+        // Nobody may ever call it where it can be seen.
+        if super::index::WORDS
+            .iter()
+            .any(|word| text(node, source).contains(word))
+        {
+            let lambda = Rc::clone(&lambda);
+            self.aside(|host| {
+                host.call_lambda(&lambda, None);
+            });
+        }
+        Value::Lambda(LambdaRef(lambda))
+    }
+
+    fn allocation(&mut self, node: Node, source: Source) -> Value {
+        let class = node
+            .field(Field::Type)
+            .map_or(String::new(), |ty| plain(text(ty, source)));
+        let list = node.field(Field::Arguments);
+        let values: Vec<Value> = list
+            .into_iter()
+            .flat_map(parts)
+            .map(|part| self.eval(part, source))
+            .collect();
+        let ty = self
+            .lowering
+            .host_type_named(&class)
+            .unwrap_or(Type::Unknown(String::new()));
+        if node.field(Field::Declarator).is_some() {
+            // `new T[n]`.
+            let value = match list.map(|list| list.kind()) {
+                Some(Kind::InitializerList) => Value::list(values),
+                _ => Value::Unknown,
+            };
+            let ty = Type::Array(Arc::new(ty), None);
+            return Value::Address(self.temporary(ty, value));
+        }
+        let place = self.temporary(ty, Value::Unknown);
+        let value = self.constructed(&class, values, false, place.slot, source);
+        self.slots[place.slot].value = value;
+        Value::Address(place)
+    }
+
+    // ---- places --------------------------------------------------------------------------------
+
+    /// Where the value of an expression is kept.
+    pub(super) fn place(&mut self, node: Node, source: Source) -> Option<Place> {
+        if self.depth > DEEPEST || self.spent() {
+            return None;
+        }
+        self.depth += 1;
+        let place = self.place_inner(node, source);
+        self.depth -= 1;
+        place
+    }
+
+    fn place_inner(&mut self, node: Node, source: Source) -> Option<Place> {
+        let field = |name: Field| node.field(name);
+        match node.kind() {
+            Kind::Identifier => self.place_named(text(node, source)),
+            Kind::ParenthesizedExpression => {
+                let inner = parts(node).into_iter().next()?;
+                self.place(inner, source)
+            }
+            Kind::QualifiedIdentifier => {
+                let name = plain(text(node, source));
+                self.static_member(node, &name, source)
+            }
+            Kind::FieldExpression => {
+                let argument = field(Field::Argument)?;
+                let name = text(field(Field::Field)?, source).to_owned();
+                let arrow =
+                    field(Field::Operator).is_some_and(|operator| text(operator, source) == "->");
+                let mut place = if arrow {
+                    match self.eval(argument, source) {
+                        Value::Address(place) => place,
+                        _ => return None,
+                    }
+                } else if argument.kind() == Kind::This {
+                    self.frames.last()?.this.clone()?
+                } else {
+                    self.place(argument, source)?
+                };
+                place.path.push(Step::Field(name));
+                Some(place)
+            }
+            Kind::SubscriptExpression => {
+                let argument = field(Field::Argument)?;
+                let indices = field(Field::Indices).or_else(|| field(Field::Index))?;
+                let index = match indices.kind() {
+                    Kind::SubscriptArgumentList => parts(indices).into_iter().next()?,
+                    _ => indices,
+                };
+                let index = self.eval(index, source).as_int();
+                let index = index.and_then(|index| usize::try_from(index).ok());
+                let mut place = match self.place(argument, source) {
+                    Some(place) => match self.read(&place) {
+                        Value::Address(pointed) => pointed,
+                        _ => place,
+                    },
+                    None => match self.eval(argument, source) {
+                        Value::Address(place) => place,
+                        _ => return None,
+                    },
+                };
+                let pointed = self.read(&place);
+                let scalar = matches!(pointed, Value::Int(..) | Value::Float(..) | Value::Dims(_));
+                if scalar && !self.slots[place.slot].decays {
+                    // A pointer to one variable, or an object's own operator.
+                    return match pointed {
+                        Value::Dims(_) => {
+                            place.path.push(Step::Index(index));
+                            Some(place)
+                        }
+                        _ => (index == Some(0)).then_some(place),
+                    };
+                }
+                place.path.push(Step::Index(index));
+                Some(place)
+            }
+            Kind::PointerExpression => {
+                if field(Field::Operator).is_none_or(|operator| text(operator, source) != "*") {
+                    return None;
+                }
+                match self.eval(field(Field::Argument)?, source) {
+                    Value::Address(mut place) => {
+                        if matches!(self.read(&place), Value::Array(_)) {
+                            place.path.push(Step::Index(Some(0)));
+                        }
+                        Some(place)
+                    }
+                    _ => None,
+                }
+            }
+            Kind::CastExpression => self.place(field(Field::Value)?, source),
+            Kind::UpdateExpression => {
+                self.eval(node, source);
+                self.place(field(Field::Argument)?, source)
+            }
+            Kind::AssignmentExpression => {
+                self.eval(node, source);
+                self.place(field(Field::Left)?, source)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn field_of_this(&mut self, name: &str) -> Option<Place> {
+        let frame = self.frames.last()?;
+        let this = frame.this.clone()?;
+        let known = match self.read(&this) {
+            Value::Record(record) => record.fields.iter().any(|(of, _)| of == name),
+            _ => false,
+        };
+        if !known {
+            return None;
+        }
+        let mut place = this;
+        place.path.push(Step::Field(name.to_owned()));
+        Some(place)
+    }
+
+    // ---- types ---------------------------------------------------------------------------------
+
+    /// The type of an expression that has that value; `Unknown` where it is not known.
+    pub(super) fn type_of(&mut self, node: Node, value: &Value, source: Source) -> Type {
+        match value {
+            Value::Float(_, bits) => return Type::Float { bits: *bits },
+            Value::Int(_, bits, signed) if node.kind() != Kind::Null => {
+                // Literals and arithmetic know their types; enumerations are `int` too.
+                return Type::Int {
+                    bits: *bits,
+                    signed: *signed,
+                };
+            }
+            Value::Dims(_) => return Type::Vector(Arc::new(Type::UINT), 3),
+            _ => {}
+        }
+        if node.kind() == Kind::CallExpression
+            && let Some(ty) = self.type_of_call(node, source)
+        {
+            return ty;
+        }
+        self.lowered(&[node], source, |lowering| {
+            lowering.host_expression(node, source).0
+        })
+        .unwrap_or(Type::Unknown(String::new()))
+    }
+
+    /// `raw_pointer_cast(v.data())`, `v.data()`, `static_cast<T>(…)`.
+    fn type_of_call(&mut self, node: Node, source: Source) -> Option<Type> {
+        let function = node.field(Field::Function)?;
+        let arguments = node.field(Field::Arguments)?;
+        match function.kind() {
+            Kind::FieldExpression => {
+                let name = text(function.field(Field::Field)?, source);
+                if !matches!(name, "data" | "get" | "begin" | "Data") {
+                    return None;
+                }
+                let object = function.field(Field::Argument)?;
+                let ty = self.type_of(object, &Value::Unknown, source);
+                match ty {
+                    Type::Array(element, _) | Type::Pointer(element, _) => {
+                        Some(Type::Pointer(element, AddressSpace::Global))
+                    }
+                    _ => None,
+                }
+            }
+            Kind::TemplateFunction => {
+                let (name, list) = name_of_function(function);
+                if !text(name, source).ends_with("_cast") {
+                    return None;
+                }
+                let ty = parts(list?).into_iter().next()?;
+                self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source))
+            }
+            _ => {
+                let name = plain(text(function, source));
+                if !matches!(
+                    name.as_str(),
+                    "raw_pointer_cast" | "move" | "forward" | "get"
+                ) {
+                    return None;
+                }
+                let argument = parts(arguments).into_iter().next()?;
+                Some(self.type_of(argument, &Value::Unknown, source))
+            }
+        }
+    }
+}
+
+/// `{.x = 1}`.
+pub(super) fn names_fields(node: Node) -> bool {
+    node.kind() == Kind::InitializerList
+        && node
+            .named_child(0)
+            .is_some_and(|first| first.kind() == Kind::InitializerPair)
+}
+
+/// The node with a function's plain name, and its template arguments.
+pub(super) fn name_of_function(node: Node<'_>) -> (Node<'_>, Option<Node<'_>>) {
+    let mut at = node;
+    let mut arguments = None;
+    for _ in 0..12 {
+        arguments = at.field(Field::Arguments).or(arguments);
+        let inner = match at.kind() {
+            Kind::TemplateFunction
+            | Kind::TemplateMethod
+            | Kind::QualifiedIdentifier
+            | Kind::TemplateType => at.field(Field::Name),
+            Kind::FieldExpression => at.field(Field::Field),
+            Kind::DependentName | Kind::ParenthesizedExpression => parts(at).into_iter().next(),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => at = inner,
+            None => break,
+        }
+    }
+    (at, arguments)
+}
+
+/// True where nobody uses the value: a statement, a condition.
+fn stands_alone(node: Node) -> bool {
+    let mut at = node;
+    while let Some(parent) = at.parent() {
+        match parent.kind() {
+            Kind::BinaryExpression | Kind::ParenthesizedExpression => at = parent,
+            Kind::ExpressionStatement | Kind::ConditionClause | Kind::UnaryExpression => {
+                return true;
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+fn number(text: &str) -> Value {
+    let (value, ty) = Lowering::host_number(text);
+    match (value, ty) {
+        (Some(value), ty @ Type::Int { .. }) => Value::of(value, &ty),
+        (_, Type::Float { bits }) => {
+            let digits: String = text.chars().filter(|&c| c != '\'').collect();
+            let digits = digits.trim_end_matches(['f', 'F', 'l', 'L', 'h', 'H']);
+            digits
+                .parse()
+                .map_or(Value::Unknown, |value| Value::Float(value, bits.max(32)))
+                .converted(&Type::Float { bits: bits.max(32) })
+        }
+        _ => Value::Unknown,
+    }
+}
+
+fn string(node: Node, source: Source) -> String {
+    let whole = text(node, source);
+    let whole = whole.trim_start_matches(['u', 'U', 'L', '8', 'R']);
+    whole
+        .trim_start_matches('"')
+        .trim_end_matches('"')
+        .to_owned()
+}

@@ -1,0 +1,389 @@
+//! What a file defines: functions, classes, variables.
+
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use warplens_syntax::{Expanded, Field, Kind, Node, words_in};
+
+use warplens_hir::function_declarator;
+use warplens_hir::{Item, ItemKind};
+
+/// One of these is in every function that launches: the public interfaces of the toolkits, and nothing of a program's own.
+pub const WORDS: &[&str] = &[
+    // CUDA C++ and HIP.
+    "<<<",
+    // cudaLaunchKernel, cuLaunchKernel, hipLaunchKernelGGL, hipModuleLaunchKernel and their like.
+    "LaunchKernel",
+    "LaunchCooperativeKernel",
+    // clEnqueueNDRangeKernel, cl::CommandQueue::enqueueNDRangeKernel.
+    "NDRangeKernel",
+    // clEnqueueTask, cl::CommandQueue::enqueueTask.
+    "nqueueTask",
+    // cl::EnqueueArgs of OpenCL's C++ bindings.
+    "EnqueueArgs",
+    // cudaGraphAddKernelNode, hipGraphAddKernelNode.
+    "GraphAdd",
+];
+/// Namespaces, classes and broken code nest this deep at most.
+const DEEPEST: u32 = 40;
+
+/// A function with a body.
+#[derive(Debug)]
+pub(super) struct Function<'p> {
+    /// Plain name.
+    pub(super) name: String,
+    /// The class it is a member of.
+    pub(super) class: Option<String>,
+    pub(super) node: Node<'p>,
+    /// The template declaration around it.
+    pub(super) template: Option<Node<'p>>,
+    pub(super) kernel: bool,
+    /// A launch stands in it, or what else is looked for.
+    pub(super) launches: bool,
+    /// A launch stands in it or in what it calls.
+    pub(super) leads_to_launch: bool,
+    /// Another such function calls it, by name.
+    pub(super) called: bool,
+}
+
+/// A class with a body.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Class<'p> {
+    pub(super) body: Node<'p>,
+}
+
+/// A variable at file scope, or a static member.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Variable<'p> {
+    pub(super) declaration: Node<'p>,
+    pub(super) declarator: Node<'p>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Index<'p> {
+    pub(super) functions: Vec<Function<'p>>,
+    /// Functions by name.
+    pub(super) by_name: FxHashMap<String, Vec<usize>>,
+    pub(super) classes: FxHashMap<String, Class<'p>>,
+    pub(super) variables: FxHashMap<String, Vec<Variable<'p>>>,
+    /// Names of kernels, declared or defined.
+    pub(super) kernels: FxHashSet<String>,
+    pub(super) instantiations: Vec<Node<'p>>,
+}
+
+impl<'p> Index<'p> {
+    /// `words`: one of them is in every function that is looked for.
+    pub(super) fn new(parsed: &'p Expanded, items: &[Item], words: &[&str]) -> Index<'p> {
+        let mut index = Index::default();
+        let mut ends: FxHashMap<usize, &str> = FxHashMap::default();
+        for item in items {
+            if let ItemKind::Kernel(name) = &item.kind {
+                ends.insert(item.range.end, name);
+                index.kernels.insert(name.clone());
+            }
+        }
+        index.walk(parsed.tree.root_node(), None, None, parsed, &ends, 0);
+        for function in &mut index.functions {
+            let text = &parsed.text[function.node.byte_range()];
+            function.launches = words.iter().any(|word| text.contains(word));
+        }
+        for (at, function) in index.functions.iter().enumerate() {
+            index
+                .by_name
+                .entry(function.name.clone())
+                .or_default()
+                .push(at);
+        }
+        index.follow(parsed);
+        index
+    }
+
+    fn walk(
+        &mut self,
+        node: Node<'p>,
+        template: Option<Node<'p>>,
+        class: Option<&str>,
+        parsed: &'p Expanded,
+        kernels: &FxHashMap<usize, &str>,
+        depth: u32,
+    ) {
+        if depth > DEEPEST {
+            return;
+        }
+        let text = |node: Node| &parsed.text[node.byte_range()];
+        for child in node.named_children() {
+            match child.kind() {
+                Kind::FunctionDefinition => {
+                    self.function(child, template, class, parsed, kernels);
+                }
+                Kind::TemplateDeclaration => {
+                    self.walk(child, Some(child), class, parsed, kernels, depth + 1);
+                }
+                Kind::NamespaceDefinition
+                | Kind::DeclarationList
+                | Kind::LinkageSpecification
+                | Kind::Error
+                | Kind::FieldDeclarationList => {
+                    self.walk(child, None, class, parsed, kernels, depth + 1);
+                }
+                Kind::StructSpecifier | Kind::ClassSpecifier | Kind::UnionSpecifier => {
+                    self.class(child, parsed, kernels, depth);
+                }
+                Kind::TypeDefinition | Kind::Declaration | Kind::FieldDeclaration => {
+                    let ty = child.field(Field::Type);
+                    if let Some(ty) = ty
+                        && ty.field(Field::Body).is_some()
+                    {
+                        self.class(ty, parsed, kernels, depth);
+                    }
+                    if child.kind() == Kind::TypeDefinition {
+                        // The usual C spelling names it behind the braces.
+                        if let (Some(ty), Some(name)) = (ty, child.field(Field::Declarator))
+                            && let Some(body) = ty.field(Field::Body)
+                            && ty.kind() != Kind::EnumSpecifier
+                        {
+                            self.classes.insert(text(name).to_owned(), Class { body });
+                        }
+                        continue;
+                    }
+                    for declarator in child.fields(Field::Declarator) {
+                        let name = declared_name(declarator);
+                        if declarator.kind() == Kind::FunctionDeclarator {
+                            if text(child).contains("__global__") {
+                                self.kernels.insert(plain(text(name)));
+                            }
+                            continue;
+                        }
+                        self.variables
+                            .entry(plain(text(name)))
+                            .or_default()
+                            .push(Variable {
+                                declaration: child,
+                                declarator,
+                            });
+                    }
+                }
+                Kind::TemplateInstantiation => self.instantiations.push(child),
+                _ => {}
+            }
+        }
+    }
+
+    fn class(
+        &mut self,
+        node: Node<'p>,
+        parsed: &'p Expanded,
+        kernels: &FxHashMap<usize, &str>,
+        depth: u32,
+    ) {
+        let Some(body) = node.field(Field::Body) else {
+            return;
+        };
+        let name = node
+            .field(Field::Name)
+            .map_or(String::new(), |name| plain(&parsed.text[name.byte_range()]));
+        if !name.is_empty() {
+            self.classes.entry(name.clone()).or_insert(Class { body });
+        }
+        self.walk(body, None, Some(&name), parsed, kernels, depth + 1);
+    }
+
+    fn function(
+        &mut self,
+        node: Node<'p>,
+        template: Option<Node<'p>>,
+        class: Option<&str>,
+        parsed: &'p Expanded,
+        kernels: &FxHashMap<usize, &str>,
+    ) {
+        let Some(declarator) = function_declarator(node) else {
+            return;
+        };
+        let Some(name) = declarator.field(Field::Declarator) else {
+            return;
+        };
+        let full = without_templates(&parsed.text[name.byte_range()]);
+        let mut parts = full.rsplit("::");
+        let last = parts.next().unwrap_or_default().trim().to_owned();
+        let scope = parts
+            .next()
+            .map(str::trim)
+            .filter(|scope| !scope.is_empty());
+        self.functions.push(Function {
+            name: last,
+            class: class.or(scope).map(str::to_owned),
+            node,
+            template,
+            kernel: kernels.contains_key(&node.end_byte()),
+            launches: false,
+            leads_to_launch: false,
+            called: false,
+        });
+    }
+
+    /// Which functions lead to launches, by the names in their bodies.
+    fn follow(&mut self, parsed: &Expanded) {
+        let mut callers: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+        let mut calls: Vec<Vec<usize>> = Vec::with_capacity(self.functions.len());
+        for (at, function) in self.functions.iter().enumerate() {
+            let mut found: FxHashSet<usize> = FxHashSet::default();
+            if let Some(body) = function.node.field(Field::Body) {
+                for word in words(&parsed.text[body.byte_range()]) {
+                    if let Some(named) = self.by_name.get(word) {
+                        found.extend(named.iter().copied().filter(|&other| other != at));
+                    }
+                }
+            }
+            for &callee in &found {
+                callers.entry(callee).or_default().push(at);
+            }
+            calls.push(found.into_iter().collect());
+        }
+        let mut open: Vec<usize> = (0..self.functions.len())
+            .filter(|&at| self.functions[at].launches)
+            .collect();
+        for &at in &open {
+            self.functions[at].leads_to_launch = true;
+        }
+        while let Some(at) = open.pop() {
+            for &caller in callers.get(&at).map_or(&[][..], Vec::as_slice) {
+                if !self.functions[caller].leads_to_launch {
+                    self.functions[caller].leads_to_launch = true;
+                    open.push(caller);
+                }
+            }
+        }
+        for (at, callees) in calls.iter().enumerate() {
+            if self.functions[at].leads_to_launch {
+                for &callee in callees {
+                    self.functions[callee].called = true;
+                }
+            }
+        }
+    }
+
+    /// The bytes of the variable's own declaration.
+    pub(super) fn declaration_of(&self, name: &str) -> Option<Range<usize>> {
+        let variable = self.variables.get(name)?.first()?;
+        Some(variable.declaration.byte_range())
+    }
+}
+
+/// The node that names what a declarator declares.
+pub(super) fn declared_name(node: Node<'_>) -> Node<'_> {
+    let mut at = node;
+    for _ in 0..12 {
+        let inner = at.field(Field::Declarator).or_else(|| {
+            matches!(
+                at.kind(),
+                Kind::ReferenceDeclarator
+                    | Kind::ParenthesizedDeclarator
+                    | Kind::VariadicDeclarator
+            )
+            .then(|| at.named_child(0))
+            .flatten()
+        });
+        match inner {
+            Some(inner) => at = inner,
+            None => break,
+        }
+    }
+    at
+}
+
+/// The last part of a name without template arguments.
+pub(super) fn plain(name: &str) -> String {
+    let name = without_templates(name);
+    name.rsplit("::")
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+fn without_templates(name: &str) -> String {
+    let mut depth = 0u32;
+    name.chars()
+        .filter(|&c| {
+            match c {
+                '<' => depth += 1,
+                '>' => {
+                    depth = depth.saturating_sub(1);
+                    return false;
+                }
+                _ => {}
+            }
+            depth == 0
+        })
+        .collect()
+}
+
+/// The identifiers in a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    words_in(text).filter(|word| !word.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+/// True where the text may change the variable: assigns it, steps it, takes its address or reads into it.
+/// `skip` is its own declaration.
+pub(super) fn is_changed(text: &str, name: &str, skip: &Range<usize>) -> bool {
+    let bytes = text.as_bytes();
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let mut from = 0;
+    let mut seen = 0;
+    while let Some(found) = text[from..].find(name) {
+        let start = from + found;
+        let end = start + name.len();
+        from = end;
+        if start > 0 && word(bytes[start - 1]) || bytes.get(end).copied().is_some_and(word) {
+            continue;
+        }
+        if skip.contains(&start) {
+            continue;
+        }
+        seen += 1;
+        if seen > 2_000 {
+            return true;
+        }
+        let before = text[..start].trim_end();
+        if before.ends_with("++") || before.ends_with("--") || before.ends_with(">>") {
+            return true;
+        }
+        if before.ends_with('&') && !before.ends_with("&&") {
+            let earlier = before[..before.len() - 1].trim_end();
+            // A binary `&` has an operand before it.
+            if !earlier
+                .ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ')' | ']'))
+                || earlier.ends_with("return")
+            {
+                return true;
+            }
+        }
+        // Through fields and elements: `name.x = …`, `name[0] = …`.
+        let mut rest = text[end..].trim_start();
+        for _ in 0..4 {
+            if let Some(field) = rest.strip_prefix('.').or_else(|| rest.strip_prefix("->")) {
+                rest = field
+                    .trim_start()
+                    .trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_')
+                    .trim_start();
+            } else if rest.starts_with('[') {
+                match rest.find(']') {
+                    Some(at) => rest = rest[at + 1..].trim_start(),
+                    None => return true,
+                }
+            } else {
+                break;
+            }
+        }
+        if rest.starts_with("++") || rest.starts_with("--") {
+            return true;
+        }
+        let operator = rest.trim_start_matches(['+', '-', '*', '/', '%', '|', '^', '&', '<', '>']);
+        let length = rest.len() - operator.len();
+        let compares = length == 1 && rest.starts_with(['<', '>']);
+        if operator.starts_with('=') && !operator.starts_with("==") && !compares {
+            return true;
+        }
+    }
+    false
+}

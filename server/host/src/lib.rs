@@ -1,0 +1,290 @@
+//! Where kernels are launched in a file, and with what.
+//!
+//! Host functions are walked as a program would run them, with what their text decides: `walk` has the
+//! statements, `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given,
+//! `objects` the classes, `unread` what is not walked), `apis` the launches, `handles` what
+//! is launched by name, `value` what a variable holds, `texts` how texts are put together, `builds` what
+//! programs are built with.
+//! Where a condition is not known both sides are walked, and what differs afterwards is not known. Work is
+//! bounded: what goes beyond is unknown, never guessed.
+
+mod apis;
+mod builds;
+mod calls;
+mod evaluate;
+mod handles;
+mod index;
+mod linked;
+mod memory;
+mod objects;
+mod parameters;
+mod state;
+mod texts;
+mod unread;
+mod value;
+mod walk;
+
+pub use builds::{Build, builds, may_build};
+pub use index::WORDS as LAUNCH_WORDS;
+pub use memory::{HostMemory, HostMemoryKind};
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use std::sync::Arc;
+
+use warplens_syntax::Expanded;
+
+use warplens_hir::{Item, Unit};
+use warplens_ir::Bound;
+use warplens_ir::Type;
+
+/// One launch of a kernel, or an explicit instantiation of it; what is not a constant is absent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LaunchSite {
+    /// The kernel's plain name.
+    pub kernel: String,
+    /// Bytes of the launch in the source of the file, from the kernel's name to `>>>`, or the call of the
+    /// function that launches. For a launch in a header: the call in this file that leads there.
+    pub range: Range<usize>,
+    /// The function that holds the launch; empty for an instantiation.
+    pub inside: String,
+    /// The functions whose calls lead there, outermost first; empty where the function is walked for itself.
+    pub through: Vec<String>,
+    /// Blocks.
+    pub grid: Option<[u64; 3]>,
+    /// Where the grid is not known but follows from arguments: how.
+    pub follows: Option<[Blocks; 3]>,
+    /// Threads of a block.
+    pub block: Option<[u64; 3]>,
+    /// Threads of the whole launch, where the launch says these (OpenCL).
+    pub global: Option<[u64; 3]>,
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared_bytes: Option<u64>,
+    /// Integer arguments by position.
+    pub arguments: Vec<Option<i64>>,
+    /// Template arguments by position.
+    pub template_args: Vec<Option<Bound>>,
+    /// Types of the arguments by position.
+    pub argument_types: Vec<Option<Type>>,
+    /// What the host does with the memory of the arguments.
+    pub memory: Vec<HostMemory>,
+}
+
+/// The blocks of a launch along one axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Blocks {
+    /// So many.
+    Known(u64),
+    /// ⌊(argument + add) / divisor⌋ · times
+    Follow {
+        /// Position among the launch's arguments.
+        argument: usize,
+        /// What is added before the division.
+        add: i64,
+        /// At least 1.
+        divisor: i64,
+        /// At least 1.
+        times: i64,
+    },
+}
+
+impl Blocks {
+    /// How many there are where arguments have these values; at least one.
+    pub fn count(self, argument: &dyn Fn(usize) -> Option<i64>) -> Option<u64> {
+        match self {
+            Blocks::Known(blocks) => Some(blocks),
+            Blocks::Follow {
+                argument: at,
+                add,
+                divisor,
+                times,
+            } => {
+                let value = argument(at)?.checked_add(add)?.div_euclid(divisor);
+                u64::try_from(value.checked_mul(times)?)
+                    .ok()
+                    .map(|blocks| blocks.max(1))
+            }
+        }
+    }
+}
+
+impl LaunchSite {
+    /// Stands for a launch that nobody saw.
+    pub fn unknown(kernel: &str) -> LaunchSite {
+        LaunchSite {
+            kernel: kernel.to_owned(),
+            range: 0..0,
+            inside: String::new(),
+            through: Vec::new(),
+            grid: None,
+            follows: None,
+            block: None,
+            global: None,
+            dynamic_shared_bytes: None,
+            arguments: Vec::new(),
+            template_args: Vec::new(),
+            argument_types: Vec::new(),
+            memory: Vec::new(),
+        }
+    }
+
+    /// The same without types that are classes or lambdas of the file: those hold on to its text.
+    pub fn without_classes(&self) -> LaunchSite {
+        let light = |ty: &Option<Type>| ty.clone().filter(|ty| !ty.holds_text());
+        LaunchSite {
+            template_args: self
+                .template_args
+                .iter()
+                .map(|bound| {
+                    bound
+                        .clone()
+                        .filter(|bound| !matches!(bound, Bound::Type(ty) if ty.holds_text()))
+                })
+                .collect(),
+            argument_types: self.argument_types.iter().map(light).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// True where the other one launches the same kernel with the same values, wherever it stands.
+    pub fn same_launch(&self, other: &LaunchSite) -> bool {
+        self.kernel == other.kernel
+            && self.grid == other.grid
+            && self.follows == other.follows
+            && self.block == other.block
+            && self.global == other.global
+            && self.dynamic_shared_bytes == other.dynamic_shared_bytes
+            && self.arguments == other.arguments
+            && self.template_args == other.template_args
+            && self.argument_types == other.argument_types
+    }
+}
+
+/// The words of a text without which nothing in it launches a kernel or instantiates one.
+#[derive(Debug)]
+pub struct LaunchWords {
+    /// Where each that is enough by itself stands, in order.
+    enough: Vec<Range<usize>>,
+    /// Where each that needs the other stands.
+    together: [Vec<Range<usize>>; 2],
+}
+
+impl LaunchWords {
+    /// Those of a text. It is gone through once, however many pieces of it are asked about.
+    pub fn of(text: &str) -> LaunchWords {
+        static WORDS: LazyLock<Vec<Finder>> =
+            LazyLock::new(|| index::WORDS.iter().map(Finder::new).collect());
+        static INSTANTIATES: LazyLock<[Finder; 2]> =
+            LazyLock::new(|| ["template", "__global__"].map(Finder::new));
+        let places = |word: &Finder| -> Vec<Range<usize>> {
+            let length = word.needle().len();
+            let found = word.find_iter(text.as_bytes());
+            found.map(|at| at..at + length).collect()
+        };
+        let mut enough: Vec<Range<usize>> = WORDS.iter().flat_map(places).collect();
+        enough.sort_unstable_by_key(|word| word.start);
+        LaunchWords {
+            enough,
+            together: [places(&INSTANTIATES[0]), places(&INSTANTIATES[1])],
+        }
+    }
+
+    /// Whether this piece of the text may launch a kernel or instantiate one.
+    pub fn within(&self, piece: &Range<usize>) -> bool {
+        let has = |words: &Vec<Range<usize>>| {
+            let next = words.partition_point(|word| word.start < piece.start);
+            words.get(next).is_some_and(|word| word.end <= piece.end)
+        };
+        has(&self.enough) || self.together.iter().all(has)
+    }
+}
+
+/// Every launch in a file, in the order of the source; different launches by one statement follow each other.
+/// `items` is the outline of `parsed`, `unit` what it and its headers declare.
+pub fn launch_sites(parsed: &Arc<Expanded>, items: &[Item], unit: &Unit) -> Vec<LaunchSite> {
+    let whole = 0..parsed.text.len();
+    if !LaunchWords::of(&parsed.text).within(&whole) {
+        return Vec::new();
+    }
+    let mut host = state::Host::new(parsed, items, unit, index::WORDS);
+    host.instantiations();
+    host.run();
+    finished(host.sites)
+}
+
+/// The launches that calls in a file lead to of functions in what `unit` has read besides, by their names.
+pub fn launch_sites_through(
+    parsed: &Arc<Expanded>,
+    items: &[Item],
+    unit: &Unit,
+    launchers: &[&str],
+) -> Vec<LaunchSite> {
+    let mut host = state::Host::new(parsed, items, unit, launchers);
+    host.run();
+    finished(host.sites)
+}
+
+/// A launch as it was met.
+#[derive(Debug)]
+struct Met {
+    site: LaunchSite,
+    /// Where the program does not come with the values that are known: counts only for a kernel that is not
+    /// launched anywhere else.
+    beside: bool,
+}
+
+/// Variants of one statement that are told apart.
+const MOST_VARIANTS: usize = 32;
+
+fn finished(met: Vec<Met>) -> Vec<LaunchSite> {
+    let mut sites: Vec<LaunchSite> = Vec::new();
+    let live: std::collections::HashSet<String> = met
+        .iter()
+        .filter(|met| !met.beside && !met.site.inside.is_empty())
+        .map(|met| met.site.kernel.clone())
+        .collect();
+    for met in met {
+        if met.beside && live.contains(&met.site.kernel) {
+            continue;
+        }
+        let same_place = |site: &&LaunchSite| site.range == met.site.range;
+        if sites
+            .iter()
+            .filter(same_place)
+            .any(|site| says_all_of(site, &met.site))
+            || sites.iter().filter(same_place).count() >= MOST_VARIANTS
+        {
+            continue;
+        }
+        sites.retain(|site| site.range != met.site.range || !says_all_of(&met.site, site));
+        sites.push(met.site);
+    }
+    sites.sort_by_key(|site| site.range.start);
+    sites
+}
+
+/// True where the first says everything that the second does.
+fn says_all_of(more: &LaunchSite, less: &LaunchSite) -> bool {
+    fn value<T: PartialEq>(more: Option<&T>, less: Option<&T>) -> bool {
+        less.is_none() || more == less
+    }
+    fn values<T: PartialEq>(more: &[Option<T>], less: &[Option<T>]) -> bool {
+        less.iter()
+            .enumerate()
+            .all(|(at, less)| value(more.get(at).and_then(Option::as_ref), less.as_ref()))
+    }
+    more.kernel == less.kernel
+        && value(more.block.as_ref(), less.block.as_ref())
+        && value(more.grid.as_ref(), less.grid.as_ref())
+        && (more.grid.is_some() || value(more.follows.as_ref(), less.follows.as_ref()))
+        && value(more.global.as_ref(), less.global.as_ref())
+        && value(
+            more.dynamic_shared_bytes.as_ref(),
+            less.dynamic_shared_bytes.as_ref(),
+        )
+        && values(&more.arguments, &less.arguments)
+        && values(&more.template_args, &less.template_args)
+        && values(&more.argument_types, &less.argument_types)
+}

@@ -1,0 +1,258 @@
+//! What a host function does with the memory that it hands to a launch: copies from memory that may be paged out, memory
+//! that both sides share.
+
+use std::ops::Range;
+
+use warplens_syntax::nodes::CallExpression;
+use warplens_syntax::{Field, Kind, Node, is_word_part};
+
+use super::state::Host;
+use warplens_hir::Source;
+
+/// Launches of a file that this is asked of: each looks through the function around it.
+const MOST_LAUNCHES: usize = 64;
+/// Nodes of a host function that are looked at.
+const MOST_NODES: usize = 20_000;
+
+/// What the host does with one argument of a launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostMemory {
+    /// Position among the launch's arguments.
+    pub argument: usize,
+    /// The host's name of it.
+    pub name: String,
+    /// The call that says so, in the source of the file.
+    pub range: Range<usize>,
+    /// What is done.
+    pub kind: HostMemoryKind,
+    /// How many bytes, where that is known.
+    pub bytes: Option<u64>,
+}
+
+/// What the host may do with an argument's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum HostMemoryKind {
+    /// Each turn of the loop around the launch copies it, from or to memory that may be paged out.
+    Pageable,
+    /// `cudaMallocManaged`, and nothing in the file moves it ahead of its use.
+    Managed,
+    /// Memory of the host: each access goes over the bus.
+    Mapped,
+}
+
+impl Host<'_> {
+    /// What the function around a launch does with its arguments. `place`: the launch from its name to `>>>`.
+    pub(super) fn memory(&mut self, place: &Range<usize>, source: Source) -> Vec<HostMemory> {
+        let text = &source.parsed.text;
+        if self.sites.len() >= MOST_LAUNCHES {
+            return Vec::new();
+        }
+        if !["Memcpy", "MallocManaged", "HostGetDevicePointer"]
+            .iter()
+            .any(|word| text.contains(word))
+        {
+            return Vec::new();
+        }
+        let tree = source.parsed.tree.root_node();
+        let Some(launch) = launch(tree, place) else {
+            return Vec::new();
+        };
+        let Some(function) = around(launch, &[Kind::FunctionDefinition, Kind::LambdaExpression])
+        else {
+            return Vec::new();
+        };
+        let mut calls = Vec::new();
+        within(function, Kind::CallExpression, &mut calls);
+        let turns =
+            around(launch, LOOPS).filter(|turns| turns.start_byte() > function.start_byte());
+        let ahead = text.contains("MemPrefetchAsync") || text.contains("MemAdvise");
+        let mut found = Vec::new();
+        let arguments = launch.field(Field::Arguments).map(named);
+        for (argument, node) in arguments.into_iter().flatten().enumerate() {
+            let Some(name) = root(node, source) else {
+                continue;
+            };
+            for &call in &calls {
+                // A launch in a loop is met often, and what is around it stays.
+                let pageable = &mut |host: &str| {
+                    let key = (function.id(), host.to_owned());
+                    let known = self.pageable.entry(key);
+                    *known.or_insert_with(|| is_pageable(function, host, source))
+                };
+                let Some(kind) = kind(call, name, source, pageable, turns, ahead) else {
+                    continue;
+                };
+                let size = match kind {
+                    HostMemoryKind::Pageable => arguments_of(call).get(2).copied(),
+                    HostMemoryKind::Managed => arguments_of(call).get(1).copied(),
+                    HostMemoryKind::Mapped => None,
+                };
+                let bytes = size
+                    .and_then(|size| self.eval(size, source).as_int())
+                    .and_then(|bytes| u64::try_from(bytes).ok());
+                found.push(HostMemory {
+                    argument,
+                    name: name.to_owned(),
+                    range: source.parsed.place(call.byte_range()).range,
+                    kind,
+                    bytes,
+                });
+            }
+        }
+        found
+    }
+}
+
+const LOOPS: &[Kind] = &[
+    Kind::ForStatement,
+    Kind::WhileStatement,
+    Kind::DoStatement,
+    Kind::ForRangeLoop,
+];
+
+fn launch<'t>(root: Node<'t>, place: &Range<usize>) -> Option<Node<'t>> {
+    let mut node = root.descendant_for_byte_range(place.start, place.end)?;
+    loop {
+        let call = CallExpression::cast(node);
+        if call.and_then(CallExpression::launch).is_some() {
+            return Some(node);
+        }
+        node = node.parent()?;
+    }
+}
+
+fn around<'t>(node: Node<'t>, kinds: &[Kind]) -> Option<Node<'t>> {
+    let mut at = node.parent()?;
+    while !kinds.contains(&at.kind()) {
+        at = at.parent()?;
+    }
+    Some(at)
+}
+
+/// The nodes of a kind below one, within the bound.
+fn within<'t>(node: Node<'t>, kind: Kind, found: &mut Vec<Node<'t>>) {
+    let mut open = vec![node];
+    for _ in 0..MOST_NODES {
+        let Some(node) = open.pop() else {
+            return;
+        };
+        if node.kind() == kind {
+            found.push(node);
+        }
+        open.extend(named(node));
+    }
+}
+
+fn named(node: Node) -> Vec<Node> {
+    node.named_children()
+        .filter(|child| child.kind() != Kind::Comment)
+        .collect()
+}
+
+fn arguments_of(call: Node) -> Vec<Node> {
+    call.field(Field::Arguments).map(named).unwrap_or_default()
+}
+
+fn text_at<'t>(node: Node, source: Source<'t>) -> &'t str {
+    source.parsed.text.get(node.byte_range()).unwrap_or("")
+}
+
+/// The variable that a pointer is: through casts, `&`, `.data()`.
+fn root<'t>(node: Node, source: Source<'t>) -> Option<&'t str> {
+    let mut at = node;
+    for _ in 0..8 {
+        at = match at.kind() {
+            Kind::Identifier => return Some(text_at(at, source)),
+            Kind::CastExpression => at.field(Field::Value)?,
+            Kind::PointerExpression | Kind::SubscriptExpression | Kind::FieldExpression => {
+                at.field(Field::Argument)?
+            }
+            Kind::ParenthesizedExpression => at.named_child(0)?,
+            Kind::CallExpression => at.field(Field::Function)?,
+            _ => return None,
+        };
+    }
+    None
+}
+
+/// What a call does with the memory of that name.
+fn kind(
+    call: Node,
+    name: &str,
+    source: Source,
+    pageable: &mut dyn FnMut(&str) -> bool,
+    turns: Option<Node>,
+    ahead: bool,
+) -> Option<HostMemoryKind> {
+    let callee = text_at(call.field(Field::Function)?, source);
+    let callee = callee
+        .strip_prefix("cuda")
+        .or_else(|| callee.strip_prefix("hip"))?;
+    let arguments = arguments_of(call);
+    let names = |at: usize| arguments.get(at).and_then(|node| root(*node, source));
+    match callee {
+        "MallocManaged" if !ahead && names(0) == Some(name) => Some(HostMemoryKind::Managed),
+        "HostGetDevicePointer" if names(0) == Some(name) => Some(HostMemoryKind::Mapped),
+        "Memcpy" | "MemcpyAsync" => {
+            let turns = turns?;
+            if call.start_byte() < turns.start_byte() || call.end_byte() > turns.end_byte() {
+                return None;
+            }
+            let way = arguments.get(3).map(|way| text_at(*way, source))?;
+            let host = if way.ends_with("HostToDevice") && names(0) == Some(name) {
+                names(1)
+            } else if way.ends_with("DeviceToHost") && names(1) == Some(name) {
+                names(0)
+            } else {
+                None
+            }?;
+            pageable(host).then_some(HostMemoryKind::Pageable)
+        }
+        _ => None,
+    }
+}
+
+/// True where the function shows that the host's memory of that name comes from the heap, and nothing in it pins that.
+fn is_pageable(function: Node, name: &str, source: Source) -> bool {
+    const HEAP: [&str; 4] = ["malloc(", "calloc(", "new ", "vector<"];
+    const PINNED: [&str; 4] = ["MallocHost", "HostAlloc", "HostMalloc", "HostRegister"];
+    let body = text_at(function, source);
+    if PINNED.iter().any(|word| body.contains(word)) {
+        return false;
+    }
+    let mut declared = Vec::new();
+    within(function, Kind::Declaration, &mut declared);
+    within(function, Kind::AssignmentExpression, &mut declared);
+    declared.into_iter().any(|node| {
+        let holder = match node.kind() {
+            Kind::AssignmentExpression => node.field(Field::Left).map(|left| text_at(left, source)),
+            _ => declares(node, name, source).then_some(name),
+        };
+        let text = text_at(node, source);
+        // A `cudaMalloc(` is no `malloc(`.
+        holder == Some(name)
+            && HEAP.iter().any(|word| {
+                text.match_indices(word)
+                    .any(|(at, _)| !text[..at].ends_with(is_word_part))
+            })
+    })
+}
+
+/// True where one of a declaration's declarators has that name.
+fn declares(declaration: Node, name: &str, source: Source) -> bool {
+    declaration.fields(Field::Declarator).any(|declarator| {
+        let mut at = Some(declarator);
+        for _ in 0..8 {
+            let Some(node) = at else {
+                return false;
+            };
+            if node.kind() == Kind::Identifier {
+                return text_at(node, source) == name;
+            }
+            at = node
+                .field(Field::Declarator)
+                .or_else(|| node.named_child(0));
+        }
+        false
+    })
+}

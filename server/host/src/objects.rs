@@ -1,0 +1,516 @@
+//! Objects of classes: how they come about, their methods, structures by position and by name.
+
+use std::rc::Rc;
+
+use warplens_syntax::{Field, Kind, Node};
+
+use super::calls::{Argument, Named, full_name};
+use super::index::{declared_name, is_changed};
+use super::parameters::{parameter_list, takes};
+use super::state::{DEEPEST, Host};
+use super::texts::{joined, spelled};
+use super::value::{Extent, Place, Record, Step, Value};
+use super::walk::{parts, text};
+use warplens_hir::Source;
+use warplens_ir::Type;
+
+impl<'p> Host<'p> {
+    pub(super) fn member_call(
+        &mut self,
+        node: Node,
+        function: Node,
+        named: &Named,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Value {
+        let Some(object) = function.field(Field::Argument) else {
+            return Value::Unknown;
+        };
+        let arrow = function
+            .field(Field::Operator)
+            .is_some_and(|operator| text(operator, source) == "->");
+        let place = if object.kind() == Kind::This {
+            self.frames.last().and_then(|frame| frame.this.clone())
+        } else if arrow {
+            match self.eval(object, source) {
+                Value::Address(place) => Some(place),
+                _ => None,
+            }
+        } else {
+            match self.place(object, source) {
+                Some(place) => Some(place),
+                None => {
+                    let value = self.eval(object, source);
+                    Some(self.temporary(Type::Unknown(String::new()), value))
+                }
+            }
+        };
+        let value = place
+            .as_ref()
+            .map_or(Value::Unknown, |place| self.read(place));
+        if let Some(found) = self.object_call(node, &value, &named.name, arguments, source) {
+            return found;
+        }
+        let class = match &value {
+            Value::Record(record) => record.class.clone(),
+            _ if object.kind() == Kind::This => self
+                .frames
+                .last()
+                .and_then(|frame| frame.class.clone())
+                .unwrap_or_default(),
+            _ => String::new(),
+        };
+        if let Some(place) = &place {
+            match (&value, named.name.as_str(), arguments) {
+                (Value::Array(values), "size", []) => {
+                    return Value::Int(values.len() as i64, 64, false);
+                }
+                (Value::Array(_), "data" | "begin", []) => return Value::Address(place.clone()),
+                (Value::Array(_), "at", [index]) => {
+                    let index = index
+                        .value
+                        .as_int()
+                        .and_then(|index| usize::try_from(index).ok());
+                    return value.at(&Step::Index(index));
+                }
+                (Value::Array(values), "push_back" | "emplace_back", [argument]) => {
+                    let mut values = (**values).clone();
+                    values.push(argument.value.clone());
+                    self.write(place, Value::list(values));
+                    return Value::Unknown;
+                }
+                (Value::Text(_), "c_str" | "data" | "str", []) => return value,
+                (Value::Text(before), "append", [more]) => {
+                    let more = self
+                        .text_in(&more.value)
+                        .map_or(Value::Unknown, Value::Text);
+                    let after = joined(before, &spelled(&more, false));
+                    self.write(place, after.clone());
+                    return after;
+                }
+                (Value::Text(_), "str" | "assign", [text]) => {
+                    let text = self
+                        .text_in(&text.value)
+                        .map_or(Value::Unknown, Value::Text);
+                    self.write(place, text);
+                    return Value::Unknown;
+                }
+                _ => {}
+            }
+            if !class.is_empty()
+                && let Some(value) =
+                    self.method(&class, &named.name, place, named, arguments, node, source)
+            {
+                return value;
+            }
+        }
+        // A method that was not read: of an object that is not known any member function of that name.
+        if class.is_empty()
+            && value == Value::Unknown
+            && let Some(value) = self.only_method(named, arguments, node, source)
+        {
+            return value;
+        }
+        let constant_method = matches!(
+            named.name.as_str(),
+            "size" | "data" | "get" | "c_str" | "begin" | "end" | "empty" | "length"
+        );
+        if let Some(place) = place
+            && !constant_method
+            && value != Value::Unknown
+        {
+            self.forget(place.slot);
+        }
+        self.forget_arguments(&named.name, arguments, source);
+        if constant_method {
+            return Value::Unknown;
+        }
+        self.constant(node, source)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "a call is all of this")]
+    pub(super) fn method(
+        &mut self,
+        class: &str,
+        name: &str,
+        this: &Place,
+        named: &Named,
+        arguments: &[Argument],
+        node: Node,
+        source: Source,
+    ) -> Option<Value> {
+        let parsed = self.parsed;
+        let own = Source::host(parsed, false);
+        let candidates: Vec<(Node, Option<Node>, Source)> = self
+            .index
+            .by_name
+            .get(name)?
+            .iter()
+            .map(|&at| &self.index.functions[at])
+            .filter(|function| function.class.as_deref() == Some(class) && !function.kernel)
+            .map(|function| (function.node, function.template, own))
+            .collect();
+        let at = self.best(&candidates, arguments, source)?;
+        let (definition, template, _) = candidates[at];
+        Some(self.invoke(
+            definition,
+            template,
+            own,
+            Some(class.to_owned()),
+            Some(this.clone()),
+            named,
+            arguments,
+            node,
+            source,
+        ))
+    }
+
+    /// The member function of that name, where the file has one only and it leads to a launch.
+    fn only_method(
+        &mut self,
+        named: &Named,
+        arguments: &[Argument],
+        node: Node,
+        source: Source,
+    ) -> Option<Value> {
+        let all = self.index.by_name.get(&named.name)?;
+        let [at] = all.as_slice() else { return None };
+        let function = &self.index.functions[*at];
+        if !function.leads_to_launch || !takes(function.node, arguments.len(), source) {
+            return None;
+        }
+        let class = function.class.clone()?;
+        let own = Source::host(self.parsed, false);
+        let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
+        let value = self.any_object(&class, place.slot, own);
+        self.slots[place.slot].value = value;
+        self.method(&class, &named.name, &place, named, arguments, node, source)
+    }
+
+    pub(super) fn field_initializers(&mut self, list: Node, source: Source) {
+        let Some(this) = self.frames.last().and_then(|frame| frame.this.clone()) else {
+            return;
+        };
+        for initializer in parts(list) {
+            let all = parts(initializer);
+            let [name, values, ..] = all.as_slice() else {
+                continue;
+            };
+            let name = text(*name, source).to_owned();
+            let values: Vec<Value> = parts(*values)
+                .into_iter()
+                .map(|value| self.eval(value, source))
+                .collect();
+            let mut place = this.clone();
+            place.path.push(Step::Field(name));
+            let before = self.read(&place);
+            let value = match (before, values.as_slice()) {
+                (Value::Dims(_), values) => Value::Dims(Value::list(values.to_vec()).extents()),
+                (_, [value]) => value.clone(),
+                _ => Value::Unknown,
+            };
+            self.write(&place, value);
+        }
+    }
+
+    /// A new object of a class: fields with their initial values, then what its constructor makes of them.
+    pub(super) fn constructed(
+        &mut self,
+        class: &str,
+        values: Vec<Value>,
+        braces: bool,
+        slot: usize,
+        source: Source,
+    ) -> Value {
+        match class {
+            "dim3" | "NDRange" => {
+                if let [only @ (Value::Dims(_) | Value::Record(_))] = values.as_slice() {
+                    return Value::Dims(only.extents());
+                }
+                return Value::Dims(Value::list(values).extents());
+            }
+            "EnqueueArgs" => return Host::enqueue_arguments(&values),
+            "Kernel" | "KernelFunctor" | "make_kernel" => {
+                if let [_, name, ..] = values.as_slice()
+                    && let Some(name) = self.whole_text_in(name)
+                {
+                    return self.kernel_object(&name);
+                }
+                return match values.as_slice() {
+                    [only] => only.clone(),
+                    _ => Value::Unknown,
+                };
+            }
+            "string" | "stringstream" | "ostringstream" => {
+                return match values.as_slice() {
+                    [] => Value::Text("".into()),
+                    [text] => self.text_in(text).map_or(Value::Unknown, Value::Text),
+                    _ => Value::Unknown,
+                };
+            }
+            "cudaLaunchConfig_t" | "hipLaunchConfig_t" => {
+                return self.by_position(class, values, source);
+            }
+            _ => {}
+        }
+        if !self.index.classes.contains_key(class) {
+            return match values.as_slice() {
+                [] => Value::Unknown,
+                // Of a structure that was not read, or of a number.
+                [Value::Int(0, ..)] if braces => Value::list(values),
+                [only] => only.clone(),
+                _ => Value::list(values),
+            };
+        }
+        if let [copy @ Value::Record(record)] = values.as_slice()
+            && record.class == class
+        {
+            return copy.clone();
+        }
+        let own = Source::host(self.parsed, false);
+        let fields = self.initial_fields(class, own);
+        let place = Place {
+            slot,
+            path: Vec::new(),
+        };
+        let constructors: Vec<(Node, Option<Node>, Source)> = self
+            .index
+            .by_name
+            .get(class)
+            .into_iter()
+            .flatten()
+            .map(|&at| &self.index.functions[at])
+            .filter(|function| function.class.as_deref() == Some(class))
+            .map(|function| (function.node, function.template, own))
+            .collect();
+        if constructors.is_empty() {
+            if values.is_empty() {
+                return fields;
+            }
+            return if braces {
+                self.by_position(class, values, source)
+            } else {
+                Value::Unknown
+            };
+        }
+        let arguments: Vec<Argument> = values
+            .into_iter()
+            .map(|value| Argument {
+                value,
+                place: None,
+                node: None,
+            })
+            .collect();
+        self.slots[slot].value = fields;
+        let Some(at) = self.best(&constructors, &arguments, source) else {
+            return Value::Unknown;
+        };
+        let named = Named {
+            name: class.to_owned(),
+            template_list: None,
+            scope: None,
+        };
+        let (definition, template, _) = constructors[at];
+        self.invoke(
+            definition,
+            template,
+            own,
+            Some(class.to_owned()),
+            Some(place.clone()),
+            &named,
+            &arguments,
+            definition,
+            own,
+        );
+        self.read(&place)
+    }
+
+    /// An object of which nobody knows how it came about: what every constructor leaves alike and no other
+    /// function changes.
+    pub(super) fn any_object(&mut self, class: &str, slot: usize, source: Source) -> Value {
+        let fields = self.initial_fields(class, source);
+        let constructors: Vec<Node<'p>> = self
+            .index
+            .by_name
+            .get(class)
+            .into_iter()
+            .flatten()
+            .map(|&at| &self.index.functions[at])
+            .filter(|function| function.class.as_deref() == Some(class))
+            .map(|function| function.node)
+            .collect();
+        let mut joined: Option<Value> = None;
+        if constructors.is_empty() {
+            joined = Some(fields.clone());
+        }
+        for constructor in constructors.iter().take(4) {
+            self.slots[slot].value = fields.clone();
+            let place = Place {
+                slot,
+                path: Vec::new(),
+            };
+            let mut frame = self.frame(
+                full_name(Some(class), class),
+                Some(class.to_owned()),
+                constructor.start_byte(),
+                source,
+            );
+            frame.this = Some(place.clone());
+            self.frames.push(frame);
+            self.beside += 1;
+            if let Some(frame) = self.frames.last_mut() {
+                frame.beside += 1;
+            }
+            for parameter in parameter_list(*constructor).map(parts).unwrap_or_default() {
+                self.unbound_parameter(parameter, source);
+            }
+            self.body_of(*constructor, source);
+            self.beside -= 1;
+            let value = self.read(&place);
+            joined = Some(match joined {
+                Some(before) => before.join(&value),
+                None => value,
+            });
+        }
+        let Some(Value::Record(record)) = joined else {
+            return Value::Unknown;
+        };
+        let mut record = (*record).clone();
+        for (name, value) in &mut record.fields {
+            // A field that more than the constructors change.
+            if *value != Value::Unknown && self.is_changed_outside(name, &constructors) {
+                *value = Value::Unknown;
+            }
+        }
+        Value::Record(Rc::new(record))
+    }
+
+    fn is_changed_outside(&mut self, field: &str, constructors: &[Node]) -> bool {
+        let parsed = self.parsed;
+        let mut rest = String::new();
+        // What is left of the file without the constructors; the declaration's `=` is not a change.
+        let mut from = 0;
+        let mut skip: Vec<std::ops::Range<usize>> =
+            constructors.iter().map(Node::byte_range).collect();
+        if let Some(variables) = self.index.variables.get(field) {
+            skip.extend(
+                variables
+                    .iter()
+                    .map(|variable| variable.declaration.byte_range()),
+            );
+        }
+        skip.sort_by_key(|range| range.start);
+        for range in skip {
+            if range.start >= from {
+                rest.push_str(&parsed.text[from..range.start]);
+                rest.push(';');
+                from = range.end;
+            }
+        }
+        rest.push_str(&parsed.text[from..]);
+        is_changed(&rest, field, &(0..0))
+    }
+
+    /// The fields of a class with their default initialisers.
+    fn initial_fields(&mut self, class: &str, source: Source) -> Value {
+        let Some(body) = self.index.classes.get(class).map(|class| class.body) else {
+            return Value::Unknown;
+        };
+        let mut record = Record {
+            class: class.to_owned(),
+            fields: Vec::new(),
+        };
+        for member in parts(body) {
+            if member.kind() != Kind::FieldDeclaration || text(member, source).starts_with("static")
+            {
+                continue;
+            }
+            let declarators: Vec<Node> = member.fields(Field::Declarator).collect();
+            for declarator in declarators {
+                if declarator.kind() == Kind::FunctionDeclarator {
+                    continue;
+                }
+                let name = text(declared_name(declarator), source).to_owned();
+                let value = if self.depth > DEEPEST / 2 {
+                    Value::Unknown
+                } else {
+                    self.depth += 8;
+                    let slot = self.declare(member, declarator, source);
+                    self.depth -= 8;
+                    slot.map_or(Value::Unknown, |slot| self.slots[slot].value.clone())
+                };
+                record.fields.push((name, value));
+            }
+        }
+        Value::Record(Rc::new(record))
+    }
+
+    /// A list in braces as a structure: fields by position, the rest 0.
+    pub(super) fn by_position(&mut self, class: &str, values: Vec<Value>, source: Source) -> Value {
+        let mut record = match class {
+            "cudaLaunchConfig_t" | "hipLaunchConfig_t" => {
+                let extents = Value::Dims([Extent::ONE; 3]);
+                let zero = Value::Int(0, 64, false);
+                Record {
+                    class: class.to_owned(),
+                    fields: [
+                        ("gridDim", extents.clone()),
+                        ("blockDim", extents),
+                        (
+                            "dynamicSmemBytes",
+                            if values.is_empty() {
+                                Value::Unknown
+                            } else {
+                                zero
+                            },
+                        ),
+                        ("stream", Value::Unknown),
+                        ("attrs", Value::Unknown),
+                        ("numAttrs", Value::Unknown),
+                    ]
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .to_vec(),
+                }
+            }
+            _ => match self.initial_fields(class, source) {
+                Value::Record(record) => (*record).clone(),
+                _ => return Value::list(values),
+            },
+        };
+        // `= {0}` sets the first field and leaves `dim3` as its constructor makes it.
+        let zero = matches!(values.as_slice(), [Value::Int(0, ..)]);
+        for ((_, field), value) in record.fields.iter_mut().zip(values) {
+            match field {
+                Value::Dims(_) if zero => {}
+                Value::Dims(_) => *field = Value::Dims(value.extents()),
+                _ => *field = value,
+            }
+        }
+        Value::Record(Rc::new(record))
+    }
+
+    /// `{.gridDim = …}` as a structure: what the list leaves out has its initial value.
+    pub(super) fn completed(&mut self, class: &str, value: Value, source: Source) -> Value {
+        let Value::Record(named) = &value else {
+            return value;
+        };
+        // What a list leaves out of a structure of C is 0.
+        let rest = match class {
+            "cudaLaunchConfig_t" | "hipLaunchConfig_t" => vec![Value::int(0)],
+            _ => Vec::new(),
+        };
+        let whole = self.by_position(class, rest, source);
+        let Value::Record(whole) = whole else {
+            return value;
+        };
+        let mut whole = (*whole).clone();
+        for (name, value) in &named.fields {
+            match whole.fields.iter_mut().find(|(of, _)| of == name) {
+                Some((_, field @ Value::Dims(_))) => *field = Value::Dims(value.extents()),
+                Some((_, field)) => *field = value.clone(),
+                None => whole.fields.push((name.clone(), value.clone())),
+            }
+        }
+        Value::Record(Rc::new(whole))
+    }
+}

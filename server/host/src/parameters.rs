@@ -1,0 +1,236 @@
+//! Which function a call means, and what its parameters then hold.
+
+use std::rc::Rc;
+
+use warplens_syntax::{Field, Kind, Node};
+
+use super::calls::Argument;
+use super::index::{declared_name, plain};
+use super::state::Host;
+use super::value::{Meaning, Place, Value};
+use super::walk::{parts, text};
+use warplens_hir::Source;
+use warplens_hir::function_declarator;
+use warplens_ir::Type;
+
+impl Host<'_> {
+    /// Which of several functions a call means; `None` where that is not clear.
+    pub(super) fn best(
+        &mut self,
+        candidates: &[(Node, Option<Node>, Source)],
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<usize> {
+        let mut fitting: Vec<usize> = (0..candidates.len())
+            .filter(|&at| takes(candidates[at].0, arguments.len(), candidates[at].2))
+            .collect();
+        if fitting.len() > 1 {
+            let types: Vec<Option<Type>> = arguments
+                .iter()
+                .map(|argument| self.argument_type(argument, source))
+                .collect();
+            let mut scored: Vec<(i32, usize)> = Vec::new();
+            for &at in &fitting {
+                let (node, template, callee) = candidates[at];
+                let mut score = 0;
+                let parameters = parameter_list(node).map(parts).unwrap_or_default();
+                for (parameter, ty) in parameters.into_iter().zip(&types) {
+                    let Some(ty) = ty else { continue };
+                    let declared = match parameter.field(Field::Declarator) {
+                        Some(declarator) => {
+                            self.declared_type(parameter.field(Field::Type), declarator, callee)
+                        }
+                        None => Type::Unknown(String::new()),
+                    };
+                    score += match (&declared, ty) {
+                        (declared, ty) if declared == ty => 4,
+                        (Type::Int { .. }, Type::Int { .. })
+                        | (Type::Float { .. }, Type::Float { .. }) => 2,
+                        (Type::Unknown(_), _) => i32::from(template.is_some()),
+                        (Type::Pointer(to, _), Type::Pointer(..))
+                            if matches!(**to, Type::Unknown(_)) =>
+                        {
+                            2
+                        }
+                        (
+                            Type::Int { .. } | Type::Float { .. },
+                            Type::Int { .. } | Type::Float { .. },
+                        ) => 1,
+                        _ => -4,
+                    };
+                }
+                scored.push((score, at));
+            }
+            let most = scored.iter().map(|(score, _)| *score).max()?;
+            let winners: Vec<usize> = scored
+                .iter()
+                .filter(|(score, _)| *score == most)
+                .map(|(_, at)| *at)
+                .collect();
+            fitting = winners;
+        }
+        match fitting.as_slice() {
+            [at] => Some(*at),
+            // One function twice: in branches of a conditional, or declared for several targets.
+            [first, ..] if candidates[*first].1.is_none() => Some(*first),
+            _ => None,
+        }
+    }
+
+    /// Gives parameters the values of a call; which places are written back when it ends.
+    pub(super) fn bind_arguments(
+        &mut self,
+        parameters: &[Node],
+        arguments: &[Argument],
+        callee: Source,
+    ) -> Vec<(Place, Place)> {
+        let mut back = Vec::new();
+        for (at, parameter) in parameters.iter().enumerate() {
+            let Some(declarator) = parameter.field(Field::Declarator) else {
+                continue;
+            };
+            let name = text(declared_name(declarator), callee)
+                .trim_start_matches(['.', '&', ' '])
+                .to_owned();
+            if parameter.kind().is_variadic() || text(*parameter, callee).contains("...") {
+                let mut slots = Vec::new();
+                for argument in arguments.get(at..).unwrap_or(&[]) {
+                    let slot = match &argument.place {
+                        Some(place) if place.path.is_empty() => place.slot,
+                        _ => {
+                            let value = argument.value.clone();
+                            self.slot(Type::Unknown(String::new()), value, false)
+                        }
+                    };
+                    slots.push(slot);
+                }
+                let pack = Value::Pack(Rc::new(slots));
+                let slot = self.slot(Type::Unknown(String::new()), pack, false);
+                self.bind(&name, Meaning::Slot(slot));
+                break;
+            }
+            let reference = declarator.kind() == Kind::ReferenceDeclarator;
+            let Some(argument) = arguments.get(at) else {
+                let ty = self.declared_type(parameter.field(Field::Type), declarator, callee);
+                let value = match parameter.field(Field::DefaultValue) {
+                    Some(default) => self.eval(default, callee),
+                    None => Value::Unknown,
+                };
+                let value = dims_where(is_dim3(*parameter, callee), value).converted(&ty);
+                let slot = self.slot(ty, value, false);
+                self.slots[slot].decays = false;
+                self.bind(&name, Meaning::Slot(slot));
+                continue;
+            };
+            if reference
+                && let Some(place) = &argument.place
+                && place.path.is_empty()
+                && (!is_dim3(*parameter, callee)
+                    || matches!(self.slots[place.slot].value, Value::Dims(_)))
+            {
+                self.bind(&name, Meaning::Slot(place.slot));
+                continue;
+            }
+            let ty = self.declared_type(parameter.field(Field::Type), declarator, callee);
+            let pointer = declarator.kind() == Kind::PointerDeclarator
+                || declarator.kind() == Kind::ArrayDeclarator;
+            let mut value = argument.value.clone();
+            if !pointer {
+                value = dims_where(is_dim3(*parameter, callee), value).converted(&ty);
+                if let (Value::Array(values), Some(class)) = (
+                    &value,
+                    parameter
+                        .field(Field::Type)
+                        .map(|ty| plain(text(ty, callee))),
+                ) && self.index.classes.contains_key(&class)
+                {
+                    value = self.by_position(&class, values.as_ref().clone(), callee);
+                }
+            }
+            let slot = self.slot(ty, value, false);
+            self.slots[slot].decays = false;
+            self.bind(&name, Meaning::Slot(slot));
+            if reference
+                && let Some(place) = &argument.place
+                && !text(*parameter, callee).contains("const")
+            {
+                let from = Place {
+                    slot,
+                    path: Vec::new(),
+                };
+                back.push((from, place.clone()));
+            }
+        }
+        back
+    }
+
+    pub(super) fn unbound_parameter(&mut self, parameter: Node, source: Source) {
+        let Some(declarator) = parameter.field(Field::Declarator) else {
+            return;
+        };
+        let ty = self.declared_type(parameter.field(Field::Type), declarator, source);
+        let slot = self.slot(ty, Value::Unknown, false);
+        // By type it is a pointer, not an array.
+        self.slots[slot].decays = false;
+        self.bind(text(declared_name(declarator), source), Meaning::Slot(slot));
+    }
+}
+
+pub(super) fn parameter_list(function: Node<'_>) -> Option<Node<'_>> {
+    function_declarator(function)?.field(Field::Parameters)
+}
+
+pub(super) fn template_of(function: Node<'_>) -> Option<Node<'_>> {
+    function
+        .parent()
+        .filter(|parent| parent.kind() == Kind::TemplateDeclaration)
+}
+
+/// True where so many arguments can be given.
+pub(super) fn takes(function: Node, given: usize, source: Source) -> bool {
+    let Some(list) = parameter_list(function) else {
+        return false;
+    };
+    let all = parts(list);
+    if let [only] = all.as_slice()
+        && text(*only, source).trim() == "void"
+    {
+        return given == 0;
+    }
+    let variadic = text(list, source).contains("...");
+    let optional = all
+        .iter()
+        .filter(|parameter| {
+            parameter.kind() == Kind::OptionalParameterDeclaration || parameter.kind().is_variadic()
+        })
+        .count();
+    let packs = usize::from(
+        variadic
+            && all
+                .last()
+                .is_some_and(|last| text(*last, source).contains("...")),
+    );
+    let least = all.len() - optional.max(packs.min(all.len()));
+    given >= least && (given <= all.len() || variadic)
+}
+
+fn is_dim3(parameter: Node, source: Source) -> bool {
+    parameter
+        .field(Field::Type)
+        .is_some_and(|ty| plain(text(ty, source)) == "dim3")
+}
+
+fn dims_where(dim3: bool, value: Value) -> Value {
+    match value {
+        value @ (Value::Int(..)
+        | Value::Float(..)
+        | Value::Linked(_)
+        | Value::Array(_)
+        | Value::Record(_))
+            if dim3 =>
+        {
+            Value::Dims(value.extents())
+        }
+        value => value,
+    }
+}

@@ -1,0 +1,572 @@
+//! The state of a walk: variables, names, what was met.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
+
+use super::index::{Index, is_changed};
+use super::linked::Linked;
+use super::value::{Meaning, Place, Scope, Value};
+use super::{Build, Met};
+use warplens_hir::Constant;
+use warplens_hir::HostName;
+use warplens_hir::Unit;
+use warplens_hir::{Lowering, Source};
+use warplens_ir::Type;
+use warplens_ir::{Bindings, Bound};
+
+/// Nodes that are read in a file.
+const MOST_WORK: u32 = 150_000;
+/// Nodes that are read from one root, so that no other goes without.
+const MOST_OF_ROOT: u32 = 100_000;
+/// Nodes that are read of a function once the file's share is spent.
+const MOST_OF_REST: u32 = 4_000;
+/// Statements, expressions and calls nest this deep at most.
+pub(super) const DEEPEST: u32 = 120;
+/// Trees deeper than this are not given to the lowering.
+const DEEPEST_LOWERED: u32 = 60;
+
+/// A variable.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) ty: Type,
+    pub(super) value: Value,
+    /// It never changes.
+    pub(super) constant: bool,
+    /// Its name is a pointer to its first element.
+    pub(super) decays: bool,
+}
+
+/// A function being walked.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// As [`super::LaunchSite::inside`] names it.
+    pub(super) name: String,
+    pub(super) class: Option<String>,
+    pub(super) scopes: Vec<Scope>,
+    pub(super) bindings: Bindings,
+    pub(super) this: Option<Place>,
+    /// What it returned so far.
+    pub(super) result: Option<Value>,
+    /// The state at each `return`.
+    pub(super) returns: Vec<Changes>,
+    /// Where its changes begin in the journal.
+    pub(super) mark: usize,
+    /// How many conditions that do not hold were around its call.
+    pub(super) beside: u32,
+    /// For a function of a header: the call in the file's own text that leads there.
+    pub(super) own_call: Option<std::ops::Range<usize>>,
+    /// First byte of the function or lambda in its text, to notice recursion.
+    pub(super) identity: (usize, usize),
+}
+
+/// A loop or a `switch`.
+#[derive(Debug)]
+pub(super) struct Breakable {
+    pub(super) mark: usize,
+    pub(super) beside: u32,
+    pub(super) states: Vec<Changes>,
+}
+
+/// Variables with what they hold, where that differs from the state they are compared with.
+pub(super) type Changes = FxHashMap<usize, Value>;
+
+pub(super) struct Host<'p> {
+    pub(super) parsed: &'p Arc<Expanded>,
+    pub(super) unit: &'p Unit,
+    pub(super) index: Index<'p>,
+    pub(super) lowering: Lowering<'p>,
+    pub(super) slots: Vec<Slot>,
+    /// Numbers that are not known, met so far.
+    numbers: u32,
+    journal: Vec<(usize, Value)>,
+    /// Every variable written, in order, taken back or not.
+    touched: Vec<usize>,
+    pub(super) frames: Vec<Frame>,
+    /// Variables at file scope met so far; `None` while one is being read, and for what is not a variable.
+    globals: FxHashMap<String, Option<usize>>,
+    /// Those of them that the file changes somewhere.
+    changing: Vec<usize>,
+    pub(super) breakables: Vec<Breakable>,
+    pub(super) sites: Vec<Met>,
+    /// Builds met, and whether the program does not come there with the values that are known.
+    pub(super) builds: Vec<(Build, bool)>,
+    /// Functions that a call or a walk came to, by first byte.
+    pub(super) entered: FxHashSet<usize>,
+    /// Greater than 0 in what the program does not come to with the values that are known.
+    pub(super) beside: u32,
+    /// How often something was walked that the program does not come to.
+    pub(super) asides: u32,
+    /// Loops being walked a second time.
+    pub(super) again: u32,
+    pub(super) depth: u32,
+    /// Reading what an operator works on.
+    pub(super) in_operation: bool,
+    work: u32,
+    limit: u32,
+    /// Walking from `main`: globals hold their initial values.
+    pub(super) from_main: bool,
+    /// Kernels by the handles that are made of them, once a launch asked.
+    pub(super) handles: Option<FxHashMap<String, Vec<String>>>,
+    /// Which parameters of functions declared elsewhere are references.
+    pub(super) references: FxHashMap<String, Option<Vec<bool>>>,
+    pub(super) headers: Option<Vec<Arc<Expanded>>>,
+    /// By a function's node and a variable in it: whether its memory may be paged out.
+    pub(super) pageable: FxHashMap<(usize, String), bool>,
+}
+
+impl<'p> Host<'p> {
+    pub(super) fn new(
+        parsed: &'p Arc<Expanded>,
+        items: &[warplens_hir::Item],
+        unit: &'p Unit,
+        words: &[&str],
+    ) -> Host<'p> {
+        Host {
+            parsed,
+            unit,
+            index: Index::new(parsed, items, words),
+            lowering: Lowering::for_unit(unit, parsed, false),
+            slots: Vec::new(),
+            numbers: 0,
+            journal: Vec::new(),
+            touched: Vec::new(),
+            frames: Vec::new(),
+            globals: FxHashMap::default(),
+            changing: Vec::new(),
+            breakables: Vec::new(),
+            sites: Vec::new(),
+            builds: Vec::new(),
+            entered: FxHashSet::default(),
+            beside: 0,
+            asides: 0,
+            again: 0,
+            depth: 0,
+            in_operation: false,
+            work: 0,
+            limit: MOST_OF_ROOT,
+            from_main: false,
+            references: FxHashMap::default(),
+            handles: None,
+            pageable: FxHashMap::default(),
+            headers: None,
+        }
+    }
+
+    /// Walks every function that nobody calls, then those that no call came to.
+    pub(super) fn run(&mut self) {
+        let mut roots: Vec<usize> = (0..self.index.functions.len())
+            .filter(|&at| {
+                let function = &self.index.functions[at];
+                function.leads_to_launch && !function.called
+            })
+            .collect();
+        roots.sort_by_key(|&at| self.index.functions[at].name != "main");
+        for at in roots {
+            self.limit = MOST_WORK.min(self.work + MOST_OF_ROOT);
+            self.root(at);
+        }
+        for at in 0..self.index.functions.len() {
+            let function = &self.index.functions[at];
+            let cut = self.work >= self.limit;
+            if function.launches && (cut || !self.entered.contains(&function.node.start_byte())) {
+                self.limit = MOST_WORK.max(self.work + MOST_OF_REST);
+                if self.work > 2 * MOST_WORK {
+                    return;
+                }
+                self.root(at);
+            }
+        }
+    }
+
+    fn root(&mut self, at: usize) {
+        self.from_main = self.index.functions[at].name == "main";
+        self.globals.clear();
+        self.changing.clear();
+        self.slots.clear();
+        self.journal.clear();
+        self.touched.clear();
+        self.breakables.clear();
+        self.walk_root(at);
+        self.frames.clear();
+    }
+
+    /// Counts a node; true where there is nothing left to spend.
+    pub(super) fn spent(&mut self) -> bool {
+        self.work += 1;
+        self.work > self.limit
+    }
+
+    pub(super) fn is_spent(&self) -> bool {
+        self.work > self.limit
+    }
+
+    // ---- variables -----------------------------------------------------------------------------
+
+    pub(super) fn slot(&mut self, ty: Type, value: Value, constant: bool) -> usize {
+        let decays = matches!(ty, Type::Array(..));
+        self.slots.push(Slot {
+            ty,
+            value,
+            constant,
+            decays,
+        });
+        self.slots.len() - 1
+    }
+
+    pub(super) fn bind(&mut self, name: &str, meaning: Meaning) {
+        if let Some(scope) = self
+            .frames
+            .last_mut()
+            .and_then(|frame| frame.scopes.last_mut())
+        {
+            scope.insert(name.to_owned(), meaning);
+        }
+    }
+
+    pub(super) fn read(&self, place: &Place) -> Value {
+        self.slots
+            .get(place.slot)
+            .map_or(Value::Unknown, |slot| slot.value.read(&place.path))
+    }
+
+    /// The same; an integer that is not known becomes a number of its own, so that what is computed from it is
+    /// seen to hang together.
+    pub(super) fn read_number(&mut self, place: &Place) -> Value {
+        let value = self.read(place);
+        if value != Value::Unknown {
+            return value;
+        }
+        let Type::Int { bits: 32.., .. } = self.type_at(place, &value) else {
+            return value;
+        };
+        let number = Value::Linked(Linked::new(self.numbers));
+        self.numbers += 1;
+        self.write(place, number);
+        self.read(place)
+    }
+
+    pub(super) fn write(&mut self, place: &Place, value: Value) {
+        let Some(slot) = self.slots.get_mut(place.slot) else {
+            return;
+        };
+        let value = if place.path.is_empty() {
+            value.converted(&slot.ty)
+        } else {
+            slot.value.with(&place.path, value)
+        };
+        let old = std::mem::replace(&mut slot.value, value);
+        self.journal.push((place.slot, old));
+        self.touched.push(place.slot);
+    }
+
+    pub(super) fn forget(&mut self, slot: usize) {
+        let Some(known) = self.slots.get(slot) else {
+            return;
+        };
+        if !known.constant {
+            let place = Place {
+                slot,
+                path: Vec::new(),
+            };
+            self.write(&place, Value::Unknown);
+        }
+    }
+
+    /// Something happened that cannot be followed.
+    pub(super) fn forget_everything(&mut self) {
+        self.work = self.work.saturating_add(self.slots.len() as u32);
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].value != Value::Unknown {
+                self.forget(slot);
+            }
+        }
+    }
+
+    pub(super) fn mark(&self) -> usize {
+        self.journal.len()
+    }
+
+    pub(super) fn touched_mark(&self) -> usize {
+        self.touched.len()
+    }
+
+    pub(super) fn forget_touched(&mut self, since: usize) {
+        let slots: FxHashSet<usize> = self.touched[since..].iter().copied().collect();
+        for slot in slots {
+            self.forget(slot);
+        }
+    }
+
+    /// What differs from the state at the mark.
+    pub(super) fn changes(&mut self, mark: usize) -> Changes {
+        self.work = self
+            .work
+            .saturating_add((self.journal.len() - mark) as u32 / 8);
+        self.journal[mark..]
+            .iter()
+            .map(|&(slot, _)| (slot, self.slots[slot].value.clone()))
+            .collect()
+    }
+
+    pub(super) fn take_back(&mut self, mark: usize) {
+        while self.journal.len() > mark {
+            let Some((slot, old)) = self.journal.pop() else {
+                return;
+            };
+            self.slots[slot].value = old;
+        }
+    }
+
+    /// The state is one of these, each told against the state now.
+    pub(super) fn join(&mut self, states: &[Changes]) {
+        let slots: FxHashSet<usize> = states
+            .iter()
+            .flat_map(|state| state.keys().copied())
+            .collect();
+        for slot in slots {
+            let now = self.slots[slot].value.clone();
+            let mut joined: Option<Value> = None;
+            for state in states {
+                let value = state.get(&slot).unwrap_or(&now);
+                joined = Some(match joined {
+                    Some(joined) => joined.join(value),
+                    None => value.clone(),
+                });
+            }
+            let joined = joined.unwrap_or(Value::Unknown);
+            self.journal.push((slot, now));
+            self.touched.push(slot);
+            self.slots[slot].value = joined;
+        }
+    }
+
+    // ---- names ---------------------------------------------------------------------------------
+
+    pub(super) fn local(&self, name: &str) -> Option<&Meaning> {
+        self.frames
+            .last()?
+            .scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name))
+    }
+
+    /// Where a variable is: local, a field of the object, at file scope.
+    pub(super) fn place_named(&mut self, name: &str) -> Option<Place> {
+        if let Some(meaning) = self.local(name) {
+            return match meaning {
+                Meaning::Slot(slot) => Some(Place {
+                    slot: *slot,
+                    path: Vec::new(),
+                }),
+                Meaning::Type(_) => None,
+            };
+        }
+        if self.binding(name).is_some() {
+            return None;
+        }
+        if let Some(place) = self.field_of_this(name) {
+            return Some(place);
+        }
+        self.global(name).map(|slot| Place {
+            slot,
+            path: Vec::new(),
+        })
+    }
+
+    pub(super) fn binding(&self, name: &str) -> Option<&Bound> {
+        let bindings = &self.frames.last()?.bindings;
+        bindings
+            .iter()
+            .rev()
+            .find(|(of, _)| of == name)
+            .map(|(_, bound)| bound)
+    }
+
+    /// Where a variable at file scope is.
+    pub(super) fn global_place(&mut self, name: &str) -> Option<Place> {
+        self.global(name).map(|slot| Place {
+            slot,
+            path: Vec::new(),
+        })
+    }
+
+    fn global(&mut self, name: &str) -> Option<usize> {
+        if let Some(&known) = self.globals.get(name) {
+            return known;
+        }
+        self.globals.insert(name.to_owned(), None);
+        let variables = self.index.variables.get(name)?;
+        // Declared more than once: `extern` first, or a member and a variable of one name.
+        let variable = *variables
+            .iter()
+            .find(|variable| variable.declarator.kind() == Kind::InitDeclarator)
+            .or_else(|| variables.first())?;
+        let several = variables
+            .iter()
+            .filter(|variable| {
+                !self.parsed.text[variable.declaration.byte_range()].starts_with("extern")
+            })
+            .count()
+            > 1;
+        if variable.declaration.kind() == Kind::FieldDeclaration {
+            let text = &self.parsed.text[variable.declaration.byte_range()];
+            if several || !text.contains("static") {
+                return None;
+            }
+        }
+        let text = &self.parsed.text[variable.declaration.byte_range()];
+        let head = &text[..text.find(['=', ';', '{', '(']).unwrap_or(text.len())];
+        let word = |word: &str| has_word(head, word);
+        let constant = (word("const") && !head.contains('*')) || word("constexpr");
+        let elsewhere =
+            word("extern") || word("__device__") || word("__constant__") || word("__managed__");
+        let skip = self.index.declaration_of(name).unwrap_or(0..0);
+        let fixed =
+            !several && (constant || (!elsewhere && !is_changed(&self.parsed.text, name, &skip)));
+        // At file scope nothing local is seen.
+        self.frames.push(Frame::at_file_scope());
+        let source = Source::host(self.parsed, false);
+        let slot = self.declare(variable.declaration, variable.declarator, source);
+        self.frames.pop();
+        let slot = slot?;
+        self.slots[slot].constant = constant;
+        let initialised = variable.declarator.kind() == Kind::InitDeclarator
+            || variable.declarator.field(Field::DefaultValue).is_some()
+            || variable.declaration.field(Field::DefaultValue).is_some();
+        let starts_so = self.from_main && initialised && !elsewhere && !several;
+        if !fixed && !starts_so {
+            self.slots[slot].value = Value::Unknown;
+        }
+        if !fixed {
+            self.changing.push(slot);
+        }
+        self.globals.insert(name.to_owned(), Some(slot));
+        Some(slot)
+    }
+
+    /// A call that is not walked may have changed these.
+    pub(super) fn forget_globals(&mut self) {
+        for slot in self.changing.clone() {
+            if self.slots[slot].value != Value::Unknown {
+                self.forget(slot);
+            }
+        }
+    }
+
+    /// A constant of the file or of a header.
+    pub(super) fn unit_constant(&self, name: &str) -> Option<Value> {
+        match self.unit.constant(name)? {
+            Constant::Int(value, ty) => Some(Value::of(*value, ty)),
+            Constant::Data(..) => None,
+        }
+    }
+
+    // ---- the lowering --------------------------------------------------------------------------
+
+    /// Lets the lowering read a node under the names that it uses; `None` where that would be too much.
+    pub(super) fn lowered<T>(
+        &mut self,
+        nodes: &[Node],
+        source: Source,
+        read: impl FnOnce(&mut Lowering<'p>) -> T,
+    ) -> Option<T> {
+        let mut names: Vec<(String, HostName)> = Vec::new();
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
+        for node in nodes {
+            let mut open = vec![(*node, 0)];
+            while let Some((node, depth)) = open.pop() {
+                if depth > DEEPEST_LOWERED || self.spent() {
+                    return None;
+                }
+                if matches!(
+                    node.kind(),
+                    Kind::Identifier | Kind::TypeIdentifier | Kind::NamespaceIdentifier
+                ) {
+                    let name = source.parsed.text.get(node.byte_range()).unwrap_or("");
+                    if seen.insert(name)
+                        && let Some(meaning) = self.host_name(name)
+                    {
+                        names.push((name.to_owned(), meaning));
+                    }
+                    continue;
+                }
+                open.extend(node.named_children().map(|child| (child, depth + 1)));
+            }
+        }
+        let bindings = self
+            .frames
+            .last()
+            .map(|frame| frame.bindings.clone())
+            .unwrap_or_default();
+        let result = self.lowering.in_host(names, &bindings, read);
+        self.work = self.work.saturating_add(self.lowering.host_work());
+        Some(result)
+    }
+
+    fn host_name(&mut self, name: &str) -> Option<HostName> {
+        if let Some(Meaning::Type(ty)) = self.local(name) {
+            return Some(HostName::Type(ty.clone()));
+        }
+        let place = self.place_named(name)?;
+        let value = self.read(&place);
+        let ty = self.type_at(&place, &value);
+        Some(HostName::Variable(
+            ty,
+            value.as_int().filter(|_| matches!(value, Value::Int(..))),
+        ))
+    }
+
+    fn type_at(&self, place: &Place, value: &Value) -> Type {
+        if place.path.is_empty() {
+            return self.slots[place.slot].ty.clone();
+        }
+        // A field: by the structure's layout, else by what it holds.
+        let mut ty = &self.slots[place.slot].ty;
+        for step in &place.path {
+            let next = match (step, ty) {
+                (super::value::Step::Field(name), Type::Struct(structure)) => structure
+                    .fields
+                    .iter()
+                    .find(|field| field.name == *name)
+                    .map(|field| &field.ty),
+                (super::value::Step::Index(_), ty) => ty.element(),
+                _ => None,
+            };
+            match next {
+                Some(next) => ty = next,
+                None => {
+                    return match value {
+                        Value::Int(_, bits, signed) => Type::Int {
+                            bits: *bits,
+                            signed: *signed,
+                        },
+                        Value::Float(_, bits) => Type::Float { bits: *bits },
+                        _ => Type::Unknown(String::new()),
+                    };
+                }
+            }
+        }
+        ty.clone()
+    }
+}
+
+impl Frame {
+    fn at_file_scope() -> Frame {
+        Frame {
+            name: String::new(),
+            class: None,
+            scopes: vec![Scope::default()],
+            bindings: Bindings::new(),
+            this: None,
+            result: None,
+            returns: Vec::new(),
+            mark: 0,
+            beside: 0,
+            own_call: None,
+            identity: (0, 0),
+        }
+    }
+}

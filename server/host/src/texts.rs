@@ -1,0 +1,217 @@
+//! Texts that a host program puts together: `sprintf`, `strcat`, `std::string`, string streams.
+//!
+//! What is not known of a text is a gap in it: what stands around the gap still counts.
+
+use std::rc::Rc;
+use warplens_syntax::{Field, Kind};
+
+use super::calls::Argument;
+use super::state::Host;
+use super::value::{Place, Value};
+use super::walk::text;
+use warplens_hir::Source;
+
+/// Stands in a text for what is not known of it.
+pub(super) const GAP: char = '\u{1}';
+/// Bytes of a text that are followed.
+const LONGEST: usize = 4096;
+
+impl Host<'_> {
+    /// A function of the C library that reads or writes a text, or makes one of a number.
+    pub(super) fn text_call(
+        &mut self,
+        name: &str,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        let (written, appends) = match name {
+            "to_string" => {
+                let [number] = arguments else { return None };
+                return Some(Value::Text(spelled(&number.value, true).into()));
+            }
+            "strlen" => {
+                let text = self.whole_text_in(&arguments.first()?.value);
+                return Some(text.map_or(Value::Unknown, |text| {
+                    Value::Int(text.len() as i64, 64, false)
+                }));
+            }
+            // These read only.
+            "strcmp" | "strncmp" | "strstr" | "strchr" | "puts" | "fputs" | "atoi" => {
+                return Some(Value::Unknown);
+            }
+            "sprintf" | "asprintf" => (self.formatted(arguments.get(1..)?), false),
+            "snprintf" | "sprintf_s" | "_snprintf" => (self.formatted(arguments.get(2..)?), false),
+            "strcpy" | "strncpy" | "strcat" | "strncat" => {
+                let from = self.text_in(&arguments.get(1)?.value);
+                (
+                    from.unwrap_or_else(|| GAP.to_string().into()),
+                    name.ends_with("cat"),
+                )
+            }
+            _ => return None,
+        };
+        let target = arguments.first()?;
+        let (place, behind) = self.written(target, source)?;
+        let value = if appends || behind {
+            let before = self.read(&place);
+            let before = before.text().unwrap_or_else(|| GAP.to_string().into());
+            joined(&before, &written)
+        } else {
+            Value::Text(written)
+        };
+        self.write(&place, value);
+        Some(Value::Unknown)
+    }
+
+    /// The text that a value is or points to.
+    pub(super) fn text_in(&self, value: &Value) -> Option<Rc<str>> {
+        match value {
+            Value::Address(place) => self.read(place).text(),
+            value => value.text(),
+        }
+    }
+
+    /// The same where all of it is known.
+    pub(super) fn whole_text_in(&self, value: &Value) -> Option<Rc<str>> {
+        self.text_in(value).filter(|text| !text.contains(GAP))
+    }
+
+    /// Where a function writes to, and whether behind what stands there: `buffer + strlen(buffer)`.
+    fn written(&mut self, target: &Argument, source: Source) -> Option<(Place, bool)> {
+        if let Value::Address(place) = &target.value {
+            return Some((place.clone(), false));
+        }
+        if let Some(place) = &target.place {
+            return Some((place.clone(), false));
+        }
+        let node = target
+            .node
+            .filter(|node| node.kind() == Kind::BinaryExpression)?;
+        let left = node.field(Field::Left)?;
+        let right = node.field(Field::Right)?;
+        let place = self.place(left, source)?;
+        let place = match self.read(&place) {
+            Value::Address(pointed) => pointed,
+            _ => place,
+        };
+        // Somewhere in the middle: what is there afterwards is not known.
+        if !text(right, source).contains("strlen") {
+            self.forget(place.slot);
+        }
+        Some((place, true))
+    }
+
+    /// What `printf` makes of a format and its arguments.
+    fn formatted(&self, arguments: &[Argument]) -> Rc<str> {
+        let gap = || GAP.to_string().into();
+        let Some((format, mut rest)) = arguments.split_first() else {
+            return gap();
+        };
+        let Some(format) = self.text_in(&format.value) else {
+            return gap();
+        };
+        let mut out = String::new();
+        let mut parts = format.split('%');
+        out.push_str(parts.next().unwrap_or_default());
+        while let Some(part) = parts.next() {
+            if part.is_empty() {
+                // `%%`, and what follows it.
+                out.push('%');
+                out.push_str(parts.next().unwrap_or_default());
+                continue;
+            }
+            let end = part.find(|c: char| c.is_ascii_alphabetic() && !"hlLqjzt".contains(c));
+            let Some(end) = end else {
+                out.push(GAP);
+                continue;
+            };
+            let plain = part[..end].chars().all(|c| c.is_ascii_alphabetic());
+            let value = match rest.split_first() {
+                Some((first, others)) => {
+                    rest = others;
+                    &first.value
+                }
+                None => &Value::Unknown,
+            };
+            match (&part[end..=end], value) {
+                ("s", value) if plain => {
+                    let text = self.text_in(value);
+                    out.push_str(&text.unwrap_or_else(gap));
+                }
+                ("d" | "i" | "u", Value::Int(value, ..)) if plain => {
+                    out.push_str(&value.to_string());
+                }
+                ("f", Value::Float(value, _)) if plain => {
+                    out.push_str(&spelled(&Value::Float(*value, 64), true));
+                }
+                _ => out.push(GAP),
+            }
+            out.push_str(&part[end + 1..]);
+        }
+        out.into()
+    }
+}
+
+impl Value {
+    /// A text, gaps and all.
+    pub(super) fn text(&self) -> Option<Rc<str>> {
+        match self {
+            Value::Text(text) => Some(Rc::clone(text)),
+            _ => None,
+        }
+    }
+}
+
+/// One text behind another.
+pub(super) fn joined(first: &str, second: &str) -> Value {
+    if first.len() + second.len() > LONGEST {
+        return Value::Unknown;
+    }
+    Value::Text(format!("{first}{second}").into())
+}
+
+/// A value as a stream or a string takes it. `fixed`: with six digits behind the point.
+pub(super) fn spelled(value: &Value, fixed: bool) -> String {
+    match value {
+        Value::Text(text) => text.to_string(),
+        // A character: of a number in eight bits nothing else is made.
+        Value::Int(value, 8, true) if !fixed => {
+            u8::try_from(*value).map_or(GAP, char::from).to_string()
+        }
+        Value::Int(value, ..) => value.to_string(),
+        Value::Float(value, _) if fixed => format!("{value:.6}"),
+        Value::Float(value, _) if value.fract() == 0.0 && value.abs() < 1e6 => {
+            format!("{value:.0}")
+        }
+        _ => GAP.to_string(),
+    }
+}
+
+/// What two texts begin with in common, up to a word's end; a gap stands for the rest.
+pub(super) fn common(a: &str, b: &str) -> Value {
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let ends = |text: &str, at: usize| {
+        text.is_char_boundary(at) && text[at..].chars().next().is_none_or(char::is_whitespace)
+    };
+    let at = (0..=same).rev().find(|&at| {
+        (ends(a, at) && ends(b, at))
+            || (at > 0 && a.is_char_boundary(at) && a[..at].ends_with(char::is_whitespace))
+    });
+    Value::Text(format!("{} {GAP}", &a[..at.unwrap_or(0)]).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GAP, common};
+    use crate::value::Value;
+
+    #[test]
+    fn what_two_texts_share_ends_with_a_word() {
+        let text = |value: Value| value.text().map(|text| text.replace(GAP, "?"));
+        let shared = |a: &str, b: &str| text(common(a, b)).unwrap_or_default();
+        assert_eq!(shared("-D A=1 -D B=2", "-D A=1 -D B=3"), "-D A=1 -D  ?");
+        assert_eq!(shared("-D A=1", "-D A=1 -D B"), "-D A=1 ?");
+        assert_eq!(shared("-D A=1", "-D A=10"), "-D  ?");
+        assert_eq!(shared("one", "two"), " ?");
+    }
+}

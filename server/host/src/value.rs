@@ -1,0 +1,664 @@
+//! What host variables hold, as far as it is known.
+
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use warplens_syntax::Expanded;
+
+use super::linked::{self, Linked};
+use super::texts::{GAP, common, joined, spelled};
+use warplens_hir::Lowering;
+use warplens_ir::Type;
+use warplens_ir::{Bindings, Bound};
+
+/// Arrays are followed up to this many elements.
+pub(super) const MOST_ELEMENTS: usize = 64;
+/// Kernels that one variable may stand for.
+const MOST_KERNELS: usize = 16;
+
+/// A value; what is not known of it is [`Value::Unknown`].
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Unknown,
+    /// An integer of a width, signed or not.
+    Int(i64, u8, bool),
+    /// Floating point of a width.
+    Float(f64, u8),
+    /// An integer or a quotient that depends on one that is not known.
+    Linked(Linked),
+    Text(Rc<str>),
+    /// `dim3`, `cl::NDRange`.
+    Dims([Extent; 3]),
+    /// An array, a list in braces, a vector of the standard library.
+    Array(Rc<Vec<Value>>),
+    Record(Rc<Record>),
+    /// One of these kernels, or something that is not known.
+    Kernels(Rc<Vec<KernelName>>),
+    /// A kernel object of OpenCL: its arguments are an array in that slot.
+    Object(Rc<str>, usize),
+    /// A pointer.
+    Address(Place),
+    Lambda(LambdaRef),
+    /// The variables of a parameter pack.
+    Pack(Rc<Vec<usize>>),
+}
+
+/// How far a launch or a block reaches along one axis.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) enum Extent {
+    #[default]
+    Unknown,
+    Known(u64),
+    Linked(Linked),
+}
+
+impl Extent {
+    pub(super) const ONE: Extent = Extent::Known(1);
+
+    pub(super) fn known(self) -> Option<u64> {
+        match self {
+            Extent::Known(extent) => Some(extent),
+            _ => None,
+        }
+    }
+
+    /// As an integer of that many bits.
+    pub(super) fn value(self, bits: u8) -> Value {
+        match self {
+            Extent::Unknown => Value::Unknown,
+            Extent::Known(extent) => Value::Int(extent as i64, bits, false),
+            Extent::Linked(linked) => Value::Linked(linked),
+        }
+    }
+}
+
+/// A structure: the fields that are known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Record {
+    /// Plain name of its class; empty where it has none.
+    pub(super) class: String,
+    pub(super) fields: Vec<(String, Value)>,
+}
+
+/// A kernel as an expression names it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct KernelName {
+    pub(super) name: String,
+    pub(super) template_args: Vec<Option<Bound>>,
+}
+
+/// Where a value is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Place {
+    pub(super) slot: usize,
+    pub(super) path: Vec<Step>,
+}
+
+/// Into a value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Step {
+    Field(String),
+    /// `None`: some element.
+    Index(Option<usize>),
+}
+
+/// What a name means.
+#[derive(Debug, Clone)]
+pub(super) enum Meaning {
+    Slot(usize),
+    Type(Type),
+}
+
+/// The names of one block.
+pub(super) type Scope = FxHashMap<String, Meaning>;
+
+/// A lambda expression and what it sees.
+#[derive(Debug)]
+pub(super) struct Lambda {
+    pub(super) text: Arc<Expanded>,
+    pub(super) header: bool,
+    pub(super) range: Range<usize>,
+    pub(super) scopes: Vec<Scope>,
+    pub(super) bindings: Bindings,
+    pub(super) this: Option<Place>,
+    pub(super) class: Option<String>,
+}
+
+/// A lambda by identity.
+#[derive(Debug, Clone)]
+pub(super) struct LambdaRef(pub(super) Rc<Lambda>);
+
+impl PartialEq for LambdaRef {
+    fn eq(&self, other: &LambdaRef) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Value {
+    pub(super) const TRUE: Value = Value::Int(1, 1, false);
+    pub(super) const FALSE: Value = Value::Int(0, 1, false);
+
+    pub(super) fn int(value: i64) -> Value {
+        Value::Int(value, 32, true)
+    }
+
+    pub(super) fn of(value: i64, ty: &Type) -> Value {
+        match ty {
+            Type::Int { bits, signed } => Value::Int(value, *bits, *signed),
+            _ => Value::Int(value, 64, true),
+        }
+    }
+
+    pub(super) fn truth(value: bool) -> Value {
+        if value { Value::TRUE } else { Value::FALSE }
+    }
+
+    pub(super) fn list(values: Vec<Value>) -> Value {
+        Value::Array(Rc::new(values))
+    }
+
+    pub(super) fn kernel(name: &str, template_args: Vec<Option<Bound>>) -> Value {
+        Value::Kernels(Rc::new(vec![KernelName {
+            name: name.to_owned(),
+            template_args,
+        }]))
+    }
+
+    pub(super) fn as_int(&self) -> Option<i64> {
+        match self {
+            Value::Int(value, ..) => Some(*value),
+            Value::Array(values) if values.len() == 1 => values[0].as_int(),
+            _ => None,
+        }
+    }
+
+    /// True or false, where it is known.
+    pub(super) fn decided(&self) -> Option<bool> {
+        match self {
+            Value::Int(value, ..) => Some(*value != 0),
+            Value::Float(value, _) => Some(*value != 0.0),
+            Value::Text(_) | Value::Address(_) | Value::Lambda(_) => Some(true),
+            _ => None,
+        }
+    }
+
+    /// True where nothing is known of it but, at most, how it hangs together with others.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Value::Unknown | Value::Linked(_))
+    }
+
+    /// Three extents: `n`, `dim3`, `{x, y}`, a structure with x, y and z.
+    pub(super) fn extents(&self) -> [Extent; 3] {
+        let positive = |value: &Value| {
+            if let Value::Linked(linked) = value {
+                return Extent::Linked(linked.truncated());
+            }
+            let whole = match value {
+                // Extents are unsigned integers, whatever is given.
+                Value::Float(..) => value.clone().converted(&Type::UINT).as_int(),
+                value => value.as_int(),
+            };
+            whole
+                .and_then(|value| u64::try_from(value).ok())
+                .filter(|&value| value > 0)
+                .map_or(Extent::Unknown, Extent::Known)
+        };
+        match self {
+            Value::Int(..) | Value::Float(..) | Value::Linked(_) => {
+                [positive(self), Extent::ONE, Extent::ONE]
+            }
+            Value::Dims(extents) => *extents,
+            Value::Array(values) if values.len() <= 3 => {
+                let mut extents = [Extent::ONE; 3];
+                for (extent, value) in extents.iter_mut().zip(values.iter()) {
+                    *extent = positive(value);
+                }
+                extents
+            }
+            Value::Record(record) => {
+                let lane = |name: &str| {
+                    record
+                        .fields
+                        .iter()
+                        .find(|(of, _)| of == name)
+                        .map_or(Extent::Unknown, |(_, value)| positive(value))
+                };
+                [lane("x"), lane("y"), lane("z")]
+            }
+            _ => [Extent::Unknown; 3],
+        }
+    }
+
+    /// The same where every extent is known.
+    pub(super) fn dimensions(&self) -> Option<[u64; 3]> {
+        let [x, y, z] = self.extents().map(Extent::known);
+        Some([x?, y?, z?])
+    }
+
+    /// What a step leads to.
+    pub(super) fn at(&self, step: &Step) -> Value {
+        match (self, step) {
+            (Value::Dims(extents), Step::Field(name)) => {
+                lane(name).map_or(Value::Unknown, |at| extents[at].value(32))
+            }
+            (Value::Dims(extents), Step::Index(Some(at))) => extents
+                .get(*at)
+                .map_or(Value::Unknown, |extent| extent.value(64)),
+            (Value::Array(values), Step::Index(Some(at))) => {
+                values.get(*at).cloned().unwrap_or(Value::Unknown)
+            }
+            // Some element of a table of kernels.
+            (Value::Array(values), Step::Index(None)) => {
+                let mut all = values.iter().cloned();
+                let Some(first @ Value::Kernels(_)) = all.next() else {
+                    return Value::Unknown;
+                };
+                all.fold(first, |joined, next| joined.join(&next))
+            }
+            (Value::Record(record), Step::Field(name)) => record
+                .fields
+                .iter()
+                .find(|(of, _)| of == name)
+                .map_or(Value::Unknown, |(_, value)| value.clone()),
+            _ => Value::Unknown,
+        }
+    }
+
+    pub(super) fn read(&self, path: &[Step]) -> Value {
+        match path {
+            [] => self.clone(),
+            [step, rest @ ..] => self.at(step).read(rest),
+        }
+    }
+
+    /// The value with another one at the end of the path.
+    pub(super) fn with(&self, path: &[Step], new: Value) -> Value {
+        let [step, rest @ ..] = path else {
+            return new;
+        };
+        match (self, step) {
+            (Value::Dims(extents), Step::Field(name)) if rest.is_empty() => {
+                let mut extents = *extents;
+                match lane(name) {
+                    Some(at) => extents[at] = new.extents()[0],
+                    None => return Value::Unknown,
+                }
+                Value::Dims(extents)
+            }
+            (Value::Dims(extents), Step::Index(Some(at))) if rest.is_empty() && *at < 3 => {
+                let mut extents = *extents;
+                extents[*at] = new.extents()[0];
+                Value::Dims(extents)
+            }
+            (Value::Array(values), Step::Index(Some(at))) if *at < values.len() => {
+                let mut values = (**values).clone();
+                values[*at] = values[*at].with(rest, new);
+                Value::list(values)
+            }
+            // Of what is not known one element is known now.
+            (Value::Unknown | Value::Array(_), Step::Index(Some(at))) if *at < MOST_ELEMENTS => {
+                let mut values = match self {
+                    Value::Array(values) => (**values).clone(),
+                    _ => Vec::new(),
+                };
+                values.resize(*at + 1, Value::Unknown);
+                values[*at] = Value::Unknown.with(rest, new);
+                Value::list(values)
+            }
+            // A list in braces of which the class was not read: its fields are not known by name.
+            (Value::Unknown | Value::Record(_) | Value::Array(_), Step::Field(name)) => {
+                let mut record = match self {
+                    Value::Record(record) => (**record).clone(),
+                    _ => Record::default(),
+                };
+                match record.fields.iter_mut().find(|(of, _)| of == name) {
+                    Some((_, value)) => *value = value.with(rest, new),
+                    None => record
+                        .fields
+                        .push((name.clone(), Value::Unknown.with(rest, new))),
+                }
+                Value::Record(Rc::new(record))
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// What is known where either may be.
+    pub(super) fn join(&self, other: &Value) -> Value {
+        if self == other {
+            return self.clone();
+        }
+        match (self, other) {
+            (Value::Dims(a), Value::Dims(b)) => {
+                let mut joined = [Extent::Unknown; 3];
+                for at in 0..3 {
+                    if a[at] == b[at] {
+                        joined[at] = a[at];
+                    }
+                }
+                Value::Dims(joined)
+            }
+            (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+                Value::list(a.iter().zip(b.iter()).map(|(a, b)| a.join(b)).collect())
+            }
+            (Value::Record(a), Value::Record(b)) if a.class == b.class => {
+                let fields = a
+                    .fields
+                    .iter()
+                    .map(|(name, value)| {
+                        let other = other.at(&Step::Field(name.clone()));
+                        (name.clone(), value.join(&other))
+                    })
+                    .collect();
+                Value::Record(Rc::new(Record {
+                    class: a.class.clone(),
+                    fields,
+                }))
+            }
+            (Value::Text(a), Value::Text(b)) => common(a, b),
+            (kernels @ Value::Kernels(_), Value::Unknown)
+            | (Value::Unknown, kernels @ Value::Kernels(_)) => kernels.clone(),
+            (Value::Kernels(a), Value::Kernels(b)) => {
+                let mut all = (**a).clone();
+                for kernel in b.iter() {
+                    if !all.contains(kernel) {
+                        all.push(kernel.clone());
+                    }
+                }
+                if all.len() > MOST_KERNELS {
+                    return Value::Unknown;
+                }
+                Value::Kernels(Rc::new(all))
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// The value as a variable of that type holds it.
+    pub(super) fn converted(self, ty: &Type) -> Value {
+        match (ty, self) {
+            (&Type::BOOL, Value::Float(value, _)) => Value::Int(i64::from(value != 0.0), 1, false),
+            (Type::Int { bits, signed }, Value::Float(value, _)) => {
+                if value.is_finite() && value.abs() < 9e18 {
+                    Value::Int(
+                        Lowering::host_wrapped(value.trunc() as i64, *bits, *signed),
+                        *bits,
+                        *signed,
+                    )
+                } else {
+                    Value::Unknown
+                }
+            }
+            (Type::Int { bits, signed }, Value::Int(value, ..)) => Value::Int(
+                Lowering::host_wrapped(value, *bits, *signed),
+                *bits,
+                *signed,
+            ),
+            (Type::Float { bits }, Value::Int(value, from, signed)) => {
+                let value = if from == 64 && !signed {
+                    value as u64 as f64
+                } else {
+                    value as f64
+                };
+                Value::Float(rounded(value, *bits), *bits)
+            }
+            (Type::Float { bits }, Value::Float(value, _)) => {
+                Value::Float(rounded(value, *bits), *bits)
+            }
+            (Type::Int { bits: 32.., .. }, Value::Linked(linked)) => {
+                Value::Linked(linked.truncated())
+            }
+            (Type::Float { .. }, Value::Linked(linked)) => {
+                linked.real().map_or(Value::Unknown, Value::Linked)
+            }
+            (Type::Int { .. }, Value::Linked(_)) => Value::Unknown,
+            (Type::Int { .. } | Type::Float { .. }, Value::Array(values)) if values.len() == 1 => {
+                values[0].clone().converted(ty)
+            }
+            (_, value) => value,
+        }
+    }
+}
+
+/// In the width of `float` or `double`; narrower types are not followed.
+pub(super) fn rounded(value: f64, bits: u8) -> f64 {
+    if bits <= 32 {
+        f64::from(value as f32)
+    } else {
+        value
+    }
+}
+
+fn lane(name: &str) -> Option<usize> {
+    match name {
+        "x" | "width" => Some(0),
+        "y" | "height" => Some(1),
+        "z" | "depth" => Some(2),
+        _ => None,
+    }
+}
+
+/// An operator with two operands on known values; C's conversions.
+pub(super) fn binary(operator: &str, a: &Value, b: &Value) -> Value {
+    match (a, b) {
+        (&Value::Int(a, a_bits, a_signed), &Value::Int(b, b_bits, b_signed)) => {
+            let shift = matches!(operator, "<<" | ">>");
+            let ty = |bits: u8, signed: bool| Type::Int { bits, signed };
+            // The left operand alone decides the type of a shift.
+            let other = if shift {
+                ty(32, true)
+            } else {
+                ty(b_bits, b_signed)
+            };
+            let Type::Int { bits, signed } = ty(a_bits, a_signed).common(&other) else {
+                return Value::Unknown;
+            };
+            integers(
+                operator,
+                Lowering::host_wrapped(a, bits, signed),
+                if shift {
+                    b
+                } else {
+                    Lowering::host_wrapped(b, bits, signed)
+                },
+                bits,
+                signed,
+            )
+        }
+        (Value::Float(..) | Value::Int(..), Value::Float(..) | Value::Int(..)) => {
+            let width = |value: &Value| match value {
+                Value::Float(_, bits) => *bits,
+                _ => 0,
+            };
+            let bits = width(a).max(width(b));
+            let ty = Type::Float { bits };
+            let (Value::Float(a, _), Value::Float(b, _)) =
+                (a.clone().converted(&ty), b.clone().converted(&ty))
+            else {
+                return Value::Unknown;
+            };
+            let number = |value: f64| Value::Float(rounded(value, bits), bits);
+            match operator {
+                "+" => number(a + b),
+                "-" => number(a - b),
+                "*" => number(a * b),
+                "/" => number(a / b),
+                "<" => Value::truth(a < b),
+                "<=" => Value::truth(a <= b),
+                ">" => Value::truth(a > b),
+                ">=" => Value::truth(a >= b),
+                "==" => Value::truth(a == b),
+                "!=" => Value::truth(a != b),
+                _ => Value::Unknown,
+            }
+        }
+        (Value::Text(a), Value::Text(b)) => match operator {
+            "+" => joined(a, b),
+            _ if a.contains(GAP) || b.contains(GAP) => Value::Unknown,
+            "==" => Value::truth(a == b),
+            "!=" => Value::truth(a != b),
+            _ => Value::Unknown,
+        },
+        // A character, or what is not known, behind a text or before it.
+        (Value::Text(_), Value::Unknown | Value::Linked(_) | Value::Int(_, 8, true))
+        | (Value::Unknown, Value::Text(_))
+            if operator == "+" =>
+        {
+            joined(&spelled(a, false), &spelled(b, false))
+        }
+        (Value::Linked(_), _) | (_, Value::Linked(_)) => linked::binary(operator, a, b),
+        _ => Value::Unknown,
+    }
+}
+
+fn integers(operator: &str, a: i64, b: i64, bits: u8, signed: bool) -> Value {
+    let wide = |value: i64| {
+        if signed {
+            i128::from(value)
+        } else {
+            i128::from(value as u64)
+        }
+    };
+    let (x, y) = (wide(a), wide(b));
+    let exact = match operator {
+        "+" => x.checked_add(y),
+        "-" => x.checked_sub(y),
+        "*" => x.checked_mul(y),
+        "/" => x.checked_div(y),
+        "%" => x.checked_rem(y),
+        "&" => Some(x & y),
+        "|" => Some(x | y),
+        "^" => Some(x ^ y),
+        "<<" if (0..i128::from(bits)).contains(&i128::from(b)) => x.checked_shl(b as u32),
+        ">>" if (0..i128::from(bits)).contains(&i128::from(b)) => x.checked_shr(b as u32),
+        "<" => return Value::truth(x < y),
+        "<=" => return Value::truth(x <= y),
+        ">" => return Value::truth(x > y),
+        ">=" => return Value::truth(x >= y),
+        "==" => return Value::truth(x == y),
+        "!=" => return Value::truth(x != y),
+        _ => None,
+    };
+    let Some(exact) = exact else {
+        return Value::Unknown;
+    };
+    let value = Lowering::host_wrapped(exact as i64, bits, signed);
+    // What overflows has no value where it is signed.
+    if signed && i128::from(value) != exact {
+        return Value::Unknown;
+    }
+    Value::Int(value, bits, signed)
+}
+
+/// A function of the C library or the toolkit on known values.
+pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
+    let number = |at: usize| -> Option<(f64, u8)> {
+        match arguments.get(at)? {
+            Value::Float(value, bits) => Some((*value, *bits)),
+            value @ Value::Int(..) => match value.clone().converted(&Type::DOUBLE) {
+                Value::Float(value, _) => Some((value, 64)),
+                _ => None,
+            },
+            _ => None,
+        }
+    };
+    let unary = |of: fn(f64) -> f64| {
+        let (value, bits) = number(0)?;
+        let bits = if name.ends_with('f') && name != "erf" {
+            32
+        } else {
+            bits
+        };
+        Some(Value::Float(rounded(of(rounded(value, bits)), bits), bits))
+    };
+    let pick = |less: bool| {
+        let mut best = arguments.first()?.clone();
+        for next in &arguments[1..] {
+            let first = binary(if less { "<=" } else { ">=" }, &best, next).decided()?;
+            let sum = binary("+", &best, next);
+            if !first {
+                best = next.clone();
+            }
+            // The result has the type that both convert to.
+            best = match (sum, best) {
+                (Value::Int(_, bits, signed), best) => best.converted(&Type::Int { bits, signed }),
+                (Value::Float(_, bits), best) => best.converted(&Type::Float { bits }),
+                (_, best) => best,
+            };
+        }
+        Some(best)
+    };
+    if let ([Value::Linked(linked)], "ceil" | "ceilf" | "floor" | "floorf" | "trunc" | "truncf") =
+        (arguments, name)
+    {
+        return Some(if name.starts_with("ceil") {
+            linked.ceiling().map_or(Value::Unknown, Value::Linked)
+        } else {
+            Value::Linked(linked.truncated())
+        });
+    }
+    match name {
+        "ceil" | "ceilf" => unary(f64::ceil),
+        "floor" | "floorf" => unary(f64::floor),
+        "round" | "roundf" => unary(f64::round),
+        "trunc" | "truncf" => unary(f64::trunc),
+        "rint" | "rintf" | "nearbyint" => unary(f64::round_ties_even),
+        "sqrt" | "sqrtf" => unary(f64::sqrt),
+        "cbrt" | "cbrtf" => unary(f64::cbrt),
+        "log2" | "log2f" => unary(f64::log2),
+        "fabs" | "fabsf" => unary(f64::abs),
+        "abs" | "labs" | "llabs" => match arguments.first()? {
+            Value::Int(value, bits, signed) => {
+                Some(Value::Int(value.checked_abs()?, *bits, *signed))
+            }
+            _ => unary(f64::abs),
+        },
+        "pow" | "powf" | "powi" => {
+            let ((a, a_bits), (b, b_bits)) = (number(0)?, number(1)?);
+            let bits = if name == "powf" {
+                32
+            } else {
+                a_bits.max(b_bits)
+            };
+            Some(Value::Float(rounded(a.powf(b), bits), bits))
+        }
+        "min" | "fmin" | "fminf" | "umin" | "imin" => match arguments {
+            [_, _] => pick(true),
+            [Value::Array(all)] if !all.is_empty() => library(name, all),
+            _ => None,
+        },
+        "max" | "fmax" | "fmaxf" | "umax" | "imax" => match arguments {
+            [_, _] => pick(false),
+            [Value::Array(all)] if !all.is_empty() => library(name, all),
+            _ => None,
+        },
+        "clamp" => match arguments {
+            [value, low, high] => {
+                let raised = library("max", &[value.clone(), low.clone()])?;
+                library("min", &[raised, high.clone()])
+            }
+            _ => None,
+        },
+        "lround" | "llround" | "lrint" => {
+            let (value, _) = number(0)?;
+            Some(Value::Float(value.round(), 64).converted(&Type::LONG))
+        }
+        // The toolkit's: `cuda::ceil_div`, `make_uint3`; `make_dim3` is how programs name the one that the toolkit lacks.
+        "ceil_div" | "__builtin_expect" | "move" | "forward" | "as_const" | "make_dim3"
+        | "make_uint3" | "make_int3" | "make_uint2" | "make_int2" => match name {
+            "ceil_div" => {
+                let [a, b] = arguments else { return None };
+                let less = binary("-", b, &Value::int(1));
+                Some(binary("/", &binary("+", a, &less), b))
+            }
+            name if name.starts_with("make_") => {
+                let extents = Value::list(arguments.to_vec()).extents();
+                Some(Value::Dims(extents))
+            }
+            _ => arguments.first().cloned(),
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,908 @@
+//! Statements of host functions.
+
+use warplens_syntax::{Field, Kind, Node, has_word};
+
+use super::evaluate::names_fields;
+use super::index::{declared_name, plain};
+use super::state::{Breakable, DEEPEST, Host};
+use super::value::{MOST_ELEMENTS, Meaning, Place, Step, Value};
+use warplens_hir::HostName;
+use warplens_hir::Source;
+use warplens_ir::Type;
+
+/// Loops that are walked a second time nest this deep at most.
+const MOST_AGAIN: u32 = 2;
+
+/// The text of a node.
+pub(super) fn text<'s>(node: Node, source: Source<'s>) -> &'s str {
+    source.parsed.text.get(node.byte_range()).unwrap_or("")
+}
+
+/// The named children that are not comments.
+pub(super) fn parts(node: Node<'_>) -> Vec<Node<'_>> {
+    node.named_children()
+        .filter(|child| child.kind() != Kind::Comment)
+        .collect()
+}
+
+impl Host<'_> {
+    /// Walks a statement; false where nothing after it is come to.
+    pub(super) fn statement(&mut self, node: Node, source: Source) -> bool {
+        if self.depth > DEEPEST {
+            self.forget_everything();
+            return true;
+        }
+        if self.spent() {
+            return false;
+        }
+        self.depth += 1;
+        let goes_on = self.statement_inner(node, source);
+        self.depth -= 1;
+        goes_on
+    }
+
+    fn statement_inner(&mut self, node: Node, source: Source) -> bool {
+        let field = |name: Field| node.field(name);
+        match node.kind() {
+            Kind::CompoundStatement => self.block(node, source),
+            Kind::Declaration => {
+                self.declaration(node, source);
+                true
+            }
+            Kind::TypeDefinition | Kind::AliasDeclaration | Kind::EnumSpecifier => {
+                let found = self
+                    .lowered(&[node], source, |lowering| {
+                        lowering.host_local_types(node, source)
+                    })
+                    .unwrap_or_default();
+                for (name, meaning) in found {
+                    let meaning = match meaning {
+                        HostName::Type(ty) => Meaning::Type(ty),
+                        HostName::Variable(ty, value) => {
+                            let value = value.map_or(Value::Unknown, |value| Value::of(value, &ty));
+                            Meaning::Slot(self.slot(ty, value, true))
+                        }
+                    };
+                    self.bind(&name, meaning);
+                }
+                true
+            }
+            Kind::ExpressionStatement => {
+                let Some(inner) = parts(node).into_iter().next() else {
+                    return true;
+                };
+                if let Some((name, value)) = pointer_to_function(inner) {
+                    let value = value.map_or(Value::Unknown, |value| self.eval(value, source));
+                    let slot = self.slot(Type::Unknown(String::new()), value, false);
+                    self.bind(text(name, source), Meaning::Slot(slot));
+                    return true;
+                }
+                self.eval(inner, source);
+                !never_returns(inner, source)
+            }
+            Kind::IfStatement => self.if_statement(node, source),
+            Kind::ForStatement => self.scoped(|host| {
+                if let Some(initializer) = field(Field::Initializer) {
+                    match initializer.kind() {
+                        Kind::Declaration => {
+                            host.statement(initializer, source);
+                        }
+                        _ => {
+                            host.eval(initializer, source);
+                        }
+                    }
+                }
+                host.loops(
+                    field(Field::Condition),
+                    field(Field::Update),
+                    field(Field::Body),
+                    source,
+                )
+            }),
+            Kind::WhileStatement => {
+                self.loops(field(Field::Condition), None, field(Field::Body), source)
+            }
+            Kind::DoStatement => self.do_loop(field(Field::Body), field(Field::Condition), source),
+            Kind::ForRangeLoop => self.scoped(|host| host.range_loop(node, source)),
+            Kind::SwitchStatement => self.switch(node, source),
+            Kind::ReturnStatement => {
+                let value = parts(node)
+                    .into_iter()
+                    .next()
+                    .map(|value| self.eval(value, source));
+                self.returned(value);
+                false
+            }
+            Kind::BreakStatement => {
+                self.broken();
+                false
+            }
+            Kind::ContinueStatement
+            | Kind::ThrowStatement
+            | Kind::GotoStatement
+            | Kind::CoReturnStatement => false,
+            Kind::LabeledStatement => {
+                // Whoever jumps here comes with other values.
+                self.forget_everything();
+                parts(node)
+                    .into_iter()
+                    .filter(|part| part.kind() != Kind::StatementIdentifier)
+                    .all(|part| self.statement(part, source))
+            }
+            Kind::TryStatement => {
+                let goes_on = field(Field::Body).is_none_or(|body| self.statement(body, source));
+                for clause in parts(node) {
+                    if clause.kind() == Kind::CatchClause
+                        && let Some(body) = clause.field(Field::Body)
+                    {
+                        self.aside(|host| {
+                            host.statement(body, source);
+                        });
+                    }
+                }
+                goes_on
+            }
+            Kind::CaseStatement => self.case_body(node, source),
+            Kind::ElseClause
+            | Kind::AttributedStatement
+            | Kind::Error
+            | Kind::NamespaceDefinition
+            | Kind::DeclarationList
+            | Kind::PreprocIf
+            | Kind::PreprocIfdef
+            | Kind::PreprocElse => {
+                let mut goes_on = true;
+                for part in parts(node) {
+                    goes_on = self.statement(part, source);
+                }
+                goes_on
+            }
+            Kind::Comment
+            | Kind::UsingDeclaration
+            | Kind::StaticAssertDeclaration
+            | Kind::StructSpecifier
+            | Kind::ClassSpecifier
+            | Kind::UnionSpecifier
+            | Kind::FunctionDefinition => true,
+            _ => {
+                self.eval(node, source);
+                true
+            }
+        }
+    }
+
+    fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.scopes.push(super::value::Scope::default());
+        }
+        let result = read(self);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.scopes.pop();
+        }
+        result
+    }
+
+    fn block(&mut self, node: Node, source: Source) -> bool {
+        self.scoped(|host| {
+            let all = parts(node);
+            host.sequence(&all, source)
+        })
+    }
+
+    fn sequence(&mut self, all: &[Node], source: Source) -> bool {
+        for (at, part) in all.iter().enumerate() {
+            if !self.statement(*part, source) {
+                let rest = &all[at + 1..];
+                if rest.is_empty() || self.is_spent() {
+                    return false;
+                }
+                // Labels are come to by jumps.
+                if rest
+                    .iter()
+                    .any(|part| part.kind() == Kind::LabeledStatement)
+                {
+                    self.forget_everything();
+                    return self.sequence(rest, source);
+                }
+                self.aside(|host| {
+                    host.sequence(rest, source);
+                });
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Walks what the program does not come to; its effects are taken back.
+    pub(super) fn aside(&mut self, walk: impl FnOnce(&mut Self)) {
+        let mark = self.mark();
+        self.asides += 1;
+        self.beside += 1;
+        walk(self);
+        self.beside -= 1;
+        self.take_back(mark);
+    }
+
+    fn returned(&mut self, value: Option<Value>) {
+        let (beside, Some(frame)) = (self.beside, self.frames.last()) else {
+            return;
+        };
+        if frame.beside != beside {
+            return;
+        }
+        let mark = frame.mark;
+        let changes = self.changes(mark);
+        if let Some(frame) = self.frames.last_mut() {
+            let value = value.unwrap_or(Value::Unknown);
+            frame.result = Some(match &frame.result {
+                Some(before) => before.join(&value),
+                None => value,
+            });
+            frame.returns.push(changes);
+        }
+    }
+
+    fn broken(&mut self) {
+        let beside = self.beside;
+        let Some(mark) = self
+            .breakables
+            .last()
+            .filter(|breakable| breakable.beside == beside)
+            .map(|breakable| breakable.mark)
+        else {
+            return;
+        };
+        let changes = self.changes(mark);
+        if let Some(breakable) = self.breakables.last_mut() {
+            breakable.states.push(changes);
+        }
+    }
+
+    // ---- conditions ----------------------------------------------------------------------------
+
+    fn if_statement(&mut self, node: Node, source: Source) -> bool {
+        self.scoped(|host| {
+            let field = |name: Field| node.field(name);
+            let Some(condition) = field(Field::Condition) else {
+                return true;
+            };
+            let value = host.condition(condition, source);
+            let (then, otherwise) = (field(Field::Consequence), field(Field::Alternative));
+            host.either(
+                value,
+                condition,
+                source,
+                |host| then.is_none_or(|then| host.statement(then, source)),
+                |host| {
+                    otherwise.is_none_or(|otherwise| {
+                        let inner = match otherwise.kind() {
+                            Kind::ElseClause => parts(otherwise).into_iter().next(),
+                            _ => Some(otherwise),
+                        };
+                        inner.is_none_or(|inner| host.statement(inner, source))
+                    })
+                },
+            )
+        })
+    }
+
+    /// The value of a condition: `(…)`, or `(int n = f(); n > 0)`.
+    fn condition(&mut self, node: Node, source: Source) -> Option<bool> {
+        if node.kind() == Kind::ConditionClause {
+            if let Some(initializer) = node.field(Field::Initializer) {
+                self.statement(initializer, source);
+            }
+            let value = node.field(Field::Value)?;
+            if value.kind() == Kind::Declaration {
+                self.statement(value, source);
+                return None;
+            }
+            return self.eval(value, source).decided();
+        }
+        self.eval(node, source).decided()
+    }
+
+    /// Walks both sides of a condition; false where neither goes on.
+    pub(super) fn either(
+        &mut self,
+        value: Option<bool>,
+        condition: Node,
+        source: Source,
+        then: impl FnOnce(&mut Self) -> bool,
+        otherwise: impl FnOnce(&mut Self) -> bool,
+    ) -> bool {
+        match value {
+            Some(true) => {
+                self.aside(|host| {
+                    host.suppose(condition, false, true, source);
+                    otherwise(host);
+                });
+                then(self)
+            }
+            Some(false) => {
+                self.aside(|host| {
+                    host.suppose(condition, true, true, source);
+                    then(host);
+                });
+                otherwise(self)
+            }
+            None => {
+                let mark = self.mark();
+                self.suppose(condition, true, false, source);
+                let first = then(self);
+                let first_changes = self.changes(mark);
+                self.take_back(mark);
+                self.suppose(condition, false, false, source);
+                let second = otherwise(self);
+                if !first {
+                    return second;
+                }
+                let second_changes = self.changes(mark);
+                self.take_back(mark);
+                if second {
+                    self.join(&[first_changes, second_changes]);
+                } else {
+                    self.join(&[first_changes]);
+                }
+                true
+            }
+        }
+    }
+
+    /// What a condition's outcome says of variables: `n == 256`. `against`: it is known to come out otherwise,
+    /// and what it depends on must be forgotten first.
+    fn suppose(&mut self, condition: Node, outcome: bool, against: bool, source: Source) {
+        if against {
+            let mut open = vec![condition];
+            while let Some(node) = open.pop() {
+                if self.spent() {
+                    return;
+                }
+                if node.kind() == Kind::Identifier
+                    && let Some(Meaning::Slot(slot)) = self.local(text(node, source))
+                {
+                    let slot = *slot;
+                    self.forget(slot);
+                }
+                open.extend(parts(node));
+            }
+        }
+        match condition.kind() {
+            Kind::ConditionClause => {
+                if let Some(value) = condition.field(Field::Value) {
+                    self.suppose(value, outcome, false, source);
+                }
+            }
+            Kind::ParenthesizedExpression => {
+                if let Some(inner) = parts(condition).into_iter().next() {
+                    self.suppose(inner, outcome, false, source);
+                }
+            }
+            Kind::BinaryExpression => {
+                let (Some(left), Some(right), Some(operator)) = (
+                    condition.field(Field::Left),
+                    condition.field(Field::Right),
+                    condition.field(Field::Operator),
+                ) else {
+                    return;
+                };
+                match (text(operator, source), outcome) {
+                    ("&&", true) | ("||", false) => {
+                        self.suppose(left, outcome, false, source);
+                        self.suppose(right, outcome, false, source);
+                    }
+                    ("==", true) | ("!=", false) => {
+                        for (variable, other) in [(left, right), (right, left)] {
+                            if variable.kind() != Kind::Identifier {
+                                continue;
+                            }
+                            let Some(place) = self.place_named(text(variable, source)) else {
+                                continue;
+                            };
+                            if self.read(&place).is_open()
+                                && !matches!(self.slots[place.slot].ty, Type::Pointer(..))
+                                && matches!(
+                                    other.kind(),
+                                    Kind::NumberLiteral
+                                        | Kind::Identifier
+                                        | Kind::True
+                                        | Kind::False
+                                        | Kind::CharLiteral
+                                )
+                                && let value @ Value::Int(..) = self.eval(other, source)
+                            {
+                                self.write(&place, value);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    // ---- loops ---------------------------------------------------------------------------------
+
+    fn loops(
+        &mut self,
+        condition: Option<Node>,
+        update: Option<Node>,
+        body: Option<Node>,
+        source: Source,
+    ) -> bool {
+        let value = match condition {
+            Some(condition) => self.condition(condition, source),
+            None => Some(true),
+        };
+        if value == Some(false) {
+            self.aside(|host| {
+                if let Some(condition) = condition {
+                    host.suppose(condition, true, true, source);
+                }
+                if let Some(body) = body {
+                    host.statement(body, source);
+                }
+            });
+            return true;
+        }
+        let touched = self.touched_mark();
+        let mark = self.mark();
+        self.breakables.push(Breakable {
+            mark,
+            beside: self.beside,
+            states: Vec::new(),
+        });
+        let (asides, met) = (self.asides, self.sites.len());
+        let goes_on = body.is_none_or(|body| self.statement(body, source));
+        if let Some(update) = update {
+            self.eval(update, source);
+        }
+        // Once is all where the condition is known not to hold any more.
+        let once = goes_on
+            && value == Some(true)
+            && condition.is_some_and(|condition| self.condition(condition, source) == Some(false));
+        if once {
+            let breaks = self
+                .breakables
+                .pop()
+                .map(|breakable| breakable.states)
+                .unwrap_or_default();
+            if !breaks.is_empty() {
+                self.forget_touched(touched);
+            }
+            return true;
+        }
+        // What the first time round did not come to, another may.
+        let skipped = !goes_on || self.asides != asides;
+        if skipped && self.sites.len() != met && self.again < MOST_AGAIN {
+            self.forget_touched(touched);
+            self.again += 1;
+            if let Some(body) = body {
+                self.statement(body, source);
+            }
+            self.again -= 1;
+        }
+        self.breakables.pop();
+        self.forget_touched(touched);
+        true
+    }
+
+    fn do_loop(&mut self, body: Option<Node>, condition: Option<Node>, source: Source) -> bool {
+        let touched = self.touched_mark();
+        let mark = self.mark();
+        self.breakables.push(Breakable {
+            mark,
+            beside: self.beside,
+            states: Vec::new(),
+        });
+        let goes_on = body.is_none_or(|body| self.statement(body, source));
+        let again = condition.and_then(|condition| self.condition(condition, source));
+        let breaks = self
+            .breakables
+            .pop()
+            .map(|breakable| breakable.states)
+            .unwrap_or_default();
+        if goes_on && again == Some(false) {
+            if !breaks.is_empty() {
+                self.forget_touched(touched);
+            }
+            return true;
+        }
+        self.forget_touched(touched);
+        // `do { … return; } while (0)` leads nowhere.
+        goes_on || again != Some(false) || !breaks.is_empty()
+    }
+
+    fn range_loop(&mut self, node: Node, source: Source) -> bool {
+        let field = |name: Field| node.field(name);
+        let touched = self.touched_mark();
+        let range = field(Field::Right).map_or(Value::Unknown, |right| self.eval(right, source));
+        if let Some(declarator) = field(Field::Declarator) {
+            let name = declared_name(declarator);
+            let first = match &range {
+                Value::Array(values) => values.first().cloned().unwrap_or(Value::Unknown),
+                Value::Address(place) => self.read(place).at(&Step::Index(Some(0))),
+                _ => Value::Unknown,
+            };
+            let ty = self.declared_type(field(Field::Type), declarator, source);
+            let slot = self.slot(ty, first, false);
+            self.bind(text(name, source), Meaning::Slot(slot));
+        }
+        self.breakables.push(Breakable {
+            mark: self.mark(),
+            beside: self.beside,
+            states: Vec::new(),
+        });
+        if let Some(body) = field(Field::Body) {
+            self.statement(body, source);
+        }
+        self.breakables.pop();
+        self.forget_touched(touched);
+        true
+    }
+
+    // ---- switch --------------------------------------------------------------------------------
+
+    fn switch(&mut self, node: Node, source: Source) -> bool {
+        let (Some(condition), Some(body)) = (node.field(Field::Condition), node.field(Field::Body))
+        else {
+            return true;
+        };
+        let inner = condition.field(Field::Value).unwrap_or(condition);
+        let value = self.eval(inner, source);
+        let variable = match inner.kind() {
+            Kind::Identifier => self.place_named(text(inner, source)),
+            _ => None,
+        };
+        let cases: Vec<Node> = parts(body)
+            .into_iter()
+            .filter(|part| part.kind() == Kind::CaseStatement)
+            .collect();
+        let labels: Vec<Option<Value>> = cases
+            .iter()
+            .map(|case| {
+                let label = case.field(Field::Value)?;
+                Some(self.eval(label, source))
+            })
+            .collect();
+        let known = value.as_int();
+        let chosen = known.and_then(|known| {
+            if labels
+                .iter()
+                .any(|label| label.as_ref().is_some_and(|label| label.as_int().is_none()))
+            {
+                return None;
+            }
+            labels
+                .iter()
+                .position(|label| label.as_ref().and_then(Value::as_int) == Some(known))
+                .or_else(|| labels.iter().position(Option::is_none))
+                .or(Some(usize::MAX))
+        });
+        let mark = self.mark();
+        let mut ends = Vec::new();
+        let mut taken = None;
+        for at in 0..cases.len() {
+            if self.is_spent() {
+                break;
+            }
+            // A case that another one runs into is walked with it as well.
+            let live = chosen.is_none_or(|chosen| chosen == at);
+            let run = |host: &mut Self| {
+                if let (Some(place), Some(label @ Value::Int(..))) = (&variable, &labels[at])
+                    && chosen != Some(at)
+                {
+                    host.write(place, label.clone());
+                } else if let (Some(place), None, None) = (&variable, &labels[at], chosen) {
+                    host.forget(place.slot);
+                }
+                host.breakables.push(Breakable {
+                    mark,
+                    beside: host.beside,
+                    states: Vec::new(),
+                });
+                let goes_on = cases[at..].iter().all(|case| host.case_body(*case, source));
+                let mut states = host
+                    .breakables
+                    .pop()
+                    .map(|breakable| breakable.states)
+                    .unwrap_or_default();
+                if goes_on {
+                    states.push(host.changes(mark));
+                }
+                states
+            };
+            if live {
+                let mut states = run(self);
+                self.take_back(mark);
+                if chosen.is_some() {
+                    taken = Some(states);
+                } else {
+                    ends.append(&mut states);
+                }
+            } else {
+                self.aside(|host| {
+                    run(host);
+                });
+            }
+        }
+        if let Some(taken) = taken {
+            let goes_on = !taken.is_empty();
+            self.join(&taken);
+            return goes_on;
+        }
+        if chosen.is_none() {
+            if labels.iter().all(Option::is_some) {
+                ends.push(super::state::Changes::default());
+            }
+            let goes_on = !ends.is_empty();
+            self.join(&ends);
+            return goes_on;
+        }
+        true
+    }
+
+    fn case_body(&mut self, case: Node, source: Source) -> bool {
+        let label = case.field(Field::Value).map(|label| label.id());
+        let all: Vec<Node> = parts(case)
+            .into_iter()
+            .filter(|part| Some(part.id()) != label)
+            .collect();
+        self.sequence(&all, source)
+    }
+
+    // ---- declarations --------------------------------------------------------------------------
+
+    fn declaration(&mut self, node: Node, source: Source) {
+        let declarators: Vec<Node> = node.fields(Field::Declarator).collect();
+        let head = text(node, source);
+        let head = &head[..head.find(['=', ';', '{', '(']).unwrap_or(head.len())];
+        let constant =
+            !head.contains('*') && (has_word(head, "const") || has_word(head, "constexpr"));
+        for declarator in declarators {
+            let name = text(declared_name(declarator), source).to_owned();
+            // A reference is another name.
+            if declarator.kind() == Kind::InitDeclarator
+                && declarator
+                    .field(Field::Declarator)
+                    .is_some_and(|inner| inner.kind() == Kind::ReferenceDeclarator)
+                && let Some(value) = declarator.field(Field::Value)
+                && let Some(place) = self.place(value, source)
+                && place.path.is_empty()
+            {
+                self.bind(&name, Meaning::Slot(place.slot));
+                continue;
+            }
+            if let Some(slot) = self.declare(node, declarator, source) {
+                self.slots[slot].constant = constant;
+                self.bind(&name, Meaning::Slot(slot));
+            }
+        }
+    }
+
+    /// The type that a declarator declares.
+    pub(super) fn declared_type(
+        &mut self,
+        ty: Option<Node>,
+        declarator: Node,
+        source: Source,
+    ) -> Type {
+        let Some(ty) = ty else {
+            return Type::Unknown(String::new());
+        };
+        if let Some(element) = self.element_of_container(ty, source) {
+            return Type::Array(std::sync::Arc::new(element), None);
+        }
+        self.lowered(&[ty, declarator], source, |lowering| {
+            let base = lowering.host_type(ty, source);
+            lowering.host_declarator(declarator, base, source)
+        })
+        .unwrap_or(Type::Unknown(String::new()))
+    }
+
+    /// `T` of `std::vector<T>`, `thrust::device_vector<T>`.
+    fn element_of_container(&mut self, ty: Node, source: Source) -> Option<Type> {
+        let mut node = ty;
+        for _ in 0..4 {
+            if node.kind() == Kind::TemplateType {
+                break;
+            }
+            node = node.field(Field::Name)?;
+        }
+        let name = node.field(Field::Name)?;
+        let name = text(name, source);
+        if !(name.ends_with("vector") || matches!(name, "array" | "unique_ptr" | "shared_ptr")) {
+            return None;
+        }
+        let first = parts(node.field(Field::Arguments)?).into_iter().next()?;
+        let ty = self.lowered(&[first], source, |lowering| {
+            lowering.host_type(first, source)
+        })?;
+        Some(match ty {
+            Type::Array(element, None) => (*element).clone(),
+            ty => ty,
+        })
+    }
+
+    /// A variable with its initial value; `None` for what is not one.
+    pub(super) fn declare(
+        &mut self,
+        node: Node,
+        declarator: Node,
+        source: Source,
+    ) -> Option<usize> {
+        let ty_node = node.field(Field::Type);
+        let ty_text = ty_node.map_or("", |ty| text(ty, source));
+        let class = plain(ty_text);
+        if declarator.kind() == Kind::FunctionDeclarator {
+            let inner = declarator.field(Field::Declarator)?;
+            if inner.kind() == Kind::ParenthesizedDeclarator {
+                // A pointer to a function.
+                return Some(self.slot(Type::Unknown(String::new()), Value::Unknown, false));
+            }
+            // `dim3 block(TILE, TILE)` reads as a function of two types.
+            let list = declarator.field(Field::Parameters)?;
+            let mut values = Vec::new();
+            for parameter in parts(list) {
+                let name = parameter.field(Field::Type)?;
+                if name.kind() == Kind::PrimitiveType {
+                    return None;
+                }
+                // `size[0]` reads as an array of them.
+                let value = match parameter.field(Field::Declarator) {
+                    None => self.eval(name, source),
+                    Some(array) if array.kind() == Kind::AbstractArrayDeclarator => {
+                        let index = array.field(Field::Size)?;
+                        let index = self.eval(index, source).as_int()?;
+                        let index = Step::Index(Some(usize::try_from(index).ok()?));
+                        match self.eval(name, source) {
+                            Value::Address(place) => self.read(&place).at(&index),
+                            value => value.at(&index),
+                        }
+                    }
+                    Some(_) => return None,
+                };
+                values.push(value);
+            }
+            if values.is_empty() {
+                return None;
+            }
+            let ty = self.declared_type(ty_node, inner, source);
+            let slot = self.slot(ty, Value::Unknown, false);
+            let value = self.constructed(&class, values, false, slot, source);
+            self.slots[slot].value = value;
+            return Some(slot);
+        }
+        let plain_pointer = declarator
+            .field(Field::Declarator)
+            .unwrap_or(declarator)
+            .kind()
+            == Kind::PointerDeclarator;
+        let array = {
+            let inner = match declarator.kind() {
+                Kind::InitDeclarator => declarator.field(Field::Declarator),
+                _ => Some(declarator),
+            };
+            inner.is_some_and(|inner| inner.kind() == Kind::ArrayDeclarator)
+        };
+        let value_node = declarator
+            .field(Field::Value)
+            .or_else(|| declarator.field(Field::DefaultValue))
+            .or_else(|| node.field(Field::DefaultValue));
+        let mut ty = self.declared_type(ty_node, declarator, source);
+        let container = !array && matches!(ty, Type::Array(..));
+        let auto = matches!(&ty, Type::Unknown(name) if name == "auto");
+        let Some(value_node) = value_node else {
+            let slot = self.slot(ty, Value::Unknown, false);
+            if !plain_pointer && !array {
+                let value = self.constructed(&class, Vec::new(), false, slot, source);
+                self.slots[slot].value = value;
+            }
+            self.slots[slot].decays = array;
+            return Some(slot);
+        };
+        if plain_pointer || array || auto || container {
+            let mut value = self.eval(value_node, source);
+            if auto {
+                ty = self.type_of(value_node, &value, source);
+            }
+            if let (true, Value::Array(values)) = (plain_pointer || auto, &value)
+                && value_node.kind() == Kind::ArgumentList
+                && values.len() == 1
+            {
+                value = values[0].clone();
+            }
+            if container && value_node.kind() == Kind::ArgumentList {
+                value = Value::Unknown;
+            }
+            if array && let Value::Array(values) = &value {
+                // What a list leaves out is 0.
+                let extent = match &ty {
+                    Type::Array(_, Some(extent)) => *extent as usize,
+                    _ => values.len(),
+                };
+                let mut values = (**values).clone();
+                if values.iter().all(|value| value.as_int().is_some()) {
+                    values.resize(extent.min(MOST_ELEMENTS), Value::int(0));
+                }
+                value = Value::list(values);
+            }
+            let slot = self.slot(ty, value, false);
+            self.slots[slot].decays = array;
+            return Some(slot);
+        }
+        let slot = self.slot(ty.clone(), Value::Unknown, false);
+        let value = match value_node.kind() {
+            Kind::ArgumentList | Kind::InitializerList => {
+                let braces = value_node.kind() == Kind::InitializerList;
+                if braces && names_fields(value_node) {
+                    let value = self.eval(value_node, source);
+                    self.completed(&class, value, source)
+                } else {
+                    let values = parts(value_node)
+                        .into_iter()
+                        .map(|value| self.eval(value, source))
+                        .collect();
+                    self.constructed(&class, values, braces, slot, source)
+                }
+            }
+            _ => {
+                let value = self.eval(value_node, source);
+                match value {
+                    Value::Int(..)
+                    | Value::Float(..)
+                    | Value::Linked(_)
+                    | Value::Array(_)
+                    | Value::Record(_)
+                        if class == "dim3" =>
+                    {
+                        Value::Dims(value.extents())
+                    }
+                    value => value,
+                }
+            }
+        };
+        let value = value.converted(&ty);
+        self.slots[slot].value = value;
+        Some(slot)
+    }
+
+    /// A place for the value of a function's parameter.
+    pub(super) fn temporary(&mut self, ty: Type, value: Value) -> Place {
+        let slot = self.slot(ty, value, false);
+        Place {
+            slot,
+            path: Vec::new(),
+        }
+    }
+}
+
+/// `void (*name)()` and `void (*name)() = value`, which read as calls.
+fn pointer_to_function(node: Node<'_>) -> Option<(Node<'_>, Option<Node<'_>>)> {
+    let (call, value) = match node.kind() {
+        Kind::AssignmentExpression => (node.field(Field::Left)?, node.field(Field::Right)),
+        _ => (node, None),
+    };
+    let inner = call.field(Field::Function)?;
+    if inner.kind() != Kind::CallExpression
+        || inner.field(Field::Function)?.kind() != Kind::PrimitiveType
+    {
+        return None;
+    }
+    let pointer = inner.field(Field::Arguments)?.named_child(0)?;
+    let name = pointer.field(Field::Argument)?;
+    (pointer.kind() == Kind::PointerExpression && name.kind() == Kind::Identifier)
+        .then_some((name, value))
+}
+
+/// Calls of functions that end the program.
+fn never_returns(node: Node, source: Source) -> bool {
+    node.kind() == Kind::CallExpression
+        && node.field(Field::Function).is_some_and(|function| {
+            matches!(
+                plain(text(function, source)).as_str(),
+                "exit" | "abort" | "_exit" | "quick_exit" | "terminate" | "__builtin_unreachable"
+            )
+        })
+}

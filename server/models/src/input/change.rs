@@ -1,0 +1,300 @@
+//! What-ifs: a change of what warps execute, by what it would be in the source or in the launch.
+//!
+//! A change is data. [`ModelInput::with`] applies it to a copy, so that facts and the compiled kernel stay as they are.
+
+use std::sync::Arc;
+
+use warplens_facts::facts::{IndexExpression, Mix, Node, Op, Space, TripCount};
+
+use super::executed::ExecutedAccess;
+use super::join::{ModelInput, residence};
+use super::reshape::{self, Instructions};
+
+/// Bytes of a block's shared memory that hold its words at a time, where it stages them.
+const TILE_BYTES: f64 = 8192.0;
+/// Instructions that find a word's place in the array and in the tile, and whether it is there.
+const PLACING: f64 = 12.0;
+
+/// One change of what warps execute.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// Another grid, the work of a block unchanged.
+    Grid([u64; 3]),
+    /// Registers of a thread.
+    Registers(u32),
+    /// Bytes of a block's shared memory that are not needed.
+    LessSharedMemory(u64),
+    /// These accesses are not made.
+    WithoutAccesses(Vec<usize>),
+    /// A part of the executions of an access, from 0 to 1.
+    PartOfAccess {
+        /// The access.
+        access: usize,
+        /// The part that stays.
+        part: f64,
+    },
+    /// A load stands in front of the innermost loop around it.
+    BeforeLoop {
+        /// The load.
+        access: usize,
+    },
+    /// An access stands behind the loop at a line.
+    BehindLoop {
+        /// The access.
+        access: usize,
+        /// The line of the loop's head.
+        line: u32,
+    },
+    /// An atomic is made once for a warp, not by each of its lanes.
+    OneLane {
+        /// The atomic.
+        access: usize,
+    },
+    /// No barriers on a line.
+    WithoutBarriers {
+        /// The line.
+        line: u32,
+    },
+    /// The trip count of the loops at a line is multiplied.
+    TripCount {
+        /// The line of the loop's head.
+        line: u32,
+        /// By how much.
+        factor: f64,
+    },
+    /// The same of one loop.
+    TripCountAt {
+        /// Where it stands: an index into each list of nodes from the outermost, and true but for the other side of a
+        /// branch.
+        path: Vec<(usize, bool)>,
+        /// By how much.
+        factor: f64,
+    },
+    /// The trip counts of outermost loops are divided: their iterations go to more blocks.
+    SplitLoops {
+        /// The loops, by their place among the outermost nodes of the flow.
+        nodes: Vec<usize>,
+        /// Into how many parts.
+        parts: u64,
+    },
+    /// The chain of a loop's sums is shorter: several sums side by side.
+    SplitSums {
+        /// The line of the loop's head.
+        head: u32,
+        /// The lines of the sums.
+        lines: Vec<u32>,
+        /// Additions in a row in an iteration.
+        waits: f64,
+        /// Sums in place of one.
+        sums: u32,
+    },
+    /// Other instructions in place of some.
+    Instead {
+        /// Those that go.
+        before: Instructions,
+        /// Those that come.
+        after: Instructions,
+    },
+    /// More instructions on a line.
+    More {
+        /// The line.
+        line: u32,
+        /// What is executed each time.
+        mix: Mix,
+        /// How often a warp executes it.
+        times: f64,
+    },
+    /// The loads of an array share nothing in the caches.
+    NoReuse {
+        /// The array.
+        array: String,
+    },
+    /// All blocks read the same of an array.
+    OneBlockRead {
+        /// The array.
+        array: String,
+    },
+    /// Loads come from shared memory, where the block puts each word once.
+    Staged {
+        /// The loads.
+        accesses: Vec<usize>,
+        /// Distinct words that a block reads by them.
+        words: f64,
+    },
+    /// Loads come from constant memory, one word a request.
+    FromConstants {
+        /// The loads.
+        accesses: Vec<usize>,
+    },
+}
+
+impl ModelInput {
+    /// The same kernel with something changed.
+    #[must_use]
+    pub fn with(&self, changes: &[Change]) -> ModelInput {
+        let mut changed = self.clone();
+        for change in changes {
+            change.apply(&mut changed);
+        }
+        changed.occupancy = residence(
+            &changed.profile,
+            &changed.launch,
+            &changed.resources,
+            changed.launch.blocks(),
+        );
+        changed
+    }
+}
+
+impl Change {
+    /// Makes it.
+    fn apply(&self, input: &mut ModelInput) {
+        let nodes = &mut input.flow.nodes;
+        match self {
+            Change::Grid(grid) => input.launch.grid = *grid,
+            Change::Registers(registers) => input.resources.registers_per_thread = *registers,
+            Change::LessSharedMemory(bytes) => {
+                let shared = &mut input.resources.static_shared_bytes;
+                *shared = shared.saturating_sub(*bytes);
+            }
+            Change::WithoutAccesses(accesses) => reshape::drop_accesses(nodes, accesses),
+            Change::PartOfAccess { access, part } => reshape::thin(nodes, *access, *part),
+            Change::BeforeLoop { access } => {
+                reshape::hoist(nodes, *access);
+            }
+            Change::BehindLoop { access, line } => {
+                reshape::sink(nodes, *access, *line);
+            }
+            Change::OneLane { access } => {
+                if let Some(access) = input.accesses.get_mut(*access) {
+                    access.passes_per_request = Some(1.0);
+                    access.active_lanes_per_request = Some(1.0);
+                }
+            }
+            Change::WithoutBarriers { line } => reshape::drop_barriers(nodes, *line),
+            Change::TripCount { line, factor } => reshape::shorten(nodes, *line, *factor),
+            Change::TripCountAt { path, factor } => {
+                if let Some(Node::Loop { trips, .. }) = reshape::at(nodes, path) {
+                    *trips *= factor;
+                }
+            }
+            Change::SplitLoops { nodes: of, parts } => {
+                for &at in of {
+                    if let Some(Node::Loop { trips, .. }) = nodes.get_mut(at) {
+                        *trips /= *parts as f64;
+                    }
+                }
+            }
+            Change::SplitSums {
+                head,
+                lines,
+                waits,
+                sums,
+            } => reshape::split_sums(&mut input.flow, *head, lines, *waits, *sums),
+            Change::Instead { before, after } => reshape::replace(nodes, before, after),
+            Change::More { line, mix, times } => reshape::add(nodes, *line, mix, *times),
+            Change::NoReuse { array } => read_as(input, array, &|_| None),
+            Change::OneBlockRead { array } => {
+                read_as(input, array, &|index| Some(index.in_first_block()));
+            }
+            Change::Staged { accesses, words } => stage(input, accesses, *words),
+            Change::FromConstants { accesses } => {
+                for &access in accesses {
+                    let access = &mut input.accesses[access];
+                    as_shared(access, 1.0);
+                    access.space = Space::Constant;
+                }
+            }
+        }
+    }
+}
+
+/// Gives the loads of an array another index, which alone says then what they share.
+fn read_as(
+    input: &mut ModelInput,
+    array: &str,
+    index: &dyn Fn(&IndexExpression) -> Option<IndexExpression>,
+) {
+    for access in &mut input.accesses {
+        if access.object.is(array) && access.op == Op::Load {
+            let other = access.index.as_deref().and_then(index);
+            access.index = other.map(Arc::new);
+            access.linear = None;
+            access.linear_in_blocks = None;
+        }
+    }
+}
+
+/// Leaves each word of the block one load from device memory; threads take it from shared memory.
+fn stage(input: &mut ModelInput, staged: &[usize], words: f64) {
+    let Some(&first) = staged.first() else {
+        return;
+    };
+    let launch = &input.launch;
+    let threads = launch.threads_per_block() as f64;
+    let warp_size = input.facts.warp_size;
+    let warp = f64::from(warp_size.max(1));
+    let warps = (threads / warp).ceil().max(1.0);
+    let loads = words / warp;
+    let bytes = (words * f64::from(input.accesses[first].bytes_per_lane)).min(TILE_BYTES);
+    let mut load = input.accesses[first].clone();
+    load.requests = Some(loads * launch.blocks() as f64);
+    load.active_lanes_per_request = Some(warp.min(words));
+    load.transactions_per_request = load.ideal_transactions_per_request;
+    // Words of 8 bytes take two passes, and so do two short rows.
+    let rows = if launch.block[0] < u64::from(warp_size) {
+        2.0
+    } else {
+        1.0
+    };
+    let passes = (f64::from(load.bytes_per_lane) / 4.0).ceil().max(1.0) * rows;
+    let mut store = load.clone();
+    store.op = Op::Store;
+    as_shared(&mut store, passes);
+    for &index in staged {
+        as_shared(&mut input.accesses[index], passes);
+    }
+    let next = input.accesses.len();
+    input.accesses.extend([load, store]);
+    let line = input.accesses[first].site.line;
+    let staging = Node::Loop {
+        trips: loads / warps,
+        known: true,
+        count: TripCount::Number,
+        body: vec![
+            Node::Compute {
+                mix: Mix {
+                    int: PLACING,
+                    ..Mix::default()
+                },
+                uses: Vec::new(),
+                chain: PLACING,
+                line,
+            },
+            Node::Access {
+                access: next,
+                uses: Vec::new(),
+            },
+            Node::Access {
+                access: next + 1,
+                uses: vec![next],
+            },
+        ],
+        line,
+    };
+    let nodes = &mut input.flow.nodes;
+    nodes.splice(0..0, [staging, Node::Barrier { line }]);
+    input.resources.static_shared_bytes += bytes as u64;
+}
+
+/// A request to shared memory that takes this number of passes.
+fn as_shared(access: &mut ExecutedAccess, passes: f64) {
+    access.space = Space::Shared;
+    access.transactions_per_request = None;
+    access.ideal_transactions_per_request = None;
+    access.transaction_bytes = 0;
+    access.bytes_moved_per_request = None;
+    access.passes_per_request = Some(passes);
+    access.ideal_passes_per_request = Some(passes);
+    access.linear = None;
+}
