@@ -33,7 +33,7 @@ pub(crate) fn parse_filled(
     changed: impl IntoIterator<Item = Range<usize>>,
 ) -> Tree {
     let bytes = text.as_bytes();
-    let mut tree = old.clone();
+    let mut tree = old.raw().clone();
     let (mut at, mut position) = (0, Point::new(0, 0));
     for range in changed {
         let start_position = advance(position, &bytes[at..range.start]);
@@ -50,7 +50,7 @@ pub(crate) fn parse_filled(
     run(text, language, Some(&tree))
 }
 
-fn run(text: &str, language: Language, old_tree: Option<&Tree>) -> Tree {
+fn run(text: &str, language: Language, old_tree: Option<&tree_sitter::Tree>) -> Tree {
     let parser = match language {
         Language::OpenCl => &OPENCL,
         Language::Cuda | Language::Hip => &CUDA,

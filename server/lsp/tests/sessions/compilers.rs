@@ -349,7 +349,7 @@ async fn a_program_of_the_workspace_is_refused() {
     for (path, why) in [
         (json!("nvcc"), "is relative"),
         (json!("./nvcc"), "is relative"),
-        (json!(inside), "lies in the workspace"),
+        (json!(inside), "is inside the workspace"),
         (json!(7), "expected a path"),
     ] {
         let mut client = setup.start(json!({"compiler": path}), fake_compile).await;

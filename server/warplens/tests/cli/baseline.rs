@@ -85,7 +85,7 @@ fn what_is_no_baseline_is_refused_in_a_line() {
     );
     for (file, says) in [
         ("missing.json", "cannot read"),
-        ("junk.json", "no baseline"),
+        ("junk.json", "not a baseline"),
         ("other.json", "warplens.baseline/9"),
     ] {
         let run = folder.run(&["check", ".", "--baseline", file]);

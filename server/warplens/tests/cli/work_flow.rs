@@ -53,7 +53,7 @@ fn a_graph_is_of_one_kernel_on_one_gpu() {
         .run(&[
             "estimate", "k.cu", "--kernel", "rows", "--graph", "no/g.svg",
         ])
-        .refused(&["no/g.svg", "not written"]);
+        .refused(&["no/g.svg", "cannot write"]);
 }
 
 #[test]
