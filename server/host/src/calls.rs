@@ -232,7 +232,8 @@ impl Host<'_> {
     /// Should it be launched, it is the kernel of that name, since nothing else in the call says which; as any other value it
     /// is as unknown as before.
     fn kernel_of_its_name(&mut self, call: Node, arguments: &[Argument]) -> Value {
-        let unused = (call.parent()).is_some_and(|around| around.kind() == Kind::ExpressionStatement);
+        let unused =
+            (call.parent()).is_some_and(|around| around.kind() == Kind::ExpressionStatement);
         if unused {
             return Value::Unknown;
         }
