@@ -127,6 +127,9 @@ const MAX_FOLDERS: usize = 4_096;
 /// A file this young when it was read may change once more without a new time stamp.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);
 
+/// What lies in each folder, and the look that it was seen in.
+type Listings = FxHashMap<PathBuf, (u64, Arc<[Entry]>)>;
+
 /// The files on the disk, cached.
 ///
 /// An answer stays what it was until somebody says that a file changed ([`forget`](Self::forget)) or that any may have
@@ -134,7 +137,7 @@ const SETTLED_AFTER: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub struct DiskFiles {
     cache: Mutex<Cache>,
-    folders: Mutex<FxHashMap<PathBuf, (u64, Arc<[Entry]>)>>,
+    folders: Mutex<Listings>,
     generation: AtomicU64,
     existence: AtomicU64,
     /// Counts the looks: what was seen in an earlier one is compared with the disk again.
@@ -199,7 +202,7 @@ impl DiskFiles {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    fn folders(&self) -> MutexGuard<'_, FxHashMap<PathBuf, (u64, Arc<[Entry]>)>> {
+    fn folders(&self) -> MutexGuard<'_, Listings> {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -527,6 +530,14 @@ impl<F: Files> OpenFiles<F> {
     /// The files behind the buffers.
     pub fn inner(&self) -> &F {
         &self.inner
+    }
+
+    /// The text that others read of a file now. Whoever calls this is not one of them: it does not count as read.
+    pub fn shared_text(&self, path: &Path) -> Option<Arc<str>> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let buffer = open.get(&*normalised(path));
+        let buffer = buffer.map(|buffer| Arc::clone(&buffer.file.text));
+        buffer.or_else(|| Some(Arc::clone(&self.inner.read(path)?.text)))
     }
 
     /// The text of an open buffer, of any size. True where an answer given before may be wrong now.

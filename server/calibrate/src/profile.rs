@@ -141,9 +141,11 @@ fn text(measurements: &Measurements, fitted: &ProfileFit, nearest: &Profile, id:
         let found = fitted.figures.get(spec.name);
         let figure = match found {
             Some(found) => Some((found.value, found.source.clone())),
+            // What a rule gives follows from this GPU's own figures, not from the other's.
             None => nearest
                 .figures()
                 .get(spec.name)
+                .filter(|figure| !figure.source.starts_with("derived: "))
                 .map(|figure| (figure.value, as_there(&figure.source))),
         };
         if let Some((value, source)) = figure {

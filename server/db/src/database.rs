@@ -1,6 +1,6 @@
 //! The database: the files and folders that answers depend on, as inputs, and the queries that are derived of them.
 //!
-//! In: [`Files`], which alone read. Out: [`Asked`], a handle under which queries are asked; each is computed once and again only
+//! In: [`Files`], which alone read. Out: [`Queries`], under which queries are asked; each is computed once and again only
 //! where something that it asked for has changed. A file that does not exist is an input too: who asked for it is computed
 //! again when it appears.
 
@@ -90,6 +90,20 @@ pub(crate) struct Database {
     inputs: Arc<Inputs>,
 }
 
+impl Database {
+    fn new(disk: Arc<dyn Files>, told: Option<Told>) -> Database {
+        let inputs = Inputs {
+            disk,
+            files: DashMap::new(),
+            folders: DashMap::new(),
+        };
+        Database {
+            storage: salsa::Storage::new(told),
+            inputs: Arc::new(inputs),
+        }
+    }
+}
+
 #[salsa::db]
 impl salsa::Database for Database {}
 
@@ -110,18 +124,17 @@ impl Queries {
     /// A database of these files; nothing is read yet. `told` hears of what is computed.
     pub(crate) fn new(disk: Arc<dyn Files>, told: Option<Told>) -> Queries {
         let generation = disk.generation();
-        let inputs = Inputs {
-            disk,
-            files: DashMap::new(),
-            folders: DashMap::new(),
-        };
-        let database = Database {
-            storage: salsa::Storage::new(told),
-            inputs: Arc::new(inputs),
-        };
         Queries {
-            whole: Mutex::new((database, generation)),
+            whole: Mutex::new((Database::new(disk, told), generation)),
         }
+    }
+
+    /// Lets go of all inputs and of what was derived of them. Who is asking meanwhile keeps his.
+    pub(crate) fn forget(&self) {
+        let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        let disk = Arc::clone(&whole.0.inputs.disk);
+        let generation = disk.generation();
+        *whole = (Database::new(disk, None), generation);
     }
 
     /// Asks queries of the files as they are. Where files change meanwhile it is asked again.

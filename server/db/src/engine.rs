@@ -30,6 +30,7 @@ use crate::options::{BuildOptions, kernel_names};
 use crate::parallel;
 use crate::settings::{BankBytes, Settings};
 use crate::suppress;
+use crate::surroundings::Surroundings;
 use crate::translation::{Project, flatten};
 use crate::{
     Cancel, FileAnalysis, KernelAnalysis, Overrides, PlacedFinding, PlacedKernel, Severity,
@@ -229,10 +230,10 @@ impl Program {
 }
 
 /// A definition of a kernel with its launches, and whether each stands in its own file.
-struct Launched {
+pub(crate) struct Launched {
     sites: Vec<(LaunchSite, bool)>,
     /// In IR under the first of them, where that was looked at for what it calls.
-    lowered: Option<Result<Option<Arc<Lowered>>, ()>>,
+    pub(crate) lowered: Option<Result<Option<Arc<Lowered>>, ()>>,
     /// Whether that was not kept from before.
     computed: bool,
 }
@@ -299,6 +300,8 @@ impl Engine {
 
     /// Lets go of everything that was computed: nobody looks at a file any more.
     pub fn forget(&self) {
+        self.hosts.clear();
+        self.project.forget();
         self.units.clear();
         self.outlines.clear();
         self.sites.clear();
@@ -868,6 +871,7 @@ impl Engine {
             found,
             reads: text.reads.clone(),
             missing_includes: text.missing.clone(),
+            surroundings: Surroundings::of(path, &parts, &launched),
         })
     }
 

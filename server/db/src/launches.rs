@@ -22,7 +22,7 @@ use crate::near::Kinds;
 use crate::options::{BuildOptions, kernel_names};
 use crate::settings::Settings;
 use crate::translation::flatten;
-use crate::{Document, Engine};
+use crate::{Document, Engine, FileAnalysis};
 
 /// Launches of one kernel that are told apart.
 const MOST_VARIANTS: usize = 8;
@@ -46,6 +46,34 @@ struct Traced<T> {
     existence: u64,
     /// The generation of the files for which all that was last seen to hold.
     seen: AtomicU64,
+}
+
+impl Hosts {
+    /// Lets go of everything.
+    pub(crate) fn clear(&self) {
+        let programs = self.programs.lock();
+        programs.unwrap_or_else(PoisonError::into_inner).clear();
+        let called = self.called.lock();
+        called.unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// True where a file that was read for its launches includes this one.
+    fn include(&self, path: &Path) -> bool {
+        let included = |of: &Path, versions: &[(PathBuf, u64)]| {
+            of != path && versions.iter().any(|(read, _)| read == path)
+        };
+        let programs = self.programs.lock();
+        let programs = programs.unwrap_or_else(PoisonError::into_inner);
+        let by_hosts = programs
+            .iter()
+            .any(|((of, _), host)| included(of, &host.versions));
+        let called = self.called.lock();
+        let called = called.unwrap_or_else(PoisonError::into_inner);
+        by_hosts
+            || called
+                .iter()
+                .any(|((of, _), sites)| included(of, &sites.versions))
+    }
 }
 
 impl<T> Traced<T> {
@@ -135,6 +163,30 @@ fn reading_key(settings: &Settings, profile: &Profile) -> u64 {
 }
 
 impl Engine {
+    /// Whether what was found in the file `own` may be something else now that the text of the file `changed`, which was
+    /// `before`, is `after`. `None` stands for no text. Errs on the side of true.
+    pub fn may_change(
+        &self,
+        file: &FileAnalysis,
+        own: &Path,
+        changed: &Path,
+        [before, after]: [Option<&str>; 2],
+    ) -> bool {
+        // A document that is no file has nothing near it.
+        if !own.is_absolute() {
+            return file.surroundings.read(changed);
+        }
+        let appears = before.is_none() || after.is_none();
+        appears && !file.missing_includes.is_empty()
+            || file.surroundings.read(changed)
+            || file.surroundings.may_read(own, changed)
+            || [before, after]
+                .into_iter()
+                .flatten()
+                .any(|text| file.surroundings.named_in(text))
+            || self.hosts.include(changed)
+    }
+
     /// What a host program near an OpenCL file defines when it builds it.
     pub(crate) fn build_options(
         &self,

@@ -71,6 +71,7 @@ mod series;
 pub mod settings;
 mod sources;
 mod suppress;
+mod surroundings;
 mod sweep;
 mod translation;
 pub mod user_profiles;
@@ -96,6 +97,7 @@ pub use compilers::{CompilerWord, Spoken};
 pub use engine::{DEFAULT_GPU, Engine};
 pub use graph::WorkFlow;
 pub use kinds::{is_header, language_by_content, may_hold_kernels};
+
 pub use sweep::{Configured, Prediction, TunedKernel};
 pub use translation::Project;
 
@@ -348,6 +350,8 @@ pub struct FileAnalysis {
     pub reads: Vec<PathBuf>,
     /// Headers that were not found, as spelled.
     pub missing_includes: Vec<String>,
+    /// What of other files can change all this.
+    pub(crate) surroundings: surroundings::Surroundings,
 }
 
 /// What a code action does.

@@ -293,6 +293,15 @@ impl Project {
         self.near(|db, roots| near::defining(db, &path, names, roots))
     }
 
+    /// Lets go of what was derived of files: nobody looks at one any more.
+    pub(crate) fn forget(&self) {
+        self.queries.forget();
+        let includers = self.includers.lock();
+        includers.unwrap_or_else(PoisonError::into_inner).clear();
+        let documents = self.documents.lock();
+        documents.unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// The folders in which what a file lacks is looked for.
     pub(crate) fn around(&self, path: &Path) -> Vec<PathBuf> {
         let path = absolute(path);
@@ -1125,6 +1134,7 @@ impl Reader<'_> {
                 let (header, after) = self.header(path, &file, &macros);
                 macros = after;
                 self.reads.extend(header.reads.iter().cloned());
+                self.missing.extend(header.missing.iter().cloned());
                 self.includes.push(Arc::clone(&header.text));
             }
         }

@@ -49,6 +49,8 @@ pub struct OpenDocument {
     pub revision: u64,
     /// The newest analysis that was completed, perhaps of an older revision.
     pub last: Option<Arc<Analysed>>,
+    /// The newest analysis that the client was told of: none came between it and the text that it is of.
+    pub told: Option<Arc<Analysed>>,
     /// Line changes since `last`.
     pub moved: Vec<LineShift>,
     /// The next analysis does not follow an edit of the client, so the client must be told to refresh.
@@ -155,6 +157,7 @@ impl OpenDocument {
             content,
             revision,
             last: None,
+            told: None,
             moved: Vec::new(),
             unasked: false,
             cancel: Cancel::default(),

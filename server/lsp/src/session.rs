@@ -272,8 +272,9 @@ impl Session {
             return;
         }
         self.sources.inner().forget(&open.path);
+        let before = self.sources.shared_text(&open.path);
         if self.sources.close(&open.path) {
-            self.analyse_others(&mut state, &open.path);
+            self.analyse_others(&mut state, &open.path, before.as_deref());
         }
     }
 
@@ -424,17 +425,29 @@ impl Session {
         let text = Arc::clone(document.source());
         // With the state in hand: a document that was closed meanwhile must not come back.
         let mut state = self.state();
+        let before = self.sources.shared_text(&task.path);
         if state.open.contains_key(task.uri.as_str()) && self.sources.set(&task.path, text) {
-            self.analyse_others(&mut state, &task.path);
+            self.analyse_others(&mut state, &task.path, before.as_deref());
         }
     }
 
-    /// Analyses again what may depend on a document.
-    fn analyse_others(self: &Arc<Self>, state: &mut State, changed: &Path) {
+    /// Analyses again what may depend on a document, which had the text `before` until now.
+    fn analyse_others(self: &Arc<Self>, state: &mut State, changed: &Path, before: Option<&str>) {
+        let after = self.sources.shared_text(changed);
+        let texts = [before, after.as_deref()];
+        let depends = |open: &&OpenDocument| {
+            // Who is being analysed may have read the old text.
+            *open.done.borrow() < open.revision
+                || open.last.as_ref().is_none_or(|last| {
+                    let engine = self.engine();
+                    engine.may_change(&last.file, &open.path, changed, texts)
+                })
+        };
         let others = state
             .open
             .iter()
-            .filter(|(_, open)| open.path != changed && matches!(open.content, Content::Source(_)));
+            .filter(|(_, open)| open.path != changed && matches!(open.content, Content::Source(_)))
+            .filter(|(_, open)| depends(open));
         let keys: Vec<String> = others.map(|(key, _)| key.clone()).collect();
         for key in keys {
             self.analyse_again(state, &key);
@@ -552,15 +565,15 @@ impl Session {
 
     /// True where the client knows already what an analysis says that it did not bring about.
     fn is_told(&self, analysed: &Analysed) -> bool {
-        let last = {
+        let told = {
             let state = self.state();
             let open = state.open.get(analysed.uri.as_str());
             open.filter(|open| open.unasked)
-                .and_then(|open| open.last.clone())
+                .and_then(|open| open.told.clone())
         };
-        last.is_some_and(|last| {
-            last.version == analysed.version
-                && shown::fingerprint(&last) == shown::fingerprint(analysed)
+        told.is_some_and(|told| {
+            told.version == analysed.version
+                && shown::fingerprint(&told) == shown::fingerprint(analysed)
         })
     }
 
@@ -585,11 +598,7 @@ impl Session {
         });
         let mut state = self.state();
         let open = state.open.get_mut(task.uri.as_str())?;
-        let mut before = None;
         if let Some(analysed) = &analysed {
-            if std::mem::take(&mut open.unasked) {
-                before.clone_from(&open.last);
-            }
             open.last = Some(analysed.clone());
             open.moved
                 .retain(|moved| moved.revision > analysed.revision);
@@ -599,8 +608,13 @@ impl Session {
         if open.revision != task.revision || done {
             return None;
         }
+        let mut before = None;
         if let Some(analysed) = &analysed {
             open.content = Content::Source(analysed.document.clone());
+            let told = open.told.replace(analysed.clone());
+            if std::mem::take(&mut open.unasked) {
+                before = told;
+            }
         }
         open.done.send_replace(task.revision);
         if let Some(published) = published {

@@ -5,6 +5,9 @@
 
 use crate::profile::{Figure, KEYS, KeySpec};
 
+/// A figure from those that it needs, which are asked for by their keys.
+type Derivation = fn(&dyn Fn(&str) -> Option<f64>) -> Option<f64>;
+
 /// How a figure follows from others.
 pub(crate) struct DerivedKey {
     /// The key.
@@ -14,7 +17,7 @@ pub(crate) struct DerivedKey {
     /// Significant digits that it is given with; no input is known to more.
     digits: usize,
     /// The figure from those that it needs, `None` where one is missing.
-    of: fn(&dyn Fn(&str) -> Option<f64>) -> Option<f64>,
+    of: Derivation,
 }
 
 /// Bytes that a request which does not coalesce moves for a lane: a sector.

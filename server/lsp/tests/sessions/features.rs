@@ -621,7 +621,7 @@ async fn the_lanes_are_those_of_the_access_under_the_cursor() {
     let nowhere = json!({"uri": URI, "position": {"line": 9999, "character": 7}});
     let answer = client.command("warplens.lanes", nowhere).await;
     let text = answer["text"].as_str().expect("text");
-    assert!(text.contains("No access to memory"), "{text}");
+    assert!(text.contains("No memory access"), "{text}");
     assert_eq!(answer["accesses"], 0);
     client.finish().await;
 }

@@ -1,0 +1,76 @@
+//! What of other files a file's analysis depends on: in go its parts, out comes whether another file's text matters to it.
+//!
+//! An editor asks this at each keystroke in another open file, so it is told by paths and words, not by analysing again; where
+//! it cannot be told so, the answer is that it matters.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use warplens_hir::ItemKind;
+use warplens_syntax::Language;
+
+use crate::engine::{FileParts, Launched};
+
+/// What an analysis took from other files, and what it would take from a file that had it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Surroundings {
+    /// Files that were read to make its text and what is linked with it.
+    read: BTreeSet<PathBuf>,
+    /// Names that other files are searched for: its kernels, which they launch; its functions with launches, which they call;
+    /// what it calls and does not define; and its own file name, which they include or build.
+    names: BTreeSet<String>,
+    language: Option<Language>,
+}
+
+impl Surroundings {
+    pub(crate) fn of(path: &Path, parts: &FileParts, launched: &[Launched]) -> Surroundings {
+        let texts = parts.programs.iter().map(|program| &program.text);
+        let read = texts.flat_map(|text| text.versions.iter().map(|(path, _)| path.clone()));
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        for program in &parts.programs {
+            names.extend(program.items.iter().filter_map(|item| match &item.kind {
+                ItemKind::Kernel(name) => Some(name.clone()),
+                _ => None,
+            }));
+        }
+        for site in &parts.sites {
+            names.insert(site.through.first().unwrap_or(&site.inside).clone());
+        }
+        for one in launched {
+            if let Some(Ok(Some(lowered))) = &one.lowered {
+                names.extend(lowered.kernel.undefined.iter().cloned());
+            }
+        }
+        // Builds name a file by a variable as well: `reduce_cl`.
+        names.extend(
+            path.file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned()),
+        );
+        names.remove("");
+        names.remove("main");
+        Surroundings {
+            read: read.collect(),
+            names,
+            language: parts.programs.first().map(|program| program.text.language),
+        }
+    }
+
+    /// True where this file was read.
+    pub(crate) fn read(&self, changed: &Path) -> bool {
+        self.read.contains(changed)
+    }
+
+    /// True where the file may be read for lying beside: OpenCL lacks what its host puts in front, and its neighbours may have it.
+    pub(crate) fn may_read(&self, own: &Path, changed: &Path) -> bool {
+        let folder = own.parent();
+        let beside =
+            changed.parent() == folder || changed.parent() == folder.and_then(Path::parent);
+        self.language == Some(Language::OpenCl) && beside
+    }
+
+    /// True where the text has one of the names in it.
+    pub(crate) fn named_in(&self, text: &str) -> bool {
+        let mut names = self.names.iter();
+        names.any(|name| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some())
+    }
+}
