@@ -350,6 +350,7 @@ impl Engine {
         (profile, problems)
     }
 
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
     fn parts(
         &self,
         document: &Document,
@@ -876,6 +877,7 @@ impl Engine {
     }
 
     /// The file read with some definitions in addition, and the same kernel there.
+    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
     fn with_branch(
         &self,
         document: &Document,

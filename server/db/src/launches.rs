@@ -29,12 +29,15 @@ const MOST_VARIANTS: usize = 8;
 /// Host programs and files with callers that are remembered.
 const MOST_HOSTS: usize = 16_384;
 
+/// Values by the file that each is of and a hash of what else decides it.
+type ByFile<T> = FxHashMap<(PathBuf, u64), Arc<Traced<T>>>;
+
 /// What host programs say, by their path and what else they were read under.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
-    programs: Mutex<FxHashMap<(PathBuf, u64), Arc<Traced<HostProgram>>>>,
+    programs: Mutex<ByFile<HostProgram>>,
     /// Launches by a file's functions as other files call them, by the file and what else decides them.
-    called: Mutex<FxHashMap<(PathBuf, u64), Arc<Traced<Vec<LaunchSite>>>>>,
+    called: Mutex<ByFile<Vec<LaunchSite>>>,
 }
 
 /// A value, and the files that it was made of.

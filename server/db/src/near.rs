@@ -5,6 +5,11 @@
 //! file's own text, and is computed again where what it asked for has changed. What is found is preprocessed and parsed like
 //! any other text before it counts.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "a query owns what it is asked under"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};

@@ -58,6 +58,9 @@ const MOST_PROGRAMS: usize = 256;
 /// What marks the folder of a project.
 const MARKS: [&str; 4] = [".git", ".hg", "warplens.toml", "compile_commands.json"];
 
+/// The files that include one, by its path and a hash of what the search depends on; each with the generation of the files it is of.
+type Includers = FxHashMap<(PathBuf, u64), (u64, Arc<[PathBuf]>)>;
+
 /// What surrounds the buffers: other files, compile commands, the workspace's folders.
 pub struct Project {
     files: Arc<dyn Files>,
@@ -69,8 +72,8 @@ pub struct Project {
     searches: Mutex<FxHashMap<u64, Arc<IncludeSearch>>>,
     /// What is derived of the files.
     queries: Queries,
-    /// Who includes a file, by its path and what the search for headers depends on; for a generation of the files.
-    includers: Mutex<FxHashMap<(PathBuf, u64), (u64, Arc<[PathBuf]>)>>,
+    /// Who includes a file.
+    includers: Mutex<Includers>,
     /// Files that others depend on, each with its own expansion.
     documents: Mutex<FxHashMap<PathBuf, (u64, Arc<Document>)>>,
 }
