@@ -544,34 +544,27 @@ impl<F: Files> OpenFiles<F> {
     pub fn set(&self, path: &Path, text: impl Into<Arc<str>>) -> bool {
         let path = normalised(path);
         let text = text.into();
-        let known = {
-            let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-            open.get(&*path).map(|buffer| {
-                (
-                    buffer.file.text == text,
-                    buffer.read.load(Ordering::Acquire),
-                )
-            })
-        };
-        let (changes, exists) = match known {
-            Some((true, _)) => return false,
-            Some((false, read)) => (read, true),
-            // What stands on the disk may have been read.
-            None => {
-                let behind = self.inner.read(&path);
-                let same = behind.is_some_and(|file| file.text == text);
-                (!same, self.inner.exists(&path))
-            }
-        };
-        let file = Arc::new(SourceFile::new(&path, text));
+        // What stands on the disk may have been read; nobody else opens or closes this buffer meanwhile.
+        let behind = (!self.is_open(&path)).then(|| {
+            let file = self.inner.read(&path);
+            let same = file.is_some_and(|file| file.text == text);
+            (same, self.inner.exists(&path))
+        });
         let buffer = Buffer {
-            file,
+            file: Arc::new(SourceFile::new(&path, text)),
             read: AtomicBool::new(false),
         };
-        self.open
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(path.into_owned(), buffer);
+        // Whether the old text was read is asked when nobody can read it any more: who read it while this was being decided would
+        // keep it for ever.
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let (changes, exists) = match (open.get(&*path), behind) {
+            (Some(old), _) if old.file.text == buffer.file.text => return false,
+            (Some(old), _) => (old.read.load(Ordering::Acquire), true),
+            (None, Some((same, exists))) => (!same, exists),
+            (None, None) => (true, false),
+        };
+        open.insert(path.into_owned(), buffer);
+        drop(open);
         if !exists {
             self.existence.fetch_add(1, Ordering::Release);
         }
