@@ -38,6 +38,9 @@ pub(crate) struct Hosts {
     programs: Mutex<ByFile<HostProgram>>,
     /// Launches by a file's functions as other files call them, by the file and what else decides them.
     called: Mutex<ByFile<Vec<LaunchSite>>>,
+    /// Launches near a file of one kernel, by a hash of what decides them, with the generation of the files that they are of: a
+    /// keystroke asks for those of every kernel in the file, and changes none.
+    near: Mutex<FxHashMap<u64, (u64, Arc<[LaunchSite]>)>>,
 }
 
 /// A value, and the files that it was made of.
@@ -58,6 +61,8 @@ impl Hosts {
         programs.unwrap_or_else(PoisonError::into_inner).clear();
         let called = self.called.lock();
         called.unwrap_or_else(PoisonError::into_inner).clear();
+        let near = self.near.lock();
+        near.unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// True where a file that was read for its launches includes this one.
@@ -122,7 +127,7 @@ impl HostProgram {
 }
 
 /// A kernel as far as it decides who can launch it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Called<'a> {
     pub(crate) name: &'a str,
     pub(crate) language: Language,
@@ -307,15 +312,50 @@ impl Engine {
             }
         }
         if !path.as_os_str().is_empty() && found.iter().all(|(site, _)| site.block.is_none()) {
-            self.launches_near(kernel, path, settings, profile, &mut found);
+            for site in self.launches_near(kernel, path, settings, profile).iter() {
+                add_variant(&mut found, site, false);
+            }
         }
         // What says most comes first.
         found.sort_by_key(|(site, _)| (site.block.is_none(), site.grid.is_none()));
         found
     }
 
-    /// The launches in the files near one: those of the nearest folder in which one says the block.
+    /// The launches in the files near one, kept while no file changes.
     fn launches_near(
+        &self,
+        kernel: Called<'_>,
+        path: &Path,
+        settings: &Settings,
+        profile: &Profile,
+    ) -> Arc<[LaunchSite]> {
+        let mut hasher = FxHasher::default();
+        let roots = self.project().roots();
+        (kernel, path, roots, reading_key(settings, profile)).hash(&mut hasher);
+        let key = hasher.finish();
+        let generation = self.project().files().generation();
+        let near = || {
+            let near = self.hosts.near.lock();
+            near.unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some((of, known)) = near().get(&key)
+            && *of == generation
+        {
+            return Arc::clone(known);
+        }
+        let mut found = Vec::new();
+        self.look_for_launches(kernel, path, settings, profile, &mut found);
+        let found: Arc<[LaunchSite]> = found.into_iter().map(|(site, _)| site).collect();
+        let mut near = near();
+        if near.len() >= MOST_HOSTS {
+            near.clear();
+        }
+        near.insert(key, (generation, Arc::clone(&found)));
+        found
+    }
+
+    /// The launches in the files near one: those of the nearest folder in which one says the block.
+    fn look_for_launches(
         &self,
         kernel: Called<'_>,
         path: &Path,

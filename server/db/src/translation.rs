@@ -246,6 +246,12 @@ impl Project {
         &*self.files
     }
 
+    /// The folders of the workspace.
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        let roots = self.roots.read();
+        roots.unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
     /// Asks queries about what lies near files, in the folders of the workspace.
     fn near<T>(&self, ask: impl Fn(&dyn Db, &[PathBuf]) -> T) -> T {
         let roots = {
