@@ -32,6 +32,9 @@ const MOST_HOSTS: usize = 16_384;
 /// Values by the file that each is of and a hash of what else decides it.
 type ByFile<T> = FxHashMap<(PathBuf, u64), Arc<Traced<T>>>;
 
+/// Launches, and the generation of the files that they were found in.
+type NearLaunches = (u64, Arc<[LaunchSite]>);
+
 /// What host programs say, by their path and what else they were read under.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
@@ -40,7 +43,7 @@ pub(crate) struct Hosts {
     called: Mutex<ByFile<Vec<LaunchSite>>>,
     /// Launches near a file of one kernel, by a hash of what decides them, with the generation of the files that they are of: a
     /// keystroke asks for those of every kernel in the file, and changes none.
-    near: Mutex<FxHashMap<u64, (u64, Arc<[LaunchSite]>)>>,
+    near: Mutex<FxHashMap<u64, NearLaunches>>,
 }
 
 /// A value, and the files that it was made of.
