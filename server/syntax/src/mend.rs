@@ -9,8 +9,10 @@
 //! broken text as a whole need not be parsed.
 //!
 //! The tree depends on the text alone, though it is made from an earlier one. A parser that goes on from an earlier tree may
-//! read what is broken in another way than one that begins anew, and what is sound it reads alike. So a broken text's tree is
-//! made from that of the same text with its broken functions empty, which is sound, and which typing in them leaves as it is.
+//! read broken text in another way than one that begins anew, but sound text it reads alike. So the tree of a broken text is
+//! made from the tree of the same text with the broken parts blank, which is sound. The broken parts are functions, by their
+//! verdicts, and stretches between functions, by the tree of the text without functions (the *skeleton*), which is short and
+//! which typing in a function leaves as it is.
 
 mod brackets;
 
@@ -61,16 +63,25 @@ pub(crate) enum Known {
         /// The bodies of those that are as they were written.
         bodies: Vec<Range<usize>>,
         last: Option<Looked>,
-        /// The text with its broken functions empty, where the tree was made from that one's.
-        hollow: Option<Hollow>,
+        /// What the tree was made from, where the text is broken.
+        made_from: Option<MadeFrom>,
     },
 }
 
-/// A text with its broken functions empty, and its tree, which depends on that text alone.
+/// A text and its tree, which depends on that text alone.
 #[derive(Debug, Clone)]
-pub(crate) struct Hollow {
+struct Parsed {
     text: String,
     tree: Tree,
+}
+
+/// What the tree of a broken text is made from.
+#[derive(Debug, Clone)]
+pub(crate) struct MadeFrom {
+    /// The text with its broken parts blank.
+    hollow: Parsed,
+    /// The text without functions.
+    skeleton: Parsed,
 }
 
 /// The first function that was looked at, with how the next one begins: most likely somebody types in it.
@@ -116,11 +127,13 @@ pub(crate) fn parse(text: String, language: Language, earlier: Option<Earlier>) 
     if new.count() > MOST {
         return afresh(text, language, before);
     }
-    let hollow = match earlier.known {
-        Known::Judged { hollow, .. } => hollow.as_ref(),
+    let made_from = match earlier.known {
+        Known::Judged { made_from, .. } => made_from.as_ref(),
         Known::Sound => None,
     };
-    judge(text, &functions, verdicts, last, language, before, hollow)
+    judge(
+        text, &functions, verdicts, last, language, before, made_from,
+    )
 }
 
 /// Without anything known about the functions.
@@ -141,6 +154,9 @@ fn afresh(text: String, language: Language, old: Option<(&str, &Tree)>) -> Mende
         .iter()
         .map(|one| (own_key(&text, one), sound(one).then_some(Verdict::Sound)))
         .collect();
+    // What is sound of the text is read from this tree again.
+    let whole = text.clone();
+    let old = Some((whole.as_str(), &tree));
     judge(text, &functions, verdicts, None, language, old, None)
 }
 
@@ -153,45 +169,98 @@ fn sound_or_anew(text: &str, language: Language, old: Option<(&str, &Tree)>) -> 
     tree
 }
 
-/// The tree of a text in which these functions may be broken, and what it was made from; see the module.
+/// The same, from what was parsed last of texts like this one.
+fn parsed(
+    text: String,
+    language: Language,
+    last: Option<&Parsed>,
+    old: Option<(&str, &Tree)>,
+) -> Parsed {
+    let tree = match last {
+        Some(last) if last.text == text => last.tree.clone(),
+        Some(last) => sound_or_anew(&text, language, Some((&last.text, &last.tree))),
+        None => sound_or_anew(&text, language, old),
+    };
+    Parsed { text, tree }
+}
+
+/// The tree of a text whose functions have these verdicts, and what it was made from; see the module.
 fn stable(
     text: &str,
     functions: &[Function],
     verdicts: &[(u64, Option<Verdict>)],
     language: Language,
     old: Option<(&str, &Tree)>,
-    earlier: Option<&Hollow>,
-) -> (Tree, Option<Hollow>) {
-    let broken = || {
-        let both = functions.iter().zip(verdicts);
-        both.filter(|(_, (_, verdict))| !matches!(verdict, Some(Verdict::Sound)))
-    };
-    if broken().next().is_none() {
-        return (sound_or_anew(text, language, old), None);
+    last: Option<&MadeFrom>,
+) -> (Tree, Option<MadeFrom>) {
+    let both = functions.iter().zip(verdicts);
+    let broken = both.filter(|(_, (_, verdict))| !matches!(verdict, Some(Verdict::Sound)));
+    let mut broken: Vec<Range<usize>> = broken
+        .map(|(function, _)| function.start..function.body.end)
+        .collect();
+    if broken.is_empty() && last.is_none() {
+        let tree = parser::parse(text, language, old);
+        if !tree.root_node().has_error() {
+            return (tree, None);
+        }
     }
-    let inside = |function: &Function| {
-        let start = function.body.start + 1;
-        start..start.max(function.body.end - 1)
+    let between = gaps(text, functions);
+    let skeleton = between.iter().map(|gap| &text[gap.clone()]).collect();
+    let skeleton = parsed(skeleton, language, last.map(|last| &last.skeleton), None);
+    broken.extend(broken_gaps(&between, &skeleton.tree));
+    broken.sort_unstable_by_key(|range| range.start);
+    let hollow = blank(text, &broken);
+    let hollow = parsed(hollow, language, last.map(|last| &last.hollow), old);
+    let tree = if broken.is_empty() {
+        hollow.tree.clone()
+    } else {
+        parser::parse_filled(text, language, &hollow.tree, broken)
     };
-    let broken: Vec<Range<usize>> = broken().map(|(function, _)| inside(function)).collect();
-    let mut hollow = text.to_owned().into_bytes();
-    for inside in &broken {
-        for byte in &mut hollow[inside.clone()] {
+    let is_broken = tree.root_node().has_error();
+    (tree, is_broken.then_some(MadeFrom { hollow, skeleton }))
+}
+
+/// What stands before, between and behind the functions: one more than there are of them.
+fn gaps(text: &str, functions: &[Function]) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let mut found = Vec::with_capacity(functions.len() + 1);
+    for function in functions {
+        found.push(start..function.start.max(start));
+        start = function.body.end.max(start);
+    }
+    found.push(start..text.len());
+    found
+}
+
+/// Those of the stretches, which in their order make up a text with this tree, in which it has errors.
+fn broken_gaps(gaps: &[Range<usize>], tree: &Tree) -> Vec<Range<usize>> {
+    let mut wrong = Vec::new();
+    errors(tree.root_node(), 0, &mut wrong);
+    let mut end = 0;
+    let mut broken = Vec::new();
+    for gap in gaps {
+        let start = end;
+        end += gap.len();
+        // What is missing has no length: it may be missing at an end.
+        if !gap.is_empty() && wrong.iter().any(|one| one.start <= end && start <= one.end) {
+            broken.push(gap.clone());
+        }
+    }
+    broken
+}
+
+/// The text with spaces in place of these parts, line feeds kept.
+fn blank(text: &str, parts: &[Range<usize>]) -> String {
+    let mut bytes = text.to_owned().into_bytes();
+    for part in parts {
+        for byte in &mut bytes[part.clone()] {
             if *byte != b'\n' {
                 *byte = b' ';
             }
         }
     }
-    // Whole characters were blanked: what stands between brackets.
-    let hollow = String::from_utf8(hollow).unwrap_or_else(|_| text.to_owned());
-    let tree = match earlier {
-        Some(earlier) if earlier.text == hollow => earlier.tree.clone(),
-        Some(earlier) => sound_or_anew(&hollow, language, Some((&earlier.text, &earlier.tree))),
-        None => sound_or_anew(&hollow, language, old),
-    };
-    let hollow = Hollow { text: hollow, tree };
-    let tree = parser::parse_filled(text, language, &hollow.tree, broken);
-    (tree, Some(hollow))
+    // Functions begin and end beside ASCII: whole characters were blanked.
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 /// Finds the verdicts that are open (each behind its function's own key), does what they say and parses the text.
@@ -202,7 +271,7 @@ fn judge(
     last: Option<Looked>,
     language: Language,
     old: Option<(&str, &Tree)>,
-    earlier: Option<&Hollow>,
+    made_from: Option<&MadeFrom>,
 ) -> Mended {
     let mut before = last.as_ref();
     let mut looked = None;
@@ -222,8 +291,8 @@ fn judge(
     }
     let mended = obeyed(&text, functions, &verdicts);
     let read = mended.as_deref().unwrap_or(&text);
-    let (tree, hollow) = stable(read, functions, &verdicts, language, old, earlier);
-    let known = known(&text, functions, verdicts, looked.or(last), hollow);
+    let (tree, made_from) = stable(read, functions, &verdicts, language, old, made_from);
+    let known = known(&text, functions, verdicts, looked.or(last), made_from);
     let text = mended.unwrap_or(text);
     Mended { text, tree, known }
 }
@@ -266,7 +335,7 @@ fn known(
     functions: &[Function],
     verdicts: Vec<(u64, Option<Verdict>)>,
     last: Option<Looked>,
-    hollow: Option<Hollow>,
+    made_from: Option<MadeFrom>,
 ) -> Known {
     let mut known = FxHashMap::default();
     let mut bodies = Vec::with_capacity(functions.len());
@@ -285,7 +354,7 @@ fn known(
         verdicts: known,
         bodies,
         last,
-        hollow,
+        made_from,
     }
 }
 
@@ -595,6 +664,46 @@ mod tests {
                 type_all(texts.rev());
             }
         }
+    }
+
+    #[test]
+    fn what_is_typed_between_functions_is_read_as_if_it_were_opened() {
+        let first = "namespace a {\nvoid e(int *p) {\n  p[0] = 1;\n}\n";
+        for typed in [
+            "}\nconst int WIDTH = 4;\n",
+            "}\n}\nint x = 3;\n",
+            "struct S { int a; float b[4]; };\n}\n",
+            "template <class T> __device__ T f(T x, int n) { return x * n; }\n}\n",
+        ] {
+            let texts = (0..=typed.len()).map(|end| format!("{first}{}\n{NEXT}", &typed[..end]));
+            type_all(texts.clone());
+            type_all(texts.rev());
+        }
+        // A statement is typed in a function while something else stays broken.
+        let statement = "  p[1] = p[0] * 2;\n";
+        for broken in ["}\n", "int x = ;\n", "void g(\n"] {
+            let texts = (0..=statement.len())
+                .map(|end| format!("void e(int *p) {{\n{}}}\n{broken}{NEXT}", &statement[..end]));
+            type_all(texts);
+        }
+    }
+
+    #[test]
+    fn what_is_broken_between_functions_is_found_and_nothing_else() {
+        let broken = |text: &str| {
+            let functions = functions(text, None);
+            let between = gaps(text, &functions);
+            let skeleton: String = between.iter().map(|gap| &text[gap.clone()]).collect();
+            let tree = parser::parse(&skeleton, Language::Cuda, None);
+            let found = broken_gaps(&between, &tree).into_iter();
+            found
+                .map(|gap| text[gap].trim().to_owned())
+                .collect::<Vec<_>>()
+        };
+        let sound = format!("namespace a {{\n{NEXT}}}\nconst int WIDTH = 4;\n{NEXT}");
+        assert_eq!(broken(&sound), Vec::<String>::new());
+        let half = format!("{NEXT}const int W = ;\n{NEXT}int x;\n");
+        assert_eq!(broken(&half), ["const int W = ;"]);
     }
 
     #[test]
