@@ -28,6 +28,11 @@ pub trait Files: Send + Sync {
     /// for as long as the generation stays.
     fn generation(&self) -> u64;
 
+    /// The same for answers that the text of one file does not matter to: an editor changes one at each keystroke.
+    fn generation_but_for(&self, _: &Path) -> u64 {
+        self.generation()
+    }
+
     /// Grows whenever it may have changed which files there are, and not where only the text of one did.
     fn existence(&self) -> u64;
 
@@ -512,8 +517,10 @@ pub struct OpenFiles<F> {
 #[derive(Debug)]
 struct Buffer {
     file: Arc<SourceFile>,
-    /// Whether anybody read this text: a change of a text that nobody read changes no answer.
+    /// Whether this text was read: a change of a text that was not read changes no answer.
     read: AtomicBool,
+    /// How many of the changes that count are of this buffer.
+    changes: u64,
 }
 
 impl<F: Files> OpenFiles<F> {
@@ -544,18 +551,18 @@ impl<F: Files> OpenFiles<F> {
     pub fn set(&self, path: &Path, text: impl Into<Arc<str>>) -> bool {
         let path = normalised(path);
         let text = text.into();
-        // What stands on the disk may have been read; nobody else opens or closes this buffer meanwhile.
+        // The text on the disk may have been read.
         let behind = (!self.is_open(&path)).then(|| {
             let file = self.inner.read(&path);
             let same = file.is_some_and(|file| file.text == text);
             (same, self.inner.exists(&path))
         });
-        let buffer = Buffer {
+        let mut buffer = Buffer {
             file: Arc::new(SourceFile::new(&path, text)),
             read: AtomicBool::new(false),
+            changes: 0,
         };
-        // Whether the old text was read is asked when nobody can read it any more: who read it while this was being decided would
-        // keep it for ever.
+        // With the lock held no other thread can read the old text: one that read it after the question would keep it.
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         let (changes, exists) = match (open.get(&*path), behind) {
             (Some(old), _) if old.file.text == buffer.file.text => return false,
@@ -563,13 +570,16 @@ impl<F: Files> OpenFiles<F> {
             (None, Some((same, exists))) => (!same, exists),
             (None, None) => (true, false),
         };
+        let before = open.get(&*path).map_or(0, |old| old.changes);
+        buffer.changes = before + u64::from(changes);
         open.insert(path.into_owned(), buffer);
+        // Counted with the lock held, so that the sum and the buffer's part of it are of one moment.
+        if changes {
+            self.changes.fetch_add(1, Ordering::Release);
+        }
         drop(open);
         if !exists {
             self.existence.fetch_add(1, Ordering::Release);
-        }
-        if changes {
-            self.changes.fetch_add(1, Ordering::Release);
         }
         changes
     }
@@ -649,6 +659,14 @@ impl<F: Files> Files for OpenFiles<F> {
         self.changes.load(Ordering::Acquire)
             + self.existence.load(Ordering::Acquire)
             + self.inner.generation()
+    }
+
+    fn generation_but_for(&self, path: &Path) -> u64 {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let own = open
+            .get(&*normalised(path))
+            .map_or(0, |buffer| buffer.changes);
+        self.generation() - own
     }
 
     fn existence(&self) -> u64 {

@@ -32,8 +32,15 @@ const MOST_HOSTS: usize = 16_384;
 /// Values by the file that each is of and a hash of what else decides it.
 type ByFile<T> = FxHashMap<(PathBuf, u64), Arc<Traced<T>>>;
 
-/// Launches, and the generation of the files that they were found in.
-type NearLaunches = (u64, Arc<[LaunchSite]>);
+/// Launches in the files near one.
+#[derive(Debug)]
+struct NearLaunches {
+    sites: Arc<[LaunchSite]>,
+    /// Whether one of those files includes this one, so that its text matters as well.
+    by_own_text: bool,
+    /// The generation of the files, with this one or without it.
+    generation: u64,
+}
 
 /// What host programs say, by their path and what else they were read under.
 #[derive(Debug, Default)]
@@ -41,8 +48,8 @@ pub(crate) struct Hosts {
     programs: Mutex<ByFile<HostProgram>>,
     /// Launches by a file's functions as other files call them, by the file and what else decides them.
     called: Mutex<ByFile<Vec<LaunchSite>>>,
-    /// Launches near a file of one kernel, by a hash of what decides them, with the generation of the files that they are of: a
-    /// keystroke asks for those of every kernel in the file, and changes none.
+    /// Launches near a file of one kernel, by a hash of what decides them: a keystroke asks for those of every kernel in the
+    /// file, and seldom changes one.
     near: Mutex<FxHashMap<u64, NearLaunches>>,
 }
 
@@ -336,28 +343,36 @@ impl Engine {
         let roots = self.project().roots();
         (kernel, path, roots, reading_key(settings, profile)).hash(&mut hasher);
         let key = hasher.finish();
-        let generation = self.project().files().generation();
+        let files = self.project().files();
+        let own = absolute(path);
+        let generations = [files.generation_but_for(&own), files.generation()];
         let near = || {
             let near = self.hosts.near.lock();
             near.unwrap_or_else(PoisonError::into_inner)
         };
-        if let Some((of, known)) = near().get(&key)
-            && *of == generation
+        if let Some(known) = near().get(&key)
+            && known.generation == generations[usize::from(known.by_own_text)]
         {
-            return Arc::clone(known);
+            return Arc::clone(&known.sites);
         }
         let mut found = Vec::new();
         self.look_for_launches(kernel, path, settings, profile, &mut found);
-        let found: Arc<[LaunchSite]> = found.into_iter().map(|(site, _)| site).collect();
+        let sites: Arc<[LaunchSite]> = found.into_iter().map(|(site, _)| site).collect();
+        let by_own_text = self.hosts.include(&own);
         let mut near = near();
         if near.len() >= MOST_HOSTS {
             near.clear();
         }
-        near.insert(key, (generation, Arc::clone(&found)));
-        found
+        let kept = NearLaunches {
+            sites: Arc::clone(&sites),
+            by_own_text,
+            generation: generations[usize::from(by_own_text)],
+        };
+        near.insert(key, kept);
+        sites
     }
 
-    /// The launches in the files near one: those of the nearest folder in which one says the block.
+    /// Those of the nearest folder in which one says the block.
     fn look_for_launches(
         &self,
         kernel: Called<'_>,

@@ -594,7 +594,8 @@ impl Project {
         let confined = self.confined.load(Ordering::Relaxed);
         (&settings.include_paths, confined, opencl).hash(&mut hasher);
         let key = (path.to_path_buf(), hasher.finish());
-        let generation = self.files.generation();
+        // Who includes a file does not depend on its own text.
+        let generation = self.files.generation_but_for(path);
         let known = || {
             let includers = self.includers.lock();
             includers.unwrap_or_else(PoisonError::into_inner)
