@@ -436,7 +436,7 @@ await check("pictures for the README and the walkthrough", async () => {
   const sample = fs.readFileSync(path.join(given.repository, "editors", "vscode", "walkthrough", "sample.cu"), "utf8");
   await bench.cursorAt(sample, sample.split("\n").findIndex((line) => line.includes("= tile[")) + 1, "tile[");
   await bench.command("warplens: Show the Lanes of the Access at the Cursor");
-  await bench.inPage(/one of them for 32 different words/, () => true);
+  await bench.inPage(/up to 32 different words in one/, () => true);
   await quiet();
   await picture("lanes");
   await bench.closeTab(/Lanes at the Cursor/);

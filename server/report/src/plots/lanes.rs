@@ -182,7 +182,7 @@ fn to_units(picture: &LanePicture, bytes: u32, units: &[(i64, u32)]) -> String {
     let told = units_cost(picture, bytes, units);
     let mut out = begin(
         rows,
-        &format!("segments of {bytes} B, by first byte; filled: bytes requested"),
+        &format!("{bytes} B segments by first byte; filled: requested"),
         &told,
     );
     lanes(&mut out, picture);
