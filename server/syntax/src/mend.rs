@@ -210,7 +210,12 @@ fn stable(
     broken.extend(broken_gaps(&between, &skeleton.tree));
     broken.sort_unstable_by_key(|range| range.start);
     let hollow = blank(text, &broken);
-    let hollow = parsed(hollow, language, last.map(|last| &last.hollow), old);
+    let last = last.map(|last| &last.hollow);
+    let spaced = last.and_then(|last| parser::spaced(&hollow, (&last.text, &last.tree), language));
+    let hollow = match spaced {
+        Some(tree) if !broken.is_empty() => Parsed { text: hollow, tree },
+        _ => parsed(hollow, language, last, old),
+    };
     let tree = if broken.is_empty() {
         hollow.tree.clone()
     } else {

@@ -24,6 +24,28 @@ pub(crate) fn parse(text: &str, language: Language, old: Option<(&str, &Tree)>) 
     run(text, language, old_tree.as_ref())
 }
 
+/// The tree of a text that differs from an earlier one in white space alone, without parsing: what is between two tokens has no
+/// part in a tree. `None` where more differs.
+pub(crate) fn spaced(text: &str, (old, tree): (&str, &Tree), language: Language) -> Option<Tree> {
+    let Some(edit) = difference(old, text) else {
+        return Some(tree.clone());
+    };
+    let start = edit.start_byte;
+    let differ = [
+        &old[start..edit.old_end_byte],
+        &text[start..edit.new_end_byte],
+    ];
+    // Between two tokens that touch, a space would part or join them.
+    let is_space = |part: &str| part.bytes().all(|byte| byte.is_ascii_whitespace());
+    let after_space = start > 0 && text.as_bytes()[start - 1].is_ascii_whitespace();
+    if !differ.into_iter().all(is_space) || !after_space {
+        return None;
+    }
+    let mut raw = tree.raw().clone();
+    raw.edit(&edit);
+    Some(Tree::new(raw, language))
+}
+
 /// The tree of a text that differs from an equally long one, whose tree `old` is, in these bytes, which are in order, and
 /// nowhere in its line feeds.
 pub(crate) fn parse_filled(
