@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use warplens_ir::{AssumptionKind, Kernel, Stmt, StmtKind, Storage, Type, VarId};
+use warplens_ir::{AssumptionKind, Kernel, Stmt, StmtKind, Storage, Type, VarId, any_statement};
 use warplens_machine::Profile;
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Interval, Symbol, SymbolKind};
 
@@ -1215,20 +1215,12 @@ impl<'a> Executor<'a> {
 
 /// True where nothing leaves a function but its end: no `return`, or one as its last statement.
 fn returns_once(statements: &[Stmt]) -> bool {
-    fn count(statements: &[Stmt]) -> usize {
-        statements
-            .iter()
-            .map(|statement| match &statement.kind {
-                StmtKind::Return(_) => 1,
-                StmtKind::If(_, then, otherwise) => count(then) + count(otherwise),
-                StmtKind::Loop { body, .. } | StmtKind::Block(body) | StmtKind::Switch(_, body) => {
-                    count(body)
-                }
-                _ => 0,
-            })
-            .sum()
-    }
-    match count(statements) {
+    let mut count = 0;
+    any_statement(statements, &mut |statement| {
+        count += usize::from(matches!(statement.kind, StmtKind::Return(_)));
+        false
+    });
+    match count {
         0 => true,
         1 => matches!(
             statements.last().map(|last| &last.kind),

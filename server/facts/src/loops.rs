@@ -1,7 +1,11 @@
 //! Loops: how values move from one iteration to the next, and how many there are.
 
 use rustc_hash::FxHashMap;
-use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, VarId};
+use std::ops::ControlFlow;
+use warplens_ir::{
+    Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Type, VarId, Visitor, any_in_iteration,
+    any_statement, walk,
+};
 use warplens_symbolic::{BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
 
 use crate::access::any;
@@ -1043,44 +1047,26 @@ struct Leaving {
 
 impl Leaving {
     fn search(&mut self, statements: &[Stmt]) {
-        for statement in statements {
-            match &statement.kind {
-                StmtKind::If(_, then, otherwise) => {
-                    for side in [then, otherwise] {
-                        let (breaks, continues) = leaves(side);
-                        if breaks {
-                            assigned_in(side, &mut self.broke);
-                        }
-                        if continues {
-                            assigned_in(side, &mut self.continued);
-                        }
+        for (runs, inner) in statements.iter().flat_map(Stmt::blocks) {
+            match runs {
+                Runs::If => {
+                    if any_in_iteration(inner, &mut breaks) {
+                        assigned_in(inner, &mut self.broke);
+                    }
+                    if any_in_iteration(inner, &mut |one| one.kind == StmtKind::Continue) {
+                        assigned_in(inner, &mut self.continued);
                     }
                 }
-                StmtKind::Block(inner) | StmtKind::Switch(_, inner) => self.search(inner),
-                _ => {}
+                Runs::Once => self.search(inner),
+                Runs::Repeatedly => {}
             }
         }
     }
 }
 
-/// Whether statements may leave the iteration they belong to: by `break` or `return`, by `continue`.
-fn leaves(statements: &[Stmt]) -> (bool, bool) {
-    let mut found = (false, false);
-    for statement in statements {
-        let (breaks, continues) = match &statement.kind {
-            // The end of a function in place of its call leaves the loop; what stands behind the call goes on.
-            StmtKind::Break | StmtKind::Return(_) => (true, false),
-            StmtKind::Continue => (false, true),
-            StmtKind::If(_, then, otherwise) => {
-                let (left, other) = (leaves(then), leaves(otherwise));
-                (left.0 || other.0, left.1 || other.1)
-            }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => leaves(inner),
-            _ => continue,
-        };
-        found = (found.0 || breaks, found.1 || continues);
-    }
-    found
+/// The end of a function in place of its call leaves the loop; what comes behind the call goes on.
+fn breaks(statement: &Stmt) -> bool {
+    matches!(statement.kind, StmtKind::Break | StmtKind::Return(_))
 }
 
 /// True for a loop that nothing ends once it runs: what it tests stays, and no statement leaves it. `moved` is what an
@@ -1095,93 +1081,35 @@ pub(crate) fn never_ends(condition: Option<&Expr>, body: &[Stmt], moved: &[VarId
             _ => false,
         }
     }
-    fn returns(statements: &[Stmt]) -> bool {
-        statements.iter().any(|statement| match &statement.kind {
-            StmtKind::Return(_) => true,
-            StmtKind::If(_, then, otherwise) => returns(then) || returns(otherwise),
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => returns(inner),
-            StmtKind::Loop { body, .. } => returns(body),
-            _ => false,
-        })
-    }
-    condition.is_none_or(|condition| stays(condition, moved)) && !leaves(body).0 && !returns(body)
+    condition.is_none_or(|condition| stays(condition, moved))
+        && !any_in_iteration(body, &mut breaks)
+        && !any_statement(body, &mut |one| matches!(one.kind, StmtKind::Return(_)))
 }
 
 /// Variables that statements assign.
 pub(crate) fn assigned_in(statements: &[Stmt], out: &mut Vec<VarId>) {
-    for statement in statements {
-        match &statement.kind {
-            StmtKind::Declare(_, Some(init)) => assigned_by(init, out),
-            StmtKind::Expr(expression) => assigned_by(expression, out),
-            StmtKind::If(condition, then, otherwise) => {
-                assigned_by(condition, out);
-                assigned_in(then, out);
-                assigned_in(otherwise, out);
-            }
-            StmtKind::Loop {
-                init,
-                condition,
-                step,
-                body,
-                ..
-            } => {
-                assigned_in(init, out);
-                condition
-                    .iter()
-                    .chain(step.iter())
-                    .for_each(|e| assigned_by(e, out));
-                assigned_in(body, out);
-            }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => assigned_in(inner, out),
-            StmtKind::Return(value) => value.iter().for_each(|value| assigned_by(value, out)),
-            StmtKind::Declare(_, None)
-            | StmtKind::Break
-            | StmtKind::Continue
-            | StmtKind::Barrier
-            | StmtKind::Unknown(_) => {}
-        }
-    }
+    let _ = walk::walk_block(&mut Assigned(out), statements);
 }
 
+/// Variables that an expression assigns.
 pub(crate) fn assigned_by(expression: &Expr, out: &mut Vec<VarId>) {
-    match &expression.kind {
-        ExprKind::Assign(_, target, value) => {
-            written(target, out);
-            assigned_by(target, out);
-            assigned_by(value, out);
-        }
-        ExprKind::Step(_, _, target) => written(target, out),
-        ExprKind::Unary(_, a)
-        | ExprKind::Cast(_, a)
-        | ExprKind::Deref(a)
-        | ExprKind::Field(a, _) => {
-            assigned_by(a, out);
-        }
-        ExprKind::AddressOf(a) => {
-            // Whoever has the address may write.
-            written(a, out);
-            assigned_by(a, out);
-        }
-        ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) => {
-            assigned_by(a, out);
-            assigned_by(b, out);
-        }
-        ExprKind::Select(a, b, c) => {
-            assigned_by(a, out);
-            assigned_by(b, out);
-            assigned_by(c, out);
-        }
-        // A routine's own variables begin anew with each call.
-        ExprKind::Call(_, parts)
-        | ExprKind::List(parts)
-        | ExprKind::Opaque(_, parts)
-        | ExprKind::Apply(_, parts) => {
-            for part in parts {
-                assigned_by(part, out);
+    let _ = Assigned(out).expression(expression);
+}
+
+struct Assigned<'v>(&'v mut Vec<VarId>);
+
+impl Visitor<'_> for Assigned<'_> {
+    fn expression(&mut self, expression: &Expr) -> ControlFlow<()> {
+        match &expression.kind {
+            // Who has the address may write.
+            ExprKind::Assign(_, target, _) | ExprKind::AddressOf(target) => written(target, self.0),
+            ExprKind::Step(_, _, target) => {
+                written(target, self.0);
+                return ControlFlow::Continue(());
             }
+            _ => {}
         }
-        ExprKind::Inline(statements, _) => assigned_in(statements, out),
-        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
+        walk::walk_expression(self, expression)
     }
 }
 

@@ -27,4 +27,6 @@ pub use types::{AddressSpace, Bindings, Bound, Field, Known, Origin, Struct, Typ
 /// The language that a kernel is written in.
 pub use warplens_syntax::Language;
 
-pub use walk::{Part, each_site, expressions, parts};
+pub use walk::{
+    Fold, Part, Runs, Visitor, any_in_iteration, any_statement, each_site, expressions, parts,
+};

@@ -244,7 +244,7 @@ impl<'v> Run<'v> {
             StmtKind::Return(None) => return Some(Flow::Return),
             StmtKind::Break => return Some(Flow::Break),
             StmtKind::Continue => return Some(Flow::Continue),
-            StmtKind::Return(Some(_)) | StmtKind::Barrier | StmtKind::Unknown(_) => return None,
+            _ => return None,
         }
         Some(Flow::Next)
     }

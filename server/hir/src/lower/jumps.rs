@@ -7,7 +7,7 @@ use warplens_syntax::{Field, Kind, Node};
 
 use super::expressions::operation;
 use super::{Lowering, Source, parts, text_of};
-use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
+use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Storage, VarId};
 use warplens_ir::{Site, Type};
 
 /// Labels of one block that are followed.
@@ -28,6 +28,16 @@ enum Leaves {
     Never,
     Maybe,
     Always,
+}
+
+impl Leaves {
+    /// Of a loop, by its body: it may not run.
+    fn of_loop(self) -> Leaves {
+        match self {
+            Leaves::Never => Leaves::Never,
+            _ => Leaves::Maybe,
+        }
+    }
 }
 
 impl Lowering<'_> {
@@ -266,21 +276,18 @@ impl Lowering<'_> {
                     }
                     (joined(left, other), false)
                 }
-                StmtKind::Block(inner) | StmtKind::Switch(_, inner) => {
-                    (self.leave(inner, mark, flag, in_loop), false)
+                _ => {
+                    let mut found = (Leaves::Never, false);
+                    for (runs, inner) in list[at].blocks_mut() {
+                        found = match runs {
+                            Runs::Repeatedly => {
+                                (self.leave(inner, mark, flag, true).of_loop(), true)
+                            }
+                            _ => (self.leave(inner, mark, flag, in_loop), false),
+                        };
+                    }
+                    found
                 }
-                StmtKind::Loop { body, .. } => {
-                    let inside = self.leave(body, mark, flag, true);
-                    (
-                        if inside == Leaves::Never {
-                            Leaves::Never
-                        } else {
-                            Leaves::Maybe
-                        },
-                        true,
-                    )
-                }
-                _ => (Leaves::Never, false),
             };
             match (here, flag) {
                 (Leaves::Always, _) => {
@@ -374,14 +381,14 @@ fn leaving(list: &[Stmt], mark: &str, in_loop: bool, flagged: &mut bool) -> Leav
                 one_sided = left != other && left != Leaves::Maybe && other != Leaves::Maybe;
                 joined(left, other)
             }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => {
-                leaving(inner, mark, in_loop, flagged)
-            }
-            StmtKind::Loop { body, .. } => match leaving(body, mark, true, flagged) {
-                Leaves::Never => Leaves::Never,
-                _ => Leaves::Maybe,
-            },
-            _ => Leaves::Never,
+            _ => statement
+                .blocks()
+                .map(|(runs, inner)| match runs {
+                    Runs::Repeatedly => leaving(inner, mark, true, flagged).of_loop(),
+                    _ => leaving(inner, mark, in_loop, flagged),
+                })
+                .find(|here| *here != Leaves::Never)
+                .unwrap_or(Leaves::Never),
         };
         match here {
             Leaves::Always => return Leaves::Always,
@@ -397,31 +404,21 @@ fn leaving(list: &[Stmt], mark: &str, in_loop: bool, flagged: &mut bool) -> Leav
 
 fn drop_marks(list: &mut Vec<Stmt>, mark: &str) {
     list.retain(|statement| !is_mark(statement, mark));
-    for statement in list {
-        match &mut statement.kind {
-            StmtKind::If(_, then, otherwise) => {
-                drop_marks(then, mark);
-                drop_marks(otherwise, mark);
-            }
-            StmtKind::Block(inner)
-            | StmtKind::Switch(_, inner)
-            | StmtKind::Loop { body: inner, .. } => drop_marks(inner, mark),
-            _ => {}
-        }
+    for (_, inner) in list.iter_mut().flat_map(Stmt::blocks_mut) {
+        drop_marks(inner, mark);
     }
 }
 
 /// The breaks that leave the statements themselves, as marks.
 fn mark_breaks(list: &mut [Stmt], mark: &str) {
     for statement in list {
-        match &mut statement.kind {
-            StmtKind::Break => statement.kind = StmtKind::Unknown(mark.to_owned()),
-            StmtKind::If(_, then, otherwise) => {
-                mark_breaks(then, mark);
-                mark_breaks(otherwise, mark);
+        if statement.kind == StmtKind::Break {
+            statement.kind = StmtKind::Unknown(mark.to_owned());
+        }
+        for (runs, inner) in statement.blocks_mut() {
+            if runs != Runs::Repeatedly {
+                mark_breaks(inner, mark);
             }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => mark_breaks(inner, mark),
-            _ => {}
         }
     }
 }

@@ -155,10 +155,7 @@ impl Lowering<'_> {
         };
         // `v = make_int2(v.y, v.x)`: every value is taken before any field changes.
         let own: Vec<VarId> = leaves.iter().map(|&(_, leaf)| leaf).collect();
-        let crossed = sources
-            .iter()
-            .flatten()
-            .any(|source| warplens_ir::walk::reads_any(source, &own));
+        let crossed = sources.iter().flatten().any(|source| source.reads(&own));
         let mut after = Vec::new();
         for ((_, leaf), from) in leaves.iter().zip(sources) {
             let to = self.var(*leaf, site);
