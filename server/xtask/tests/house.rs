@@ -351,6 +351,49 @@ fn only_syntax_and_what_it_is_measured_with_see_the_parser() {
     assert_eq!(seen, BTreeSet::from(expected));
 }
 
+/// A new kind of statement is defined in `ir/kernel.rs`, made in `hir/lower/statements.rs`, and has an arm where each kind
+/// has one: what it consists of, and what it means.
+#[test]
+fn a_new_kind_of_statement_is_eight_files() {
+    let folders = crates();
+    let kernel = fs::read_to_string(folders["ir"].join("src/kernel.rs")).expect("the IR");
+    let (_, list) = kernel.split_once("pub enum StmtKind {").expect("its kinds");
+    let variant = |line: &str| {
+        let name = line.strip_prefix("    ")?;
+        let length = name.find(|letter: char| !letter.is_alphanumeric())?;
+        (length > 0).then(|| name[..length].to_owned())
+    };
+    let kinds: Vec<String> = list
+        .lines()
+        .take_while(|line| *line != "}")
+        .filter_map(variant)
+        .collect();
+    assert!(
+        kinds.contains(&"Barrier".to_owned()) && kinds.len() > 9,
+        "{kinds:?}"
+    );
+    let names_all = |source: &String| {
+        kinds
+            .iter()
+            .all(|kind| source.contains(&format!("StmtKind::{kind}")))
+    };
+    let mut arms = Vec::new();
+    for (name, folder) in folders {
+        let sources = modules(&folder).into_iter();
+        let found = sources.filter(|(_, source)| names_all(source));
+        arms.extend(found.map(|(module, _)| format!("{name}/{}", module.join("/"))));
+    }
+    let expected = [
+        "advice/subjects/exchange",
+        "codegen/build/control",
+        "codegen/build/touched",
+        "facts/execute",
+        "facts/lockstep/execute",
+        "ir/walk",
+    ];
+    assert_eq!(arms, expected);
+}
+
 #[test]
 fn a_circle_is_seen() {
     let sources = BTreeMap::from([
