@@ -982,7 +982,7 @@ impl Executor<'_> {
                 }
                 return Value::data(true);
             }
-            Function::Atomic(_) => {
+            Function::Atomic(..) => {
                 let mut loads = Vec::new();
                 for argument in arguments.iter().skip(1) {
                     loads.append(&mut self.eval(argument).loads);
@@ -1209,7 +1209,7 @@ impl Executor<'_> {
                     Value::data(uniform)
                 }
             }
-            Function::WarpExchange(_) => {
+            Function::WarpExchange(..) => {
                 let issued = Mix {
                     int: 1.0,
                     ..Mix::default()

@@ -15,7 +15,7 @@ pub mod walk;
 
 pub use controls::{Control, Controls};
 pub use fragment::{Fragment, Matrix};
-pub use functions::{Bits, Function, MathClass, known as known_function};
+pub use functions::{Bits, Effect, Exchange, Function, MathClass, Update, known as known_function};
 pub use kernel::{
     AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel, LOADED,
     LoopKind, MachineCall, Real, Routine, RoutineId, StaysCall, Stmt, StmtKind, Storage, UnaryOp,

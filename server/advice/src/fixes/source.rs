@@ -186,7 +186,7 @@ pub(crate) fn hands(document: &Document, element: Node) -> Hands {
                 };
                 let name = text(parsed, callee);
                 return match known_function(name, opencl) {
-                    Some(Function::Atomic(_)) if children(parent).first() == Some(&child) => {
+                    Some(Function::Atomic(..)) if children(parent).first() == Some(&child) => {
                         Hands::Value
                     }
                     _ if addressed => Hands::Address,

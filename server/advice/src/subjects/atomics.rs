@@ -74,7 +74,7 @@ fn called<'a>(ctx: &Context<'a>, expression: &'a Expr, loops: &[&'a Stmt]) -> Op
     while let ExprKind::Cast(false, inner) = &at.kind {
         at = inner;
     }
-    let ExprKind::Call(Function::Atomic(name), arguments) = &at.kind else {
+    let ExprKind::Call(Function::Atomic(_, name), arguments) = &at.kind else {
         return None;
     };
     let pointer = arguments.first()?;

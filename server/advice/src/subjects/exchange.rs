@@ -320,14 +320,10 @@ impl<'a> Reader<'a> {
                 | Function::Abs
                 | Function::Mul24
                 | Function::Bits(_)
-                | Function::WarpExchange(_),
+                | Function::WarpExchange(..),
                 _,
             ) => {}
-            (Function::Ignored(name), _)
-                if matches!(
-                    &**name,
-                    "__syncwarp" | "assert" | "__assert_fail" | "__builtin_assume" | "__assume"
-                ) => {}
+            (Function::Ignored(effect, _), _) if effect.leaves_memory() => {}
             (Function::Load, Some((place, bytes))) => self.touch(place, bytes, false, flow),
             (Function::Store, Some((place, bytes))) => self.touch(place, bytes, true, flow),
             // Atomics among them: one that publishes what other threads wrote depends on the barrier in between.

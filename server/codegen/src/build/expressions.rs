@@ -752,7 +752,7 @@ fn forks(expression: &Expr) -> bool {
 
 fn changes(expression: &Expr) -> bool {
     match &expression.kind {
-        ExprKind::Assign(..) | ExprKind::Step(..) | ExprKind::Call(Function::Atomic(_), _) => true,
+        ExprKind::Assign(..) | ExprKind::Step(..) | ExprKind::Call(Function::Atomic(..), _) => true,
         ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => changes(a),
         ExprKind::Binary(_, a, b) => changes(a) || changes(b),
         ExprKind::Call(_, parts) | ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {

@@ -96,7 +96,7 @@ impl Lowering<'_> {
             ExprKind::Assign(_, target, _) | ExprKind::Step(_, _, target) => {
                 stored.push((**target).clone());
             }
-            ExprKind::Call(Function::Atomic(_) | Function::Store, operands) => {
+            ExprKind::Call(Function::Atomic(..) | Function::Store, operands) => {
                 stored.extend(
                     operands
                         .first()

@@ -8,7 +8,7 @@ use super::inline::{Candidate, after};
 use super::split::deref;
 use super::{Lowering, Source, parts};
 use crate::types::class_of;
-use warplens_ir::functions::Function;
+use warplens_ir::functions::{Effect, Function};
 use warplens_ir::{AddressSpace, Site, Storage, Type};
 use warplens_ir::{Expr, ExprKind, Stmt, StmtKind};
 
@@ -114,7 +114,10 @@ impl Lowering<'_> {
         };
         let pointer = self.expr(value, source);
         let freed = |pointer: Expr| Expr {
-            kind: ExprKind::Call(Function::Ignored("free".into()), vec![pointer]),
+            kind: ExprKind::Call(
+                Function::Ignored(Effect::Call, "free".into()),
+                vec![pointer],
+            ),
             ty: Type::Void,
             site,
         };

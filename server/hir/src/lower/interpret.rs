@@ -258,7 +258,7 @@ impl<'v> Run<'v> {
                 self.store(place, &target.ty, value)
             }
             ExprKind::Inline(statements, _) => self.all(statements).map(|_| ()),
-            ExprKind::Call(Function::Ignored(_), _) => Some(()),
+            ExprKind::Call(Function::Ignored(..), _) => Some(()),
             _ => self.value(expression).map(|_| ()),
         }
     }

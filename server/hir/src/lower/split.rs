@@ -233,7 +233,7 @@ fn is_loaded(value: &Expr) -> bool {
         ExprKind::Index(..) | ExprKind::Deref(_) => true,
         ExprKind::Call(function, _) => matches!(
             function,
-            Function::Load | Function::Texture { .. } | Function::WarpExchange(_)
+            Function::Load | Function::Texture { .. } | Function::WarpExchange(..)
         ),
         ExprKind::Field(base, _) | ExprKind::Cast(_, base) => is_loaded(base),
         ExprKind::List(parts) => matches!(parts.as_slice(), [one] if is_loaded(one)),

@@ -104,7 +104,7 @@ fn leaves_alone(ctx: &Context<'_>, atomic: &Atomic<'_>, around: &Stmt) -> bool {
                 ExprKind::Apply(..)
                     | ExprKind::Opaque(..)
                     | ExprKind::Inline(..)
-                    | ExprKind::Call(Function::Ignored(_) | Function::WarpExchange(_), _)
+                    | ExprKind::Call(Function::Ignored(..) | Function::WarpExchange(..), _)
             );
         }
     };
