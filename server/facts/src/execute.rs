@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{AssumptionKind, Kernel, Stmt, StmtKind, Storage, Type, VarId, any_statement};
-use warplens_machine::Profile;
+use warplens_machine::{Mix, Pipe, Profile};
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Interval, Symbol, SymbolKind};
 
 use crate::access::{AccessDraft, Measure as MeasureAccess, any};
@@ -16,7 +16,7 @@ use crate::counts::Open;
 use crate::dependence::{Graph, Origin, latency_on};
 use crate::env::{Changes, Env};
 use crate::facts::{
-    Arithmetic, Assumption, BranchKind, CopiedLine, Count, Mix, NotUnderstood, OpClass, Operation,
+    Arithmetic, Assumption, BranchKind, CopiedLine, Count, NotUnderstood, OpClass, Operation,
     Operator, SharedArray, Site, Source, SourceFacts,
 };
 use crate::flow::{self, Draft, compute};
@@ -560,10 +560,7 @@ impl<'a> Executor<'a> {
             || float_to_int
             || (from.is_float() && to.is_float() && from != to)
         {
-            let issued = Mix {
-                conversion: 1.0,
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Conversion, 1.0)]);
             self.operation(
                 Arithmetic::Conversion,
                 1.0,
@@ -640,10 +637,7 @@ impl<'a> Executor<'a> {
         };
         if self.dry == 0 && of_switch.is_none() {
             *self.counts.entry((outer, OpClass::Branch)).or_insert(0.0) += 1.0;
-            let issued = Mix {
-                branch: 1.0,
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Branch, 1.0)]);
             let needs = std::mem::take(&mut value.loads);
             compute(&mut self.flow, line, &issued, &needs, 1.0);
             self.dependence.issue(OpClass::Branch, &issued);
@@ -736,11 +730,7 @@ impl<'a> Executor<'a> {
                 .counts
                 .entry((self.context, OpClass::Branch))
                 .or_insert(0.0) += 1.0;
-            let issued = Mix {
-                int: 1.0,
-                branch: 1.0,
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Int, 1.0), (Pipe::Branch, 1.0)]);
             compute(&mut self.flow, line, &issued, &[], 1.0);
         }
         let start = self.static_operations;

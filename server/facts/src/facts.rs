@@ -5,7 +5,7 @@
 //! space move the kernel's text.
 
 pub use warplens_ir::{CalleeLine, Launch, NotUnderstood, Places, Site, Source, Span};
-use warplens_machine::Pipe;
+use warplens_machine::Mix;
 pub use warplens_machine::{Arithmetic, Number};
 
 /// How far a figure can be trusted.
@@ -672,106 +672,6 @@ pub struct Operation {
     pub threads: f64,
     /// Warps of which some thread does.
     pub warps: f64,
-}
-
-/// Instructions one warp issues for a stretch of straight code, by pipe. Numbers are per execution of the
-/// stretch by one warp, after what any compiler does (contraction to FMA, loop-invariant code outside).
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Mix {
-    /// FP32 add, FMA, and without the compiled kernel multiply.
-    pub fp32: f64,
-    /// FP32 multiplications alone, where the compiled kernel is known; else among `fp32`.
-    pub fp32_multiply: f64,
-    /// FP64 add, multiply, FMA.
-    pub fp64: f64,
-    /// FP16, two results an instruction.
-    pub fp16: f64,
-    /// Matrix instructions.
-    pub tensor: f64,
-    /// Integer and address arithmetic, comparisons, moves.
-    pub int: f64,
-    /// Integer multiplications and multiply-adds, where the compiled kernel is known; else among `int`.
-    pub int_mul: f64,
-    /// Special functions.
-    pub sfu: f64,
-    /// Conversions from floating point and between its formats; without the compiled kernel all conversions.
-    pub conversion: f64,
-    /// Conversions from integers, where the compiled kernel is known.
-    pub to_float: f64,
-    /// Exchanges between lanes, where the compiled kernel is known; else among `int`.
-    pub shuffle: f64,
-    /// Branches and predicate work.
-    pub branch: f64,
-}
-
-impl Mix {
-    /// Where the instructions of one pipe are counted.
-    pub fn of_mut(&mut self, pipe: Pipe) -> &mut f64 {
-        match pipe {
-            Pipe::Fp32 => &mut self.fp32,
-            Pipe::Fp32Multiply => &mut self.fp32_multiply,
-            Pipe::Fp64 => &mut self.fp64,
-            Pipe::Fp16 => &mut self.fp16,
-            Pipe::Tensor => &mut self.tensor,
-            Pipe::Int => &mut self.int,
-            Pipe::IntMul => &mut self.int_mul,
-            Pipe::Sfu => &mut self.sfu,
-            Pipe::Conversion => &mut self.conversion,
-            Pipe::ToFloat => &mut self.to_float,
-            Pipe::Shuffle => &mut self.shuffle,
-            Pipe::Branch => &mut self.branch,
-        }
-    }
-
-    /// All instructions.
-    pub fn total(&self) -> f64 {
-        self.fp32
-            + self.fp32_multiply
-            + self.fp64
-            + self.fp16
-            + self.tensor
-            + self.int
-            + self.int_mul
-            + self.sfu
-            + self.conversion
-            + self.to_float
-            + self.shuffle
-            + self.branch
-    }
-
-    /// Adds `other`, `times` over.
-    pub fn add(&mut self, other: &Mix, times: f64) {
-        self.fp32 += other.fp32 * times;
-        self.fp32_multiply += other.fp32_multiply * times;
-        self.fp64 += other.fp64 * times;
-        self.fp16 += other.fp16 * times;
-        self.tensor += other.tensor * times;
-        self.int += other.int * times;
-        self.int_mul += other.int_mul * times;
-        self.sfu += other.sfu * times;
-        self.conversion += other.conversion * times;
-        self.to_float += other.to_float * times;
-        self.shuffle += other.shuffle * times;
-        self.branch += other.branch * times;
-    }
-
-    /// The count of what a pipe executes.
-    pub fn of(&self, pipe: Pipe) -> f64 {
-        match pipe {
-            Pipe::Fp32 => self.fp32,
-            Pipe::Fp32Multiply => self.fp32_multiply,
-            Pipe::Fp64 => self.fp64,
-            Pipe::Fp16 => self.fp16,
-            Pipe::Tensor => self.tensor,
-            Pipe::Int => self.int,
-            Pipe::IntMul => self.int_mul,
-            Pipe::Sfu => self.sfu,
-            Pipe::Conversion => self.conversion,
-            Pipe::ToFloat => self.to_float,
-            Pipe::Shuffle => self.shuffle,
-            Pipe::Branch => self.branch,
-        }
-    }
 }
 
 /// What a loop's trip count is in the source.

@@ -6,6 +6,7 @@ use warplens_ir::{
     Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Type, VarId, Visitor, any_in_iteration,
     any_statement, walk,
 };
+use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
 
 use crate::access::any;
@@ -14,7 +15,7 @@ use crate::cases::MOST_TURNS;
 use crate::context::{Origin as GuardOrigin, assumed};
 use crate::dependence::Origin;
 use crate::execute::{Executor, Exits};
-use crate::facts::{Assumption, BranchKind, Mix, OpClass, TripCount};
+use crate::facts::{Assumption, BranchKind, OpClass, TripCount};
 use crate::flow::{Draft, compute};
 use crate::value::{ArrayId, Kind, Value};
 
@@ -219,10 +220,7 @@ impl Executor<'_> {
                 (Some(factor), _) if *factor > 1 => 1.0 / *factor as f64,
                 _ => 1.0,
             };
-            let issued = Mix {
-                branch: back,
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Branch, back)]);
             compute(&mut self.flow, line, &issued, &[], 1.0);
             self.dependence.issue(OpClass::Branch, &issued);
         }

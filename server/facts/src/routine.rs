@@ -8,10 +8,11 @@
 
 use rustc_hash::FxHashMap;
 use warplens_ir::{CalleeLine, Expr, Routine, RoutineId, Site, Stmt, Type, each_site, parts};
+use warplens_machine::Mix;
 
 use crate::context::{Budget, Executions};
 use crate::execute::Executor;
-use crate::facts::{CopiedLine, Mix, Node, Space};
+use crate::facts::{CopiedLine, Node, Space};
 use crate::flow::{self, Draft};
 use crate::lockstep::CallPaths;
 use crate::value::{Kind, Part, PartId, Place, Value};

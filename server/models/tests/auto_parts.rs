@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Kernel, Target, compute, fp32, input, int, question, repeat, touch};
-use warplens_facts::facts::{Assumption, LinearAddress, Mix, Node, Op, Pattern};
+use warplens_facts::facts::{Assumption, LinearAddress, Node, Op, Pattern};
+use warplens_machine::{Mix, Pipe};
 use warplens_models::auto::{Mechanism, cycles_without};
 use warplens_models::{ExecutedAccess, ModelId, Object, cycles};
 
@@ -14,10 +15,7 @@ fn staged(passes: f64) -> Kernel {
     let write = kernel.shared(Op::Store, passes, 1.0, 3);
     let read = kernel.shared(Op::Load, passes, 1.0, 5);
     let store = kernel.global(Op::Store, 4.0, 4.0, 32, 6);
-    let integers = Mix {
-        int: 24.0,
-        ..Mix::default()
-    };
+    let integers = Mix::from([(Pipe::Int, 24.0)]);
     kernel.code.accesses[load].together = 4.0;
     let body = vec![touch(load, &[]), fp32(2.0, &[load], 2), touch(write, &[])];
     let split = Node::Branch {

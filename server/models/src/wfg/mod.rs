@@ -14,7 +14,7 @@ mod regions;
 use std::collections::BTreeMap;
 
 use warplens_facts::facts::Space;
-use warplens_machine::Profile;
+use warplens_machine::{Pipe, Profile};
 
 use self::graph::{Branching, Graph, Kind};
 use self::reduce::Reduction;
@@ -130,10 +130,10 @@ impl Model {
                             instruction(node.region, latency, lanes).max(plain)
                         })
                     };
-                    let special = mix.sfu + mix.conversion + mix.to_float;
-                    (mix.total() - special - mix.fp64).max(0.0) * plain
+                    let special = mix[Pipe::Sfu] + mix[Pipe::Conversion] + mix[Pipe::ToFloat];
+                    (mix.total() - special - mix[Pipe::Fp64]).max(0.0) * plain
                         + special * other(p.special)
-                        + mix.fp64 * other(p.double)
+                        + mix[Pipe::Fp64] * other(p.double)
                 }
                 Kind::Scratchpad(access) => {
                     p.scratchpad.get(*access).copied().unwrap_or(0.0).max(issue)
