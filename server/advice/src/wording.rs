@@ -1,6 +1,6 @@
 //! How findings speak, and how loud: the number first, then the cause, then the assumption, on one line.
 
-use warplens_facts::facts::{Access, Certainty, SourceFacts};
+use warplens_facts::facts::{Access, Assumed, Certainty, SourceFacts};
 use warplens_syntax::words_in;
 
 use crate::Severity;
@@ -78,8 +78,10 @@ pub(crate) fn assumes(facts: &SourceFacts, expressions: &[&str]) -> Option<Strin
         .assumptions
         .iter()
         .filter(|a| {
-            let launch = a.symbol.contains("block") || a.symbol.contains("grid");
-            !launch && !a.symbol.starts_with("alignment")
+            !matches!(
+                a.symbol,
+                Assumed::Block | Assumed::Grid | Assumed::Alignment
+            )
         })
         .collect();
     let named: Vec<_> = values
@@ -88,7 +90,7 @@ pub(crate) fn assumes(facts: &SourceFacts, expressions: &[&str]) -> Option<Strin
         .filter(|a| {
             expressions
                 .iter()
-                .any(|text| identifiers(text).any(|id| id == a.symbol))
+                .any(|text| identifiers(text).any(|id| a.symbol.is_named(id)))
         })
         .collect();
     let block_assumed = facts.launch.block_source.is_assumption();
@@ -128,7 +130,7 @@ pub(crate) fn reservation(facts: &SourceFacts, access: &Access) -> Option<String
         Certainty::Assumed | Certainty::Unknown => {
             let stride = access.stride.as_ref().map_or("", |s| s.text.as_str());
             assumes(facts, &[&access.index, &access.text, stride])
-                .or_else(|| access.why.clone())
+                .or_else(|| access.why.as_ref().map(ToString::to_string))
                 .or_else(|| conditions(&access.constraints))
         }
     }

@@ -1,8 +1,8 @@
 //! Expressions of the kernel: their values, the accesses they make and the operations they cost.
 
 use warplens_ir::{
-    AddressSpace, BUILD, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, LOADED,
-    MathClass, Site, Storage, Type, UnaryOp, Var, VarId,
+    AddressSpace, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, MathClass, Opaque,
+    Site, Storage, Type, UnaryOp, Var, VarId,
 };
 use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
@@ -451,8 +451,9 @@ impl Executor<'_> {
             }
             ExprKind::Apply(routine, arguments) => self.apply(*routine, arguments, expression),
             ExprKind::Opaque(reason, parts) => {
-                let build = reason == BUILD;
-                let (mut loads, mut uniform, mut data) = (Vec::new(), build, reason == LOADED);
+                let build = *reason == Opaque::Build;
+                let (mut loads, mut uniform, mut data) =
+                    (Vec::new(), build, *reason == Opaque::Loaded);
                 for part in parts {
                     let mut value = self.eval(part);
                     uniform &= self.is_uniform(&value);

@@ -1,5 +1,6 @@
 //! Statements of the kernel, executed symbolically.
 
+use crate::why::NoValue;
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,8 +17,8 @@ use crate::counts::Open;
 use crate::dependence::{Graph, Origin, latency_on};
 use crate::env::{Changes, Env};
 use crate::facts::{
-    Arithmetic, Assumption, BranchKind, CopiedLine, Count, NotUnderstood, OpClass, Operation,
-    Operator, SharedArray, Site, Source, SourceFacts,
+    Arithmetic, Assumed, Assumption, BranchKind, CopiedLine, Count, NotUnderstood, OpClass,
+    Operation, Operator, SharedArray, Site, Source, SourceFacts,
 };
 use crate::flow::{self, Draft, compute};
 use crate::lockstep;
@@ -65,7 +66,7 @@ pub(crate) struct Executor<'a> {
     pub(crate) dependence: Graph,
     pub(crate) routines: Routines,
     /// Why unknown values are unknown, where there is more to say.
-    pub(crate) reasons: FxHashMap<Symbol, String>,
+    pub(crate) reasons: FxHashMap<Symbol, NoValue>,
     /// When the value at hand has none.
     pub(crate) doubted: Option<Doubt>,
     pub(crate) accesses: Vec<AccessDraft>,
@@ -1098,16 +1099,16 @@ impl<'a> Executor<'a> {
         let launch = self.request.launch;
         let list = |extents: [u64; 3]| format!("{},{},{}", extents[0], extents[1], extents[2]);
         let mut found = Vec::new();
-        let mut add = |symbol: &str, value: String, source: &str| {
+        let mut add = |symbol: Assumed, value: String, source: &str| {
             found.push(Assumption {
-                symbol: symbol.to_owned(),
+                symbol,
                 value,
                 source: source.to_owned(),
             });
         };
         for (symbol, extents, source) in [
-            ("block", launch.block, launch.block_source),
-            ("grid", launch.grid, launch.grid_source),
+            (Assumed::Block, launch.block, launch.block_source),
+            (Assumed::Grid, launch.grid, launch.grid_source),
         ] {
             if source.is_assumption() {
                 let from = if source == Source::Config {
@@ -1135,7 +1136,8 @@ impl<'a> Executor<'a> {
                 | AssumptionKind::Linked
                 | AssumptionKind::Conditional { .. } => "default".into(),
             };
-            add(&assumption.name, assumption.value.clone(), &source);
+            let name = Assumed::Named(assumption.name.clone());
+            add(name, assumption.value.clone(), &source);
         }
         let mut aligned = false;
         for var in self.kernel.vars.iter().take(self.kernel.params as usize) {
@@ -1155,7 +1157,8 @@ impl<'a> Executor<'a> {
                             Some(_) => "config",
                             None => "default",
                         };
-                        add(&var.name, value.to_string(), source);
+                        let name = Assumed::Named(var.name.clone());
+                        add(name, value.to_string(), source);
                     }
                 }
                 Type::Pointer(..) => aligned = true,
@@ -1164,7 +1167,7 @@ impl<'a> Executor<'a> {
         }
         if aligned || !self.shared.is_empty() {
             add(
-                "alignment",
+                Assumed::Alignment,
                 "pointers and shared arrays 256-byte aligned".to_owned(),
                 "default",
             );
@@ -1184,12 +1187,12 @@ impl<'a> Executor<'a> {
             }
             stated.push(from);
             let probability = branch.probability.to_string();
-            let symbol = format!("probability(`{}`)", branch.text);
-            match from {
-                From::Expectation => add(&symbol, probability, "__builtin_expect"),
-                From::Chance => add(&symbol, probability, "default"),
-                _ => add("probability", probability, "default"),
-            }
+            let condition = (from != From::Default).then(|| branch.text.clone());
+            let source = match from {
+                From::Expectation => "__builtin_expect",
+                _ => "default",
+            };
+            add(Assumed::Probability(condition), probability, source);
         }
         found
     }

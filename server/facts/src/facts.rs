@@ -4,6 +4,9 @@
 //! numbers in their order: [`Places`] knows where they stand, so that facts can be kept while comments and white
 //! space move the kernel's text.
 
+use std::fmt;
+
+pub use crate::why::{NoValue, Unbounded, Why};
 pub use warplens_ir::{CalleeLine, Launch, NotUnderstood, Places, Site, Source, Span};
 use warplens_machine::Mix;
 pub use warplens_machine::{Arithmetic, Number};
@@ -236,8 +239,8 @@ pub struct Access {
     pub active_lanes_per_request: Option<f64>,
     /// How sure all of this is.
     pub certainty: Certainty,
-    /// Why it is not exact, in words, where it is not.
-    pub why: Option<String>,
+    /// Why it is not exact, where it is not.
+    pub why: Option<Why>,
     /// Conditions on free symbols under which an exact result holds: `n % 8 == 0`, `n >= 16`. They are over
     /// positive values for which no index leaves the range of its type.
     pub constraints: Vec<String>,
@@ -518,7 +521,7 @@ pub struct Branch {
     /// How sure.
     pub certainty: Certainty,
     /// Why not exact.
-    pub why: Option<String>,
+    pub why: Option<Why>,
     /// Conditions under which it holds.
     pub constraints: Vec<String>,
     /// Instructions (source operations) on the taken side, a static count.
@@ -784,11 +787,66 @@ pub struct SharedArray {
     pub dynamic: bool,
 }
 
+/// What something is assumed of, printed as in the JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Assumed {
+    /// Threads of a block: `block`.
+    Block,
+    /// Blocks of the launch: `grid`.
+    Grid,
+    /// A parameter, a template parameter, a macro, a function: its name.
+    Named(String),
+    /// How pointers and shared arrays are aligned: `alignment`.
+    Alignment,
+    /// Elements of an array: `contents(a)`.
+    Contents(String),
+    /// All blocks, by those that were run: `sample`.
+    Sample,
+    /// How often a loop runs whose condition this is: ``trips(`i < n`)``.
+    Trips(String),
+    /// How often a condition holds, or any that data decides: ``probability(`v > 3`)``, `probability`.
+    Probability(Option<String>),
+}
+
+impl Assumed {
+    /// Of which kind it is, without the expression: `trips`; a name is its own.
+    pub fn kind(&self) -> &str {
+        match self {
+            Assumed::Block => "block",
+            Assumed::Grid => "grid",
+            Assumed::Named(name) => name,
+            Assumed::Alignment => "alignment",
+            Assumed::Contents(_) => "contents",
+            Assumed::Sample => "sample",
+            Assumed::Trips(_) => "trips",
+            Assumed::Probability(_) => "probability",
+        }
+    }
+
+    /// True for the parameter, macro or function of that name.
+    pub fn is_named(&self, name: &str) -> bool {
+        matches!(self, Assumed::Named(own) if own == name)
+    }
+}
+
+impl fmt::Display for Assumed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())?;
+        match self {
+            Assumed::Contents(array) => write!(f, "({array})"),
+            Assumed::Trips(condition) | Assumed::Probability(Some(condition)) => {
+                write!(f, "(`{condition}`)")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A number that the user did not give and the source does not fix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assumption {
-    /// What: `n`, `blockDim`, `alignment(in)`, `probability(`v > 3`)`.
-    pub symbol: String,
+    /// What it is about.
+    pub symbol: Assumed,
     /// Its value as text: `1024`, `256,1,1`, `256-byte aligned`.
     pub value: String,
     /// Where from: `default`, `config`.

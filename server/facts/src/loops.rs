@@ -1,5 +1,6 @@
 //! Loops: how values move from one iteration to the next, and how many there are.
 
+use crate::why::{Unbounded, Why};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 use warplens_ir::{
@@ -15,16 +16,12 @@ use crate::cases::MOST_TURNS;
 use crate::context::{Origin as GuardOrigin, assumed};
 use crate::dependence::Origin;
 use crate::execute::{Executor, Exits};
-use crate::facts::{Assumption, BranchKind, OpClass, TripCount};
+use crate::facts::{Assumed, Assumption, BranchKind, OpClass, TripCount};
 use crate::flow::{Draft, compute};
 use crate::value::{ArrayId, Kind, Value};
 
 /// Iterations of a loop whose bound is not known.
 const GUESSED_TRIPS: i64 = 16;
-/// Why the end of a loop is not known that has no condition, or one that always holds.
-const ENDLESS: &str = "its condition always holds";
-/// Why the end of a loop is not known that data decides.
-const BY_DATA: &str = "the loop's bound depends on data";
 /// A value that follows no line is listed for at most this many iterations.
 const LONGEST_TABLE: usize = 4096;
 
@@ -112,22 +109,12 @@ impl Executor<'_> {
 
         let line = statement.site.line;
         let why = match &trips {
-            Trips::Unknown(why) if why == ENDLESS && !has_break => {
-                Some(format!("nothing ends the loop: {why}"))
-            }
-            Trips::Unknown(why) if why == ENDLESS && ending.by_data => {
-                Some("a break that depends on data ends the loop".to_owned())
-            }
-            Trips::Unknown(why) => Some(why.clone()),
-            Trips::Known { .. } if has_break && ending.by_data => {
-                Some("a break that depends on data may end the loop".to_owned())
-            }
-            Trips::Known { .. } if has_break => {
-                Some("a break may end the loop before its bound".to_owned())
-            }
-            Trips::Known { pinned: true, .. } => {
-                Some("the iterations depend on an assumed value".to_owned())
-            }
+            Trips::Unknown(Unbounded::Endless) if !has_break => Some(Why::NothingEnds),
+            Trips::Unknown(Unbounded::Endless) if ending.by_data => Some(Why::BreakByData),
+            Trips::Unknown(why) => Some(Why::Loop(*why)),
+            Trips::Known { .. } if has_break && ending.by_data => Some(Why::MayBreakByData),
+            Trips::Known { .. } if has_break => Some(Why::MayBreak),
+            Trips::Known { pinned: true, .. } => Some(Why::IterationsAssumed),
             Trips::Known { .. } => None,
         };
         let trips_id = match &trips {
@@ -152,7 +139,7 @@ impl Executor<'_> {
             && let Trips::Unknown(_) = &trips
         {
             self.guesses.push(Assumption {
-                symbol: format!("trips(`{}`)", self.quote(statement.site)),
+                symbol: Assumed::Trips(self.quote(statement.site)),
                 value: GUESSED_TRIPS.to_string(),
                 source: "default".to_owned(),
             });
@@ -249,8 +236,7 @@ impl Executor<'_> {
 
         let origins = self.carried(&entry, (outer, inner), (counter, symbol));
         // What a variable holds behind a loop that data ends depends on that data.
-        let ends_by_data =
-            ending.by_data || matches!(&trips, Trips::Unknown(why) if why == BY_DATA);
+        let ends_by_data = ending.by_data || matches!(&trips, Trips::Unknown(Unbounded::ByData));
         // After the last iteration. The test that fails may move a variable once more.
         let mut by_test = Vec::new();
         if *kind == LoopKind::For
@@ -334,9 +320,7 @@ impl Executor<'_> {
         let within = self.context;
         if self.dry == 0 && condition.reads_or_forks() {
             let mut context = self.contexts[within].clone();
-            context
-                .why
-                .get_or_insert_with(|| "the loop's last test is not followed".to_owned());
+            context.why.get_or_insert(Why::LastTest);
             self.context = self.push_context(context);
         }
         self.eval(condition);
@@ -625,7 +609,7 @@ impl Executor<'_> {
         iteration: Id,
     ) -> (Vec<Motion>, Trips) {
         let Some(condition) = condition else {
-            return (motions, Trips::Unknown(ENDLESS.to_owned()));
+            return (motions, Trips::Unknown(Unbounded::Endless));
         };
         let geometric = motions
             .iter()
@@ -635,10 +619,7 @@ impl Executor<'_> {
         assigned_in(body, &mut by_body);
         let test_moves = kind == LoopKind::Do && !by_test.is_empty();
         if test_moves && (geometric || condition.reads(&by_body)) {
-            return (
-                motions,
-                Trips::Unknown("the condition changes what it tests".to_owned()),
-            );
+            return (motions, Trips::Unknown(Unbounded::TestMoves));
         }
         if geometric {
             return self.listed(kind, condition, entry, motions);
@@ -672,13 +653,13 @@ impl Executor<'_> {
                         going: (kind != LoopKind::Do).then_some(plain),
                     }
                 } else {
-                    Trips::Unknown("the loop's bound is not known".to_owned())
+                    Trips::Unknown(Unbounded::NotKnown)
                 }
             }
             None => Trips::Unknown(match self.arena.opaque(truth) {
-                Some(true) => BY_DATA.to_owned(),
-                _ if self.never_fails(truth, plain, iteration) => ENDLESS.to_owned(),
-                _ => "the loop's bound was not understood".to_owned(),
+                Some(true) => Unbounded::ByData,
+                _ if self.never_fails(truth, plain, iteration) => Unbounded::Endless,
+                _ => Unbounded::NotUnderstood,
             }),
         };
         (motions, trips)
@@ -727,8 +708,7 @@ impl Executor<'_> {
                 let way = self.arena.mul(*by, *count);
                 let end = self.arena.add(from, way);
                 if self.arena.value(end).is_some_and(|end| end < 0) {
-                    let why = "an unsigned counter goes below 0 and begins again at the top";
-                    return Trips::Unknown(why.to_owned());
+                    return Trips::Unknown(Unbounded::WrapsAround);
                 }
             }
         }
@@ -984,8 +964,8 @@ impl Executor<'_> {
                 pinned,
                 going: None,
             },
-            None if decides_by_data => Trips::Unknown(BY_DATA.to_owned()),
-            None => Trips::Unknown("the loop's bound was not understood".to_owned()),
+            None if decides_by_data => Trips::Unknown(Unbounded::ByData),
+            None => Trips::Unknown(Unbounded::NotUnderstood),
         };
         (motions, trips)
     }
@@ -1031,7 +1011,7 @@ enum Trips {
         /// last.
         going: Option<Id>,
     },
-    Unknown(String),
+    Unknown(Unbounded),
 }
 
 /// Variables that the branches of a loop's body assign before they leave the iteration.

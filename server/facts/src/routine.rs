@@ -6,6 +6,7 @@
 //! runs as often as all the calls together, and a call adds its instructions to the flow. A body that turns out
 //! to touch memory, to synchronise or to ask which thread it is in is put in place of each call instead.
 
+use crate::why::Why;
 use rustc_hash::FxHashMap;
 use warplens_ir::{CalleeLine, Expr, Routine, RoutineId, Site, Stmt, Type, each_site, parts};
 use warplens_machine::Mix;
@@ -451,9 +452,7 @@ impl Executor<'_> {
                 context.warp_factor *= share.warps;
                 context.lane_factor *= share.lanes;
                 if !share.exact {
-                    context.why.get_or_insert_with(|| {
-                        "some call of the function depends on it".to_owned()
-                    });
+                    context.why.get_or_insert(Why::SomeCall);
                 }
             }
         }

@@ -17,9 +17,9 @@ pub use controls::{Control, Controls};
 pub use fragment::{Fragment, Matrix};
 pub use functions::{Bits, Effect, Exchange, Function, MathClass, Update, known as known_function};
 pub use kernel::{
-    AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel, LOADED,
-    LoopKind, MachineCall, Real, Routine, RoutineId, StaysCall, Stmt, StmtKind, Storage, UnaryOp,
-    Var, VarId,
+    AssignOp, Assumption, AssumptionKind, BinaryOp, Builtin, Expr, ExprKind, Kernel, LoopKind,
+    MachineCall, Opaque, Real, Routine, RoutineId, StaysCall, Stmt, StmtKind, Storage, UnaryOp,
+    Unknown, Var, VarId,
 };
 pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
 pub use places::{Places, in_one_line};

@@ -1,7 +1,7 @@
 //! Expressions as values.
 
 use smallvec::smallvec;
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Function, LOADED, Type, UnaryOp};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Function, Opaque, Type, UnaryOp};
 
 use super::memory::Place;
 use super::{Builder, Frame, Value, machine, scalars};
@@ -734,7 +734,7 @@ impl Found {
 fn taken_from(assignment: &Expr) -> Option<&Expr> {
     match &assignment.kind {
         ExprKind::Assign(None, target, value) => match &value.kind {
-            ExprKind::Opaque(reason, parts) if reason == LOADED && parts.is_empty() => Some(target),
+            ExprKind::Opaque(Opaque::Loaded, parts) if parts.is_empty() => Some(target),
             _ => None,
         },
         _ => None,

@@ -9,7 +9,7 @@ use super::split::deref;
 use super::{Lowering, Source, parts, text_of};
 use warplens_ir::functions::{self, Function, MathClass};
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{Expr, ExprKind};
+use warplens_ir::{Expr, ExprKind, Opaque};
 
 impl Lowering<'_> {
     pub(super) fn inline_assembly(&mut self, node: Node, source: Source, site: Site) -> Expr {
@@ -50,7 +50,7 @@ impl Lowering<'_> {
                 && super::statements::is_place(place)
             {
                 let unknown = Expr {
-                    kind: ExprKind::Opaque(String::new(), Vec::new()),
+                    kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                     ty: place.ty.clone(),
                     site,
                 };
@@ -170,7 +170,7 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
         "st" | "stmatrix" => {
             let at = pointer(*addresses.first()?, &ty)?;
             let value = Expr {
-                kind: ExprKind::Opaque(String::new(), Vec::new()),
+                kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                 ty,
                 site,
             };

@@ -10,7 +10,7 @@ use super::{Lowering, Source, parts};
 use crate::types::class_of;
 use warplens_ir::functions::{Effect, Function};
 use warplens_ir::{AddressSpace, Site, Storage, Type};
-use warplens_ir::{Expr, ExprKind, Stmt, StmtKind};
+use warplens_ir::{Expr, ExprKind, Opaque, Stmt, StmtKind};
 
 impl Lowering<'_> {
     /// `new T`, `new T[n]`, `new (place) T(arguments)`: a pointer to memory of which only the type is known, or
@@ -47,7 +47,7 @@ impl Lowering<'_> {
                 self.cast(place, ty, site)
             }
             None => Expr {
-                kind: ExprKind::Opaque(String::new(), Vec::new()),
+                kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                 ty: Type::Pointer(Arc::new(of.clone()), AddressSpace::Global),
                 site,
             },

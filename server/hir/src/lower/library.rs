@@ -13,7 +13,7 @@ use warplens_ir::Fragment;
 use warplens_ir::functions;
 use warplens_ir::functions::{Effect, Exchange, Function, MathClass};
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Stmt, StmtKind};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Stmt, StmtKind};
 use warplens_ir::{Bound, Struct};
 
 /// Elements of a matrix fragment that a lane holds where its template's arguments are not known.
@@ -332,7 +332,7 @@ pub(super) fn trait_value(
         .trim_start_matches("std::");
     if text.starts_with("pipeline_role::") {
         // A thread's part in a pipeline: a number that changes no cost.
-        return Some((ExprKind::Opaque(String::new(), Vec::new()), Type::INT));
+        return Some((ExprKind::Opaque(Opaque::Unknown, Vec::new()), Type::INT));
     }
     let (name, rest) = text.split_once('<')?;
     let (inner, tail) = rest.rsplit_once('>')?;
@@ -612,7 +612,7 @@ impl Lowering<'_> {
                 })
             }
             Type::Library(_) => Some(Expr {
-                kind: ExprKind::Opaque(String::new(), vec![base.clone()]),
+                kind: ExprKind::Opaque(Opaque::Unknown, vec![base.clone()]),
                 ty: Type::INT,
                 site,
             }),

@@ -55,8 +55,8 @@ use crate::types::Class;
 use crate::unit::Definition;
 use warplens_ir::Bindings;
 use warplens_ir::{
-    Assumption, Expr, ExprKind, MachineCall, Routine, RoutineId, Stmt, StmtKind, Storage, Var,
-    VarId,
+    Assumption, Expr, ExprKind, MachineCall, Opaque, Routine, RoutineId, Stmt, StmtKind, Storage,
+    Unknown, Var, VarId,
 };
 use warplens_ir::{CalleeLine, NotUnderstood, Site, Span, Type};
 
@@ -404,7 +404,7 @@ impl<'u> Lowering<'u> {
     fn opaque(&mut self, site: Site, reason: &str, parts: Vec<Expr>) -> Expr {
         self.lost(site, reason);
         Expr {
-            kind: ExprKind::Opaque(reason.to_owned(), parts),
+            kind: ExprKind::Opaque(Opaque::Unknown, parts),
             ty: Type::Unknown(String::new()),
             site,
         }
@@ -413,7 +413,7 @@ impl<'u> Lowering<'u> {
     fn unknown_statement(&mut self, site: Site, reason: &str) -> Stmt {
         self.lost(site, reason);
         Stmt {
-            kind: StmtKind::Unknown(reason.to_owned()),
+            kind: StmtKind::Unknown(Unknown::Lost),
             site,
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::Lowering;
-use warplens_ir::{Expr, ExprKind, LOADED, Storage, VarId};
+use warplens_ir::{Expr, ExprKind, Opaque, Storage, VarId};
 use warplens_ir::{Function, Site, Type};
 
 /// Structures with more scalars than this stay whole.
@@ -109,7 +109,11 @@ impl Lowering<'_> {
         };
         let site = target.site;
         let mut all = Vec::with_capacity(leaves.len() + 1);
-        let reason = if is_loaded(&value) { LOADED } else { "" };
+        let reason = if is_loaded(&value) {
+            Opaque::Loaded
+        } else {
+            Opaque::Unknown
+        };
         let sources: Vec<Option<Expr>> = match &value.kind {
             ExprKind::List(parts) if !parts.is_empty() => {
                 let mut flat = Vec::new();
@@ -160,7 +164,7 @@ impl Lowering<'_> {
         for ((_, leaf), from) in leaves.iter().zip(sources) {
             let to = self.var(*leaf, site);
             let from = from.unwrap_or(Expr {
-                kind: ExprKind::Opaque(reason.to_owned(), Vec::new()),
+                kind: ExprKind::Opaque(reason, Vec::new()),
                 ty: to.ty.clone(),
                 site,
             });

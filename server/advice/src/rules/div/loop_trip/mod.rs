@@ -136,9 +136,8 @@ fn finding(
     let reservation = match branch.certainty {
         Certainty::Exact => (!branch.constraints.is_empty())
             .then(|| format!("holds when {}", branch.constraints.join(" and "))),
-        Certainty::Assumed | Certainty::Unknown => {
-            wording::assumes(facts, &[&branch.text]).or_else(|| branch.why.clone())
-        }
+        Certainty::Assumed | Certainty::Unknown => wording::assumes(facts, &[&branch.text])
+            .or_else(|| branch.why.as_ref().map(ToString::to_string)),
     };
     Some(Finding {
         rule: RULE.id,
