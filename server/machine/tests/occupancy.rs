@@ -302,7 +302,7 @@ fn taking_the_step_delivers_what_it_promises() {
                         registers = number_after(&step, "use at most ") as u32;
                         seen[1] += 1;
                     }
-                    if step.contains("shared memory a block") {
+                    if step.contains("shared memory per block") {
                         let from = if step.contains(" and ") {
                             " and "
                         } else {
