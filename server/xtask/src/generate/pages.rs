@@ -126,9 +126,9 @@ pub fn model_setting(package: &str, schema: &[u8]) -> anyhow::Result<String> {
         let list = format!("\"{key}\": [");
         let list = setting + text[setting..].find(&list).context("it has no list")? + list.len();
         let end = list + text[list..].find(']').context("its list has no end")?;
-        let first = text[list..end]
-            .find(',')
-            .context("its list has one value")?;
+        let listed: Vec<Value> = serde_json::from_str(&format!("[{}]", &text[list..end]))?;
+        let first = listed.first().context("its list is empty")?.to_string();
+        let first = text[list..end].find(&first).unwrap_or_default() + first.len();
         // What stands behind the last value remains: the bracket on the same line, or on the next.
         let tail = text[list..end].trim_end().len();
         let rest = of_models.join(separator);
@@ -202,6 +202,20 @@ fn titles(folder: &Path) -> anyhow::Result<Vec<(String, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_setting_of_the_model_keeps_what_it_says_of_none() {
+        let schema = br#"{"properties": {"model": {"enum": [null, "a", "b"], "enumDescriptions": ["X", "A, one", "B"]}}}"#;
+        let package = "\"other\": {\"enum\": [1, 2]},\n\"warplens.model\": {\n\"enum\": [null, \"a\"],\n\"enumDescriptions\": [\n              \"None, as before.\",\n              \"A\"\n            ]\n}";
+        let made = model_setting(package, schema).unwrap();
+        assert_eq!(
+            made,
+            package
+                .replace("[null, \"a\"]", "[null, \"a\", \"b\"]")
+                .replace("\"A\"", "\"A, one\",\n              \"B\"")
+        );
+        assert_eq!(model_setting(&made, schema).unwrap(), made);
+    }
 
     #[test]
     fn a_key_says_its_type_its_default_and_what_stands_within() {
