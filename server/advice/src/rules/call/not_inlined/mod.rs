@@ -25,7 +25,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// What nvcc 13 makes of any call for `sm_80`: the return address in two registers, there and back.
 const CALL: [(Pipe, f64); 2] = [(Pipe::Int, 2.0), (Pipe::Branch, 2.0)];
-/// A loop that a warp goes round less often is not hot.
+/// A loop with fewer iterations per warp is not hot.
 const CALLS: f64 = 4.0;
 /// More calls of a kernel than this are not looked at: each walks the kernel.
 const MOST: usize = 32;
@@ -65,7 +65,7 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
         .then(|| wording::assumes(ctx.facts, &[]))
         .flatten();
     let name = &call.name;
-    let calls = format!("{} calls a warp", number(of_a_warp));
+    let calls = format!("{} calls per warp", number(of_a_warp));
     let each = format!(
         "{} instructions each beside the body",
         number(Mix::from(CALL).total())
@@ -76,7 +76,7 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
         }
         StaysCall::NoInline => format!("{calls}, {each}: `{name}` is `__noinline__`"),
         StaysCall::Recursive => format!(
-            "calls nobody can count, at least {each}: `{name}` calls itself, and its registers wait in local memory"
+            "an unknown number of calls, at least {each}: `{name}` calls itself, and its registers wait in local memory"
         ),
         StaysCall::Pointer => {
             format!("{calls}, at least {each}: data say whether it is {name}")
