@@ -120,6 +120,7 @@ impl Kernel {
             symbol: match symbol {
                 "block" => Assumed::Block,
                 "grid" => Assumed::Grid,
+                "alignment" => Assumed::Alignment,
                 name => Assumed::Named(name.to_owned()),
             },
             value: value.to_owned(),

@@ -201,7 +201,7 @@ mod tests {
         let kernel = Kernel::new()
             .assume("n", "1024")
             .assume("m", "1024")
-            .assume("alignment(in)", "256-byte aligned");
+            .assume("alignment", "256-byte aligned");
         assert_eq!(
             assumes(&kernel.facts, &["i * n + nm"]).as_deref(),
             Some("assumes n = 1024"),

@@ -63,8 +63,6 @@ const DEBTS: &[(&str, &str)] = &[
     ("hir", "lower/blocks"),
     ("host", "calls"),
     ("lsp", "compiler"),
-    ("models", "timing/issue"),
-    ("models", "wfg"),
     ("oracle", "tree"),
     ("syntax", "preprocess/expand"),
     ("lab", "accuracy/own"),
