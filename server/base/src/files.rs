@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::hash::Hasher;
-use std::io::Read;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
+use ignore::WalkBuilder;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::paths::normalised;
+use crate::paths::{normalise, normalised};
 use crate::text::decode;
 
 /// Where the text of files comes from. Paths are taken as spelled, after [`normalise`](crate::normalise).
@@ -23,6 +25,29 @@ pub trait Files: Send + Sync {
 
     /// What lies in a folder, in the order of the names; nothing where there is no such folder.
     fn list(&self, folder: &Path) -> Arc<[Entry]>;
+
+    /// When a file was written last and how long it is, as the disk says now; nothing where there is no such file. Buffers
+    /// have no stamp.
+    fn stamp(&self, path: &Path) -> Option<Stamp>;
+
+    /// A part of a file's bytes as they are on the disk now, as many of them as there are.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>>;
+
+    /// Where a path leads once links are followed; nothing where it leads nowhere.
+    fn real(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The files in and below these folders that `wanted` takes by their paths, as many as `most`; what `.gitignore` excludes and
+    /// what is hidden is left out.
+    fn walk(
+        &self,
+        folders: &[PathBuf],
+        most: usize,
+        wanted: &dyn Fn(&Path) -> bool,
+    ) -> Vec<PathBuf>;
 
     /// Grows whenever an answer may have changed. An answer given after the generation was asked for is good
     /// for as long as the generation stays.
@@ -91,6 +116,15 @@ impl SourceFile {
     }
 }
 
+/// By what a change of a file is noticed without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// When it was written last, where the disk says.
+    pub modified: Option<SystemTime>,
+    /// Its bytes.
+    pub length: u64,
+}
+
 /// No files at all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
@@ -106,6 +140,22 @@ impl Files for NoFiles {
 
     fn list(&self, _: &Path) -> Arc<[Entry]> {
         Arc::default()
+    }
+
+    fn stamp(&self, _: &Path) -> Option<Stamp> {
+        None
+    }
+
+    fn bytes(&self, _: &Path, _: Range<u64>) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn real(&self, _: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    fn walk(&self, _: &[PathBuf], _: usize, _: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     fn generation(&self) -> u64 {
@@ -125,6 +175,8 @@ const MAX_FILE_BYTES: u64 = 8 << 20;
 const MAX_CACHED_BYTES: usize = 64 << 20;
 /// The paths remembered; most are places where an include was looked for in vain.
 const MAX_SLOTS: usize = 200_000;
+/// The files and folders walked in search of some.
+const MAX_WALKED: usize = 1_000_000;
 /// The names of one folder that are listed.
 const MAX_ENTRIES: usize = 20_000;
 /// The folders whose names are remembered.
@@ -165,12 +217,6 @@ struct Slot {
     /// The look in which it was compared with the disk.
     checked: u64,
     last_use: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    modified: Option<SystemTime>,
-    length: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -286,6 +332,47 @@ impl Files for DiskFiles {
         }
         folders.insert(folder.into_owned(), (now, Arc::clone(&entries)));
         entries
+    }
+
+    fn stamp(&self, path: &Path) -> Option<Stamp> {
+        stamp(path)
+    }
+
+    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>> {
+        let mut file = fs::File::open(path)?;
+        file.seek(SeekFrom::Start(part.start))?;
+        let mut bytes = Vec::new();
+        file.take(part.end - part.start).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        fs::canonicalize(path).ok()
+    }
+
+    fn walk(
+        &self,
+        folders: &[PathBuf],
+        most: usize,
+        wanted: &dyn Fn(&Path) -> bool,
+    ) -> Vec<PathBuf> {
+        let Some((first, others)) = folders.split_first() else {
+            return Vec::new();
+        };
+        let mut builder = WalkBuilder::new(first);
+        for folder in others {
+            builder.add(folder);
+        }
+        // A folder that is no git repository may have a .gitignore just as well.
+        let walk = builder.require_git(false).follow_links(false).build();
+        // Links to files are files here: only links to folders could lead in circles.
+        let found = walk.take(MAX_WALKED).flatten().filter(|entry| {
+            wanted(entry.path()) && entry.file_type().is_some_and(|kind| !kind.is_dir())
+        });
+        found
+            .take(most)
+            .map(|entry| normalise(entry.path()))
+            .collect()
     }
 
     fn generation(&self) -> u64 {
@@ -653,6 +740,27 @@ impl<F: Files> Files for OpenFiles<F> {
         unsaved.extend(below.iter().cloned());
         unsaved.sort_unstable();
         unsaved.into()
+    }
+
+    fn stamp(&self, path: &Path) -> Option<Stamp> {
+        self.inner.stamp(path)
+    }
+
+    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>> {
+        self.inner.bytes(path, part)
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        self.inner.real(path)
+    }
+
+    fn walk(
+        &self,
+        folders: &[PathBuf],
+        most: usize,
+        wanted: &dyn Fn(&Path) -> bool,
+    ) -> Vec<PathBuf> {
+        self.inner.walk(folders, most, wanted)
     }
 
     fn generation(&self) -> u64 {

@@ -226,14 +226,15 @@ impl Project {
         let path = absolute(path);
         let roots = self.roots.read().unwrap_or_else(PoisonError::into_inner);
         if roots.0.iter().any(|root| path.starts_with(root)) {
-            return Some(Bounds::new(roots.0.iter().cloned()));
+            return Some(Bounds::new(&*self.files, roots.0.iter().cloned()));
         }
         let own = path.parent().unwrap_or(Path::new(""));
         let marked = own
             .ancestors()
             .find(|folder| is_marked(folder, &*self.files));
         let home = marked.unwrap_or(own).to_owned();
-        Some(Bounds::new(roots.0.iter().cloned().chain([home])))
+        let folders = roots.0.iter().cloned().chain([home]);
+        Some(Bounds::new(&*self.files, folders))
     }
 
     /// Files may have been made, moved, changed or deleted by others: everything is looked at again.
@@ -385,7 +386,7 @@ impl Project {
             Arc::new(match bounds {
                 Some(bounds) => {
                     let forced = command.iter().flat_map(|command| &command.forced_includes);
-                    search.within(&bounds.and(forced))
+                    search.within(&*self.files, &bounds.and(&*self.files, forced))
                 }
                 None => search,
             })
@@ -544,7 +545,7 @@ impl Project {
         let mut found = Vec::new();
         let mut bytes = 0;
         for folder in [folder.parent(), Some(folder)].into_iter().flatten() {
-            if bounds.is_some_and(|bounds| !bounds.hold(folder)) {
+            if bounds.is_some_and(|bounds| !bounds.hold(&*self.files, folder)) {
                 continue;
             }
             let files: Vec<PathBuf> = self
@@ -752,7 +753,7 @@ impl Project {
             }
         }
         if let Some(bounds) = &bounds {
-            beside.retain(|file| bounds.hold(file));
+            beside.retain(|file| bounds.hold(&*self.files, file));
         }
         beside.hash(&mut hasher);
         settings.defines.hash(&mut hasher);

@@ -174,7 +174,7 @@ impl Session {
         self.engine.get_or_init(|| {
             let files: Arc<dyn warplens_base::Files> = self.sources.clone();
             let folders = self.state().folders.clone();
-            let (profiles, problems) = user_profiles::in_force(&folders);
+            let (profiles, problems) = user_profiles::in_force(&*files, &folders);
             for problem in problems {
                 self.tell(&format!("warplens: ignored a profile: {problem}"));
             }
