@@ -1,5 +1,6 @@
 //! The text of files: from the disk, and from buffers that are open in an editor.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::hash::Hasher;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,7 +17,7 @@ use crate::paths::{normalise, normalised};
 use crate::text::decode;
 
 /// Where the text of files comes from. Paths are taken as spelled, after [`normalise`](crate::normalise).
-pub trait Files: Send + Sync {
+pub trait Files {
     /// The text of a file. None: there is no such file, or it is no text, or too large, or unreadable.
     fn read(&self, path: &Path) -> Option<Arc<SourceFile>>;
 
@@ -53,9 +54,14 @@ pub trait Files: Send + Sync {
     /// for as long as the generation stays.
     fn generation(&self) -> u64;
 
-    /// The same for answers that the text of one file does not matter to: an editor changes one at each keystroke.
-    fn generation_but_for(&self, _: &Path) -> u64 {
-        self.generation()
+    /// Whether a file is being edited, so that its text changes again and again.
+    fn is_open(&self, _: &Path) -> bool {
+        false
+    }
+
+    /// The files whose text is all that changed since that generation; nothing where more may have, or it is not known.
+    fn changed_since(&self, _: u64) -> Option<Vec<PathBuf>> {
+        None
     }
 
     /// Grows whenever it may have changed which files there are, and not where only the text of one did.
@@ -105,7 +111,8 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    fn new(path: &Path, text: Arc<str>) -> Self {
+    /// A text under a normalised path.
+    pub fn new(path: &Path, text: Arc<str>) -> Self {
         let mut hasher = FxHasher::default();
         hasher.write(text.as_bytes());
         Self {
@@ -177,6 +184,8 @@ const MAX_CACHED_BYTES: usize = 64 << 20;
 const MAX_SLOTS: usize = 200_000;
 /// The files and folders walked in search of some.
 const MAX_WALKED: usize = 1_000_000;
+/// The last changes that are remembered one by one.
+const MAX_LOGGED: usize = 64;
 /// The names of one folder that are listed.
 const MAX_ENTRIES: usize = 20_000;
 /// The folders whose names are remembered.
@@ -599,6 +608,8 @@ pub struct OpenFiles<F> {
     open: RwLock<FxHashMap<PathBuf, Buffer>>,
     changes: AtomicU64,
     existence: AtomicU64,
+    /// The last changes of texts that were read, each with the generation that it began.
+    log: Mutex<VecDeque<(u64, PathBuf)>>,
 }
 
 #[derive(Debug)]
@@ -606,8 +617,6 @@ struct Buffer {
     file: Arc<SourceFile>,
     /// Whether this text was read: a change of a text that was not read changes no answer.
     read: AtomicBool,
-    /// How many of the changes that count are of this buffer.
-    changes: u64,
 }
 
 impl<F: Files> OpenFiles<F> {
@@ -618,6 +627,7 @@ impl<F: Files> OpenFiles<F> {
             open: RwLock::default(),
             changes: AtomicU64::new(0),
             existence: AtomicU64::new(0),
+            log: Mutex::default(),
         }
     }
 
@@ -644,10 +654,9 @@ impl<F: Files> OpenFiles<F> {
             let same = file.is_some_and(|file| file.text == text);
             (same, self.inner.exists(&path))
         });
-        let mut buffer = Buffer {
+        let buffer = Buffer {
             file: Arc::new(SourceFile::new(&path, text)),
             read: AtomicBool::new(false),
-            changes: 0,
         };
         // With the lock held no other thread can read the old text: one that read it after the question would keep it.
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
@@ -657,13 +666,11 @@ impl<F: Files> OpenFiles<F> {
             (None, Some((same, exists))) => (!same, exists),
             (None, None) => (true, false),
         };
-        let before = open.get(&*path).map_or(0, |old| old.changes);
-        buffer.changes = before + u64::from(changes);
-        open.insert(path.into_owned(), buffer);
-        // Counted with the lock held, so that the sum and the buffer's part of it are of one moment.
+        // Counted before anybody can read the new text: who asks in between asks once more than he need.
         if changes {
-            self.changes.fetch_add(1, Ordering::Release);
+            self.count(&path);
         }
+        open.insert(path.into_owned(), buffer);
         drop(open);
         if !exists {
             self.existence.fetch_add(1, Ordering::Release);
@@ -691,8 +698,18 @@ impl<F: Files> OpenFiles<F> {
         if !self.inner.exists(&path) {
             self.existence.fetch_add(1, Ordering::Release);
         }
-        self.changes.fetch_add(1, Ordering::Release);
+        self.count(&path);
         true
+    }
+
+    /// One text changed, and nothing else.
+    fn count(&self, path: &Path) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        self.changes.fetch_add(1, Ordering::Release);
+        if log.len() == MAX_LOGGED {
+            log.pop_front();
+        }
+        log.push_back((self.generation(), path.to_owned()));
     }
 
     fn buffer(&self, path: &Path) -> Option<Arc<SourceFile>> {
@@ -700,11 +717,6 @@ impl<F: Files> OpenFiles<F> {
         let buffer = open.get(&*normalised(path))?;
         buffer.read.store(true, Ordering::Release);
         Some(Arc::clone(&buffer.file))
-    }
-
-    fn is_open(&self, path: &Path) -> bool {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.contains_key(&*normalised(path))
     }
 }
 
@@ -769,12 +781,28 @@ impl<F: Files> Files for OpenFiles<F> {
             + self.inner.generation()
     }
 
-    fn generation_but_for(&self, path: &Path) -> u64 {
+    fn is_open(&self, path: &Path) -> bool {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let own = open
-            .get(&*normalised(path))
-            .map_or(0, |buffer| buffer.changes);
-        self.generation() - own
+        open.contains_key(&*normalised(path))
+    }
+
+    fn changed_since(&self, generation: u64) -> Option<Vec<PathBuf>> {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = usize::try_from(self.generation().checked_sub(generation)?).ok()?;
+        let start = log.len().checked_sub(changes)?;
+        // Where something else changed in between, the generations are not one behind the other.
+        let mut expected = generation;
+        let mut paths = Vec::new();
+        for (at, path) in log.range(start..) {
+            expected += 1;
+            if *at != expected {
+                return None;
+            }
+            if !paths.contains(path) {
+                paths.push(path.clone());
+            }
+        }
+        Some(paths)
     }
 
     fn existence(&self) -> u64 {

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+/// Pieces of work that are new and that one thread does before others are asked to help: an edit needs one or two.
+pub(crate) const FEW: usize = 4;
 /// Never more threads than this: the user's machine has other work.
 const MOST_THREADS: usize = 4;
 /// Deep recursion over deeply nested source must not end the process.

@@ -295,6 +295,35 @@ fn a_kernel_in_a_header_is_read_as_its_includer_reads_it() {
 }
 
 #[test]
+fn an_edited_copy_is_read_where_its_file_is_and_nobody_else_sees_it() {
+    let text = "__global__ void k(Item *p) { p[threadIdx.x].a = TILE; }\n";
+    let folder = Folder::new(&[
+        ("kernel.h", text),
+        (
+            "main.cu",
+            "struct Item { int a, b; };\n#define TILE 3\n#include \"kernel.h\"\n\
+             void run(Item *p) { k<<<8, 64>>>(p); }\n",
+        ),
+    ]);
+    let before = costs(&folder.analyse("kernel.h"));
+    let path = folder.root.path().join("kernel.h");
+    let edited = text.replace("threadIdx.x", "2 * threadIdx.x");
+    let copy = Document::new(&edited, Language::Cuda);
+    let (settings, overrides) = (Settings::default(), Overrides::default());
+    let never = Cancel::default();
+    let analysis = folder
+        .engine
+        .analyze(&copy, &path, &settings, &overrides, &never);
+    let analysis = analysis.expect("not cancelled");
+    // The type and the macro stand in the file that includes it.
+    assert_eq!(costs(&analysis)[0].1, Some(16.0));
+    assert_eq!(analysis.kernels[0].analysis.facts.launch.block, [64, 1, 1]);
+    assert_eq!(costs(&folder.analyse("kernel.h")), before);
+    let main = folder.analyse("main.cu");
+    assert_eq!(main.kernels.len(), 0);
+}
+
+#[test]
 fn programs_in_string_literals_are_analysed_where_they_stand() {
     let text = "const char *source =\n    \"__kernel void k(__global float *a) {\\n\"\n    \
                 \"  a[get_global_id(0) * 32] = 0;\\n\"\n    \"}\\n\";\n\

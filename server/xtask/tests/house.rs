@@ -64,7 +64,6 @@ const DEBTS: &[(&str, &str)] = &[
     ("codegen", "build/counting"),
     ("codegen", "build/memory"),
     ("codegen", "frequency"),
-    ("db", "counting"),
     ("facts", "access"),
     ("advice", "rules/mem/aos/aos_host"),
     ("hir", "lower"),
