@@ -45,8 +45,9 @@ pub(crate) struct Contents {
     pub(crate) called: Memo<u64, Vec<LaunchSite>>,
     /// `queries::kernels`
     pub(crate) kernels: Memo<u64, Lowered>,
-    /// `queries::analyses`: what the machine executes, by the kernel's shape and how it is compiled.
+    /// `queries::compiled_kernels`, by the kernel's shape and how it is compiled.
     pub(crate) compiled: Memo<(u64, Options), CompiledKernel>,
+    /// `queries::analyses`
     pub(crate) analyses: Memo<u64, KernelAnalysis>,
 }
 

@@ -1,6 +1,6 @@
 //! Files in, results out: what the language server, the command line and every other front end use.
 //!
-//! The engine is synchronous and pure: text and settings in, data out. It caches by content: editing one
+//! The engine is synchronous and pure: text and settings in, data out. It is a face over a database of queries: editing one
 //! kernel of fifty re-analyses one. It reads no files but those that a [`Project`] gives it, and runs nothing.
 //!
 //! # A kernel from a string

@@ -141,22 +141,6 @@ impl<'a> Look<'a> {
         Some(Bounds::new(self.files, folders))
     }
 
-    /// The command that compiles a file, where a `compile_commands.json` has one.
-    pub(crate) fn command(&self, path: &Path) -> Option<Arc<Command>> {
-        if !path.is_absolute() {
-            let absolute = std::path::absolute(path).ok()?;
-            return self
-                .stores
-                .commands
-                .command(&absolute, self.files)
-                .map(|found| found.command);
-        }
-        self.stores
-            .commands
-            .command(path, self.files)
-            .map(|found| found.command)
-    }
-
     pub(crate) fn search(
         &self,
         settings: &Settings,

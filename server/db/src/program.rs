@@ -110,8 +110,6 @@ pub(crate) struct Launched {
     pub(crate) lowered: Option<Result<Option<Arc<Lowered>>, ()>>,
     /// What was read for those near its file.
     pub(crate) near: Option<Arc<NearLaunches>>,
-    /// Whether that was not kept from before.
-    pub(crate) computed: bool,
 }
 
 pub(crate) fn is_device(text: &str) -> bool {

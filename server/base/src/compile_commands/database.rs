@@ -125,7 +125,8 @@ impl Database {
         self.answers.clear();
         self.skipped = 0;
         self.problem = None;
-        self.stamp = stamp;
+        // Known to be loaded once it is: who asks may be stopped in between.
+        self.stamp = None;
         let loaded = read_whole(files, &self.path)
             .map_err(|message| DatabaseProblem { line: 0, message })
             .and_then(|bytes| parse(&bytes, &self.path));
@@ -136,6 +137,7 @@ impl Database {
             }
             Err(problem) => self.problem = Some(problem),
         }
+        self.stamp = stamp;
     }
 
     /// Reads the command of an entry, if the file is still the one that was loaded.

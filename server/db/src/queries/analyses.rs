@@ -1,6 +1,6 @@
-//! Query family: what the machine executes of a kernel, and the kernel's analysis: facts, estimates and findings.
+//! Query family: a kernel's analysis: facts, what warps execute, estimates and findings.
 //!
-//! In: a kernel in IR, where its launch comes from, a GPU. Out: [`KernelAnalysis`]. What holds: both are known by fingerprints that say
+//! In: a kernel in IR, where its launch comes from, a GPU. Out: [`KernelAnalysis`]. What holds: it is known by a fingerprint that says
 //! nothing of where the kernel stands; a panic costs this kernel under this launch, is said once, and is not remembered.
 
 use std::hash::{Hash, Hasher};
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use warplens_base::Command;
-use warplens_codegen::{Options, compile};
+use warplens_codegen::Options;
 use warplens_ir::Kernel;
 use warplens_machine::Profile;
 
@@ -58,16 +58,10 @@ impl Engine {
         let made = catch_unwind(AssertUnwindSafe(|| {
             #[cfg(test)]
             failing::at(failing::Stage::Analysing, &lowered.kernel.name);
-            let make = || compile(&lowered.kernel, &options);
-            let compiled = self
-                .contents()
-                .compiled
-                .get_or((lowered.shape, options), make);
+            let contents = self.contents();
+            let compiled = contents.compiled_kernel(&lowered.kernel, lowered.shape, options);
             let again = |changed: &Kernel, options: &Options| {
-                let make = || compile(changed, options);
-                self.contents()
-                    .compiled
-                    .get_or((changed.shape(), *options), make)
+                contents.compiled_kernel(changed, changed.shape(), *options)
             };
             let question = Question {
                 lowered,

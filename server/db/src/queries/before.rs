@@ -10,6 +10,7 @@ use warplens_base::Bounds;
 use warplens_machine::Profile;
 use warplens_syntax::{Expanded, Language};
 
+use crate::database::{Db, File, file};
 use crate::kinds::{absolute, is_header, may_hold_kernels};
 use crate::look::Look;
 use crate::queries::expansion::flatten;
@@ -23,7 +24,58 @@ const MOST_NEIGHBOURS: usize = 256;
 /// Bytes of neighbours that are read.
 const MOST_BESIDE: usize = 256 << 10;
 
+/// The files that a host program near an OpenCL file names before it in the list of its sources.
+#[salsa::tracked(returns(clone))]
+fn sources(db: &dyn Db, of: File) -> Vec<PathBuf> {
+    let look = Look::inside(db);
+    let path = of.path(db);
+    let (Some(folder), Some(stem), Some(extension)) = (
+        path.parent(),
+        path.file_stem().and_then(|stem| stem.to_str()),
+        path.extension().and_then(|extension| extension.to_str()),
+    ) else {
+        return Vec::new();
+    };
+    let variable = format!("{stem}_{extension}");
+    let words: Vec<String> = (SUFFIXES.iter())
+        .map(|suffix| format!("{variable}{suffix}"))
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut hosts = look.hosts_near(path, &words, Kinds::Hosts);
+    if hosts.is_empty() {
+        hosts = look.hosts_near(path, &[stem], Kinds::Hosts);
+    }
+    hosts
+        .iter()
+        .map(|host| {
+            let written = sources_before(&host.text, stem, extension);
+            let beside_host = host.path.parent().unwrap_or(folder);
+            written
+                .iter()
+                .filter_map(|file| {
+                    let name = Path::new(file).file_name()?;
+                    [
+                        beside_host.join(file),
+                        folder.join(name),
+                        folder.parent()?.join(name),
+                    ]
+                    .into_iter()
+                    .map(|file| warplens_base::normalise(&file))
+                    .find(|file| look.files.exists(file))
+                })
+                .collect::<Vec<PathBuf>>()
+        })
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+}
+
 impl Look<'_> {
+    /// The files that a host program near an OpenCL file names before it in the list of its sources.
+    pub(crate) fn sources(&self, path: &Path) -> Vec<PathBuf> {
+        let path = absolute(path);
+        self.ask(|db| sources(db, file(db, &path)))
+    }
+
     /// The texts of the files that a file is linked with, each behind its headers.
     pub(crate) fn linked_texts(
         &self,
@@ -46,49 +98,6 @@ impl Look<'_> {
             }
         }
         texts
-    }
-
-    /// The files that a host program near an OpenCL file names before it in the list of its sources.
-    pub(crate) fn sources(&self, path: &Path) -> Vec<PathBuf> {
-        let path = absolute(path);
-        let (Some(folder), Some(stem), Some(extension)) = (
-            path.parent(),
-            path.file_stem().and_then(|stem| stem.to_str()),
-            path.extension().and_then(|extension| extension.to_str()),
-        ) else {
-            return Vec::new();
-        };
-        let variable = format!("{stem}_{extension}");
-        let words: Vec<String> = (SUFFIXES.iter())
-            .map(|suffix| format!("{variable}{suffix}"))
-            .collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let mut hosts = self.hosts_near(&path, &words, Kinds::Hosts);
-        if hosts.is_empty() {
-            hosts = self.hosts_near(&path, &[stem], Kinds::Hosts);
-        }
-        hosts
-            .iter()
-            .map(|host| {
-                let written = sources_before(&host.text, stem, extension);
-                let beside_host = host.path.parent().unwrap_or(folder);
-                written
-                    .iter()
-                    .filter_map(|file| {
-                        let name = Path::new(file).file_name()?;
-                        [
-                            beside_host.join(file),
-                            folder.join(name),
-                            folder.parent()?.join(name),
-                        ]
-                        .into_iter()
-                        .map(|file| warplens_base::normalise(&file))
-                        .find(|file| self.files.exists(file))
-                    })
-                    .collect::<Vec<PathBuf>>()
-            })
-            .find(|found| !found.is_empty())
-            .unwrap_or_default()
     }
 
     /// Files that a host program most likely puts in front of an OpenCL file: without kernels, beside it or one

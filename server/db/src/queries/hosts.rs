@@ -93,7 +93,7 @@ pub(crate) struct HostProgram {
 }
 
 /// What a host program says.
-#[salsa::tracked(returns(clone), no_eq)]
+#[salsa::tracked(returns(clone), no_eq, lru = 8192)]
 pub(crate) fn host_program(db: &dyn Db, of: File, how: ReadAs) -> Arc<HostProgram> {
     let Some(source) = text(db, of) else {
         return Arc::default();

@@ -92,7 +92,7 @@ impl Called {
 }
 
 /// The launches of a kernel in the files near it: those of the nearest folder in which one says the block.
-#[salsa::tracked(returns(clone), no_eq)]
+#[salsa::tracked(returns(clone), no_eq, lru = 8192)]
 fn near_launches(db: &dyn Db, of: File, kernel: Called, how: ReadAs) -> Arc<NearLaunches> {
     let own = of.path(db);
     let mut found = Vec::new();
@@ -369,6 +369,24 @@ mod tests {
         for name in ["hosts_below", "including", "chain"] {
             assert!(!computed.contains(&name.to_owned()), "{computed:?}");
         }
+    }
+
+    #[test]
+    fn who_asks_while_a_host_program_changes_gets_an_answer_of_one_moment() {
+        let world = World::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for at in 1..=50 {
+                    let width = format!("#define WIDTH {}\n", 32 * (1 + at % 4));
+                    world.files.set(Path::new(HEADER), width);
+                }
+            });
+            for _ in 0..20 {
+                let block = world.block(SCALE).expect("there is a launch");
+                assert!([32, 64, 96, 128].contains(&block[0]), "{block:?}");
+            }
+        });
+        assert_eq!(world.block(SCALE), Some([96, 1, 1]));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use warplens_host::{LaunchSite, builds, may_build};
 use warplens_machine::Profile;
 use warplens_syntax::{Document, Expanded, Language, directives};
 
+use crate::Engine;
 use crate::memo::hash;
 use crate::options::{BuildOptions, kernel_names};
 use crate::parallel;
@@ -20,8 +21,8 @@ use crate::queries::arguments::arguments_of;
 use crate::queries::expansion::flatten;
 use crate::queries::hosts::ReadAs;
 use crate::queries::launchers::{Called, KernelLaunches};
+use crate::queries::variants::FileQuestion;
 use crate::settings::Settings;
-use crate::{Cancel, Engine, Overrides};
 
 /// Times that other files are looked for in which there may be what one lacks.
 const MOST_LOOKS: usize = 3;
@@ -112,19 +113,21 @@ impl Engine {
     }
 
     /// A file taken apart, with the files that define what its kernels call and it does not: these may lack something in turn.
-    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
     pub(crate) fn linked_parts(
         &self,
-        document: &Document,
-        path: &Path,
-        settings: &Settings,
+        asked: &FileQuestion<'_>,
         around: &Settings,
-        overrides: &Overrides,
         profile: &Arc<Profile>,
         neighbours: bool,
         options: Option<&Arc<BuildOptions>>,
-        cancel: &Cancel,
     ) -> Option<(FileParts, Vec<Launched>)> {
+        let FileQuestion {
+            document,
+            path,
+            settings,
+            overrides,
+            cancel,
+        } = *asked;
         let mut linked: Vec<PathBuf> = Vec::new();
         let mut names: BTreeSet<String> = BTreeSet::new();
         let opencl = document.language() == Language::OpenCl;
@@ -158,28 +161,14 @@ impl Engine {
                     let (lowered, computed) = self.lowered(program, item, site, overrides);
                     (Some(lowered), computed)
                 };
-                Some(Launched {
+                let launched = Launched {
                     sites: launches.sites.clone(),
                     near: launches.near.clone(),
                     lowered,
-                    computed,
-                })
+                };
+                Some((launched, usize::from(computed)))
             };
-            // What is known already takes no time; where several are new most will be.
-            let mut all: Vec<Launched> = Vec::with_capacity(kernels.len());
-            let mut computed = 0;
-            for kernel in &kernels {
-                if self.shares && computed >= parallel::FEW {
-                    break;
-                }
-                let one = launched(kernel)?;
-                computed += usize::from(one.computed);
-                all.push(one);
-            }
-            for one in parallel::in_order(&kernels[all.len()..], launched) {
-                all.push(one?);
-            }
-            let launched = all;
+            let launched = parallel::as_needed(&kernels, self.shares, launched)?;
             if opencl || parts.is_included || look == MOST_LOOKS || path.as_os_str().is_empty() {
                 return Some((parts, launched));
             }
