@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// Lets go of everything that was computed: nobody looks at a file any more.
+    /// Lets go of everything that was computed: no file is open any more.
     pub fn forget(&self) {
         self.project.forget();
     }

@@ -104,7 +104,7 @@ impl Project {
         &*self.files
     }
 
-    /// Lets go of what was derived: nobody looks at a file any more.
+    /// Lets go of what was derived of files: none is open any more.
     pub(crate) fn forget(&self) {
         self.queries.forget();
         self.stores.forget();

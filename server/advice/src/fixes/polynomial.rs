@@ -29,7 +29,7 @@ impl Polynomial {
         Polynomial { terms }
     }
 
-    /// The sum with so many times another one.
+    /// The sum with a multiple of another one.
     pub(crate) fn plus(&self, other: &Polynomial, times: i64) -> Option<Polynomial> {
         let mut sum = self.clone();
         for (names, factor) in &other.terms {

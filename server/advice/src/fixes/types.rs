@@ -153,7 +153,7 @@ pub(crate) fn declarations<'t>(
     found
 }
 
-/// The number that a name holds behind so many subscripts; all declarations of the name in the function must agree.
+/// The number that a name holds behind this many subscripts; all declarations of the name in the function must agree.
 fn declared(parsed: &Parsed, name: Node, depth: usize) -> Option<Number> {
     let around = function(name)?;
     function_declarator(around)?;

@@ -41,7 +41,7 @@ pub struct Accuracy {
     /// Only these tables (repeatable)
     #[arg(long = "set", value_name = "ID")]
     sets: Vec<String>,
-    /// At most so many rows of each table, spread evenly over the measured times
+    /// At most this many rows of each table, spread evenly over the measured times
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// The model
@@ -197,7 +197,7 @@ impl Accuracy {
     }
 }
 
-/// So many rows, spread evenly over the measured times with the fastest and the slowest among them; of those without a time as
+/// This many rows, spread evenly over the measured times with the fastest and the slowest among them; of those without a time as
 /// large a part.
 fn thinned(rows: &[Row], most: Option<usize>) -> Vec<&Row> {
     let most = most.unwrap_or(rows.len());

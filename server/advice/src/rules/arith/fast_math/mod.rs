@@ -58,7 +58,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     let gain = instead(ctx, &before, &after);
     let says = format!(
-        "a warp executes {}, {} would do: `{}` is a root and a division, rsqrt is both in one",
+        "a warp executes {} (ideal {}): `{}` is a root and a division, rsqrt is both in one",
         arith::counted(before.total(), "instruction", "instructions"),
         number(after.total()),
         arith::quote(ctx, first),

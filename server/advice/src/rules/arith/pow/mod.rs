@@ -65,7 +65,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     let gain = instead(ctx, &before, &after);
     let says = format!(
-        "a warp executes {}, {} would do: `{}` is computed as a general power, {does}",
+        "a warp executes {} (ideal {}): `{}` is computed as a general power, {does}",
         arith::counted(before.total(), "instruction", "instructions"),
         number(after.total()),
         arith::quote(ctx, first),

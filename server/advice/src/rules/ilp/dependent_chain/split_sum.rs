@@ -213,7 +213,7 @@ impl<'t> Loop<'t> {
             .all(of_another_loop)
     }
 
-    /// How often it goes round, where numbers say it.
+    /// Its trip count, where it is constant.
     fn trips(&self, parsed: &Parsed) -> Option<u64> {
         let number = |node: Node| text(parsed, node).parse::<u64>().ok();
         let (start, bound) = (number(self.start)?, number(self.bound)?);
@@ -394,7 +394,7 @@ impl Splitting<'_, '_> {
         Some(text(self.parsed, declaration.field(Field::Type)?))
     }
 
-    /// A statement of the iteration that comes so many later.
+    /// A statement of the iteration that comes this many later.
     fn statement(&self, statement: Node, later: usize, names: &[String]) -> String {
         let written = text(self.parsed, statement);
         let mut out = String::new();

@@ -63,7 +63,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let threads: u64 = block.iter().product();
     Some(Fix {
         title: format!(
-            "Round the block up to {} threads, the grid with it: {} idle lanes a block -> 0, {}",
+            "Round the block up to {} threads, the grid with it: {} idle lanes per block -> 0, {}",
             wide * block[1] * block[2],
             threads.next_multiple_of(warp) - threads,
             gain(speedup)
@@ -310,7 +310,7 @@ fn grid(
             .into_iter()
             .filter(|node| node.child_count() == 0 && text(parsed, *node) == name)
             .count();
-        // Its declaration and the launch: nobody else needs it as it was.
+        // Its declaration and the launch: nothing else needs it as it was.
         if written != 2 {
             return None;
         }

@@ -641,7 +641,7 @@ pub(crate) fn is_own_line(parsed: &Parsed, body: Node, statement: Node) -> bool 
     parsed.text[line..at].trim().is_empty() && line > body.start_byte()
 }
 
-/// Every line that begins within a range, deeper by so many levels.
+/// Every line that begins within a range, deeper by this many levels.
 fn indented(parsed: &Parsed, range: Range<usize>, unit: &str, levels: usize) -> Vec<Edit> {
     let written = &parsed.text[range.clone()];
     written
