@@ -1,4 +1,4 @@
-//! The files with the text of one replaced, for whoever looks through this and for nobody else.
+//! The files with the text of one replaced, as one caller sees them.
 //!
 //! In: files, a path and its text. Out: the same files, of which that one says something else. What it is for: the edited copy that
 //! proves a code action is read where its file is read, in the programs that include it, and the file stays what it is.

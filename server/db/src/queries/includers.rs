@@ -79,8 +79,8 @@ impl Look<'_> {
     }
 }
 
-/// The programs that a host file is a part of: those that include it, by way of others or not, and none of its own where
-/// nobody does.
+/// The programs that a host file is a part of: those that include it, by way of others or not; none where no file
+/// does.
 pub(crate) fn programs_with(db: &dyn Db, host: &Path, settings: &Settings) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let paths = &settings.include_paths;

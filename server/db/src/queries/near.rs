@@ -493,7 +493,7 @@ mod tests {
         world.files.set(helper, "__device__ void help() {\n}\n");
         assert_eq!(world.defining(KERNEL, "help"), [helper]);
         world.computed();
-        // A body's text is nobody's affair who asks where it is.
+        // A body's text does not matter to where it is.
         world.files.set(helper, "__device__ void help() {\n  }");
         assert_eq!(world.defining(KERNEL, "help"), [helper]);
         let computed = world.computed();

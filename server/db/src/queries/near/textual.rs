@@ -88,7 +88,7 @@ pub(super) fn constants_of(text: &str) -> FxHashMap<String, String> {
     found
 }
 
-/// Names in front of parentheses that a brace follows: functions, and words like `if` that nobody asks for.
+/// Names in front of parentheses that a brace follows: functions, and words like `if` that are never asked for.
 pub(super) fn defined(text: &str) -> FxHashSet<String> {
     let bytes = text.as_bytes();
     let mut found = FxHashSet::default();
