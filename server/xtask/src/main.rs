@@ -7,6 +7,7 @@
 // A task talks on standard output; that is its purpose.
 #![allow(clippy::print_stdout)]
 
+mod additions;
 mod fuzz;
 mod generate;
 mod install;
