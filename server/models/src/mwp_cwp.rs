@@ -6,9 +6,19 @@
 
 use std::collections::BTreeMap;
 
+use crate::registry::{Answers, ModelEntry};
 use crate::wfg::graph::Kind;
 use crate::work::{Work, spread};
 use crate::{Breakdown, Estimate, Factor, Question};
+
+/// Its line of the registry.
+pub(crate) const MODEL: ModelEntry = ModelEntry {
+    name: "mwp-cwp",
+    summary: "Memory and computation warp parallelism, after Hong and Kim, ISCA 2009",
+    answers: Answers::Equations,
+    estimate: estimate_work,
+    cycles: |work| estimate_work(work).cycles,
+};
 
 /// The model's inputs (Table 1). Instructions are those of one thread, which are those of its warp.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -17,6 +17,9 @@ pub struct Generate {
     /// Only say which are out of date
     #[arg(long)]
     check: bool,
+    /// The workspace's tests have passed: what these hold is not looked at again
+    #[arg(long, requires = "check")]
+    tested: bool,
 }
 
 /// The schemas under docs/schemas and what prints them.
@@ -62,9 +65,10 @@ impl Generate {
             std::fs::write(&path, text).with_context(|| format!("cannot write {shown}"))?;
             println!("wrote {shown}");
         }
-        for (test, page) in PAGES {
+        let pages = if self.tested { &[][..] } else { &PAGES[..] };
+        for (test, page) in pages {
             if !written_by_test(test, !self.check)? {
-                wrong.push(page.to_owned());
+                wrong.push((*page).to_owned());
             }
         }
         for (page, make) in TEXTS {
@@ -108,13 +112,16 @@ impl Generate {
 type Make = fn(&str) -> anyhow::Result<String>;
 
 /// Pages, and what makes each: the summary lists those that stand before it.
-const TEXTS: [(&str, Make); 4] = [
+const TEXTS: [(&str, Make); 5] = [
     ("README.md", with_excerpt),
     ("docs/configuration-reference.md", |_| {
         pages::settings(&schema("config")?)
     }),
     ("docs/accuracy/constants.md", |_| {
         constants::page(&repository::root())
+    }),
+    ("editors/vscode/package.json", |found| {
+        pages::model_setting(found, &schema("config")?)
     }),
     ("docs/SUMMARY.md", |found| {
         pages::summary(found, &repository::root().join("docs"))
@@ -127,14 +134,13 @@ fn schema(name: &str) -> anyhow::Result<Vec<u8>> {
 
 /// What `warplens` prints, a hundred columns wide.
 fn warplens(arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
-    let output = Command::new("cargo")
-        .args(["run", "--quiet", "--package", "warplens", "--"])
+    let output = Command::new(repository::tested_program("warplens", "cli")?)
         .args(arguments)
         .current_dir(repository::root())
         .env("COLUMNS", "100")
         .stderr(std::process::Stdio::inherit())
         .output()
-        .context("cannot run cargo")?;
+        .context("cannot run warplens")?;
     if !output.status.success() {
         bail!("`warplens {}` failed", arguments.join(" "));
     }
@@ -163,7 +169,7 @@ fn with_excerpt(readme: &str) -> anyhow::Result<String> {
 }
 
 /// Pages and lists that tests hold against the code and write, and the arguments of `cargo test` that run these.
-const PAGES: [(&[&str], &str); 4] = [
+const PAGES: [(&[&str], &str); 5] = [
     (
         &["warplens-syntax", "--test", "node_types"],
         "server/syntax/src/tree/generated.rs",
@@ -173,6 +179,10 @@ const PAGES: [(&[&str], &str); 4] = [
         "docs/gpus.md, docs/gpus",
     ),
     (&["warplens-advice", "--lib", "docs_rules"], "docs/rules"),
+    (
+        &["warplens-models", "--lib", "docs_models"],
+        "docs/models/README.md",
+    ),
     (
         &["warplens-db", "--test", "labels", "the_page"],
         "docs/accuracy/rules.md",
