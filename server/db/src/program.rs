@@ -78,7 +78,7 @@ pub(crate) struct FileParts {
     /// Launches in this file; ranges in its source.
     pub(crate) sites: Vec<LaunchSite>,
     pub(crate) directives: Vec<Directive>,
-    /// Files that were read for how it is built and who calls its functions.
+    /// Files that were read for who includes it, what it is linked with, how it is built and who calls its functions.
     pub(crate) read_around: BTreeSet<PathBuf>,
     /// Whether it is read as another file includes it.
     pub(crate) is_included: bool,

@@ -107,3 +107,62 @@ impl Engine {
                 .any(|text| file.surroundings.named_in(text))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use warplens_base::{NoFiles, OpenFiles};
+    use warplens_machine::Profiles;
+    use warplens_syntax::Document;
+
+    use super::*;
+    use crate::settings::Settings;
+    use crate::{Cancel, Overrides, Project};
+
+    /// Whether what was found in the first of these files may change with the other one's text.
+    fn may_change(files: &[(&str, &str)], changed: &str) -> bool {
+        let open = Arc::new(OpenFiles::new(NoFiles));
+        for (path, text) in files {
+            open.set(Path::new(path), *text);
+        }
+        let project = Project::new(open, vec![PathBuf::from("/p")]);
+        let engine = Engine::with_project(Profiles::builtin(), project);
+        let (path, text) = files[0];
+        let document = Document::new(text, Language::Cuda);
+        let (settings, overrides) = (Settings::default(), Overrides::default());
+        let never = Cancel::default();
+        let file = engine.analyze(&document, Path::new(path), &settings, &overrides, &never);
+        let file = file.expect("not cancelled");
+        let texts = [Some("#define SIZE 1"), Some("#define SIZE 2")];
+        engine.may_change(&file, Path::new(path), Path::new(changed), texts)
+    }
+
+    const SIZE: (&str, &str) = ("/p/size.h", "#define SIZE 1\n");
+    const KERNEL: &str = "__global__ void k(float *p) { p[threadIdx.x] = help(); }\n\
+                          void run(float *p) { k<<<1, 64>>>(p); }\n";
+
+    #[test]
+    fn what_a_linked_file_reads_may_change_a_kernel() {
+        let help = "#include \"size.h\"\n__device__ float help() { return SIZE; }\n";
+        let files = [("/p/k.cu", KERNEL), ("/p/help.cu", help), SIZE];
+        assert!(may_change(&files, "/p/size.h"));
+        assert!(!may_change(&files, "/p/other.h"));
+    }
+
+    #[test]
+    fn what_stands_before_a_header_where_it_is_included_may_change_its_kernels() {
+        let main = "#include \"size.h\"\n__device__ float help() { return SIZE; }\n\
+                    #include \"k.cuh\"\n";
+        let files = [("/p/k.cuh", KERNEL), ("/p/main.cu", main), SIZE];
+        assert!(may_change(&files, "/p/size.h"));
+        assert!(!may_change(&files, "/p/other.h"));
+    }
+
+    #[test]
+    fn what_a_host_program_reads_may_change_a_launch() {
+        let host = "#include \"size.h\"\nvoid run(float *p) { k<<<1, SIZE>>>(p); }\n";
+        let kernel = "__global__ void k(float *p) { p[threadIdx.x] = 1; }\n";
+        let files = [("/p/k.cu", kernel), ("/p/host.cu", host), SIZE];
+        assert!(may_change(&files, "/p/size.h"));
+        assert!(!may_change(&files, "/p/other.h"));
+    }
+}

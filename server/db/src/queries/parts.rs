@@ -48,6 +48,14 @@ impl Engine {
             .program(&translation.text, &translation.headers);
         main.options = options.cloned();
         main.linked = translation.linked;
+        let mut read_around = BTreeSet::new();
+        if translation.is_included || !main.linked.is_empty() {
+            // Not of its own text's making: what includes it, what it is linked with, and what these read.
+            for text in &translation.headers {
+                read_around.insert(text.path.to_path_buf());
+                read_around.extend(text.versions.iter().map(|(path, _)| path.clone()));
+            }
+        }
         let sites = self.contents().launches_in(&main);
         let (embedded, built) = self.embedded(&main, document, path, settings, profile);
         let mut programs = vec![main];
@@ -68,7 +76,7 @@ impl Engine {
             programs,
             sites,
             directives: directives(&translation.text.source),
-            read_around: BTreeSet::new(),
+            read_around,
             is_included: translation.is_included,
         }
     }
