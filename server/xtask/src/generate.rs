@@ -147,7 +147,7 @@ fn warplens(arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// What stands around the excerpt in the README.
+/// What is around the excerpt in the README.
 const EXCERPT: (&str, &str) = ("<!-- excerpt -->\n", "<!-- end of excerpt -->\n");
 
 /// The README with a real terminal excerpt: what one sees of a kernel in the repository.
