@@ -1,7 +1,7 @@
 //! The house keeps its shape: arrows between rooms point down, files of a room form no circle, and nothing below the
 //! database's inputs reads a file or a clock.
 //!
-//! What does not hold yet stands in [`DEBTS`], entry by entry. A debt that is paid must leave the list, and no other may
+//! What does not hold yet is in [`DEBTS`], entry by entry. A debt that is paid must leave the list, and no other may
 //! join it: both fail here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,18 +37,26 @@ const ROOMS: &[&str] = &[
     "latency",
 ];
 
-/// Crates that compute answers: text in, data out.
+/// Crates that compute answers: text in, data out. What they need of files they are given, or ask of `base::Files`.
 const PURE: &[&str] = &[
-    "advice", "models", "facts", "codegen", "machine", "host", "hir", "ir", "syntax", "symbolic",
+    "db", "advice", "models", "facts", "codegen", "machine", "host", "hir", "ir", "syntax", "base",
+    "symbolic",
 ];
+
+/// The one module of these that reads.
+const READS: (&str, &str) = ("base", "files");
 
 /// What reads a file or a clock.
 const IMPURE: &[&str] = &[
     "fs::",
     "File::open",
     "Instant::now",
-    "SystemTime",
+    "SystemTime::now",
     "read_dir",
+    "canonicalize",
+    "WalkBuilder",
+    ".is_file()",
+    ".is_dir()",
 ];
 
 /// Circles of files that are not resolved yet: the room, and one file of the circle, the first by name.
@@ -56,13 +64,11 @@ const DEBTS: &[(&str, &str)] = &[
     ("codegen", "build/counting"),
     ("codegen", "build/memory"),
     ("codegen", "frequency"),
-    ("db", "counting"),
     ("facts", "access"),
     ("advice", "rules/mem/aos/aos_host"),
     ("hir", "lower"),
     ("hir", "lower/blocks"),
     ("host", "calls"),
-    ("lsp", "compiler"),
     ("oracle", "tree"),
     ("syntax", "preprocess/expand"),
     ("lab", "accuracy/own"),
@@ -325,6 +331,9 @@ fn what_computes_answers_reads_no_file_and_no_clock() {
             continue;
         }
         for (module, source) in modules(&folder) {
+            if (name.as_str(), module.join("/").as_str()) == READS {
+                continue;
+            }
             for word in IMPURE.iter().filter(|word| source.contains(**word)) {
                 wrong.push(format!("{name}, {}: `{word}`", module.join("/")));
             }
