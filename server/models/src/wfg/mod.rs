@@ -22,7 +22,7 @@ pub use self::parameters::Parameters;
 use self::graph::{Branching, Graph, Kind};
 use self::reduce::Reduction;
 use self::regions::{Regions, stretches};
-use crate::registry::{Answers, ModelEntry};
+use crate::entry::{Answers, ModelEntry};
 use crate::reuse::traffic;
 use crate::work::{Request, Residency, Work, conflict_free_passes, finite, spread};
 use crate::{Breakdown, Estimate, Factor, Question};
