@@ -7,11 +7,13 @@
 mod lower;
 pub mod misread;
 mod outline;
+pub mod semantics;
 mod standard;
 mod types;
 mod unit;
 
 pub use lower::{HostName, Lowering, Named, Scope, Source, TemplateArguments, lower};
 pub use outline::{Item, ItemKind, function_declarator, outline};
+pub use semantics::Semantics;
 pub use types::{Callable, Class};
 pub use unit::{Constant, Definition, Unit, node_ending, text_hash};

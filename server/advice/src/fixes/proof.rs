@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::{Finding, Place};
 use warplens_facts::facts::{OpClass, Source};
 
-use crate::fixes::launches::launches_written;
 use crate::fixes::{Analysis, Edit, Fix, Kernel, Request, edited, touch};
 
 /// A kernel that is predicted slower by more than this is.
@@ -145,7 +144,7 @@ pub(crate) fn one_launch(request: &Request<'_>, kernel: &Kernel<'_>) -> bool {
         kernel.facts.launch.block_source,
         Source::Directive | Source::Attribute | Source::LaunchSite
     );
-    said && launches_written(request.document.parsed(), &kernel.facts.name) <= 1
+    said && request.code().launches_written(&kernel.facts.name) <= 1
 }
 
 /// Atomics of an average thread.

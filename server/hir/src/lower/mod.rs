@@ -40,6 +40,7 @@ mod switch;
 mod templates;
 mod traits;
 mod types;
+pub(crate) mod typing;
 mod virtuals;
 
 use std::collections::hash_map::Entry;

@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use crate::Finding;
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word, is_identifier, words_in};
+use warplens_hir::{Semantics, function_declarator};
+use warplens_syntax::{Field, Kind, Language, Node, has_word, is_identifier, words_in};
 
 use crate::fixes::proof::{of_findings, one_launch, prove};
-use crate::fixes::source::{
-    atomic_call, declared_type, function_declarator, indent, kernel_node, new_name, text,
-};
+use crate::fixes::source::{atomic_call, indent, new_name};
 use crate::fixes::wording::{counted, gain, number};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 
@@ -26,13 +25,14 @@ fn fix(
     finding: &Finding,
     place: &Range<usize>,
 ) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let index = finding.access?;
     let access = kernel.facts.accesses.get(index)?;
-    let call = atomic_call(parsed, function, place)?;
+    let call = atomic_call(code, function, place)?;
     let lane = first_lane(request, kernel)?;
-    let ty = declared_type(parsed, function, &access.array)
+    let ty = code
+        .written_element(function, &access.array)
         .filter(|ty| matches!(*ty, "float" | "double"))?;
     // Lanes that have left do not answer.
     let leaves =
@@ -41,7 +41,7 @@ fn fix(
         return None;
     }
     let top = at_the_top(function, call.statement)?;
-    let sum = new_name(parsed, function, "warp_sum");
+    let sum = new_name(code, function, "warp_sum");
     let warp = kernel.facts.warp_size;
     let other = match request.document.language() {
         Language::Hip => format!("__shfl_xor({sum}, step)"),
@@ -53,18 +53,18 @@ fn fix(
             "\n{space}for (int step = {}; step > 0; step /= 2) {sum} += {other};\
              \n{space}if ({lane}) {}({}, {sum});",
             warp / 2,
-            text(parsed, call.callee),
+            code.text(call.callee),
             call.address
         )
     };
-    let space = indent(&parsed.text, top.start_byte());
+    let space = indent(code.source, top.start_byte());
     let edits: Vec<Edit> = if top == call.statement {
         vec![(
             top.byte_range(),
             format!("{ty} {sum} = {};{}", call.value, rest(&space)),
         )]
     } else {
-        same_outside(parsed, function, kernel, call.address)?;
+        same_outside(code, function, kernel, call.address)?;
         let (start, end) = (top.start_byte(), top.end_byte());
         in_order(vec![
             (start..start, format!("{ty} {sum} = 0;\n{space}")),
@@ -135,13 +135,13 @@ fn at_the_top<'t>(function: Node<'t>, statement: Node<'t>) -> Option<Node<'t>> {
 /// An address that is the same behind the branch as inside: of parameters that are not changed, shared arrays and the
 /// block's own numbers.
 fn same_outside(
-    parsed: &Parsed,
+    code: Semantics,
     function: Node<'_>,
     kernel: &Kernel<'_>,
     address: &str,
 ) -> Option<()> {
     let declarator = function_declarator(function)?;
-    let parameters = text(parsed, declarator.field(Field::Parameters)?);
+    let parameters = code.text(declarator.field(Field::Parameters)?);
     for word in words_in(address).filter(|word| is_identifier(word)) {
         let shared = kernel
             .facts
@@ -150,7 +150,7 @@ fn same_outside(
             .any(|one| one.name == word);
         let known = matches!(word, "blockIdx" | "x" | "y" | "z")
             || shared
-            || (has_word(parameters, word) && !assigned(parsed, function, word));
+            || (has_word(parameters, word) && !assigned(code, function, word));
         if !known {
             return None;
         }
@@ -159,7 +159,7 @@ fn same_outside(
 }
 
 /// True where a function may change a variable of this name.
-fn assigned(parsed: &Parsed, function: Node<'_>, name: &str) -> bool {
+fn assigned(code: Semantics, function: Node<'_>, name: &str) -> bool {
     function.descendants().into_iter().any(|node| {
         let changed = match node.kind() {
             Kind::AssignmentExpression => node.field(Field::Left),
@@ -167,6 +167,6 @@ fn assigned(parsed: &Parsed, function: Node<'_>, name: &str) -> bool {
             Kind::InitDeclarator => node.field(Field::Declarator),
             _ => None,
         };
-        changed.is_some_and(|changed| text(parsed, changed).trim_start_matches('*') == name)
+        changed.is_some_and(|changed| code.text(changed).trim_start_matches('*') == name)
     })
 }

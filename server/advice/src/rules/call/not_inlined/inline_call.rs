@@ -3,12 +3,10 @@
 use std::ops::Range;
 
 use crate::Finding;
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
+use warplens_hir::{Semantics, function_declarator};
+use warplens_syntax::{Field, Kind, Language, Node, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{
-    descendants_at_top, function_declarator, in_a_macro, kernel_node, text,
-};
 use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request};
 
@@ -34,8 +32,8 @@ fn fix(
     finding: &Finding,
     place: &Range<usize>,
 ) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let mut call = function.descendant_for_byte_range(place.start, place.end)?;
     while call.kind() != Kind::CallExpression {
         call = call
@@ -43,19 +41,19 @@ fn fix(
             .filter(|parent| parent.byte_range().len() <= place.len())?;
     }
     let callee = call.field(Field::Function)?;
-    let name = text(parsed, callee).split('<').next()?.trim();
-    if in_a_macro(parsed, name) || SPELLED.iter().any(|word| in_a_macro(parsed, word)) {
+    let name = code.text(callee).split('<').next()?.trim();
+    if code.in_a_macro(name) || SPELLED.iter().any(|word| code.in_a_macro(word)) {
         return None;
     }
     // Another declaration would say the opposite.
-    if !only_declared_once(parsed, name) {
+    if !only_declared_once(code, name) {
         return None;
     }
-    let definition = definition(parsed, name)?;
-    let told = told(parsed, definition)?;
+    let definition = definition(code, name)?;
+    let told = told(code, definition)?;
     let edit: Edit = if request.document.language() == Language::OpenCl {
         // What its compilers put in place of its calls unasked.
-        let rest = &parsed.text[told.end..];
+        let rest = &code.source[told.end..];
         let gap = rest.len() - rest.trim_start_matches(' ').len();
         (told.start..told.end + gap, String::new())
     } else {
@@ -81,38 +79,40 @@ fn fix(
 }
 
 /// The only definition of a function in the file.
-fn definition<'t>(parsed: &'t Parsed, name: &str) -> Option<Node<'t>> {
-    let mut definitions = descendants_at_top(parsed.tree.root_node())
+fn definition<'t>(code: Semantics<'t>, name: &str) -> Option<Node<'t>> {
+    let mut definitions = code
+        .top_level()
         .into_iter()
         .filter(|node| node.kind() == Kind::FunctionDefinition)
-        .filter(|node| declares(parsed, *node, name));
+        .filter(|node| declares(code, *node, name));
     let (Some(definition), None) = (definitions.next(), definitions.next()) else {
         return None;
     };
     Some(definition)
 }
 
-fn declares(parsed: &Parsed, node: Node, name: &str) -> bool {
+fn declares(code: Semantics, node: Node, name: &str) -> bool {
     function_declarator(node)
         .and_then(|declarator| declarator.field(Field::Declarator))
-        .is_some_and(|of| text(parsed, of) == name)
+        .is_some_and(|of| code.text(of) == name)
 }
 
 /// True where nothing but its definition declares the function.
-fn only_declared_once(parsed: &Parsed, name: &str) -> bool {
-    !descendants_at_top(parsed.tree.root_node())
+fn only_declared_once(code: Semantics, name: &str) -> bool {
+    !code
+        .top_level()
         .into_iter()
         .filter(|node| node.kind() == Kind::Declaration)
-        .any(|node| has_word(text(parsed, node), name))
+        .any(|node| has_word(code.text(node), name))
 }
 
 /// Where a definition says that it is not to be inlined. Words that the grammar lacks may stand in front of it.
-fn told(parsed: &Parsed, definition: Node) -> Option<Range<usize>> {
+fn told(code: Semantics, definition: Node) -> Option<Range<usize>> {
     let body = definition.field(Field::Body)?;
     let from = definition
         .prev_sibling()
         .map_or(0, |before| before.end_byte());
-    let head = parsed.text.get(from..body.start_byte())?;
+    let head = code.source.get(from..body.start_byte())?;
     let mut found = SPELLED.iter().filter_map(|word| {
         let at = head.find(word)?;
         let more = head[at + word.len()..].contains(word);

@@ -7,13 +7,12 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use warplens_hir::semantics::{children, declared_name};
+use warplens_hir::{Semantics, function_declarator};
 use warplens_syntax::nodes::CallExpression;
-use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word};
+use warplens_syntax::{BinaryOperator, Document, Field, Kind, Language, Node, binary, has_word};
 
 use crate::fixes::Edit;
-use crate::fixes::source::{
-    children, declared_name, descendants_at_top, function_declarator, macro_naming, text,
-};
 use crate::rules::mem::aos::aos_to_soa::{Converted, Definition, lines, mentions};
 
 /// What becomes of the host code.
@@ -34,14 +33,14 @@ pub(crate) fn follow(
     definition: &Definition,
     converted: &[Converted],
 ) -> Host {
-    let parsed = document.parsed();
+    let code = Semantics::new(document);
     let kernels: Vec<Range<usize>> = converted
         .iter()
         .map(|one| one.function.byte_range())
         .collect();
     let mut launches = Vec::new();
     let mut elsewhere = Vec::new();
-    for node in descendants_at_top(parsed.tree.root_node()) {
+    for node in code.top_level() {
         // Prototypes and instantiations are changed with the kernel.
         let named = match node.kind() {
             Kind::Declaration | Kind::TemplateInstantiation => function_declarator(node),
@@ -56,7 +55,7 @@ pub(crate) fn follow(
             if name.kind() != Kind::Identifier || named.contains(&name.start_byte()) {
                 continue;
             }
-            let written = text(parsed, name);
+            let written = code.text(name);
             let Some(one) = converted.iter().find(|one| one.name == written) else {
                 continue;
             };
@@ -72,7 +71,7 @@ pub(crate) fn follow(
     elsewhere.extend(
         converted
             .iter()
-            .filter_map(|one| macro_naming(parsed, &one.name)),
+            .filter_map(|one| code.macro_naming(&one.name)),
     );
     if elsewhere.is_empty()
         && !launches.is_empty()
@@ -89,13 +88,13 @@ pub(crate) fn follow(
                 .into_iter()
                 .find(|node| node.kind() == Kind::Identifier);
             let Some(root) = root else { continue };
-            let name = text(parsed, root);
-            if let Some(scope) = scope_of(parsed, root, name) {
-                bytes.extend(mentions(parsed, scope, name).iter().map(Node::start_byte));
+            let name = code.text(root);
+            if let Some(scope) = scope_of(code, root, name) {
+                bytes.extend(mentions(code, scope, name).iter().map(Node::start_byte));
             }
         }
     }
-    Host::ByHand(lines(parsed, bytes))
+    Host::ByHand(lines(code, bytes))
 }
 
 /// A launch of a kernel that changes.
@@ -133,11 +132,11 @@ fn launch(name: Node) -> Option<Node> {
 }
 
 /// The block or function in which the variable that a name means is declared.
-fn scope_of<'t>(parsed: &Parsed, name: Node<'t>, of: &str) -> Option<Node<'t>> {
+fn scope_of<'t>(code: Semantics, name: Node<'t>, of: &str) -> Option<Node<'t>> {
     let mut at = name;
     while let Some(parent) = at.parent() {
         match parent.kind() {
-            Kind::CompoundStatement if declaration_in(parsed, parent, of).is_some() => {
+            Kind::CompoundStatement if declaration_in(code, parent, of).is_some() => {
                 return Some(parent);
             }
             Kind::FunctionDefinition => return Some(parent),
@@ -149,7 +148,7 @@ fn scope_of<'t>(parsed: &Parsed, name: Node<'t>, of: &str) -> Option<Node<'t>> {
 }
 
 /// The declaration of a variable right in a block.
-fn declaration_in<'t>(parsed: &Parsed, block: Node<'t>, name: &str) -> Option<Node<'t>> {
+fn declaration_in<'t>(code: Semantics, block: Node<'t>, name: &str) -> Option<Node<'t>> {
     children(block)
         .into_iter()
         .filter(|child| child.kind() == Kind::Declaration)
@@ -157,7 +156,7 @@ fn declaration_in<'t>(parsed: &Parsed, block: Node<'t>, name: &str) -> Option<No
             declaration
                 .fields(Field::Declarator)
                 .filter_map(declared_name)
-                .any(|declared| text(parsed, declared) == name)
+                .any(|declared| code.text(declared) == name)
         })
 }
 
@@ -172,7 +171,7 @@ struct Needed {
 
 /// Changes to host code as far as they have come.
 struct Follow<'a> {
-    parsed: &'a Parsed,
+    code: Semantics<'a>,
     definition: &'a Definition<'a>,
     /// `cuda` or `hip`.
     runtime: &'static str,
@@ -183,14 +182,14 @@ struct Follow<'a> {
 impl Follow<'_> {
     /// `None` where some use of some buffer is not one of those that are known.
     fn all(document: &Document, definition: &Definition, launches: &[Launch]) -> Option<Host> {
-        let parsed = document.parsed();
+        let code = Semantics::new(document);
         let runtime = match document.language() {
             Language::Cuda => "cuda",
             Language::Hip => "hip",
             Language::OpenCl => return None,
         };
         let mut follow = Follow {
-            parsed,
+            code,
             definition,
             runtime,
             needed: Needed::default(),
@@ -206,19 +205,19 @@ impl Follow<'_> {
             if argument.kind() != Kind::Identifier {
                 return None;
             }
-            let name = text(parsed, argument);
-            let block = scope_of(parsed, argument, name)?;
-            let declaration = declaration_in(parsed, block, name)?;
+            let name = code.text(argument);
+            let block = scope_of(code, argument, name)?;
+            let declaration = declaration_in(code, block, name)?;
             if declarations.contains(&declaration) || block.has_error() {
                 return None;
             }
             declarations.push(declaration);
             let declared = follow.declaration(declaration, name)?;
-            for used in mentions(parsed, block, name) {
+            for used in mentions(code, block, name) {
                 if used == declared {
                     continue;
                 }
-                let declared_again = scope_of(parsed, used, name) != Some(block);
+                let declared_again = scope_of(code, used, name) != Some(block);
                 if let Some(at) = arguments.iter().position(|argument| *argument == used) {
                     arguments.remove(at);
                 } else if declared_again {
@@ -247,7 +246,7 @@ impl Follow<'_> {
         let pointer = match declarator.kind() {
             Kind::InitDeclarator => {
                 let value = declarator.field(Field::Value)?;
-                if !matches!(text(self.parsed, value), "nullptr" | "NULL" | "0") {
+                if !matches!(self.code.text(value), "nullptr" | "NULL" | "0") {
                     return None;
                 }
                 declarator.field(Field::Declarator)?
@@ -258,7 +257,7 @@ impl Follow<'_> {
         let plain = pointer.kind() == Kind::PointerDeclarator
             && declared.kind() == Kind::Identifier
             && children(pointer).len() == 1;
-        if !plain || text(self.parsed, ty) != self.definition.name {
+        if !plain || self.code.text(ty) != self.definition.name {
             return None;
         }
         let range = ty.start_byte()..declarator.end_byte();
@@ -281,16 +280,15 @@ impl Follow<'_> {
         let call = list
             .parent()
             .filter(|call| call.kind() == Kind::CallExpression)?;
-        let function = text(self.parsed, call.field(Field::Function)?);
+        let function = self.code.text(call.field(Field::Function)?);
         let function = function.strip_prefix(self.runtime)?;
         let arguments = children(list);
         let position = arguments.iter().position(|one| *one == argument)?;
-        let name = text(self.parsed, used);
+        let name = self.code.text(used);
         if in_size {
             // Rewritten with the call, where the call is about the buffer itself.
             let own = arguments.iter().any(|one| {
-                *one != argument
-                    && (text(self.parsed, *one) == name || self.is_address_of(*one, name))
+                *one != argument && (self.code.text(*one) == name || self.is_address_of(*one, name))
             });
             return own.then_some(());
         }
@@ -308,12 +306,12 @@ impl Follow<'_> {
                 format!("release_arrays({name})")
             }
             ("Memcpy", 0 | 1, 4) if plain => {
-                let kind = text(self.parsed, arguments[3]).strip_prefix(self.runtime)?;
+                let kind = self.code.text(arguments[3]).strip_prefix(self.runtime)?;
                 let other = arguments[1 - position];
                 if !self.is_host_array(other) {
                     return None;
                 }
-                let other = text(self.parsed, other);
+                let other = self.code.text(other);
                 let count = self.count(arguments[2], name)?;
                 match (kind, position) {
                     ("MemcpyHostToDevice", 0) => {
@@ -343,10 +341,10 @@ impl Follow<'_> {
             at = value;
         }
         at.kind() == Kind::PointerExpression
-            && text(self.parsed, at).starts_with('&')
+            && self.code.text(at).starts_with('&')
             && at
                 .field(Field::Argument)
-                .is_some_and(|of| text(self.parsed, of) == name)
+                .is_some_and(|of| self.code.text(of) == name)
     }
 
     /// True for an array of the structure on the host: its variable's declaration names the structure.
@@ -356,18 +354,18 @@ impl Follow<'_> {
             .into_iter()
             .find(|node| node.kind() == Kind::Identifier);
         let Some(root) = root else { return false };
-        let name = text(self.parsed, root);
-        let Some(scope) = scope_of(self.parsed, root, name) else {
+        let name = self.code.text(root);
+        let Some(scope) = scope_of(self.code, root, name) else {
             return false;
         };
-        let declaration = declaration_in(self.parsed, scope, name);
-        let written = text(self.parsed, argument);
+        let declaration = declaration_in(self.code, scope, name);
+        let written = self.code.text(argument);
         let shape = argument == root
             || written == format!("{name}.data()")
             || written == format!("&{name}[0]");
         shape
             && declaration.is_some_and(|declaration| {
-                has_word(text(self.parsed, declaration), self.definition.name)
+                has_word(self.code.text(declaration), self.definition.name)
             })
     }
 
@@ -380,19 +378,18 @@ impl Follow<'_> {
             format!("sizeof(struct {})", self.definition.name),
         ];
         let is_size = |node: Node| {
-            let written = text(self.parsed, node);
+            let written = self.code.text(node);
             written == one || same.iter().any(|size| size == written)
         };
         let product = || {
             let (left, right) = (bytes.field(Field::Left)?, bytes.field(Field::Right)?);
-            let operator = bytes.field(Field::Operator)?;
-            if bytes.kind() != Kind::BinaryExpression || text(self.parsed, operator) != "*" {
+            if binary(bytes) != Some(BinaryOperator::Multiply) {
                 return None;
             }
             // What is left is the count as its author computed it.
             match (is_size(left), is_size(right)) {
-                (_, true) => Some(text(self.parsed, left).to_owned()),
-                (true, _) => Some(text(self.parsed, right).to_owned()),
+                (_, true) => Some(self.code.text(left).to_owned()),
+                (true, _) => Some(self.code.text(right).to_owned()),
                 _ => None,
             }
         };
@@ -400,7 +397,7 @@ impl Follow<'_> {
             "1".to_owned()
         } else {
             product().unwrap_or_else(|| {
-                let written = text(self.parsed, bytes).replace(&same[0], &one);
+                let written = self.code.text(bytes).replace(&same[0], &one);
                 format!("({written}) / {one}")
             })
         };

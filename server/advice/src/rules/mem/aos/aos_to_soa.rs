@@ -8,12 +8,10 @@
 use std::fmt::Write as _;
 
 use warplens_facts::facts::{Access, Space};
-use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word};
+use warplens_hir::semantics::{Hands, children, declared_name};
+use warplens_hir::{Semantics, function_declarator};
+use warplens_syntax::{Document, Field, Kind, Language, Node, has_word};
 
-use crate::fixes::source::{
-    Hands, children, declared_name, descendants_at_top, function_declarator, hands, in_a_macro,
-    kernel_node, text, uses,
-};
 use crate::fixes::wording::{counted, gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
 use crate::rules::mem::aos::aos_host::{self, Host};
@@ -80,13 +78,13 @@ fn claims(request: &Request<'_>, kernel: &Kernel, access: &Access) -> bool {
 
 fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
     let document = request.document;
-    let parsed = document.parsed();
+    let code = Semantics::new(document);
     let access = &kernel.facts.accesses[target];
-    let structure = structure_of(parsed, kernel, &access.array)?;
-    let definition = Definition::find(parsed, structure)?;
+    let structure = structure_of(code, kernel, &access.array)?;
+    let definition = Definition::find(code, structure)?;
     let mut edits = Vec::new();
     let converted = kernels(document, &definition, &mut edits)?;
-    let own = kernel_node(parsed, kernel.start..kernel.end)?;
+    let own = code.kernel(kernel.start..kernel.end)?;
     if !converted.iter().any(|one| one.function == own) {
         return None;
     }
@@ -184,9 +182,9 @@ impl Proof {
                     .all(|(a, b)| {
                         a.op == b.op && a.space == b.space && a.bytes_per_lane == b.bytes_per_lane
                     });
-            let parsed = !kernel_node(copy.parsed(), new.start..new.end)?.has_error();
+            let code = !Semantics::new(copy).kernel(new.start..new.end)?.has_error();
             let (cost, new_cost) = (old.cost()?, new.cost()?);
-            if !accesses_same || !parsed || !new.launchable || new_cost > cost * SLOWER {
+            if !accesses_same || !code || !new.launchable || new_cost > cost * SLOWER {
                 return None;
             }
             if old.start == kernel.start {
@@ -210,12 +208,12 @@ impl Proof {
 }
 
 /// The structure that a kernel's parameter points to, as its declaration names it.
-fn structure_of<'t>(parsed: &'t Parsed, kernel: &Kernel, param: &str) -> Option<&'t str> {
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+fn structure_of<'t>(code: Semantics<'t>, kernel: &Kernel, param: &str) -> Option<&'t str> {
+    let function = code.kernel(kernel.start..kernel.end)?;
     parameters(function)?
         .into_iter()
-        .find(|one| name_of(*one).is_some_and(|name| text(parsed, name) == param))
-        .and_then(|one| type_name(parsed, one))
+        .find(|one| name_of(*one).is_some_and(|name| code.text(name) == param))
+        .and_then(|one| type_name(code, one))
 }
 
 fn parameters(function: Node) -> Option<Vec<Node>> {
@@ -224,14 +222,14 @@ fn parameters(function: Node) -> Option<Vec<Node>> {
 }
 
 /// `Particle` of `const struct Particle *p`.
-fn type_name<'t>(parsed: &'t Parsed, param: Node) -> Option<&'t str> {
+fn type_name<'t>(code: Semantics<'t>, param: Node) -> Option<&'t str> {
     let ty = param.field(Field::Type)?;
     let name = if ty.kind() == Kind::StructSpecifier {
         ty.field(Field::Name)?
     } else {
         ty
     };
-    (name.kind() == Kind::TypeIdentifier).then(|| text(parsed, name))
+    (name.kind() == Kind::TypeIdentifier).then(|| code.text(name))
 }
 
 /// The name a parameter declares; a prototype may leave it out.
@@ -260,26 +258,23 @@ pub(crate) struct Definition<'t> {
 
 impl<'t> Definition<'t> {
     /// `None` where it is not in the file, defined twice, or more than plain fields of scalar types.
-    fn find(parsed: &'t Parsed, name: &'t str) -> Option<Definition<'t>> {
-        let mut found = descendants_at_top(parsed.tree.root_node())
-            .into_iter()
-            .filter_map(|node| {
-                let of = |node: Option<Node>| node.is_some_and(|node| text(parsed, node) == name);
-                let structure = match node.kind() {
-                    Kind::StructSpecifier if of(node.field(Field::Name)) => node,
-                    Kind::TypeDefinition => {
-                        let structure = node.field(Field::Type)?;
-                        let aliased =
-                            of(node.field(Field::Declarator)) || of(structure.field(Field::Name));
-                        (aliased && structure.kind() == Kind::StructSpecifier)
-                            .then_some(structure)?
-                    }
-                    _ => return None,
-                };
-                structure
-                    .field(Field::Body)
-                    .map(|body| (node, structure, body))
-            });
+    fn find(code: Semantics<'t>, name: &'t str) -> Option<Definition<'t>> {
+        let mut found = code.top_level().into_iter().filter_map(|node| {
+            let of = |node: Option<Node>| node.is_some_and(|node| code.text(node) == name);
+            let structure = match node.kind() {
+                Kind::StructSpecifier if of(node.field(Field::Name)) => node,
+                Kind::TypeDefinition => {
+                    let structure = node.field(Field::Type)?;
+                    let aliased =
+                        of(node.field(Field::Declarator)) || of(structure.field(Field::Name));
+                    (aliased && structure.kind() == Kind::StructSpecifier).then_some(structure)?
+                }
+                _ => return None,
+            };
+            structure
+                .field(Field::Body)
+                .map(|body| (node, structure, body))
+        });
         let (node, structure, body) = found.next()?;
         let template = node
             .parent()
@@ -291,7 +286,7 @@ impl<'t> Definition<'t> {
             || template
             || derived
             || node.has_error()
-            || in_a_macro(parsed, name)
+            || code.in_a_macro(name)
         {
             return None;
         }
@@ -300,7 +295,7 @@ impl<'t> Definition<'t> {
             let ty = field
                 .field(Field::Type)
                 .filter(|_| field.kind() == Kind::FieldDeclaration)?;
-            let ty_text = text(parsed, ty);
+            let ty_text = code.text(ty);
             if !is_scalar(ty, ty_text) {
                 return None;
             }
@@ -309,7 +304,7 @@ impl<'t> Definition<'t> {
                     return None;
                 }
                 if child.kind() == Kind::FieldIdentifier {
-                    fields.push((ty_text, text(parsed, child)));
+                    fields.push((ty_text, code.text(child)));
                 }
             }
         }
@@ -318,13 +313,13 @@ impl<'t> Definition<'t> {
         }
         let mut end = node.end_byte();
         if node.kind() == Kind::StructSpecifier {
-            let rest = &parsed.text[end..];
+            let rest = &code.source[end..];
             let gap = rest.len() - rest.trim_start().len();
             rest.trim_start().starts_with(';').then_some(())?;
             end += gap + 1;
         }
         let first = children(body).first()?.start_byte();
-        let line = &parsed.text[..first];
+        let line = &code.source[..first];
         let indent = line
             .rsplit('\n')
             .next()
@@ -333,13 +328,13 @@ impl<'t> Definition<'t> {
         let arrays_name = ["Arrays", "Soa", "Fields"]
             .iter()
             .map(|suffix| format!("{name}{suffix}"))
-            .find(|free| !has_word(&parsed.text, free))?;
-        let newline = if parsed.text.contains("\r\n") {
+            .find(|free| !has_word(code.source, free))?;
+        let newline = if code.source.contains("\r\n") {
             "\r\n"
         } else {
             "\n"
         };
-        let star = if parsed.text.contains(&format!("{name}* ")) {
+        let star = if code.source.contains(&format!("{name}* ")) {
             "* "
         } else {
             " *"
@@ -411,8 +406,8 @@ fn kernels<'t>(
     definition: &Definition,
     edits: &mut Vec<Edit>,
 ) -> Option<Vec<Converted<'t>>> {
-    let parsed = document.parsed();
-    let top = descendants_at_top(parsed.tree.root_node());
+    let code = Semantics::new(document);
+    let top = code.top_level();
     let is_kernel = |node: &Node| {
         node.children()
             .any(|child| child.kind() == Kind::CudaGlobal)
@@ -424,11 +419,11 @@ fn kernels<'t>(
     {
         let mut positions = Vec::new();
         for (position, param) in parameters(*function)?.into_iter().enumerate() {
-            if type_name(parsed, param) != Some(definition.name) || by_value(param) {
+            if type_name(code, param) != Some(definition.name) || by_value(param) {
                 continue;
             }
-            edits.push(parameter(parsed, param, definition)?);
-            accesses(document, *function, param, definition, edits)?;
+            edits.push(parameter(code, param, definition)?);
+            accesses(code, param, definition, edits)?;
             positions.push(position);
         }
         if positions.is_empty() {
@@ -439,7 +434,7 @@ fn kernels<'t>(
         }
         let name = function_declarator(*function)?.field(Field::Declarator)?;
         converted.push(Converted {
-            name: text(parsed, name).to_owned(),
+            name: code.text(name).to_owned(),
             function: *function,
             positions,
         });
@@ -451,7 +446,7 @@ fn kernels<'t>(
             _ => None,
         };
         let name = declares.and_then(|declarator| declarator.field(Field::Declarator));
-        let Some(name) = name.map(|name| text(parsed, name)) else {
+        let Some(name) = name.map(|name| code.text(name)) else {
             continue;
         };
         let plain = name.split('<').next().unwrap_or(name);
@@ -461,8 +456,8 @@ fn kernels<'t>(
         let params = parameters(node)?;
         for &position in &of.positions {
             let param = *params.get(position)?;
-            if type_name(parsed, param) == Some(definition.name) {
-                edits.push(parameter(parsed, param, definition)?);
+            if type_name(code, param) == Some(definition.name) {
+                edits.push(parameter(code, param, definition)?);
             } else {
                 return None;
             }
@@ -479,7 +474,7 @@ fn by_value(param: Node) -> bool {
 }
 
 /// `const Particle *__restrict__ p` becomes `const ParticleArrays p`.
-fn parameter(parsed: &Parsed, param: Node, definition: &Definition) -> Option<Edit> {
+fn parameter(code: Semantics, param: Node, definition: &Definition) -> Option<Edit> {
     let ty = param.field(Field::Type)?;
     let declarator = param.field(Field::Declarator)?;
     let one_star = matches!(
@@ -489,12 +484,12 @@ fn parameter(parsed: &Parsed, param: Node, definition: &Definition) -> Option<Ed
         .field(Field::Declarator)
         .is_none_or(|inner| inner.kind() == Kind::Identifier)
         && declarator.field(Field::Size).is_none();
-    let volatile = has_word(text(parsed, param), "volatile");
+    let volatile = has_word(code.text(param), "volatile");
     if param.kind() != Kind::ParameterDeclaration || !one_star || volatile {
         return None;
     }
     let name = name_of(param)
-        .map(|name| format!(" {}", text(parsed, name)))
+        .map(|name| format!(" {}", code.text(name)))
         .unwrap_or_default();
     Some((
         ty.start_byte()..declarator.end_byte(),
@@ -504,19 +499,17 @@ fn parameter(parsed: &Parsed, param: Node, definition: &Definition) -> Option<Ed
 
 /// Every `p[i].x` becomes `p.x[i]`; `None` where the parameter is used in any other way.
 fn accesses(
-    document: &Document,
-    function: Node,
+    code: Semantics,
     param: Node,
     definition: &Definition,
     edits: &mut Vec<Edit>,
 ) -> Option<()> {
-    let parsed = document.parsed();
     let name = name_of(param)?;
-    let name_text = text(parsed, name);
-    if in_a_macro(parsed, name_text) {
+    let name_text = code.text(name);
+    if code.in_a_macro(name_text) {
         return None;
     }
-    for used in uses(parsed, function, name_text, name)? {
+    for used in code.uses(&code.declaration(name)?)? {
         let outer = used.parent()?;
         let access = match outer.kind() {
             Kind::SubscriptExpression if outer.field(Field::Argument) == Some(used) => {
@@ -530,16 +523,13 @@ fn accesses(
         let known = definition
             .fields
             .iter()
-            .any(|(_, name)| *name == text(parsed, field));
-        if access.kind() != Kind::FieldExpression
-            || !known
-            || hands(document, access) != Hands::Value
-        {
+            .any(|(_, name)| *name == code.text(field));
+        if access.kind() != Kind::FieldExpression || !known || code.hands(access) != Hands::Value {
             return None;
         }
         if access == outer {
             // p->x is p[0].x
-            if access.field(Field::Argument) != Some(used) || text(parsed, operator) != "->" {
+            if access.field(Field::Argument) != Some(used) || code.text(operator) != "->" {
                 return None;
             }
             edits.push((operator.byte_range(), ".".to_owned()));
@@ -550,12 +540,12 @@ fn accesses(
             .field(Field::Indices)
             .or_else(|| outer.field(Field::Index))?;
         let one = indices.kind() != Kind::SubscriptArgumentList || children(indices).len() == 1;
-        if access.field(Field::Argument) != Some(outer) || text(parsed, operator) != "." || !one {
+        if access.field(Field::Argument) != Some(outer) || code.text(operator) != "." || !one {
             return None;
         }
         edits.push((
             used.end_byte()..used.end_byte(),
-            format!(".{}", text(parsed, field)),
+            format!(".{}", code.text(field)),
         ));
         edits.push((outer.end_byte()..access.end_byte(), String::new()));
     }
@@ -563,10 +553,10 @@ fn accesses(
 }
 
 /// 1-based lines of bytes, each once, in order.
-pub(crate) fn lines(parsed: &Parsed, bytes: impl IntoIterator<Item = usize>) -> Vec<usize> {
+pub(crate) fn lines(code: Semantics, bytes: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut lines: Vec<usize> = bytes
         .into_iter()
-        .map(|byte| parsed.text[..byte].matches('\n').count() + 1)
+        .map(|byte| code.source[..byte].matches('\n').count() + 1)
         .collect();
     lines.sort_unstable();
     lines.dedup();
@@ -574,10 +564,10 @@ pub(crate) fn lines(parsed: &Parsed, bytes: impl IntoIterator<Item = usize>) -> 
 }
 
 /// Identifiers of this name.
-pub(crate) fn mentions<'t>(parsed: &'t Parsed, within: Node<'t>, name: &str) -> Vec<Node<'t>> {
+pub(crate) fn mentions<'t>(code: Semantics<'t>, within: Node<'t>, name: &str) -> Vec<Node<'t>> {
     within
         .descendants()
         .into_iter()
-        .filter(|node| node.kind() == Kind::Identifier && text(parsed, *node) == name)
+        .filter(|node| node.kind() == Kind::Identifier && code.text(*node) == name)
         .collect()
 }

@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use crate::{Cure, Finding};
-use warplens_syntax::{Field, Kind, Parsed, has_word};
+use warplens_hir::Semantics;
+use warplens_syntax::{Field, Kind, has_word};
 
-use crate::fixes::launches::launches_written;
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{in_a_macro, kernel_node, text};
 use crate::fixes::wording::gain;
 use crate::fixes::{Fix, Kernel, Request};
 
@@ -42,8 +41,8 @@ fn fix(
     finding: &Finding,
     place: &Range<usize>,
 ) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let mut call = function.descendant_for_byte_range(place.start, place.end)?;
     while call.kind() != Kind::CallExpression {
         call = call
@@ -51,13 +50,13 @@ fn fix(
             .filter(|parent| parent.byte_range().len() <= place.len())?;
     }
     let callee = call.field(Field::Function)?;
-    let name = text(parsed, callee);
-    if !matches!(name, "__threadfence" | "__threadfence_system") || in_a_macro(parsed, name) {
+    let name = code.text(callee);
+    if !matches!(name, "__threadfence" | "__threadfence_system") || code.in_a_macro(name) {
         return None;
     }
     let (narrow, who) = if finding.cure == Some(Cure::WithinBlock) {
         ("__threadfence_block", "the block")
-    } else if own_memory(parsed, kernel) {
+    } else if own_memory(code, kernel) {
         ("__threadfence", "this GPU")
     } else {
         return None;
@@ -75,9 +74,9 @@ fn fix(
 }
 
 /// True where the file launches the kernel, allocates device memory, and shows no memory that anyone else may look at.
-fn own_memory(parsed: &Parsed, kernel: &Kernel<'_>) -> bool {
-    let text = &*parsed.text;
-    launches_written(parsed, &kernel.facts.name) > 0
+fn own_memory(code: Semantics, kernel: &Kernel<'_>) -> bool {
+    let text = code.source;
+    code.launches_written(&kernel.facts.name) > 0
         && (has_word(text, "cudaMalloc") || has_word(text, "hipMalloc"))
         && !SEEN_ELSEWHERE.iter().any(|word| text.contains(word))
 }
