@@ -8,8 +8,8 @@ use warplens_hir::semantics::{bare, children};
 use warplens_syntax::{Field, Kind, Node};
 
 use crate::fixes::proof;
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
+use crate::wording::faster;
 
 /// Places of a finding that are looked at.
 const MOST_PLACES: usize = 64;
@@ -93,7 +93,7 @@ impl Action<'_> {
         let says = (self.says)(code, &nodes, kernel, &after)?;
         let speedup = proof.speedup(kernel)?;
         Some(Fix {
-            title: format!("{says}, {}", gain(speedup)),
+            title: format!("{says}, {}", faster(speedup)),
             rule: self.rule,
             edits,
             gain: speedup,

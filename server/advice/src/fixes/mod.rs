@@ -12,7 +12,6 @@ pub(crate) mod proof;
 pub(crate) mod source;
 pub(crate) mod types;
 pub(crate) mod ways;
-pub(crate) mod wording;
 
 use std::fmt;
 use std::ops::Range;
@@ -59,6 +58,17 @@ impl Kernel<'_> {
     pub(crate) fn place(&self, site: Site) -> Range<usize> {
         let bytes = self.places.bytes(site.span);
         self.start + bytes.start..self.start + bytes.end
+    }
+
+    /// How many findings of a rule it has.
+    pub(crate) fn count(&self, rule: &str) -> usize {
+        self.findings.iter().filter(|one| one.rule == rule).count()
+    }
+
+    /// True where it has a finding of the same rule that says the same.
+    pub(crate) fn has_finding(&self, like: &Finding) -> bool {
+        let same = |one: &Finding| one.rule == like.rule && one.message == like.message;
+        self.findings.iter().any(same)
     }
 
     /// Cycles per thread: comparable where a default grid follows the occupancy.

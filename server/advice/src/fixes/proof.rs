@@ -15,7 +15,7 @@ const SLOWER: f64 = 1.0005;
 pub(crate) fn of_findings(
     request: &Request<'_>,
     rule: &str,
-    fix: impl Fn(&Kernel<'_>, &Finding, &Range<usize>) -> Option<Fix>,
+    fix: impl Fn(&Request<'_>, &Kernel<'_>, &Finding, &Range<usize>) -> Option<Fix>,
 ) -> Vec<Fix> {
     let mut found: Vec<Fix> = Vec::new();
     for kernel in request.analysis.kernels() {
@@ -23,7 +23,7 @@ pub(crate) fn of_findings(
             continue;
         }
         for (finding, place) in asked(request, &kernel, rule) {
-            let fix = fix(&kernel, finding, &place);
+            let fix = fix(request, &kernel, finding, &place);
             found.extend(fix.filter(|fix| found.iter().all(|known| known.edits != fix.edits)));
         }
     }

@@ -23,17 +23,8 @@ pub(crate) struct AtomicCall<'t> {
 }
 
 /// The call of an addition that stands at these bytes, with two arguments, no macro in sight.
-pub(crate) fn atomic_call<'t>(
-    code: Semantics<'t>,
-    function: Node<'t>,
-    place: &Range<usize>,
-) -> Option<AtomicCall<'t>> {
-    let mut call = function.descendant_for_byte_range(place.start, place.end)?;
-    while call.kind() != Kind::CallExpression {
-        call = call
-            .parent()
-            .filter(|parent| parent.byte_range().len() <= place.len() + 1)?;
-    }
+pub(crate) fn atomic_call<'t>(code: Semantics<'t>, place: &Range<usize>) -> Option<AtomicCall<'t>> {
+    let call = code.node_of_kind(Kind::CallExpression, place)?;
     let statement = call
         .parent()
         .filter(|parent| parent.kind() == Kind::ExpressionStatement && !parent.has_error())?;

@@ -1,5 +1,6 @@
 //! The macros that a text defines, and what they name.
 
+use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{Kind, Node, has_word, is_word_part};
 
 use super::Semantics;
@@ -82,8 +83,8 @@ impl<'t> Semantics<'t> {
                 Kind::PreprocIfdef | Kind::PreprocElifdef => return false,
                 _ => {}
             }
-            let called = warplens_syntax::nodes::CallExpression::cast(one);
-            if let Some(function) = called.and_then(|call| call.function())
+            let called = CallExpression::cast(one);
+            if let Some(function) = called.and_then(CallExpression::function)
                 && self.defines(self.text(function))
             {
                 return true;

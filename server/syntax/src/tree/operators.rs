@@ -62,6 +62,20 @@ operators! {
     }
 }
 
+impl BinaryOperator {
+    /// True for sums, differences, products, quotients and remainders.
+    pub fn is_arithmetic(self) -> bool {
+        matches!(
+            self,
+            BinaryOperator::Add
+                | BinaryOperator::Subtract
+                | BinaryOperator::Multiply
+                | BinaryOperator::Divide
+                | BinaryOperator::Remainder
+        )
+    }
+}
+
 operators! {
     /// An operator in front of a value.
     UnaryOperator {

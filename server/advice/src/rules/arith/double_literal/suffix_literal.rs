@@ -5,8 +5,8 @@ use warplens_hir::Semantics;
 use warplens_syntax::{Kind, Node};
 
 use crate::fixes::arithmetic::Action;
-use crate::fixes::wording::counted;
 use crate::fixes::{Edit, Fix, Kernel, Request};
+use crate::wording::counted;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let action = Action {
@@ -61,7 +61,7 @@ fn says(code: Semantics, nodes: &[Node], before: &Kernel, after: &Kernel) -> Opt
             "double operation a thread",
             "double operations a thread",
         );
-        format!(": {operations} -> {}", crate::fixes::wording::number(new))
+        format!(": {operations} -> {}", crate::wording::number(new))
     } else {
         ": no conversion to double".to_owned()
     };

@@ -45,7 +45,7 @@ fn wave<'t>(code: Semantics<'t>, node: Node<'t>) -> Option<(&'t str, bool, Node<
 fn of_pi(code: Semantics, node: Node) -> Option<String> {
     let (name, suffixed, argument) = wave(code, node)?;
     let mut factors = Vec::new();
-    product(code, argument, &mut factors);
+    product(argument, &mut factors);
     let pi = factors.iter().position(|factor| is_pi(code, *factor))?;
     factors.remove(pi);
     let of_rest = code.type_of(*factors.first()?);
@@ -65,14 +65,14 @@ fn of_pi(code: Semantics, node: Node) -> Option<String> {
     (of_rest == Some(Type::DOUBLE)).then(|| format!("{name}pi({rest})"))
 }
 
-fn product<'t>(code: Semantics, node: Node<'t>, factors: &mut Vec<Node<'t>>) {
+fn product<'t>(node: Node<'t>, factors: &mut Vec<Node<'t>>) {
     let inner = bare(node);
     if inner.kind() == Kind::BinaryExpression
         && let (Some(a), Some(b)) = (inner.field(Field::Left), inner.field(Field::Right))
         && binary(inner) == Some(BinaryOperator::Multiply)
     {
-        product(code, a, factors);
-        product(code, b, factors);
+        product(a, factors);
+        product(b, factors);
     } else {
         factors.push(node);
     }

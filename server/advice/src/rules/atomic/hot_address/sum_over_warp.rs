@@ -3,20 +3,19 @@
 use std::ops::Range;
 
 use crate::Finding;
-use warplens_hir::{Semantics, function_declarator};
-use warplens_syntax::{Field, Kind, Language, Node, has_word, is_identifier, words_in};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{Declaration, is_assigned};
+use warplens_syntax::{Field, Kind, Language, Node, is_identifier, words_in};
 
 use crate::fixes::proof::{of_findings, one_launch, prove};
 use crate::fixes::source::{atomic_call, indent, new_name};
-use crate::fixes::wording::{counted, gain, number};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{counted, faster, number};
 
 const RULE: &str = "atomic/hot-address";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -29,7 +28,7 @@ fn fix(
     let function = code.kernel(kernel.start..kernel.end)?;
     let index = finding.access?;
     let access = kernel.facts.accesses.get(index)?;
-    let call = atomic_call(code, function, place)?;
+    let call = atomic_call(code, place)?;
     let lane = first_lane(request, kernel)?;
     let ty = code
         .written_element(function, &access.array)
@@ -76,13 +75,7 @@ fn fix(
     let speedup = proof.speedup(kernel)?;
     let lanes = access.passes_per_request?;
     let after = proof.after();
-    let still = after.findings.iter().filter(|one| one.rule == RULE).count();
-    let before = kernel
-        .findings
-        .iter()
-        .filter(|one| one.rule == RULE)
-        .count();
-    if still >= before {
+    if after.count(RULE) >= kernel.count(RULE) {
         return None;
     }
     Some(Fix {
@@ -91,7 +84,7 @@ fn fix(
             access.array,
             counted(lanes, "lane", "lanes"),
             number(1.0),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -140,17 +133,17 @@ fn same_outside(
     kernel: &Kernel<'_>,
     address: &str,
 ) -> Option<()> {
-    let declarator = function_declarator(function)?;
-    let parameters = code.text(declarator.field(Field::Parameters)?);
     for word in words_in(address).filter(|word| is_identifier(word)) {
         let shared = kernel
             .facts
             .shared_arrays
             .iter()
             .any(|one| one.name == word);
-        let known = matches!(word, "blockIdx" | "x" | "y" | "z")
-            || shared
-            || (has_word(parameters, word) && !assigned(code, function, word));
+        let kept = || {
+            let declaration = code.declared(function, word);
+            declaration.is_some_and(|one| one.is_parameter() && !is_reassigned(code, &one))
+        };
+        let known = matches!(word, "blockIdx" | "x" | "y" | "z") || shared || kept();
         if !known {
             return None;
         }
@@ -158,15 +151,8 @@ fn same_outside(
     Some(())
 }
 
-/// True where a function may change a variable of this name.
-fn assigned(code: Semantics, function: Node<'_>, name: &str) -> bool {
-    function.descendants().into_iter().any(|node| {
-        let changed = match node.kind() {
-            Kind::AssignmentExpression => node.field(Field::Left),
-            Kind::UpdateExpression => node.field(Field::Argument),
-            Kind::InitDeclarator => node.field(Field::Declarator),
-            _ => None,
-        };
-        changed.is_some_and(|changed| code.text(changed).trim_start_matches('*') == name)
-    })
+/// True where a parameter may be given another value; its elements may.
+fn is_reassigned(code: Semantics, parameter: &Declaration) -> bool {
+    let uses = code.uses(parameter);
+    uses.is_none_or(|uses| uses.into_iter().any(is_assigned))
 }

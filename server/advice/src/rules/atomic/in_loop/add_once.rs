@@ -7,15 +7,13 @@ use warplens_syntax::{Field, Kind, Node, has_word};
 
 use crate::fixes::proof::{executions, of_findings, prove};
 use crate::fixes::source::{atomic_call, indent, new_name};
-use crate::fixes::wording::{gain, number};
 use crate::fixes::{Fix, Kernel, Request, in_order};
+use crate::wording::{faster, number};
 
 const RULE: &str = "atomic/in-loop";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -27,7 +25,7 @@ fn fix(
     let code = request.code();
     let function = code.kernel(kernel.start..kernel.end)?;
     let access = kernel.facts.accesses.get(finding.access?)?;
-    let call = atomic_call(code, function, place)?;
+    let call = atomic_call(code, place)?;
     let loop_at = kernel.place(finding.related.first()?.0);
     let mut around = call.statement;
     let heads = |node: Node<'_>| {
@@ -97,7 +95,7 @@ fn fix(
             access.array,
             number(before),
             number(after),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use crate::Finding;
-use warplens_hir::{Semantics, function_declarator};
+use warplens_hir::Semantics;
 use warplens_syntax::{Field, Kind, Language, Node, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request};
+use crate::wording::faster;
 
 const RULE: &str = "call/not-inlined";
 
@@ -21,9 +21,7 @@ const SPELLED: [&str; 4] = [
 ];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -33,13 +31,7 @@ fn fix(
     place: &Range<usize>,
 ) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let mut call = function.descendant_for_byte_range(place.start, place.end)?;
-    while call.kind() != Kind::CallExpression {
-        call = call
-            .parent()
-            .filter(|parent| parent.byte_range().len() <= place.len())?;
-    }
+    let call = code.node_of_kind(Kind::CallExpression, place)?;
     let callee = call.field(Field::Function)?;
     let name = code.text(callee).split('<').next()?.trim();
     if code.in_a_macro(name) || SPELLED.iter().any(|word| code.in_a_macro(word)) {
@@ -49,7 +41,7 @@ fn fix(
     if !only_declared_once(code, name) {
         return None;
     }
-    let definition = definition(code, name)?;
+    let definition = code.function(name)?;
     let told = told(code, definition)?;
     let edit: Edit = if request.document.language() == Language::OpenCl {
         // What its compilers put in place of its calls unasked.
@@ -62,39 +54,19 @@ fn fix(
     let edits = vec![edit];
     let proof = prove(request, kernel, &edits)?;
     proof.speedup(kernel)?;
-    let left = |kernel: &Kernel<'_>| {
-        let mut of_rule = kernel.findings.iter();
-        of_rule.any(|one| one.rule == RULE && one.message == finding.message)
-    };
-    if left(&proof.after()) {
+    if proof.after().has_finding(finding) {
         return None;
     }
     Some(Fix {
-        title: format!("Put `{name}` in place of its calls, {}", gain(finding.gain)),
+        title: format!(
+            "Put `{name}` in place of its calls, {}",
+            faster(finding.gain)
+        ),
         rule: RULE,
         edits,
         gain: finding.gain,
         complete: true,
     })
-}
-
-/// The only definition of a function in the file.
-fn definition<'t>(code: Semantics<'t>, name: &str) -> Option<Node<'t>> {
-    let mut definitions = code
-        .top_level()
-        .into_iter()
-        .filter(|node| node.kind() == Kind::FunctionDefinition)
-        .filter(|node| declares(code, *node, name));
-    let (Some(definition), None) = (definitions.next(), definitions.next()) else {
-        return None;
-    };
-    Some(definition)
-}
-
-fn declares(code: Semantics, node: Node, name: &str) -> bool {
-    function_declarator(node)
-        .and_then(|declarator| declarator.field(Field::Declarator))
-        .is_some_and(|of| code.text(of) == name)
 }
 
 /// True where nothing but its definition declares the function.

@@ -13,8 +13,8 @@ use warplens_syntax::{
 
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{indent, new_name, writes};
-use crate::fixes::wording::{gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{faster, number, occupancy};
 
 const RULE: &str = "ilp/dependent-chain";
 
@@ -22,7 +22,7 @@ const RULE: &str = "ilp/dependent-chain";
 const LONGEST: usize = 6;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         let Some(Cure::Split(sums)) = finding.cure else {
             return None;
         };
@@ -65,7 +65,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>, sums: usize
             number(before),
             number(now),
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

@@ -8,8 +8,8 @@ use warplens_syntax::{Field, Kind, Node, has_word};
 use crate::fixes::guarded::{Axis, axes};
 use crate::fixes::proof::{asked, prove};
 use crate::fixes::source::squeezed;
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::faster;
 
 const RULE: &str = "launch/not-warp-multiple";
 
@@ -54,7 +54,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let after = proof.after();
     let speedup = proof.speedup(kernel)?;
     let rounded = after.facts.launch.block == [wide, block[1], block[2]];
-    let said = after.findings.iter().any(|finding| finding.rule == RULE);
+    let said = after.count(RULE) > 0;
     let covers = after.facts.launch.grid[0] * wide
         >= (kernel.facts.launch.grid[0] * block[0]).saturating_sub(block[0] - 1);
     if !rounded || said || !covers {
@@ -66,7 +66,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
             "Round the block up to {} threads, the grid with it: {} idle lanes a block -> 0, {}",
             wide * block[1] * block[2],
             threads.next_multiple_of(warp) - threads,
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -221,25 +221,9 @@ fn first_extent<'t>(code: Semantics, node: Node<'t>) -> Option<Node<'t>> {
 
 /// The value that the one declaration of a name in a function gives it, and whether it is extents.
 fn declaration<'t>(code: Semantics<'t>, host: Node<'t>, name: &str) -> Option<(Node<'t>, bool)> {
-    let mut found = None;
-    for node in host.descendants() {
-        if node.kind() != Kind::InitDeclarator {
-            continue;
-        }
-        let declares = node
-            .field(Field::Declarator)
-            .is_some_and(|of| of.kind() == Kind::Identifier && code.text(of) == name);
-        if !declares {
-            continue;
-        }
-        if found.is_some() {
-            return None;
-        }
-        let ty = node.parent()?.field(Field::Type)?;
-        let value = node.field(Field::Value)?;
-        found = Some((value, code.text(ty) == "dim3"));
-    }
-    found
+    let declared = code.declared(host, name).filter(|one| one.is_plain())?;
+    let extents = code.text(declared.ty()?) == "dim3";
+    Some((declared.value()?, extents))
 }
 
 /// `Some` where a name in the launching function decides the launch's block and grid, and nothing else.
@@ -304,14 +288,8 @@ fn grid(
         }
         let name = code.text(at);
         let (declared, extents) = declaration(code, launch.host, name)?;
-        let written = launch
-            .host
-            .descendants()
-            .into_iter()
-            .filter(|node| node.child_count() == 0 && code.text(*node) == name)
-            .count();
         // Its declaration and the launch: nobody else needs it as it was.
-        if written != 2 {
+        if code.uses(&code.declared(launch.host, name)?)?.len() != 1 {
             return None;
         }
         at = declared;

@@ -7,8 +7,8 @@ use warplens_syntax::{Field, Kind, Node, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::pragma;
-use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{faster, occupancy};
 
 const RULE: &str = "local/dynamic-array";
 
@@ -16,7 +16,7 @@ const RULE: &str = "local/dynamic-array";
 const MOST_LOOPS: usize = 8;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, _, place| {
+    of_findings(request, RULE, |_, kernel, _, place| {
         fix(request, kernel, place.start)
     })
 }
@@ -68,7 +68,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
         title: format!(
             "Unroll what subscripts `{array}`: {bytes} bytes of local memory a thread -> 0{}, {}",
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

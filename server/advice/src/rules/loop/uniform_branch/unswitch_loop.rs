@@ -8,8 +8,8 @@ use warplens_syntax::{Field, Kind, Node};
 
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{indent, writes};
-use crate::fixes::wording::{gain, number, occupancy};
 use crate::fixes::{Fix, Kernel, Request};
+use crate::wording::{faster, number, occupancy};
 
 const RULE: &str = "loop/uniform-branch";
 
@@ -19,7 +19,7 @@ const LONGEST: usize = 12;
 const WORTH: f64 = 1.01;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, _, place| {
+    of_findings(request, RULE, |_, kernel, _, place| {
         fix(request, kernel, place)
     })
 }
@@ -54,7 +54,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<F
             number(before),
             number(now),
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

@@ -7,13 +7,13 @@ use warplens_syntax::{Field, Kind, Node};
 
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::pragma;
-use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Fix, Kernel, Request};
+use crate::wording::{faster, occupancy};
 
 const RULE: &str = "loop/unroll";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         let Some(Cure::Unroll(times)) = finding.cure else {
             return None;
         };
@@ -50,7 +50,7 @@ fn fix(
         title: format!(
             "{how}: {before:.0} instructions a warp -> {now:.0}{}, {}",
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

@@ -5,15 +5,13 @@
 //! the lines concerned are told.
 
 use std::fmt::Write as _;
-use std::ops::Range;
 
-use warplens_hir::semantics::{children, declared_name};
-use warplens_hir::{Semantics, function_declarator};
-use warplens_syntax::nodes::CallExpression;
-use warplens_syntax::{BinaryOperator, Document, Field, Kind, Language, Node, binary, has_word};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{self, children};
+use warplens_syntax::{BinaryOperator, Field, Kind, Language, Node, binary, has_word};
 
 use crate::fixes::Edit;
-use crate::rules::mem::aos::aos_to_soa::{Converted, Definition, lines, mentions};
+use crate::rules::mem::aos::aos_to_soa::{Converted, Definition, lines};
 
 /// What becomes of the host code.
 pub(crate) enum Host {
@@ -28,70 +26,34 @@ pub(crate) enum Host {
     ByHand(Vec<usize>),
 }
 
-pub(crate) fn follow(
-    document: &Document,
-    definition: &Definition,
-    converted: &[Converted],
-) -> Host {
-    let code = Semantics::new(document);
-    let kernels: Vec<Range<usize>> = converted
-        .iter()
-        .map(|one| one.function.byte_range())
-        .collect();
+pub(crate) fn follow(code: Semantics, definition: &Definition, converted: &[Converted]) -> Host {
     let mut launches = Vec::new();
     let mut elsewhere = Vec::new();
-    for node in code.top_level() {
-        // Prototypes and instantiations are changed with the kernel.
-        let named = match node.kind() {
-            Kind::Declaration | Kind::TemplateInstantiation => function_declarator(node),
-            _ => None,
-        };
-        let named = named.and_then(|declarator| declarator.field(Field::Declarator));
-        let named = named.map_or(0..0, |name| name.byte_range());
-        if kernels.contains(&node.byte_range()) {
-            continue;
-        }
-        for name in node.descendants() {
-            if name.kind() != Kind::Identifier || named.contains(&name.start_byte()) {
-                continue;
-            }
-            let written = code.text(name);
-            let Some(one) = converted.iter().find(|one| one.name == written) else {
-                continue;
-            };
-            match launch(name) {
-                Some(call) => launches.push(Launch {
-                    call,
-                    positions: &one.positions,
-                }),
-                None => elsewhere.push(name.start_byte()),
-            }
-        }
+    for one in converted {
+        let found = code.launches(&one.name);
+        elsewhere.extend(found.elsewhere);
+        launches.extend(found.seen.into_iter().map(|launch| Launch {
+            launch,
+            positions: &one.positions,
+        }));
     }
-    elsewhere.extend(
-        converted
-            .iter()
-            .filter_map(|one| code.macro_naming(&one.name)),
-    );
     if elsewhere.is_empty()
         && !launches.is_empty()
-        && let Some(followed) = Follow::all(document, definition, &launches)
+        && let Some(followed) = Follow::all(code, definition, &launches)
     {
         return followed;
     }
     let mut bytes = elsewhere;
     for launch in &launches {
-        bytes.push(launch.call.start_byte());
+        bytes.push(launch.launch.call.start_byte());
         for argument in launch.arguments() {
-            let root = argument
-                .descendants()
-                .into_iter()
-                .find(|node| node.kind() == Kind::Identifier);
-            let Some(root) = root else { continue };
-            let name = code.text(root);
-            if let Some(scope) = scope_of(code, root, name) {
-                bytes.extend(mentions(code, scope, name).iter().map(Node::start_byte));
-            }
+            let parts = argument.descendants().into_iter();
+            let mut names = parts.filter(|node| node.kind() == Kind::Identifier);
+            let declared = names.next().and_then(|name| code.declaration(name));
+            let Some(declared) = declared else { continue };
+            let uses = code.uses(&declared).unwrap_or_default();
+            bytes.push(declared.name.start_byte());
+            bytes.extend(uses.iter().map(Node::start_byte));
         }
     }
     Host::ByHand(lines(code, bytes))
@@ -99,65 +61,19 @@ pub(crate) fn follow(
 
 /// A launch of a kernel that changes.
 struct Launch<'t> {
-    call: Node<'t>,
+    launch: semantics::Launch<'t>,
     positions: &'t [usize],
 }
 
 impl<'t> Launch<'t> {
     /// The arguments that change.
     fn arguments(&self) -> Vec<Node<'t>> {
-        let all = self
-            .call
-            .field(Field::Arguments)
-            .map(children)
-            .unwrap_or_default();
-        self.positions
-            .iter()
+        let all = &self.launch.arguments;
+        let positions = self.positions.iter();
+        positions
             .filter_map(|&position| all.get(position).copied())
             .collect()
     }
-}
-
-/// The launch that a mention of a kernel's name is.
-fn launch(name: Node) -> Option<Node> {
-    let mut function = name;
-    while matches!(
-        function.parent()?.kind(),
-        Kind::TemplateFunction | Kind::QualifiedIdentifier
-    ) {
-        function = function.parent()?;
-    }
-    let call = CallExpression::cast(function.parent()?)?;
-    (call.launch().is_some() && call.function() == Some(function)).then_some(call.node())
-}
-
-/// The block or function in which the variable that a name means is declared.
-fn scope_of<'t>(code: Semantics, name: Node<'t>, of: &str) -> Option<Node<'t>> {
-    let mut at = name;
-    while let Some(parent) = at.parent() {
-        match parent.kind() {
-            Kind::CompoundStatement if declaration_in(code, parent, of).is_some() => {
-                return Some(parent);
-            }
-            Kind::FunctionDefinition => return Some(parent),
-            _ => {}
-        }
-        at = parent;
-    }
-    None
-}
-
-/// The declaration of a variable right in a block.
-fn declaration_in<'t>(code: Semantics, block: Node<'t>, name: &str) -> Option<Node<'t>> {
-    children(block)
-        .into_iter()
-        .filter(|child| child.kind() == Kind::Declaration)
-        .find(|declaration| {
-            declaration
-                .fields(Field::Declarator)
-                .filter_map(declared_name)
-                .any(|declared| code.text(declared) == name)
-        })
 }
 
 /// Which of the helpers are called.
@@ -181,9 +97,8 @@ struct Follow<'a> {
 
 impl Follow<'_> {
     /// `None` where some use of some buffer is not one of those that are known.
-    fn all(document: &Document, definition: &Definition, launches: &[Launch]) -> Option<Host> {
-        let code = Semantics::new(document);
-        let runtime = match document.language() {
+    fn all(code: Semantics, definition: &Definition, launches: &[Launch]) -> Option<Host> {
+        let runtime = match code.language {
             Language::Cuda => "cuda",
             Language::Hip => "hip",
             Language::OpenCl => return None,
@@ -205,25 +120,19 @@ impl Follow<'_> {
             if argument.kind() != Kind::Identifier {
                 return None;
             }
-            let name = code.text(argument);
-            let block = scope_of(code, argument, name)?;
-            let declaration = declaration_in(code, block, name)?;
-            if declarations.contains(&declaration) || block.has_error() {
+            let declared = code.declaration(argument)?;
+            let in_a_block = declared.node.parent()?.kind() == Kind::CompoundStatement;
+            if declarations.contains(&declared.node) || !in_a_block || declared.node.has_error() {
                 return None;
             }
-            declarations.push(declaration);
-            let declared = follow.declaration(declaration, name)?;
-            for used in mentions(code, block, name) {
-                if used == declared {
-                    continue;
-                }
-                let declared_again = scope_of(code, used, name) != Some(block);
-                if let Some(at) = arguments.iter().position(|argument| *argument == used) {
-                    arguments.remove(at);
-                } else if declared_again {
-                    return None;
-                } else {
-                    follow.call(used)?;
+            declarations.push(declared.node);
+            follow.declaration(declared.node, code.text(argument))?;
+            for used in code.uses(&declared)? {
+                match arguments.iter().position(|argument| *argument == used) {
+                    Some(at) => {
+                        arguments.remove(at);
+                    }
+                    None => follow.call(used)?,
                 }
             }
             if arguments.first() == Some(&argument) {
@@ -237,8 +146,8 @@ impl Follow<'_> {
         })
     }
 
-    /// `Particle *d = nullptr;` becomes `ParticleArrays d = {};`. The declared name.
-    fn declaration<'t>(&mut self, declaration: Node<'t>, name: &str) -> Option<Node<'t>> {
+    /// `Particle *d = nullptr;` becomes `ParticleArrays d = {};`.
+    fn declaration(&mut self, declaration: Node, name: &str) -> Option<()> {
         let parts = children(declaration);
         let [ty, declarator] = parts[..] else {
             return None;
@@ -265,7 +174,7 @@ impl Follow<'_> {
             range,
             format!("{} {name} = {{}}", self.definition.arrays_name),
         ));
-        Some(declared)
+        Some(())
     }
 
     /// One call of the runtime that a buffer stands in.
@@ -340,8 +249,7 @@ impl Follow<'_> {
             };
             at = value;
         }
-        at.kind() == Kind::PointerExpression
-            && self.code.text(at).starts_with('&')
+        semantics::is_address(at)
             && at
                 .field(Field::Argument)
                 .is_some_and(|of| self.code.text(of) == name)
@@ -355,17 +263,14 @@ impl Follow<'_> {
             .find(|node| node.kind() == Kind::Identifier);
         let Some(root) = root else { return false };
         let name = self.code.text(root);
-        let Some(scope) = scope_of(self.code, root, name) else {
-            return false;
-        };
-        let declaration = declaration_in(self.code, scope, name);
+        let declared = self.code.declaration(root);
         let written = self.code.text(argument);
         let shape = argument == root
             || written == format!("{name}.data()")
             || written == format!("&{name}[0]");
         shape
-            && declaration.is_some_and(|declaration| {
-                has_word(self.code.text(declaration), self.definition.name)
+            && declared.is_some_and(|declared| {
+                has_word(self.code.text(declared.node), self.definition.name)
             })
     }
 

@@ -8,13 +8,13 @@
 use std::fmt::Write as _;
 
 use warplens_facts::facts::{Access, Space};
-use warplens_hir::semantics::{Hands, children, declared_name};
-use warplens_hir::{Semantics, function_declarator};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{Hands, children, declared_name, parameters};
 use warplens_syntax::{Document, Field, Kind, Language, Node, has_word};
 
-use crate::fixes::wording::{counted, gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
 use crate::rules::mem::aos::aos_host::{self, Host};
+use crate::wording::{counted, faster, number, occupancy};
 
 const RULE: &str = "mem/aos";
 
@@ -83,12 +83,12 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
     let structure = structure_of(code, kernel, &access.array)?;
     let definition = Definition::find(code, structure)?;
     let mut edits = Vec::new();
-    let converted = kernels(document, &definition, &mut edits)?;
+    let converted = kernels(code, &definition, &mut edits)?;
     let own = code.kernel(kernel.start..kernel.end)?;
     if !converted.iter().any(|one| one.function == own) {
         return None;
     }
-    let host = aos_host::follow(document, &definition, &converted);
+    let host = aos_host::follow(code, &definition, &converted);
     let mut declared = definition.arrays();
     let mut by_hand = None;
     match host {
@@ -113,7 +113,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
         counted(proof.before, unit(access).0, unit(access).1),
         number(proof.after),
         occupancy(kernel.occupancy, proof.occupancy),
-        gain(proof.gain),
+        faster(proof.gain),
     );
     let complete = by_hand.is_none();
     if let Some(lines) = by_hand {
@@ -182,9 +182,9 @@ impl Proof {
                     .all(|(a, b)| {
                         a.op == b.op && a.space == b.space && a.bytes_per_lane == b.bytes_per_lane
                     });
-            let code = !Semantics::new(copy).kernel(new.start..new.end)?.has_error();
+            let sound = !Semantics::new(copy).kernel(new.start..new.end)?.has_error();
             let (cost, new_cost) = (old.cost()?, new.cost()?);
-            if !accesses_same || !code || !new.launchable || new_cost > cost * SLOWER {
+            if !accesses_same || !sound || !new.launchable || new_cost > cost * SLOWER {
                 return None;
             }
             if old.start == kernel.start {
@@ -214,11 +214,6 @@ fn structure_of<'t>(code: Semantics<'t>, kernel: &Kernel, param: &str) -> Option
         .into_iter()
         .find(|one| name_of(*one).is_some_and(|name| code.text(name) == param))
         .and_then(|one| type_name(code, one))
-}
-
-fn parameters(function: Node) -> Option<Vec<Node>> {
-    let list = function_declarator(function)?.field(Field::Parameters)?;
-    Some(children(list))
 }
 
 /// `Particle` of `const struct Particle *p`.
@@ -402,11 +397,10 @@ pub(crate) struct Converted<'t> {
 
 /// Changes every kernel of the file that takes a pointer to the structure; `None` where one cannot be.
 fn kernels<'t>(
-    document: &'t Document,
+    code: Semantics<'t>,
     definition: &Definition,
     edits: &mut Vec<Edit>,
 ) -> Option<Vec<Converted<'t>>> {
-    let code = Semantics::new(document);
     let top = code.top_level();
     let is_kernel = |node: &Node| {
         node.children()
@@ -432,21 +426,17 @@ fn kernels<'t>(
         if function.has_error() {
             return None;
         }
-        let name = function_declarator(*function)?.field(Field::Declarator)?;
         converted.push(Converted {
-            name: code.text(name).to_owned(),
+            name: code.function_name(*function)?.to_owned(),
             function: *function,
             positions,
         });
     }
     // What declares or instantiates them must say the same.
     for node in top {
-        let declares = match node.kind() {
-            Kind::Declaration | Kind::TemplateInstantiation => function_declarator(node),
-            _ => None,
-        };
-        let name = declares.and_then(|declarator| declarator.field(Field::Declarator));
-        let Some(name) = name.map(|name| code.text(name)) else {
+        let declares = matches!(node.kind(), Kind::Declaration | Kind::TemplateInstantiation);
+        let name = declares.then(|| code.function_name(node)).flatten();
+        let Some(name) = name else {
             continue;
         };
         let plain = name.split('<').next().unwrap_or(name);
@@ -561,13 +551,4 @@ pub(crate) fn lines(code: Semantics, bytes: impl IntoIterator<Item = usize>) -> 
     lines.sort_unstable();
     lines.dedup();
     lines
-}
-
-/// Identifiers of this name.
-pub(crate) fn mentions<'t>(code: Semantics<'t>, within: Node<'t>, name: &str) -> Vec<Node<'t>> {
-    within
-        .descendants()
-        .into_iter()
-        .filter(|node| node.kind() == Kind::Identifier && code.text(*node) == name)
-        .collect()
 }

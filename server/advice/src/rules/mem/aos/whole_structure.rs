@@ -13,9 +13,9 @@ use warplens_syntax::{Field, Kind, Language, Node, has_word};
 use crate::fixes::lanes::Lanes;
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{indent, is_always_evaluated, is_target, new_name, only_subscript};
-use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 use crate::rules::mem::narrow_access::widen::{changes_nothing, vector_of};
+use crate::wording::{faster, occupancy};
 
 const RULE: &str = "mem/aos";
 
@@ -30,7 +30,7 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     if request.document.language() == Language::OpenCl {
         return Vec::new();
     }
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         let access = kernel.facts.accesses.get(finding.access?)?;
         (access.op == Op::Load).then(|| fix(request, kernel, place))?
     })
@@ -47,8 +47,9 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
     let after = proof.after();
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
-    if count(&after) >= count(kernel) || after.facts.accesses.len() >= kernel.facts.accesses.len() {
+    if after.count(RULE) >= kernel.count(RULE)
+        || after.facts.accesses.len() >= kernel.facts.accesses.len()
+    {
         return None;
     }
     let seen = code.launches(&kernel.facts.name);
@@ -69,7 +70,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
             definition.bytes,
             plan.fields,
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup),
+            faster(speedup),
         ),
         rule: RULE,
         edits,

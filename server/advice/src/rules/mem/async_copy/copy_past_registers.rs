@@ -5,13 +5,14 @@ use std::ops::Range;
 use crate::Finding;
 use warplens_facts::facts::{Op, Space};
 use warplens_hir::Semantics;
+use warplens_hir::semantics::Declaration;
 use warplens_ir::{Function, known_function};
 use warplens_syntax::{AssignOperator, Field, Kind, Language, Node, assigned, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::indent;
-use crate::fixes::wording::{counted, gain};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{counted, faster};
 
 const RULE: &str = "mem/async-copy";
 const BARRIER: &str = "__syncthreads";
@@ -25,9 +26,7 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     if request.document.language() != Language::Cuda {
         return Vec::new();
     }
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -91,16 +90,14 @@ fn fix(
     let edits = in_order(edits)?;
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
-    let after = proof.after();
-    let same = |one: &Finding| one.rule == RULE && one.message == finding.message;
-    if after.findings.iter().any(same) {
+    if proof.after().has_finding(finding) {
         return None;
     }
     Some(Fix {
         title: format!(
             "Copy past the registers: {} by `__pipeline_memcpy_async`, {}",
             counted(made as f64, "copy", "copies"),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -120,12 +117,7 @@ struct Copy<'t> {
 }
 
 fn copy<'t>(code: Semantics<'t>, function: Node<'t>, place: &Range<usize>) -> Option<Copy<'t>> {
-    let mut assignment = function.descendant_for_byte_range(place.start, place.end)?;
-    while assignment.kind() != Kind::AssignmentExpression {
-        assignment = assignment
-            .parent()
-            .filter(|parent| parent.byte_range().len() <= place.len() + 1)?;
-    }
+    let assignment = code.node_of_kind(Kind::AssignmentExpression, place)?;
     let statement = assignment
         .parent()
         .filter(|parent| parent.kind() == Kind::ExpressionStatement)?;
@@ -143,7 +135,7 @@ fn copy<'t>(code: Semantics<'t>, function: Node<'t>, place: &Range<usize>) -> Op
     if array.kind() != Kind::Identifier || code.in_a_macro(tile) || changes(code, assignment) {
         return None;
     }
-    hangs_on_no_template(code, function, tile).then_some(Copy {
+    depends_on_no_template(code, function, tile).then_some(Copy {
         statement,
         assignment,
         to,
@@ -165,7 +157,7 @@ fn changes(code: Semantics, assignment: Node) -> bool {
 }
 
 /// True where the element is the same size whatever the kernel's template is given.
-fn hangs_on_no_template(code: Semantics, function: Node, tile: &str) -> bool {
+fn depends_on_no_template(code: Semantics, function: Node, tile: &str) -> bool {
     let Some(template) = function
         .parent()
         .filter(|parent| parent.kind() == Kind::TemplateDeclaration)
@@ -176,20 +168,9 @@ fn hangs_on_no_template(code: Semantics, function: Node, tile: &str) -> bool {
     let Some(parameters) = parameters else {
         return false;
     };
-    declared_element(code, function, tile)
-        .is_some_and(|element| !has_word(code.text(parameters), element))
-}
-
-/// The type of a shared array's elements as it is written.
-fn declared_element<'t>(code: Semantics<'t>, function: Node<'t>, tile: &str) -> Option<&'t str> {
-    if let Some(found) = code.written_element(function, tile) {
-        return Some(found);
-    }
-    let declarations = function.descendants().into_iter();
-    let mut declaring = declarations
-        .filter(|node| node.kind() == Kind::Declaration && has_word(code.text(*node), tile));
-    let ty = declaring.next()?.field(Field::Type)?;
-    Some(code.text(ty))
+    let declared = code.declared(function, tile);
+    let element = declared.and_then(Declaration::ty);
+    element.is_some_and(|element| !has_word(code.text(parameters), code.text(element)))
 }
 
 /// The barrier behind a copy at which the block waits for it, where nothing in between needs what is copied, changes

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use warplens_facts::facts::{Op, Pattern, Source, Space};
-use warplens_hir::semantics::{children, declared_name};
+use warplens_hir::semantics::{Declaration, children, declared_name};
 use warplens_hir::{Semantics, function_declarator};
 use warplens_syntax::{
     AssignOperator, BinaryOperator, Field, Kind, Node, assigned, binary, has_word,
@@ -19,8 +19,8 @@ use crate::fixes::lanes::{Lanes, Local, is_integer};
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{indent, is_always_evaluated, only_subscript};
 use crate::fixes::ways::{Way, exits, is_own_line, is_plain, is_store, way_to};
-use crate::fixes::wording::{counted, gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{counted, faster, number, occupancy};
 
 const RULE: &str = "mem/column-walk";
 
@@ -30,7 +30,7 @@ const WORTH: f64 = 1.02;
 const SIDES: [u64; 3] = [8, 16, 32];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         fix(request, kernel, finding.access?, place)
     })
 }
@@ -64,7 +64,6 @@ fn fix(
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
     let after = proof.after();
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
     let same = |of: &&warplens_facts::facts::Access| {
         of.array == access.array && of.op == access.op && of.space == Space::Global
     };
@@ -78,7 +77,7 @@ fn fix(
             .filter_map(|of| of.transactions_per_request)
             .fold(0.0, f64::max),
     );
-    if count(&after) >= count(kernel) || now >= before {
+    if after.count(RULE) >= kernel.count(RULE) || now >= before {
         return None;
     }
     let said = kernel.facts.launch.block_source == Source::Attribute || !seen.seen.is_empty();
@@ -94,7 +93,7 @@ fn fix(
             counted(before, "transaction", "transactions"),
             number(now),
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup),
+            faster(speedup),
         ),
         rule: RULE,
         edits,
@@ -444,7 +443,7 @@ impl<'t> Plan<'t> {
             let declared = (node.kind() == Kind::Identifier)
                 .then(|| self.code.declaration(node))
                 .flatten()
-                .and_then(|declaration| declaration.ty());
+                .and_then(Declaration::ty);
             declared.is_none_or(|ty| is_integer(self.code.text(ty)))
         });
         if !whole || !simple_comparisons(written) {

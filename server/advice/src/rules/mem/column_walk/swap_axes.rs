@@ -10,8 +10,8 @@ use warplens_ir::known_function;
 use warplens_syntax::{Field, Kind, Language, Node, has_word};
 
 use crate::fixes::proof::{asked, prove};
-use crate::fixes::wording::{counted, gain, number};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
+use crate::wording::{counted, faster, number};
 
 const RULE: &str = "mem/column-walk";
 
@@ -86,13 +86,12 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, access: usize) -> Option<Fix>
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
     let after = proof.after();
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
     let (old, new) = (
         kernel.facts.accesses.get(access)?,
         after.facts.accesses.get(access)?,
     );
     let (before, now) = (old.transactions_per_request?, new.transactions_per_request?);
-    if count(&after) >= count(kernel) || now >= before || !alike(kernel, &after) {
+    if after.count(RULE) >= kernel.count(RULE) || now >= before || !alike(kernel, &after) {
         return None;
     }
     let unseen = if seen.seen.is_empty() {
@@ -115,7 +114,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, access: usize) -> Option<Fix>
             "Swap {of}{shape}: {} -> {}, {}{unseen}",
             counted(before, "transaction", "transactions"),
             number(now),
-            gain(speedup),
+            faster(speedup),
         ),
         rule: RULE,
         edits,

@@ -11,13 +11,13 @@ use warplens_hir::semantics::declared_name;
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, binary, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::faster;
 
 const RULE: &str = "mem/loop-invariant-load";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         // Where a store may reach it, only `restrict` says what the loop means.
         (finding.cure != Some(Cure::Restrict)).then(|| fix(request, kernel, place.clone()))?
     })
@@ -67,9 +67,11 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: Range<usize>) -> Optio
     let edits = in_order(edits)?;
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
-    (count(&proof.after()) < count(kernel)).then(|| Fix {
-        title: format!("Load `{written}` once, before the loop, {}", gain(speedup)),
+    (proof.after().count(RULE) < kernel.count(RULE)).then(|| Fix {
+        title: format!(
+            "Load `{written}` once, before the loop, {}",
+            faster(speedup)
+        ),
         rule: RULE,
         edits,
         gain: speedup,

@@ -18,8 +18,8 @@ use warplens_syntax::{
 use crate::fixes::lanes::Lanes;
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{indent, is_always_evaluated, is_target, new_name, only_subscript};
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::faster;
 
 const RULE: &str = "mem/narrow-access";
 
@@ -30,9 +30,7 @@ const ELEMENTS: [&str; 4] = ["x", "y", "z", "w"];
 const ALLOCATE: [&str; 4] = ["cudaMalloc", "hipMalloc", "hipExtMalloc", "cudaMallocAsync"];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -60,8 +58,9 @@ fn fix(
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
     let after = proof.after();
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
-    if count(&after) >= count(kernel) || after.facts.accesses.len() >= kernel.facts.accesses.len() {
+    if after.count(RULE) >= kernel.count(RULE)
+        || after.facts.accesses.len() >= kernel.facts.accesses.len()
+    {
         return None;
     }
     let complete = plan.opencl || plan.begins_on_a_boundary(&kernel.facts.name);
@@ -85,7 +84,7 @@ fn fix(
             plan.elements.len(),
             access.bytes_per_lane,
             plan.bytes(),
-            gain(speedup),
+            faster(speedup),
         ),
         rule: RULE,
         edits,

@@ -4,20 +4,20 @@
 //! the file shows every declaration.
 
 use crate::Cure;
-use warplens_hir::semantics::{Hands, Launches, children, declared_name};
+use warplens_hir::semantics::{Hands, Launches, declared_name, parameters};
 use warplens_hir::{Semantics, function_declarator};
 use warplens_syntax::{Field, Kind, Language, Node, has_word, is_restrict};
 
 use super::distinct::are_distinct;
-use crate::fixes::proof::{Proof, of_findings, prove};
-use crate::fixes::wording::{gain, occupancy};
+use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{faster, occupancy};
 
 const RULES: [&str; 2] = ["mem/loop-invariant-load", "mem/no-restrict"];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let of_rule = |rule| {
-        of_findings(request, rule, |kernel, finding, _| {
+        of_findings(request, rule, |_, kernel, finding, _| {
             (finding.cure == Some(Cure::Restrict)).then(|| fix(request, kernel, rule))?
         })
     };
@@ -53,14 +53,14 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, rule: &'static str) -> Option
     let edits = in_order(edits)?;
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
-    if !is_better(&proof, kernel, rule) {
+    if proof.after().count(rule) >= kernel.count(rule) {
         return None;
     }
     let word = word(request);
     let mut title = format!(
         "Make the pointers of `{name}` {word}{}, {}",
         occupancy(kernel.occupancy, proof.after().occupancy),
-        gain(speedup),
+        faster(speedup),
     );
     let complete = launches.elsewhere.is_empty() && !launches.seen.is_empty();
     if !complete {
@@ -73,17 +73,6 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, rule: &'static str) -> Option
         gain: speedup,
         complete,
     })
-}
-
-fn is_better(proof: &Proof, kernel: &Kernel<'_>, rule: &str) -> bool {
-    let count = |kernel: &Kernel<'_>| {
-        kernel
-            .findings
-            .iter()
-            .filter(|finding| finding.rule == rule)
-            .count()
-    };
-    count(&proof.after()) < count(kernel)
 }
 
 fn word(request: &Request<'_>) -> &'static str {
@@ -138,11 +127,6 @@ fn is_written(element: Node) -> bool {
         at = parent;
     }
     false
-}
-
-fn parameters(declared: Node) -> Option<Vec<Node>> {
-    let list = function_declarator(declared)?.field(Field::Parameters)?;
-    Some(children(list))
 }
 
 /// The pointer parameters of a kernel; `None` where one of them cannot be said to be `restrict`.

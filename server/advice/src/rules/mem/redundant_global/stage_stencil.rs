@@ -21,8 +21,8 @@ use crate::fixes::polynomial::Polynomial;
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{indent, is_always_evaluated, is_target, only_subscript};
 use crate::fixes::ways::{exits, is_own_line, is_plain, is_store, way_to};
-use crate::fixes::wording::{gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{faster, number, occupancy};
 
 const RULE: &str = "mem/redundant-global";
 
@@ -35,7 +35,7 @@ const THREAD: [&str; 2] = ["#tx", "#ty"];
 const BLOCK: [&str; 2] = ["#bx", "#by"];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         let mut places = vec![place.clone()];
         places.extend(finding.related.iter().map(|(site, _)| kernel.place(*site)));
         // A product's second array has a place of its own.
@@ -63,7 +63,6 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
     let after = proof.after();
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
     let requests = |kernel: &Kernel<'_>| -> Option<f64> {
         let loads = kernel.facts.accesses.iter().filter(|access| {
             access.array == plan.array && access.op == Op::Load && access.space == Space::Global
@@ -71,7 +70,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
         loads.map(|access| access.requests).sum()
     };
     let (before, now) = (requests(kernel)?, requests(&after)?);
-    if count(&after) >= count(kernel) || now >= before {
+    if after.count(RULE) >= kernel.count(RULE) || now >= before {
         return None;
     }
     let said = launch.block_source == Source::Attribute || !seen.seen.is_empty();
@@ -89,7 +88,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
             plan.array,
             format_args!("{} %", number(100.0 * now / before)),
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup),
+            faster(speedup),
         ),
         rule: RULE,
         edits,
@@ -684,11 +683,11 @@ impl<'t> Reader<'_, 't> {
             // place < -rest
             (BinaryOperator::Less, 1) => of.below.push(Polynomial::default().plus(&rest, -1)?),
             (BinaryOperator::LessEqual, 1) => {
-                of.below.push(Polynomial::constant(1).plus(&rest, -1)?)
+                of.below.push(Polynomial::constant(1).plus(&rest, -1)?);
             }
             (BinaryOperator::Greater, 1) => of.least.push(Polynomial::constant(1).plus(&rest, -1)?),
             (BinaryOperator::GreaterEqual, 1) => {
-                of.least.push(Polynomial::default().plus(&rest, -1)?)
+                of.least.push(Polynomial::default().plus(&rest, -1)?);
             }
             // rest - place < 0
             (BinaryOperator::Less, _) => of.least.push(rest.plus(&Polynomial::constant(1), 1)?),

@@ -5,13 +5,13 @@ use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{Field, Kind, Language, Node};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request};
+use crate::wording::faster;
 
 const RULE: &str = "occ/no-launch-bounds";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, _, _| fix(request, kernel))
+    of_findings(request, RULE, |_, kernel, _, _| fix(request, kernel))
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
@@ -55,7 +55,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
     let after = proof.after();
-    let said = after.findings.iter().any(|finding| finding.rule == RULE);
+    let said = after.count(RULE) > 0;
     if said || after.facts.launch.block != kernel.facts.launch.block {
         return None;
     }
@@ -63,7 +63,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
         title: format!(
             "Add `{promise}`: {} registers a thread whatever the compiler, {}",
             after.resources.registers_per_thread,
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

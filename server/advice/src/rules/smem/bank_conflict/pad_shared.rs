@@ -7,8 +7,8 @@ use warplens_hir::Semantics;
 use warplens_hir::semantics::{Hands, children, declared_name};
 use warplens_syntax::{BinaryOperator, Document, Field, Kind, Node, binary};
 
-use crate::fixes::wording::{counted, gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
+use crate::wording::{counted, faster, number, occupancy};
 
 const RULE: &str = "smem/bank-conflict";
 
@@ -111,7 +111,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize, target: usize) -> O
             counted(passes_of(kernel), "pass", "passes"),
             number(passes_of(after)),
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup),
+            faster(speedup),
         );
         let none_left = !after
             .facts
@@ -310,8 +310,7 @@ fn padded(code: Semantics, size: Node, padding: u64) -> Option<String> {
             let head = code.source.get(size.start_byte()..right.start_byte())?;
             return Some(format!("{head}{sum}"));
         }
-        use BinaryOperator::{Add, Divide, Multiply, Remainder, Subtract};
-        if [Multiply, Divide, Remainder, Add, Subtract].contains(&operator) {
+        if operator.is_arithmetic() {
             return Some(format!("{written} + {padding}"));
         }
         return Some(format!("({written}) + {padding}"));

@@ -6,11 +6,11 @@ use warplens_hir::Semantics;
 use warplens_syntax::{Kind, Node};
 
 use crate::fixes::proof::prove;
-use crate::fixes::wording::{counted, gain, number};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
 use crate::rules::smem::bank_conflict::pad_shared::{
     Plan, conflicting, simple, subscript, target, total_passes,
 };
+use crate::wording::{counted, faster, number};
 
 const RULE: &str = "smem/bank-conflict";
 
@@ -72,7 +72,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize, target: usize) -> O
             array.name,
             counted(now, "pass", "passes"),
             number(then),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

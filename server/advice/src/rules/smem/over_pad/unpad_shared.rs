@@ -1,16 +1,16 @@
 //! Takes a padding away that cures nothing.
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request};
 use crate::rules::smem::bank_conflict::pad_shared::{Plan, total_passes};
+use crate::wording::{faster, occupancy};
 use warplens_hir::semantics::children;
 use warplens_syntax::{BinaryOperator, Field, Kind, binary};
 
 const RULE: &str = "smem/over-pad";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, _| {
+    of_findings(request, RULE, |_, kernel, finding, _| {
         fix(request, kernel, finding.shared_array?)
     })
 }
@@ -61,7 +61,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize) -> Option<Fix> {
             array.name,
             array.bytes - smaller.bytes,
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

@@ -8,13 +8,13 @@ use warplens_hir::Semantics;
 use warplens_syntax::{Field, Kind, Language, Node};
 
 use crate::fixes::proof::{of_findings, one_launch, prove};
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request};
+use crate::wording::faster;
 
 const RULE: &str = "sync/redundant-barrier";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         let cure = finding.cure?;
         (cure == Cure::Nothing || one_launch(request, kernel))
             .then(|| fix(request, kernel, place, cure == Cure::WithinWarp))?
@@ -73,7 +73,7 @@ fn fix(
         "Remove the barrier, nothing crosses it"
     };
     Some(Fix {
-        title: format!("{what}, {}", gain(speedup)),
+        title: format!("{what}, {}", faster(speedup)),
         rule: RULE,
         edits,
         gain: speedup,

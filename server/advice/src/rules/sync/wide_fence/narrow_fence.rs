@@ -7,8 +7,8 @@ use warplens_hir::Semantics;
 use warplens_syntax::{Field, Kind, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::wording::gain;
 use crate::fixes::{Fix, Kernel, Request};
+use crate::wording::faster;
 
 const RULE: &str = "sync/wide-fence";
 
@@ -30,9 +30,7 @@ const SEEN_ELSEWHERE: [&str; 13] = [
 ];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -42,13 +40,7 @@ fn fix(
     place: &Range<usize>,
 ) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let mut call = function.descendant_for_byte_range(place.start, place.end)?;
-    while call.kind() != Kind::CallExpression {
-        call = call
-            .parent()
-            .filter(|parent| parent.byte_range().len() <= place.len())?;
-    }
+    let call = code.node_of_kind(Kind::CallExpression, place)?;
     let callee = call.field(Field::Function)?;
     let name = code.text(callee);
     if !matches!(name, "__threadfence" | "__threadfence_system") || code.in_a_macro(name) {
@@ -65,7 +57,7 @@ fn fix(
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
     Some(Fix {
-        title: format!("Fence for {who} alone: `{narrow}()`, {}", gain(speedup)),
+        title: format!("Fence for {who} alone: `{narrow}()`, {}", faster(speedup)),
         rule: RULE,
         edits,
         gain: speedup,
