@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::Finding;
 use warplens_facts::facts::Op;
-use warplens_hir::semantics::{children, declared_name};
+use warplens_hir::semantics::{bare, children, declared_name};
 use warplens_hir::{Semantics, function_declarator};
 use warplens_ir::{Function, known_function};
 use warplens_syntax::{
@@ -16,8 +16,11 @@ use warplens_syntax::{
 };
 
 use crate::fixes::lanes::Lanes;
+use crate::fixes::polynomial::{self, Polynomial};
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{indent, is_always_evaluated, is_target, new_name, only_subscript};
+use crate::fixes::source::{
+    indent, is_always_evaluated, is_target, new_name, only_subscript, squeezed,
+};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 use crate::wording::faster;
 
@@ -105,7 +108,7 @@ struct Plan<'t> {
     /// The vectors' name without their length, and an element's bytes.
     element: (&'static str, usize),
     /// The accesses in the order of their words, and their subscripts.
-    elements: Vec<(Node<'t>, Sum)>,
+    elements: Vec<(Node<'t>, Polynomial)>,
 }
 
 impl<'t> Plan<'t> {
@@ -125,14 +128,14 @@ impl<'t> Plan<'t> {
             {
                 return None;
             }
-            elements.push((element, Sum::new(code, only_subscript(element)?)?));
+            elements.push((element, sum_of(code, only_subscript(element)?)?));
         }
         let array = array?;
         let (_, first) = elements.first()?;
         let side_by_side = elements
             .iter()
-            .zip(first.constant..)
-            .all(|((_, sum), at)| sum.terms == first.terms && sum.constant == at);
+            .zip(0..)
+            .all(|((_, sum), at)| distance(sum, first) == Some(at));
         let position = children(function_declarator(function)?.field(Field::Parameters)?)
             .into_iter()
             .position(|one| {
@@ -242,7 +245,8 @@ impl<'t> Plan<'t> {
         if !covered.contains(&last) {
             return None;
         }
-        let words = &self.elements[0].1.terms;
+        let lowest_sum = &self.elements[0].1;
+        let words = lowest_sum.products()?;
         let moved = covered.iter().any(|statement| {
             statement.descendants().into_iter().any(|node| {
                 let changed = match node.kind() {
@@ -255,7 +259,8 @@ impl<'t> Plan<'t> {
                     name.kind() == Kind::Identifier
                         && words
                             .iter()
-                            .any(|(term, _)| has_word(term, code.text(name)))
+                            .flat_map(|(terms, _)| terms)
+                            .any(|term| has_word(term, code.text(name)))
                 })
             })
         });
@@ -278,12 +283,12 @@ impl<'t> Plan<'t> {
                 let Some(sum) = self.is_of_the_array(node) else {
                     continue;
                 };
-                let which = sum.constant.checked_sub(self.elements[0].1.constant)?;
-                let known = sum.terms == *words
-                    && (0..self.elements.len() as i64).contains(&which)
-                    && !is_target(node);
-                if known {
-                    let element = ELEMENTS[usize::try_from(which).ok()?];
+                let which =
+                    distance(&sum, lowest_sum).and_then(|which| usize::try_from(which).ok());
+                if let Some(which) = which.filter(|which| *which < self.elements.len())
+                    && !is_target(node)
+                {
+                    let element = ELEMENTS[which];
                     edits.push((node.byte_range(), format!("{name}.{element}")));
                 }
             }
@@ -312,12 +317,12 @@ impl<'t> Plan<'t> {
     }
 
     /// The subscript of an element of the array.
-    fn is_of_the_array(&self, node: Node<'t>) -> Option<Sum> {
+    fn is_of_the_array(&self, node: Node<'t>) -> Option<Polynomial> {
         let base = node.field(Field::Argument)?;
         let is = node.kind() == Kind::SubscriptExpression
             && base.kind() == Kind::Identifier
             && self.code.text(base) == self.array;
-        is.then(|| Sum::new(self.code, only_subscript(node)?))?
+        is.then(|| sum_of(self.code, only_subscript(node)?))?
     }
 
     /// One store in the place of statements that follow each other.
@@ -447,73 +452,51 @@ pub(crate) fn vector_of(ty: &str) -> Option<(&'static str, usize)> {
     })
 }
 
-/// A subscript as terms and a number.
-struct Sum {
-    /// As written without spaces, and whether they are taken away; in order.
-    terms: Vec<(String, bool)>,
-    constant: i64,
+/// How far one subscript is from another, where that is a number.
+fn distance(of: &Polynomial, from: &Polynomial) -> Option<i64> {
+    i64::try_from(of.sub(from)?.as_whole()?).ok()
 }
 
-impl Sum {
-    /// `None` where it reads memory or changes something.
-    fn new(code: Semantics, index: Node) -> Option<Sum> {
-        let plain = index.descendants().into_iter().all(|node| {
-            !node.is_named()
-                || matches!(
-                    node.kind(),
-                    Kind::NumberLiteral
-                        | Kind::Identifier
-                        | Kind::FieldIdentifier
-                        | Kind::FieldExpression
-                        | Kind::BinaryExpression
-                        | Kind::UnaryExpression
-                        | Kind::ParenthesizedExpression
-                        | Kind::CastExpression
-                        | Kind::TypeDescriptor
-                        | Kind::PrimitiveType
-                        | Kind::SizedTypeSpecifier
-                )
-                || coordinate(code, node)
-        });
-        let mut sum = Sum {
-            terms: Vec::new(),
-            constant: 0,
-        };
-        plain.then(|| sum.add(code, index, false))??;
-        sum.terms.sort();
-        Some(sum)
-    }
+/// A subscript as a sum of terms, each as written without spaces. `None` where it reads memory or changes something.
+fn sum_of(code: Semantics, index: Node) -> Option<Polynomial> {
+    let plain = index.descendants().into_iter().all(|node| {
+        !node.is_named()
+            || matches!(
+                node.kind(),
+                Kind::NumberLiteral
+                    | Kind::Identifier
+                    | Kind::FieldIdentifier
+                    | Kind::FieldExpression
+                    | Kind::BinaryExpression
+                    | Kind::UnaryExpression
+                    | Kind::ParenthesizedExpression
+                    | Kind::CastExpression
+                    | Kind::TypeDescriptor
+                    | Kind::PrimitiveType
+                    | Kind::SizedTypeSpecifier
+            )
+            || coordinate(code, node)
+    });
+    plain.then(|| terms_of(code, index))?
+}
 
-    fn add(&mut self, code: Semantics, node: Node, minus: bool) -> Option<()> {
-        let written = code.text(node);
-        match node.kind() {
-            Kind::ParenthesizedExpression => return self.add(code, node.named_child(0)?, minus),
-            Kind::NumberLiteral => {
-                let value: i64 = written
-                    .trim_end_matches(['u', 'U', 'l', 'L'])
-                    .parse()
-                    .ok()?;
-                self.constant = self
-                    .constant
-                    .checked_add(if minus { -value } else { value })?;
-            }
-            Kind::BinaryExpression => {
-                let subtracts = binary(node) == Some(BinaryOperator::Subtract);
-                if subtracts || binary(node) == Some(BinaryOperator::Add) {
-                    self.add(code, node.field(Field::Left)?, minus)?;
-                    let right = node.field(Field::Right)?;
-                    return self.add(code, right, minus != subtracts);
-                }
-                self.term(written, minus);
-            }
-            _ => self.term(written, minus),
-        }
-        Some(())
+fn terms_of(code: Semantics, node: Node) -> Option<Polynomial> {
+    let node = bare(node);
+    let written = code.text(node);
+    if node.kind() == Kind::NumberLiteral {
+        let digits = written.trim_end_matches(['u', 'U', 'l', 'L']);
+        return Some(Polynomial::constant(digits.parse::<i64>().ok()?.into()));
     }
-
-    fn term(&mut self, written: &str, minus: bool) {
-        self.terms
-            .push((written.split_whitespace().collect(), minus));
+    let sides = || {
+        Some((
+            terms_of(code, node.field(Field::Left)?)?,
+            terms_of(code, node.field(Field::Right)?)?,
+        ))
+    };
+    match binary(node) {
+        Some(BinaryOperator::Add) => sides().and_then(|(left, right)| left.add(&right)),
+        Some(BinaryOperator::Subtract) => sides().and_then(|(left, right)| left.sub(&right)),
+        _ => Some(polynomial::name(&squeezed(written))),
     }
 }
 

@@ -11,13 +11,14 @@ use std::ops::Range;
 use warplens_facts::facts::{Op, Source, Space};
 use warplens_hir::semantics::{children, declared_name};
 use warplens_hir::{Semantics, function_declarator};
+use warplens_symbolic::Ratio;
 use warplens_syntax::nodes::UnaryExpression;
 use warplens_syntax::{
     BinaryOperator, Field, Kind, Language, Node, UnaryOperator, binary, has_word,
 };
 
 use crate::fixes::lanes::Lanes;
-use crate::fixes::polynomial::Polynomial;
+use crate::fixes::polynomial::{self as polynomials, Polynomial, added, alone};
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{indent, is_always_evaluated, is_target, only_subscript};
 use crate::fixes::ways::{exits, is_own_line, is_plain, is_store, way_to};
@@ -334,7 +335,7 @@ impl<'t> Plan<'t> {
         let mut conditions = Vec::new();
         for &axis in axes.iter().rev() {
             let (nearest, farthest) = self.reach[axis];
-            let back = Polynomial::constant(nearest).added();
+            let back = added(&Polynomial::constant((nearest).into()))?;
             write!(
                 before,
                 "const int {} = {} + {}{back};{newline}{margin}{inner}",
@@ -344,13 +345,13 @@ impl<'t> Plan<'t> {
             )
             .ok()?;
             for least in &self.bounds[axis].least {
-                let least = least.plus(&Polynomial::constant(nearest), 1)?;
+                let least = least.offset((nearest).into())?;
                 // No place of a block's own is below 0.
-                conditions.push(format!("{} >= {}", places[axis], least.alone()));
+                conditions.push(format!("{} >= {}", places[axis], alone(&least)?));
             }
             for below in &self.bounds[axis].below {
-                let below = below.plus(&Polynomial::constant(farthest), 1)?;
-                conditions.push(format!("{} < {}", places[axis], below.alone()));
+                let below = below.offset((farthest).into())?;
+                conditions.push(format!("{} < {}", places[axis], alone(&below)?));
             }
         }
         if self.cross && self.row.is_some() && self.reach.iter().all(|reach| *reach != (0, 0)) {
@@ -398,9 +399,8 @@ impl<'t> Plan<'t> {
         for load in &self.loads {
             let mut element = self.tile.to_owned();
             for &axis in axes {
-                let from =
-                    load.distance[axis].plus(&Polynomial::constant(-self.reach[axis].0), 1)?;
-                write!(element, "[{}{}]", own[axis], from.added()).ok()?;
+                let from = load.distance[axis].offset((-self.reach[axis].0).into())?;
+                write!(element, "[{}{}]", own[axis], added(&from)?).ok()?;
             }
             edits.push((load.element.byte_range(), element));
         }
@@ -480,7 +480,7 @@ impl<'t> Reader<'_, 't> {
     }
 
     fn number(&self, node: Node<'t>) -> Option<i64> {
-        self.read(node, 0)?.number()
+        i64::try_from(self.read(node, 0)?.as_whole()?).ok()
     }
 
     /// An expression in places, counters and parameters.
@@ -500,15 +500,15 @@ impl<'t> Reader<'_, 't> {
             Kind::UnaryExpression => {
                 let minus = UnaryExpression::cast(node)?.op()? == UnaryOperator::Minus;
                 let of = deeper(node.field(Field::Argument)?)?;
-                minus.then(|| Polynomial::default().plus(&of, -1))?
+                minus.then(|| of.neg())?
             }
             Kind::BinaryExpression => {
                 let left = deeper(node.field(Field::Left)?)?;
                 let right = deeper(node.field(Field::Right)?)?;
                 match binary(node)? {
-                    BinaryOperator::Add => left.plus(&right, 1),
-                    BinaryOperator::Subtract => left.plus(&right, -1),
-                    BinaryOperator::Multiply => left.times(&right),
+                    BinaryOperator::Add => left.add(&right),
+                    BinaryOperator::Subtract => left.sub(&right),
+                    BinaryOperator::Multiply => left.mul(&right),
                     _ => None,
                 }
             }
@@ -519,9 +519,9 @@ impl<'t> Reader<'_, 't> {
                     _ => return None,
                 };
                 match code.text(node.field(Field::Argument)?) {
-                    "threadIdx" => Some(Polynomial::name(THREAD[axis])),
-                    "blockIdx" => Some(Polynomial::name(BLOCK[axis])),
-                    "blockDim" => self.size(axis),
+                    "threadIdx" => Some(polynomials::name(THREAD[axis])),
+                    "blockIdx" => Some(polynomials::name(BLOCK[axis])),
+                    "blockDim" => Some(self.size(axis)),
                     _ => None,
                 }
             }
@@ -531,24 +531,24 @@ impl<'t> Reader<'_, 't> {
                 let [axis] = arguments[..] else { return None };
                 let axis: usize = code.text(axis).parse().ok().filter(|axis| *axis < 2)?;
                 match name {
-                    "get_local_id" => Some(Polynomial::name(THREAD[axis])),
-                    "get_group_id" => Some(Polynomial::name(BLOCK[axis])),
-                    "get_local_size" => self.size(axis),
+                    "get_local_id" => Some(polynomials::name(THREAD[axis])),
+                    "get_group_id" => Some(polynomials::name(BLOCK[axis])),
+                    "get_local_size" => Some(self.size(axis)),
                     // Without an offset of the launch, as everywhere.
                     "get_global_id" => self
-                        .size(axis)?
-                        .times(&Polynomial::name(BLOCK[axis]))?
-                        .plus(&Polynomial::name(THREAD[axis]), 1),
+                        .size(axis)
+                        .mul(&polynomials::name(BLOCK[axis]))?
+                        .add(&polynomials::name(THREAD[axis])),
                     _ => None,
                 }
             }
             Kind::Identifier => {
                 let name = code.text(node);
                 if self.counters.iter().any(|(known, ..)| known == name) {
-                    return Some(Polynomial::name(name));
+                    return Some(polynomials::name(name));
                 }
                 if let Some(value) = code.macro_value(name) {
-                    return Some(Polynomial::constant(value));
+                    return Some(Polynomial::constant(value.into()));
                 }
                 if let Some(value) = self.lanes.value_of(name) {
                     let narrow = !matches!(value.1, "long" | "size_t" | "int64_t" | "uint64_t");
@@ -556,22 +556,22 @@ impl<'t> Reader<'_, 't> {
                 }
                 self.lanes
                     .is_parameter(name)
-                    .then(|| Polynomial::name(name))
+                    .then(|| polynomials::name(name))
             }
             _ => None,
         }
     }
 
-    fn size(&self, axis: usize) -> Option<Polynomial> {
-        Some(Polynomial::constant(i64::try_from(self.block[axis]).ok()?))
+    fn size(&self, axis: usize) -> Polynomial {
+        Polynomial::constant(self.block[axis].into())
     }
 
     /// How far a subscript is from `y * row + x`, and the row's length.
     fn distance(&self, index: &Polynomial) -> Option<([Polynomial; 2], Option<String>)> {
         let [width, height] = [self.block[0] as i64, self.block[1] as i64];
         let mut row = None;
-        for (names, factor) in index.terms() {
-            if let [place, other] = names
+        for (names, factor) in index.products()? {
+            if let [place, other] = names[..]
                 && place == THREAD[1]
                 && factor == 1
             {
@@ -579,16 +579,17 @@ impl<'t> Reader<'_, 't> {
             }
         }
         let mut rest = index
-            .plus(&Polynomial::name(THREAD[0]), -1)?
-            .plus(&Polynomial::name(BLOCK[0]), -width)?;
+            .sub(&polynomials::name(THREAD[0]))?
+            .plus(&polynomials::name(BLOCK[0]), Ratio::whole((-width).into()))?;
         if let Some(row) = &row {
-            let length = Polynomial::name(row);
-            let place = Polynomial::name(THREAD[1]).plus(&Polynomial::name(BLOCK[1]), height)?;
-            rest = rest.plus(&place.times(&length)?, -1)?;
+            let length = polynomials::name(row);
+            let place = polynomials::name(THREAD[1])
+                .plus(&polynomials::name(BLOCK[1]), Ratio::whole((height).into()))?;
+            rest = rest.sub(&place.mul(&length)?)?;
         }
         let mut distance = [Polynomial::default(), Polynomial::default()];
-        for (names, factor) in rest.terms() {
-            let (axis, counter) = match names {
+        for (names, factor) in rest.products()? {
+            let (axis, counter) = match names[..] {
                 [] => (0, None),
                 [one] if Some(one) == row.as_ref() => (1, None),
                 [one] => (0, Some(one)),
@@ -599,11 +600,11 @@ impl<'t> Reader<'_, 't> {
             let term = match counter {
                 None => Polynomial::constant(1),
                 Some(name) if self.counters.iter().any(|(known, ..)| known == name) => {
-                    Polynomial::name(name)
+                    polynomials::name(name)
                 }
                 Some(_) => return None,
             };
-            distance[axis] = distance[axis].plus(&term, factor)?;
+            distance[axis] = distance[axis].plus(&term, Ratio::whole((factor).into()))?;
         }
         Some((distance, row))
     }
@@ -611,8 +612,8 @@ impl<'t> Reader<'_, 't> {
     /// The least and the greatest value of a distance.
     fn range(&self, distance: &Polynomial) -> Option<(i64, i64)> {
         let (mut least, mut most) = (0i64, 0i64);
-        for (names, factor) in distance.terms() {
-            let (first, last) = match names {
+        for (names, factor) in distance.products()? {
+            let (first, last) = match names[..] {
                 [] => (1, 1),
                 [one] => {
                     let (_, first, last) = self.counters.iter().find(|(name, ..)| name == one)?;
@@ -648,7 +649,7 @@ impl<'t> Reader<'_, 't> {
             self.bound(left, not, bounds)?;
             return self.bound(right, not, bounds);
         }
-        let difference = self.read(left, 0)?.plus(&self.read(right, 0)?, -1)?;
+        let difference = self.read(left, 0)?.sub(&self.read(right, 0)?)?;
         let operator = match (operator, not) {
             (BinaryOperator::Less, false) | (BinaryOperator::GreaterEqual, true) => {
                 BinaryOperator::Less
@@ -665,15 +666,17 @@ impl<'t> Reader<'_, 't> {
             _ => return None,
         };
         let axis = (0..2).find(|axis| difference.has(THREAD[*axis]))?;
-        let place = Polynomial::name(THREAD[axis])
-            .plus(&Polynomial::name(BLOCK[axis]), self.block[axis] as i64)?;
-        let sign = difference.factor(&[THREAD[axis]]);
+        let place = polynomials::name(THREAD[axis]).plus(
+            &polynomials::name(BLOCK[axis]),
+            Ratio::whole((self.block[axis] as i64).into()),
+        )?;
+        let sign = i64::try_from(difference.coefficient_of(THREAD[axis]).as_whole()?).ok()?;
         if sign.abs() != 1 {
             return None;
         }
         // sign * place + rest, against 0.
-        let rest = difference.plus(&place, -sign)?;
-        let foreign = THREAD.iter().chain(&BLOCK).any(|name| rest.has(name))
+        let rest = difference.plus(&place, Ratio::whole((-sign).into()))?;
+        let foreign = THREAD.iter().chain(&BLOCK).any(|name| rest.has(*name))
             || self.counters.iter().any(|(name, ..)| rest.has(name));
         if foreign {
             return None;
@@ -681,19 +684,19 @@ impl<'t> Reader<'_, 't> {
         let of = &mut bounds[axis];
         match (operator, sign) {
             // place < -rest
-            (BinaryOperator::Less, 1) => of.below.push(Polynomial::default().plus(&rest, -1)?),
+            (BinaryOperator::Less, 1) => of.below.push(rest.neg()?),
             (BinaryOperator::LessEqual, 1) => {
-                of.below.push(Polynomial::constant(1).plus(&rest, -1)?);
+                of.below.push(Polynomial::constant(1).sub(&rest)?);
             }
-            (BinaryOperator::Greater, 1) => of.least.push(Polynomial::constant(1).plus(&rest, -1)?),
+            (BinaryOperator::Greater, 1) => of.least.push(Polynomial::constant(1).sub(&rest)?),
             (BinaryOperator::GreaterEqual, 1) => {
-                of.least.push(Polynomial::default().plus(&rest, -1)?);
+                of.least.push(rest.neg()?);
             }
             // rest - place < 0
-            (BinaryOperator::Less, _) => of.least.push(rest.plus(&Polynomial::constant(1), 1)?),
+            (BinaryOperator::Less, _) => of.least.push(rest.offset(1)?),
             (BinaryOperator::LessEqual, _) => of.least.push(rest),
             (BinaryOperator::Greater, _) => of.below.push(rest),
-            (_, _) => of.below.push(rest.plus(&Polynomial::constant(1), 1)?),
+            (_, _) => of.below.push(rest.offset(1)?),
         }
         Some(())
     }
