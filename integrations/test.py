@@ -133,7 +133,7 @@ def test_action_tells_what_it_finds(repository):
     log = json.loads((repository.top / "out.sarif").read_text())
     assert any(result["ruleId"] == "mem/column-walk" for result in log["runs"][0]["results"])
 
-    # Nobody is failed for what the baseline knows, nor below the level.
+    # What the baseline knows fails no run, nor below the level.
     done = repository.run(["warplens", "check", "src", "--write-baseline", "known.json"])
     assert done.returncode == 0, done.stderr
     _, failed, _ = action_steps(repository, {"paths": "src", "baseline": "known.json"})

@@ -28,7 +28,7 @@ fn analyse(settings: &Settings) {
             &Overrides::default(),
             &Cancel::default(),
         )
-        .expect("nobody cancelled");
+        .expect("not cancelled");
     assert_eq!(found.problems, Vec::<String>::new());
 }
 

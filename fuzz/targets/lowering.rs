@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
             &Overrides::default(),
             &Cancel::default(),
         )
-        .expect("nobody cancelled");
+        .expect("not cancelled");
     assert_eq!(found.problems, Vec::<String>::new());
     for kernel in &found.kernels {
         let facts = &kernel.analysis.facts;

@@ -42,7 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
             &Overrides::default(),
             &Cancel::default(),
         )
-        .expect("nobody cancelled");
+        .expect("not cancelled");
     assert_eq!(found.problems, Vec::<String>::new());
     for kernel in &found.kernels {
         let cycles = kernel.analysis.estimate().cycles;

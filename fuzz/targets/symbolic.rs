@@ -24,7 +24,7 @@ enum Step {
     Select,
     Table(Vec<i8>),
     Wrap(u8, bool),
-    /// The value so many places down once more.
+    /// The value this many places down once more.
     Again(u8),
 }
 

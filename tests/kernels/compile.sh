@@ -68,23 +68,39 @@ fail() {
   if [ -s "$work/log" ]; then sed 's/^/    /' "$work/log" >&2; fi
 }
 
-for source in "$here"/*.cu; do
+# Compiles one program; what is wrong with it, if anything, is in NAME.wrong, what the compiler or the program says in NAME.log.
+compile() {
+  local source=$1 name log kernels reported
   name=$(basename "$source" .cu)
+  log=$work/$name.log
   # -Werror: a warning in a kernel that others learn from is a defect.
   if ! "$nvcc" -arch="$arch" -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -Wall,-Wextra \
-    -Xptxas -v "${link_flags[@]}" -o "$work/$name" "$source" >"$work/log" 2>&1; then
-    fail "$name.cu: does not compile"
-    continue
+    -Xptxas -v "${link_flags[@]}" -o "$work/$name" "$source" >"$log" 2>&1; then
+    echo "does not compile" >"$work/$name.wrong"
+    return
   fi
   # ptxas reports one resource line for each kernel (one for each instance of a template).
   kernels=$(grep -c '^__global__' "$source")
-  reported=$(grep -c 'Used [0-9]* registers' "$work/log")
+  reported=$(grep -c 'Used [0-9]* registers' "$log")
   if [ "$reported" -lt "$kernels" ]; then
-    fail "$name.cu: $kernels kernels, but ptxas reports $reported"
-    continue
+    echo "$kernels kernels, but ptxas reports $reported" >"$work/$name.wrong"
+  elif grep -q '[1-9][0-9]* bytes spill' "$log"; then
+    echo "registers spill on $arch" >"$work/$name.wrong"
   fi
-  if grep -q '[1-9][0-9]* bytes spill' "$work/log"; then
-    fail "$name.cu: registers spill on $arch"
+}
+
+# As many at a time as there are processors; each compiles by itself.
+jobs=$(nproc)
+for source in "$here"/*.cu; do
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+  compile "$source" &
+done
+wait
+for source in "$here"/*.cu; do
+  name=$(basename "$source" .cu)
+  cp "$work/$name.log" "$work/log"
+  if [ -s "$work/$name.wrong" ]; then
+    fail "$name.cu: $(cat "$work/$name.wrong")"
     continue
   fi
   if [ -n "$into" ]; then

@@ -130,7 +130,7 @@ __global__ void shared_round(const float* in, float* out, int n) {
   if (i < n) out[i] = sum;
 }
 
-// Barriers that nobody is late to.
+// Barriers that all warps reach together.
 // warplens: block=256 grid=4096 n=1048576
 __global__ void barriers(float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

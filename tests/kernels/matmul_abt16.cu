@@ -5,7 +5,7 @@
 constexpr int TILE = 16;
 
 // A half-warp reads tile_b[0..15][k]: sixteen words of one bank on 16 banks (2 of 16 x 2 on 32).
-// Eight warps a block; fewer or more at a time on an SM is what --warps-per-sm asks for.
+// Eight warps per block; fewer or more at a time on an SM is what --warps-per-sm asks for.
 // warplens: grid=(6,10) block=(16,16) depth=80 columns=96
 __global__ void __launch_bounds__(TILE * TILE)
     matmul_abt16_conflict(const float* __restrict__ a, const float* __restrict__ b,

@@ -44,7 +44,7 @@ __device__ __forceinline__ float warp_sum(float value) {
   return value;
 }
 
-// Each thread adds up many elements in a register; shared memory holds one word a warp.
+// Each thread adds up many elements in a register; shared memory holds one word per warp.
 // warplens: grid=512 n=1048576
 __global__ void __launch_bounds__(BLOCK)
     reduce_shuffle(const float* __restrict__ in, float* __restrict__ sums, size_t n) {

@@ -3,7 +3,7 @@
 #define BLOCK 128
 #define TEAM 16  // work-items that share a row
 
-// A row a work-item: lanes run as long as the longest of their rows, and each walks elsewhere.
+// A row per work-item: lanes run as long as the longest of their rows, and each walks elsewhere.
 // warplens: grid=512 rows=65536
 __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void spmv_global(
     __global const int *restrict row_start, __global const int *restrict column,

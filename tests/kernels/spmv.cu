@@ -6,7 +6,7 @@
 constexpr int BLOCK = 128;
 constexpr int TEAM = 16;  // threads that share a row: half a warp
 
-// A row a thread: lanes run as long as the longest of their rows, and each walks elsewhere.
+// A row per thread: lanes run as long as the longest of their rows, and each walks elsewhere.
 // warplens: grid=512 block=128 rows=65536
 __global__ void spmv_global(const int* __restrict__ row_start, const int* __restrict__ column,
                             const float* __restrict__ value, const float* __restrict__ x,

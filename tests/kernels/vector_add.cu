@@ -1,5 +1,5 @@
 // c = a + b with the threads of a warp 1, 2 and 32 elements apart: what stride does to a memory
-// request. At 4 bytes an element a warp needs 4, 8 and 32 sectors of 32 bytes for the same 128 bytes.
+// request. At 4 bytes per element a warp needs 4, 8 and 32 sectors of 32 bytes for the same 128 bytes.
 #include "harness.cuh"
 
 // The reference point: every request is as small as it can be.

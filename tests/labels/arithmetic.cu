@@ -101,7 +101,7 @@ __global__ void two_to(const float *__restrict__ in, float *__restrict__ out, in
   out[i] = powf(2.0f, v);
 }
 
-// An exponent that nobody knows.
+// An unknown exponent.
 // @instead: arith/pow: powf(v, e) => powf(v, e)
 // warplens: block=256 grid=4096 n=1048576
 __global__ void any_power(const float *__restrict__ in, float *__restrict__ out, float e, int n) {

@@ -118,7 +118,7 @@ __global__ void scan_steps(const float *__restrict__ in, float *__restrict__ out
   out[blockIdx.x * 256 + t] = s[from][t];
 }
 
-// A histogram of one column a thread.
+// A histogram of one column per thread.
 // warplens: block=64 grid=512 n=1048576
 __global__ void bins_columns(const unsigned char *__restrict__ data, unsigned *__restrict__ out, int n) {
   __shared__ unsigned char bins[64 * 64];

@@ -239,7 +239,7 @@ __global__ void every_third_double(const double *__restrict__ in, double *__rest
   out[i] = a;
 }
 
-// Each thread a stretch of its own, and each thread every so many.
+// Each thread a stretch of its own, and each thread every n-th.
 // warplens: block=128 grid=64 n=262144
 __global__ void chunks(const float *__restrict__ in, float *__restrict__ out, int n) {
   int i = blockIdx.x * 128 + threadIdx.x;

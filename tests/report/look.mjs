@@ -102,7 +102,7 @@ try {
     await check(`${colorScheme}: each kernel has its pictures, drawn, named and nowhere cut off`, () => {
       const count = (name) => found.plots.filter((label) => name.test(label)).length;
       // Roofline, scaling, occupancy against block, registers and shared memory.
-      for (const name of [/ instructions a byte/, /% of the fastest/, /^threads per/, /^registers per/, /^shared memory per/]) {
+      for (const name of [/ instructions per byte/, /% of the fastest/, /^threads per/, /^registers per/, /^shared memory per/]) {
         assert.equal(count(name), 3, `${name} in ${found.plots.join("\n")}`);
       }
       // The lanes of accesses that move more than they have to: the padded kernel has none.

@@ -132,7 +132,7 @@ if (failed > 0) {
 }
 
 await check("inlay hints at the line ends", async (shot) => {
-  // The naive store goes down a column: 32 sectors where 4 would do.
+  // The naive store goes down a column: 32 sectors where 4 are enough.
   await bench.afterLine("if (x < n && y < n) out[x * n + y] = in[y * n + x];", /32\/4 sectors/);
   await bench.cursorAt(source, conflict, "tile");
   await bench.afterLine(conflictText, /\d+ passes/);

@@ -90,11 +90,11 @@ pub struct Finding {
     pub access: Option<usize>,
     /// Index into the facts' shared arrays, where the finding is about one.
     pub shared_array: Option<usize>,
-    /// What would do instead, where a code action cannot see it from the rule alone.
+    /// The alternative, where a code action cannot see it from the rule alone.
     pub cure: Option<Cure>,
 }
 
-/// What would do instead of what a finding is about.
+/// The alternative to what a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cure {
     /// Nothing, whatever the launch.
@@ -107,9 +107,9 @@ pub enum Cure {
     WithinBlock,
     /// Pointers that are said not to overlap.
     Restrict,
-    /// The loop written out so many times; `None` is as often as it runs.
+    /// The loop unrolled by this factor; `None` is as often as it runs.
     Unroll(Option<u64>),
-    /// So many sums in place of one.
+    /// This many sums in place of one.
     Split(u32),
 }
 

@@ -56,7 +56,7 @@ pub enum EntryKind {
     File,
     /// A folder.
     Folder,
-    /// A link: nobody follows it, but a file may be behind it.
+    /// A link: it is not followed, but a file may be behind it.
     Link,
 }
 

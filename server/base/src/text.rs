@@ -9,7 +9,7 @@ pub enum NotText {
     Binary,
 }
 
-/// A NUL or many control characters among the first so many bytes say that a file is no text.
+/// A NUL or many control characters at the beginning say that a file is no text.
 const PROBE_BYTES: usize = 8 << 10;
 
 /// The text of a file as a compiler reads it, which takes any bytes in comments and literals: each byte that is

@@ -315,14 +315,14 @@ fn folders_are_listed_in_order_with_what_is_open_in_them() {
     assert_eq!(names(&files), open);
     files.close(&folder.path().join("aa.cu"));
     fs::remove_file(folder.path().join("a.cu")).unwrap();
-    assert_eq!(names(&files), before, "nobody said that it changed");
+    assert_eq!(names(&files), before, "no change was reported");
     files.look_again();
     assert_eq!(names(&files), named(&[("b.cu", false), ("inner", true)]));
     assert_eq!(files.list(&folder.path().join("none")).len(), 0);
 }
 
 #[test]
-fn typing_in_a_buffer_that_nobody_read_changes_no_answer() {
+fn typing_in_a_buffer_that_was_not_read_changes_no_answer() {
     let files = OpenFiles::new(NoFiles);
     let path = Path::new("/a/b.cu");
     assert!(files.set(path, "opened"));

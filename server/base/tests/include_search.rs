@@ -114,7 +114,7 @@ fn an_absolute_path_is_taken_as_it_is() {
 }
 
 #[test]
-fn the_workspace_stands_in_for_folders_that_nobody_named() {
+fn the_workspace_stands_in_for_folders_that_are_not_configured() {
     let workspace = Workspace::new(&[
         "one/src/a.cu",
         "one/include/lib/x.cuh",
@@ -321,7 +321,7 @@ fn answers_are_kept_until_the_generation_grows() {
     assert_eq!(resolve(), Some(workspace.path("src/x.h")));
     files.close(&workspace.path("src/x.h"));
     assert_eq!(resolve(), Some(workspace.path("inc/x.h")));
-    // Without a change of the generation nobody asks again.
+    // Without a change of the generation the search is not repeated.
     let generation = files.generation();
     fs::remove_file(workspace.path("inc/x.h")).unwrap();
     assert_eq!(resolve(), Some(workspace.path("inc/x.h")));

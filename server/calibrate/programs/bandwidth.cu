@@ -93,7 +93,7 @@ __global__ void gather(const float* data, size_t count, int stride, int offset, 
   if (total == -1.0f) *sink = total;
 }
 
-// Resident warps an SM that are tried: `visit(blocks an SM, threads of a block, warps an SM)`.
+// Resident warps an SM that are tried: `visit(blocks per SM, threads of a block, warps per SM)`.
 template <class Visit>
 static void residencies(const bench::Run& run, Visit visit) {
   for (int threads = 128; threads <= run.threads_per_sm; threads *= 2) {

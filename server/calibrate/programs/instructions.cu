@@ -5,7 +5,7 @@
 constexpr int UNROLLED = 64;
 constexpr int ROUNDS = 16;
 
-// Each class: the type of a chain, its instructions a step, and the step.
+// Each class: the type of a chain, its instructions per step, and the step.
 struct Fp32 {
   using Value = float;
   static constexpr int COUNT = 1;
@@ -63,7 +63,7 @@ struct Shuffle {
   static constexpr int COUNT = 1;
   static __device__ Value step(Value x, Value, Value) {
 #if AMD
-    // What __shfl ends in, without its arithmetic: four bytes a lane.
+    // What __shfl ends in, without its arithmetic: four bytes per lane.
     return static_cast<Value>(__builtin_amdgcn_ds_bpermute(static_cast<int>(x), static_cast<int>(x)));
 #else
     return __shfl_sync(0xffffffffu, x, static_cast<int>(x));

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use warplens_calibrate::{Interface, find_compiler, write_sources};
 
-/// CDNA with 64 lanes a wave, RDNA with 32.
+/// CDNA with 64 lanes per wave, RDNA with 32.
 const ARCHITECTURES: [&str; 2] = ["gfx90a", "gfx1030"];
 
 fn hipcc() -> PathBuf {

@@ -38,8 +38,9 @@ impl Engine {
     ) -> Result<wire::EstimateDocument, String> {
         let targets = self.assembled_targets(assembled, settings, gpus)?;
         let file = path.display().to_string();
+        let analytical = ModelId::analytical();
         let models = if models.is_empty() {
-            &ModelId::ANALYTICAL[..]
+            &analytical[..]
         } else {
             models
         };

@@ -127,7 +127,7 @@ impl Question<'_> {
         let model = settings
             .model
             .as_deref()
-            .and_then(|name| ModelId::ALL.into_iter().find(|model| model.name() == name))
+            .and_then(ModelId::named)
             .unwrap_or(ModelId::Auto);
         let registers_known = overrides.registers.is_some() || said.is_some();
         let under = |compiled: &Arc<CompiledKernel>| {

@@ -44,7 +44,10 @@ impl KernelAnalysis {
             let made = catch_unwind(AssertUnwindSafe(|| {
                 warplens_models::estimates(&self.question())
             }));
-            made.unwrap_or_else(|_| ModelId::ANALYTICAL.map(|model| (model, failed())).into())
+            made.unwrap_or_else(|_| {
+                let models = ModelId::analytical().into_iter();
+                models.map(|model| (model, failed())).collect()
+            })
         })
     }
 

@@ -654,7 +654,7 @@ fn compiler(said: &Spoken) -> wire::Compiler {
     }
 }
 
-/// What nobody said that the figures depend on.
+/// The assumptions that the figures depend on.
 pub(crate) fn assumptions(
     analysis: &crate::KernelAnalysis,
 ) -> impl Iterator<Item = wire::Assumption> {

@@ -16,7 +16,8 @@ pub struct Settings {
     pub gpu: Option<String>,
     /// Further GPUs to compare with.
     pub compare: Vec<String>,
-    /// The model shown first: `auto`, `mwp-cwp`, `wfg`, `timing`, `linear` or `trace`.
+    /// The model shown first; `auto` where none is chosen.
+    #[schemars(extend("enum" = models(None, ModelId::name), "enumDescriptions" = models("As `auto`", ModelId::summary)))]
     pub model: Option<String>,
     /// Macros, as `-D NAME=VALUE`.
     pub defines: BTreeMap<String, String>,
@@ -400,6 +401,15 @@ pub fn unknown_gpu(id: &str, profiles: &Profiles) -> String {
         Some((last, rest)) => format!(": did you mean {} or {last}?", rest.join(", ")),
     };
     format!("unknown GPU \"{id}\"{close} (`warplens gpus` lists them)")
+}
+
+/// What the schema says of every model, after what it says of none.
+fn models(
+    none: impl Into<Option<&'static str>>,
+    of: fn(ModelId) -> &'static str,
+) -> Vec<Option<&'static str>> {
+    let all = ModelId::ALL.into_iter().map(|model| Some(of(model)));
+    [none.into()].into_iter().chain(all).collect()
 }
 
 /// One line about a model that is not known; `None` for one that is.

@@ -302,7 +302,7 @@ impl Project {
         self.near(|db, roots| near::defining(db, &path, names, roots))
     }
 
-    /// Lets go of what was derived of files: nobody looks at one any more.
+    /// Lets go of what was derived of files: none is open any more.
     pub(crate) fn forget(&self) {
         self.queries.forget();
         let includers = self.includers.lock();

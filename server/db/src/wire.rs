@@ -199,7 +199,7 @@ pub struct Assumption {
 pub struct Resources {
     /// Registers; on AMD the VGPRs.
     pub registers_per_thread: u32,
-    /// Registers that the lanes of a wave share (SGPRs); null where there are none, and where nobody said.
+    /// Registers that the lanes of a wave share (SGPRs); null where there are none, and where the compiler did not report them.
     pub sgprs_per_wave: Option<u32>,
     /// `estimated`, `compiler` or `user`.
     #[schemars(extend("enum" = ["estimated", "compiler", "user"]))]

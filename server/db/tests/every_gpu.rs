@@ -174,7 +174,7 @@ fn a_vector_addition_stays_within_the_bandwidth_of_every_gpu() {
     }
 }
 
-/// The models that simulate run where they are asked for: a launch of eight blocks an SM.
+/// The models that simulate run where they are asked for: a launch of eight blocks per SM.
 #[test]
 fn every_gpu_can_be_simulated() {
     for profile in ENGINE.profiles().iter() {

@@ -228,7 +228,7 @@ fn faults(fixture: &Fixture, opened: &Opened, fix: &PlacedFix) -> Vec<String> {
     }
     for (before, after) in cycles(opened).iter().zip(cycles(&reopened)) {
         if after > before * SLOWER {
-            faults.push(format!("{before} cycles a thread before, {after} after"));
+            faults.push(format!("{before} cycles per thread before, {after} after"));
         }
     }
     let again = reopened

@@ -229,7 +229,7 @@ const ELSEWHERE: &str = "\n\
     the 100 % stands for findings where a run leaves no doubt. Earlier samples contradicted what is no finding any more: a bank\n\
     conflict where atomics wait for one word, a misaligned row of which every second lane is off.\n\n\
     Of what is missed: all loops whose lanes go round different numbers of times, and nearly all rows that begin in the wrong place,\n\
-    are those of sparse matrices and walks whose lengths and beginnings lie in memory: nobody who reads the source knows them.\n\
+    are those of sparse matrices and walks whose lengths and beginnings are in memory: the source does not tell them.\n\
     Loads that go to one address in every iteration and are no finding are mostly moved out of the loop by the compiler, or another\n\
     rule's (`mem/no-restrict`). Branches that are missed are those of trees within a warp and of borders, where little is\n\
     predicted to be won. Of the barriers, some are worth less than 2 %, some are needed by larger blocks that the kernel would be\n\
@@ -254,7 +254,7 @@ fn page(measured: &Measured) -> String {
          - **compiler**: `tests/labels/compiler.tsv`, written by `cargo lab labels` from what nvcc makes of the kernel as it is and\n\
          \u{20} with the advice taken: yes where at least 1 % of the instructions are saved.\n\
          - **arithmetic**: the rule's definition applied to the launch, by hand in the test.\n\n\
-         *Right* and *wrong* are findings at sites labelled yes and no; *open* ones stand where nobody can tell. Precision is right of\n\
+         *Right* and *wrong* are findings at sites labelled yes and no; *open* ones are undecided. Precision is right of\n\
          right and wrong. Recall is what the rules of one family find of its positives together, hints among them: `mem/aos`,\n\
          `mem/column-walk`, `mem/strided` and `mem/uncoalesced` share out one family. Of the families in which rules\n\
          speak only where it is worth something (branches, barriers), recall is what it is.\n\n",

@@ -53,7 +53,7 @@ fn analyse(text: &str) -> FileAnalysis {
     Folder::new(&[("a.cu", text)]).analyse("a.cu")
 }
 
-/// For each access of the first kernel: its text as the analysis shows it, and sectors or passes a request.
+/// For each access of the first kernel: its text as the analysis shows it, and sectors or passes per request.
 fn costs(file: &FileAnalysis) -> Vec<(String, Option<f64>)> {
     let facts = &file.kernels[0].analysis.facts;
     assert_eq!(facts.not_understood, [], "everything is understood");

@@ -138,7 +138,7 @@ fn a_padded_transpose_moves_the_same_numbers() {
 
 #[test]
 fn padded_rows_keep_their_sums_and_their_size() {
-    // A row a thread, with a `sizeof` that counts elements, through a macro and in doubles.
+    // A row per thread, with a `sizeof` that counts elements, through a macro and in doubles.
     let text = "#define ROWS 32\n\
         // warplens: block=32 grid=64 n=2048\n\
         __global__ void k(const double *in, double *out, int n) {\n\

@@ -24,7 +24,7 @@ fn analyse(text: &str) -> FileAnalysis {
         .expect("not cancelled")
 }
 
-/// Every access of the first kernel: space, operation, bytes a lane, index, and whether its figures are exact.
+/// Every access of the first kernel: space, operation, bytes per lane, index, and whether its figures are exact.
 fn accesses(facts: &SourceFacts) -> Vec<String> {
     assert_eq!(facts.not_understood, [], "everything is understood");
     facts

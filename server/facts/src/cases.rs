@@ -1,4 +1,4 @@
-//! Figures that depend on a value nobody gave: for which other values they hold.
+//! Figures that depend on an assumed value: for which other values they hold.
 //!
 //! After Baghsorkhi et al., "An Adaptive Performance Modeling Tool for GPU Architectures" (PPoPP 2010),
 //! section 3: an expression is taken apart into a part of the thread and a part of everything else by binding

@@ -73,7 +73,7 @@ pub struct AlignedRequests {
     pub ideal_transactions: f64,
     /// Bytes the memory system moves.
     pub bytes_moved: f64,
-    /// Lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes a lane.
+    /// Lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes per lane.
     pub lines: [f64; 3],
 }
 
@@ -218,7 +218,7 @@ pub struct Access {
     pub transaction_bytes: u32,
     /// Bytes the memory system moves for one request (units differ in size on capability 1.x).
     pub bytes_moved_per_request: Option<f64>,
-    /// Global, texture: lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes a lane; of the
+    /// Global, texture: lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes per lane; of the
     /// alignments that leave the transactions as they are, that of one.
     pub lines_per_request: Option<[f64; 3]>,
     /// Where the start is unknown but the same for all lanes of a warp: what requests take for each place where it may lie

@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 /// Threads of a block as clang assumes them where a kernel does not say.
 const BLOCK: u64 = 256;
 
-/// VGPRs may be off by so many.
+/// VGPRs may be off by this many.
 const NEAR: u64 = 4;
 
 /// What stands above the tables.
@@ -158,7 +158,7 @@ impl Amd {
     fn version(&self) -> anyhow::Result<String> {
         let told = process::captured(Command::new(&self.clang).arg("--version"), LIMIT)?;
         let line = told.out.lines().next().unwrap_or_default();
-        // The distribution's own words are nobody's business here.
+        // The distribution's own notes are left out.
         let words: Vec<&str> = line
             .split_whitespace()
             .skip_while(|word| *word != "clang")

@@ -26,7 +26,7 @@ pub struct Budget {
     /// Take what is counted as the budget
     #[arg(long)]
     write: bool,
-    /// Count so many times and say how far the counts lie apart
+    /// Count this many times and say how far the counts lie apart
     #[arg(long, default_value_t = 1, value_name = "RUNS")]
     runs: usize,
     /// The server; else it is built first

@@ -51,7 +51,7 @@ pub struct Compiled {
     /// The profile to predict for: one of that architecture
     #[arg(long, value_name = "ID", default_value = "a100-sxm4-40gb")]
     gpu: String,
-    /// Compile for so many registers a thread at most: what spills, and what is said to
+    /// Compile for this many registers per thread at most: what spills, and what is said to
     #[arg(long = "maxrregcount", value_name = "N", conflicts_with = "csv")]
     max_registers: Option<u32>,
     /// Search a folder for `#include "…"` (repeatable)
@@ -536,7 +536,7 @@ mod tests {
 
     #[test]
     fn what_could_be_another_is_left_out() {
-        // One prediction cannot be both instances', one of two predictions is nobody's in particular.
+        // One prediction cannot be both instances', one of two predictions belongs to neither.
         let symbols = ["_Z1kIfEvPT_", "_Z1kIdEvPT_", "_Z5otherPf"];
         let assumed = [prediction("k", &["int"], 10)];
         assert_eq!(compare(&symbols, &assumed), (Vec::new(), 2, 1));

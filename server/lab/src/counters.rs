@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 /// So large a part of the exact facts has to be what was counted.
 const TARGET: f64 = 0.98;
 
-/// Hold sectors and wavefronts a request against what ncu counted on a GPU: docs/accuracy/counters.md
+/// Hold sectors and wavefronts per request against what ncu counted on a GPU: docs/accuracy/counters.md
 ///
 /// Reads what `cargo lab measure` wrote and shows both figures of each access side by side. Exit status 1 where a
 /// fact that is called exact is not what was counted: that is a bug, and becomes a test. Without measured counters it

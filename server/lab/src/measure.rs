@@ -38,7 +38,7 @@ pub struct Measure {
     /// Folder that gets a folder for each device
     #[arg(long, value_name = "DIR", default_value = FOLDER)]
     out: PathBuf,
-    /// Stop beginning new steps after so many minutes
+    /// Stop beginning new steps after this many minutes
     #[arg(long, value_name = "N", default_value_t = 9)]
     minutes: u64,
     /// Only these programs (repeatable)
@@ -599,7 +599,7 @@ impl Record {
         Ok(true)
     }
 
-    /// Says and keeps why there are no counters: who reads the file would think that nobody asked.
+    /// Says and keeps why there are no counters: else the file would read as if none were requested.
     fn without_counters(&mut self, why: &str) -> anyhow::Result<()> {
         println!("no counters: {why}");
         self.refused = Some(why.to_owned());
@@ -707,9 +707,9 @@ mod tests {
         let kept: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         assert_eq!(kept["schema"], SCHEMA);
         assert_eq!(kept.get("no_counters"), None);
-        record.without_counters("nobody may").unwrap();
+        record.without_counters("not permitted").unwrap();
         let kept: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-        assert_eq!(kept["no_counters"], "nobody may");
+        assert_eq!(kept["no_counters"], "not permitted");
         assert_eq!(kept["runs"][0]["kernel"], "k");
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -42,7 +42,7 @@ pub struct Outputs {
     /// `new`; `*` stands for anything
     #[arg(long, value_name = "FILE")]
     allow: Option<PathBuf>,
-    /// At most so many files with kernels of each folder, spread over it
+    /// At most this many files with kernels of each folder, spread over it
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
     /// Only these commands (repeatable)

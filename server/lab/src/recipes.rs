@@ -402,7 +402,7 @@ fn base_name(probe: &Probe, calls: usize) -> String {
     format!("base_{}{to}_{}_{calls}", probe.kind.name, probe.operands)
 }
 
-/// A kernel with so many calls. Addresses are constants: what computing them costs depends on what stands beside them. Only
+/// A kernel with this many calls. Addresses are constants: what computing them costs depends on what stands beside them. Only
 /// the kernel for the registers has addresses of its thread. Without a call the operands are added up.
 fn kernel(name: &str, probe: &Probe, calls: usize, call: Option<&str>) -> String {
     let ty = probe.kind.c;

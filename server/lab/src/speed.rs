@@ -28,7 +28,7 @@ pub struct Speed {
     /// A clangd to compare with
     #[arg(long, value_name = "PROGRAM")]
     clangd: Option<PathBuf>,
-    /// Type so many characters more and say how far memory grows by them
+    /// Type this many characters more and say how far memory grows by them
     #[arg(long, default_value_t = 0, value_name = "KEYSTROKES")]
     growth: usize,
     /// Write docs/speed.md
@@ -38,9 +38,9 @@ pub struct Speed {
 
 /// Lines of the files that are typed into.
 const LENGTHS: [usize; 2] = [1_000, 10_000];
-/// Between two keys: short, but the server is done with what nobody waits for.
+/// Between two keys: short, but the server is done with background work.
 const PAUSE: Duration = Duration::from_millis(3);
-/// How long a server that nobody talks to is watched.
+/// How long an idle server is watched.
 const IDLE: Duration = Duration::from_secs(2);
 /// Keystrokes of each session that clangd is asked for: it takes most of a second for one in a large file.
 const THEIRS: usize = 10;
@@ -48,7 +48,7 @@ const THEIRS: usize = 10;
 const RESTED: Duration = Duration::from_secs(8);
 /// How often the floor of a message is measured.
 const MESSAGES: usize = 5;
-/// A server may take so many times the floor.
+/// A server may take this many times the floor.
 const TIMES_THE_FLOOR: f64 = 4.0;
 
 /// What is to be reached in a file of one length, in milliseconds and MiB.
@@ -88,7 +88,7 @@ struct Measured {
     messages: Vec<Duration>,
     clangd: Vec<Duration>,
     clangd_starts: Vec<Duration>,
-    /// Clock ticks that the server computed while nobody talked to it.
+    /// Clock ticks that the server computed while it was idle.
     idle: u64,
 }
 
@@ -204,7 +204,7 @@ fn compare(clangd: &Path, session: &Session, measured: &mut Measured) -> anyhow:
     Ok(())
 }
 
-/// Types and deletes a character, so many times, and says how far memory grew behind the first hundredth.
+/// Types and deletes a character, this many times, and says how far memory grew behind the first hundredth.
 fn growth(server: &Path, keystrokes: usize) -> anyhow::Result<String> {
     let uri = "file:///growth/kernels.cu";
     let text = kernels::text(0, LENGTHS[0] / kernels::LINES);

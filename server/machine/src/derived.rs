@@ -81,7 +81,7 @@ const RULES: [DerivedKey; 7] = [
     },
 ];
 
-/// An SM's share of the peak DRAM bandwidth, in bytes a clock cycle.
+/// An SM's share of the peak DRAM bandwidth, in bytes per clock cycle.
 fn share(figure: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
     let bytes = figure("dram_bandwidth_gb_s")? * 1e9;
     Some(bytes / (figure("sm_clock_mhz")? * 1e6) / figure("sms")?)

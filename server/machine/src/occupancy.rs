@@ -229,7 +229,7 @@ fn impossible(p: &Profile, demand: Demand, limits: &Limits) -> Option<(Limiter, 
     }
     let most = u64::from(p.shared_per_block_max()).min(most_shared(p, 1).unwrap_or(0));
     if shared > most {
-        let why = format!("{shared} bytes of shared memory a block; {name} has at most {most}");
+        let why = format!("{shared} bytes of shared memory per block; {name} has at most {most}");
         return Some((Limiter::Shared, why));
     }
     if limits.warps == 0 {
@@ -318,7 +318,7 @@ fn fewer_resources(p: &Profile, demand: Demand, limits: &Limits, blocks: u32) ->
             format!("{} bytes of", lighter.shared)
         };
         steps.push(format!(
-            "{bytes} shared memory a block (now {})",
+            "{bytes} shared memory per block (now {})",
             demand.shared
         ));
     }

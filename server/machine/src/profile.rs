@@ -252,8 +252,8 @@ impl Profile {
     /// What a thread's registers are called.
     pub fn register_words(&self) -> &'static str {
         match self.vendor {
-            Vendor::Amd => "VGPRs a lane",
-            Vendor::Nvidia | Vendor::Intel => "registers a thread",
+            Vendor::Amd => "VGPRs per lane",
+            Vendor::Nvidia | Vendor::Intel => "registers per thread",
         }
     }
 
@@ -294,7 +294,7 @@ impl Profile {
         self.dram_bandwidth_gb_s * self.dram_efficiency
     }
 
-    /// One SM's share of the peak DRAM bandwidth, in bytes a clock cycle.
+    /// One SM's share of the peak DRAM bandwidth, in bytes per clock cycle.
     pub fn dram_bytes_per_cycle_per_sm(&self) -> f64 {
         self.dram_bandwidth_gb_s * 1e9 / self.cycles_per_second() / f64::from(self.sms)
     }

@@ -33,7 +33,7 @@ fn the_best_practices_example_on_7_0() {
         .expect("fewer registers let more blocks in");
     assert_eq!(
         step,
-        "use at most 32 registers a thread (now 37) for 16 blocks"
+        "use at most 32 registers per thread (now 37) for 16 blocks"
     );
 
     let wide = resident("v100-sxm2-16gb", 320, 37, 0);
@@ -94,7 +94,7 @@ fn shared_memory_is_rounded_up_with_what_the_system_keeps() {
         .expect("less shared memory");
     assert_eq!(
         step,
-        "use at most 40960 bytes of shared memory a block (now 40961) for 4 blocks"
+        "use at most 40960 bytes of shared memory per block (now 40961) for 4 blocks"
     );
 }
 
@@ -248,7 +248,7 @@ fn an_impossible_launch_says_why() {
     assert!(text.contains("300") && text.contains("255"), "{text}");
     let (limiter, text) = why(1024, 65, 0);
     assert_eq!(limiter, Limiter::Registers);
-    assert!(text.contains("at most 64 registers a thread"), "{text}");
+    assert!(text.contains("at most 64 registers per thread"), "{text}");
     assert_eq!(why(0, 32, 0).0, Limiter::Warps);
     let a100 = gpu("a100-sxm4-40gb");
     assert_eq!(occupancy(&a100, 256, 32, 0, 0).limiter, Limiter::Grid);
@@ -298,11 +298,11 @@ fn taking_the_step_delivers_what_it_promises() {
                         continue;
                     }
                     let (mut registers, mut shared) = (registers, shared);
-                    if step.contains("registers a thread") || step.contains("VGPRs a lane") {
+                    if step.contains("registers per thread") || step.contains("VGPRs per lane") {
                         registers = number_after(&step, "use at most ") as u32;
                         seen[1] += 1;
                     }
-                    if step.contains("shared memory a block") {
+                    if step.contains("shared memory per block") {
                         let from = if step.contains(" and ") {
                             " and "
                         } else {

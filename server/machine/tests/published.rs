@@ -19,7 +19,7 @@ fn schema() -> Value {
     let text = || json!({"type": "string", "minLength": 1});
     let source = json!({
         "type": "string", "minLength": 1,
-        "description": "Where it is stated; `estimated: <rule>` where nobody published it."
+        "description": "Where it is stated; `estimated: <rule>` where it is unpublished."
     });
     let entry = |value: Value, about: &str| {
         json!({
@@ -218,7 +218,7 @@ fn gpus() -> String {
         "# GPUs\n\n\
          The built-in profiles. Each architecture leads to all figures of its GPUs with their sources, each id to its file.\n\
          *Measured* are figures that somebody measured on that GPU or on another of its architecture, *stated* those of data\n\
-         sheets, guides and papers, *estimated* those that nobody published, which follow a rule that stands beside them or are\n\
+         sheets, guides and papers, *estimated* unpublished ones, which follow the rule beside them or are\n\
          derived from other figures by one.\n\
          `warplens gpus ID` shows one in full. [Adding a GPU]({REPOSITORY}/README.md#adding-a-gpu) is adding a file. This page is\n\
          generated: `WARPLENS_BLESS=1 cargo test -p warplens-machine`.\n"

@@ -226,9 +226,9 @@ fn bank_table() -> Vec<Banks> {
         row(pattern("words side by side", 4, |i| 4 * i), (2, 2), (1, 1), (1, 1), (1, 1), (2, 2)),
         row(pattern("reversed", 4, |i| 4 * (63 - i)), (2, 2), (1, 1), (1, 1), (1, 1), (2, 2)),
         row(pattern("permuted", 4, |i| 4 * (i * 5 % 64)), (2, 2), (1, 1), (1, 1),
-            // Banks of 8 bytes: lane i has word i * 5 / 2 modulo 32, a row of 64 words has one word a bank.
+            // Banks of 8 bytes: lane i has word i * 5 / 2 modulo 32, a row of 64 words has one word per bank.
             (1, 1), (2, 2)),
-        // Two lanes a bank; on Kepler the two words are of one row, or of one word of 8 bytes each.
+        // Two lanes per bank; on Kepler the two words are of one row, or of one word of 8 bytes each.
         row(pattern("every second word", 4, |i| 8 * i), (4, 2), (2, 1), (1, 1), (1, 1), (4, 2)),
         // 3 is odd: every bank once. 8-byte words 3k and 3k + 1 up to 46: 1, 4, … 13 share a bank with 33 … 45.
         row(pattern("every third word", 4, |i| 12 * i), (2, 2), (1, 1), (1, 1), (2, 1), (2, 2)),
@@ -332,7 +332,7 @@ fn atomics_on_one_address_come_one_after_another() {
             0x5555_5555_5555_5555,
             [16, 32],
         ),
-        ("nobody", 4, |_| 0, 0, [0, 0]),
+        ("no active lane", 4, |_| 0, 0, [0, 0]),
     ];
     for (name, bytes, address, active, expected) in rows {
         for (lanes, expected) in [32, 64].into_iter().zip(expected) {

@@ -7,6 +7,7 @@ mod function;
 pub mod input;
 pub mod linear;
 pub mod mwp_cwp;
+mod registry;
 mod reuse;
 pub mod timing;
 pub mod trace;
@@ -20,60 +21,9 @@ pub use input::{
     Change, DynamicCounts, ExecutedAccess, ExecutedFlow, ExpectedRequest, Instructions, ModelInput,
     Object, Resources, WarpInstructions, residence,
 };
+pub use registry::ModelId;
 
-/// Which model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ModelId {
-    /// What users see first.
-    Auto,
-    /// Hong and Kim, ISCA 2009.
-    MwpCwp,
-    /// Baghsorkhi et al., `PPoPP` 2010.
-    Wfg,
-    /// Lai and Seznec, 2011.
-    Timing,
-    /// Stevens and Klöckner.
-    Linear,
-    /// Wang et al., 2019.
-    Trace,
-}
-
-impl ModelId {
-    /// Every model, in the order they are shown.
-    pub const ALL: [ModelId; 6] = [
-        ModelId::Auto,
-        ModelId::MwpCwp,
-        ModelId::Wfg,
-        ModelId::Timing,
-        ModelId::Linear,
-        ModelId::Trace,
-    ];
-
-    /// Those that answer within a keystroke, in that order; the others simulate.
-    pub const ANALYTICAL: [ModelId; 4] = [
-        ModelId::Auto,
-        ModelId::MwpCwp,
-        ModelId::Wfg,
-        ModelId::Linear,
-    ];
-
-    /// True where the model runs warps, which takes tens of milliseconds.
-    pub fn simulates(self) -> bool {
-        matches!(self, ModelId::Timing | ModelId::Trace)
-    }
-
-    /// The name on the command line and in the JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            ModelId::Auto => "auto",
-            ModelId::MwpCwp => "mwp-cwp",
-            ModelId::Wfg => "wfg",
-            ModelId::Timing => "timing",
-            ModelId::Linear => "linear",
-            ModelId::Trace => "trace",
-        }
-    }
-}
+use registry::Answers;
 
 /// What a model may be asked to imagine away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -237,7 +187,7 @@ pub fn estimate(model: ModelId, question: &Question) -> Estimate {
 
 /// Applies every model that answers within a keystroke: one reading of the facts serves them all.
 pub fn estimates(question: &Question) -> BTreeMap<ModelId, Estimate> {
-    apply(&ModelId::ANALYTICAL, question)
+    apply(&ModelId::analytical(), question)
 }
 
 fn apply(models: &[ModelId], question: &Question) -> BTreeMap<ModelId, Estimate> {
@@ -251,24 +201,12 @@ fn apply(models: &[ModelId], question: &Question) -> BTreeMap<ModelId, Estimate>
     let work = work::Work::new(question);
     let mut estimates: BTreeMap<ModelId, Estimate> = models
         .iter()
-        .map(|&model| {
-            let estimate = match model {
-                ModelId::Auto => auto::estimate_work(&work),
-                ModelId::MwpCwp => mwp_cwp::estimate_work(&work),
-                ModelId::Wfg => wfg::estimate_work(&work),
-                ModelId::Timing => timing::estimate_work(&work),
-                ModelId::Linear => linear::estimate_work(&work),
-                ModelId::Trace => trace::estimate_work(&work),
-            };
-            (model, estimate)
-        })
+        .map(|&model| (model, (model.entry().estimate)(&work)))
         .collect();
     for (&model, estimate) in &mut estimates {
         if let Some(cycles) = estimate.cycles
             && estimate.cycles_function.is_none()
-            // Linear's price depends on the launch's counts, which the flow's trips do not move.
-            && !model.simulates()
-            && model != ModelId::Linear
+            && model.entry().answers == Answers::Equations
         {
             let solve = |question: &Question| cycles_of(model, question);
             estimate.cycles_function = function::of_trips(question, cycles, &solve);
@@ -321,14 +259,7 @@ fn cycles_of(model: ModelId, question: &Question) -> Option<f64> {
         return None;
     }
     let work = work::Work::new(question);
-    let cycles = match model {
-        ModelId::Auto => Some(auto::cycles(&work)),
-        ModelId::MwpCwp => mwp_cwp::estimate_work(&work).cycles,
-        ModelId::Wfg => wfg::estimate_work(&work).cycles,
-        ModelId::Timing => timing::estimate_work(&work).cycles,
-        ModelId::Linear => linear::estimate_work(&work).cycles,
-        ModelId::Trace => trace::estimate_work(&work).cycles,
-    };
+    let cycles = (model.entry().cycles)(&work);
     cycles.filter(|cycles| cycles.is_finite())
 }
 

@@ -6,9 +6,19 @@
 
 use std::collections::BTreeMap;
 
+use crate::registry::{Answers, ModelEntry};
 use crate::wfg::graph::Kind;
 use crate::work::{Work, spread};
 use crate::{Breakdown, Estimate, Factor, Question};
+
+/// Its line of the registry.
+pub(crate) const MODEL: ModelEntry = ModelEntry {
+    name: "mwp-cwp",
+    summary: "Memory and computation warp parallelism, after Hong and Kim, ISCA 2009",
+    answers: Answers::Equations,
+    estimate: estimate_work,
+    cycles: |work| estimate_work(work).cycles,
+};
 
 /// The model's inputs (Table 1). Instructions are those of one thread, which are those of its warp.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,7 +47,7 @@ pub struct Parameters {
     pub active_warps_per_sm: f64,
     /// Computation instructions; shared-memory accesses and barriers are among them.
     pub comp_insts: f64,
-    /// Memory instructions that need more than one transaction a warp.
+    /// Memory instructions that need more than one transaction per warp.
     pub uncoal_mem_insts: f64,
     /// Memory instructions that need one.
     pub coal_mem_insts: f64,
@@ -215,7 +225,7 @@ impl Parameters {
 /// by the fraction of warps that execute it (a warp that splits executes both). Off-chip accesses are memory
 /// instructions, uncoalesced where a warp needs more transactions than its data would fill; the rest, shared
 /// and constant accesses and barriers among them, are computation. An access of unknown addresses is taken
-/// as uncoalesced, one transaction a lane; `detail["unknown_accesses"]` counts those.
+/// as uncoalesced, one transaction per lane; `detail["unknown_accesses"]` counts those.
 pub fn estimate(question: &Question) -> Estimate {
     let work = Work::new(question);
     estimate_work(&work)

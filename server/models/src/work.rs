@@ -364,7 +364,7 @@ fn request(question: &Question, index: usize) -> Request {
 }
 
 /// Lines of 128 bytes that L1 looks up for what one access has of an instruction. Where the lanes' addresses are not known:
-/// lanes a line or more apart have one each, neighbours share them.
+/// lanes per line or more apart have one each, neighbours share them.
 fn lines(access: &ExecutedAccess, ideal: bool, request: &Request) -> f64 {
     let packed = (request.moved_bytes / 128.0).max(1.0);
     if ideal {

@@ -133,7 +133,7 @@ fn cycles_are_counts_times_prices() {
     }
     close(found.cycles.expect("cycles"), wanted);
     assert_eq!(found.bottleneck, Some(Bottleneck::MemoryBandwidth));
-    // 12 bytes a thread at the bandwidth that streaming kernels reach.
+    // 12 bytes per thread at the bandwidth that streaming kernels reach.
     let seconds = 12.0 * 32.0 * 4096.0 / (1555e9 * 0.89);
     close(found.breakdown.memory_bandwidth, seconds * 1.41e9);
     let lines: f64 = found.lines.iter().map(|line| line.1).sum();

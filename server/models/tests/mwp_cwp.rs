@@ -198,7 +198,7 @@ fn tiled_multiplication() -> Kernel {
 #[test]
 fn the_example_as_a_kernel_gives_the_papers_counts() {
     let mut kernel = tiled_multiplication();
-    // Five blocks an SM, as in the paper: eleven registers short of six.
+    // Five blocks per SM, as in the paper: eleven registers short of six.
     kernel.code.resources.registers_per_thread = 12;
     let target = Target::new("quadro-fx-5600");
     let estimate = target.estimate(ModelId::MwpCwp, &kernel.code);

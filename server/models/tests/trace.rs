@@ -459,7 +459,7 @@ fn where_warps_hold_the_registers_the_equations_are_our_occupancy() {
 #[test]
 fn where_a_block_holds_the_registers_the_equations_give_another_number() {
     // 1.3: 16384 registers, blocks in units of 512 registers and two warps. 3 warps of 17 registers: equation 4 has
-    // ceil(544, 512) = 1024 registers a warp, 16 warps, 5 groups; the hardware ceil(4 * 544, 512) = 2560 a block: 6.
+    // ceil(544, 512) = 1024 registers per warp, 16 warps, 5 groups; the hardware ceil(4 * 544, 512) = 2560 a block: 6.
     let profile = Profiles::builtin().get("gtx-280").expect("embedded");
     let groups = Parameters::new(&profile, 96, 17, 0).groups();
     assert_eq!(groups.by_registers, Some(5));
@@ -908,7 +908,7 @@ fn equation_8() {
 
 #[test]
 fn a_copy_is_bound_by_bandwidth() {
-    // 256 x 256 threads, 12 bytes each; DRAM moves 29 GB/s x 0.78 at 876 MHz: 25.8 bytes a cycle.
+    // 256 x 256 threads, 12 bytes each; DRAM moves 29 GB/s x 0.78 at 876 MHz: 25.8 bytes per cycle.
     let estimate = of(&vector_add(), "quadro-k600");
     let least = 65_536.0 * 12.0 / (29e9 * 0.78 / 876e6);
     // Equation 8 begins each round anew: once its latency.
@@ -1069,7 +1069,7 @@ fn a_condition_by_the_iteration_is_the_same_for_all_warps() {
 #[test]
 fn reuse_hits_and_streams_do_not() {
     use warplens_facts::facts::LinearAddress;
-    // Every warp reads 4 bytes a lane; by the address they are new, the same for all groups, or not known.
+    // Every warp reads 4 bytes per lane; by the address they are new, the same for all groups, or not known.
     let rate = |block: i64, loops: i64, known: bool| {
         let mut kernel = Kernel::new([256, 1, 1], [256, 1, 1]);
         let load = kernel.global(Op::Load, 4.0, 4.0, 32, 2);

@@ -57,7 +57,7 @@ fn every_figure_of_figure_1() {
 fn a_round_is_never_shorter_than_its_transfers() {
     let (kernel, parameters) = figure_1();
     let model = model(&kernel.code.flow, &kernel, &parameters);
-    // 16 warps of 128 bytes at 4 bytes a cycle; one warp's 142 cycles hide behind it.
+    // 16 warps of 128 bytes at 4 bytes per cycle; one warp's 142 cycles hide behind it.
     assert_eq!(model.round_cycles(), 512.0);
 }
 
@@ -344,7 +344,7 @@ fn dependences_within_a_stretch_give_its_parallelism() {
         &kernel,
         &alone,
     );
-    // Equation 2 with one block is the local parallelism: 24 cycles an instruction, or 8.
+    // Equation 2 with one block is the local parallelism: 24 cycles per instruction, or 8.
     assert_eq!(model.compute_weights, [6.0 * 24.0, 6.0 * 8.0]);
 }
 

@@ -70,14 +70,12 @@ impl Question {
         match self.model.as_deref() {
             None => Ok(vec![ModelId::Auto]),
             Some("all") => Ok(ModelId::ALL.to_vec()),
-            Some(name) => {
-                let mut all = ModelId::ALL.into_iter();
-                let model = all.find(|model| model.name() == name);
-                model.map(|model| vec![model]).ok_or_else(|| {
+            Some(name) => ModelId::named(name)
+                .map(|model| vec![model])
+                .ok_or_else(|| {
                     let names = ModelId::ALL.map(ModelId::name).join(", ");
                     format!("unknown model \"{name}\" (one of {names}, all)")
-                })
-            }
+                }),
         }
     }
 

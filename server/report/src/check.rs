@@ -347,7 +347,7 @@ mod tests {
             column,
             end_line: line,
             end_column,
-            message: "32 sectors a request, 4 would do".to_owned(),
+            message: "32 sectors per request (ideal 4)".to_owned(),
             gain: 2.0,
         }
     }
@@ -361,7 +361,7 @@ mod tests {
         );
         assert_eq!(
             text,
-            "k.cu:2:12: warning[mem/strided] 32 sectors a request, 4 would do\n \
+            "k.cu:2:12: warning[mem/strided] 32 sectors per request (ideal 4)\n \
              2 |   out[i] = in[i * 32];\n   |            ^^^^^^^^^^^\n"
         );
     }

@@ -122,7 +122,7 @@ fn one_that_hangs_is_killed_with_its_children() {
 }
 
 #[test]
-fn one_that_nobody_waits_for_is_killed() {
+fn one_that_is_no_longer_awaited_is_killed() {
     let fake = Fake::new(&format!("{IS_NVCC}sleep 60"));
     let cancelled = AtomicBool::new(false);
     let request = fake.request(Duration::from_secs(50));

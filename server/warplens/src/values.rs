@@ -1,6 +1,33 @@
 //! Values as they are written on the command line.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use warplens_db::settings::{Amount, Settings};
+use warplens_models::ModelId;
+
+/// The models that are to answer.
+#[derive(Debug, Clone)]
+pub struct Models(pub Vec<ModelId>);
+
+/// A model by its name.
+pub fn model() -> impl TypedValueParser<Value = ModelId> {
+    let unknown = || "no model of that name".to_owned();
+    PossibleValuesParser::new(of_models())
+        .try_map(move |name| ModelId::named(&name).ok_or_else(unknown))
+}
+
+/// A model by its name, or all of them.
+pub fn models() -> impl TypedValueParser<Value = Models> {
+    let all = PossibleValue::new("all").help("All of them side by side");
+    PossibleValuesParser::new(of_models().chain([all])).map(|name| {
+        let one = ModelId::named(&name).map(|model| vec![model]);
+        Models(one.unwrap_or_else(|| ModelId::ALL.to_vec()))
+    })
+}
+
+fn of_models() -> impl Iterator<Item = PossibleValue> {
+    let models = ModelId::ALL.into_iter();
+    models.map(|model| PossibleValue::new(model.name()).help(model.summary()))
+}
 
 /// `X[,Y[,Z]]`: one to three integers above zero, separated by commas or `x`.
 pub fn extents(text: &str) -> Result<[u64; 3], String> {

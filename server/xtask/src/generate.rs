@@ -108,13 +108,16 @@ impl Generate {
 type Make = fn(&str) -> anyhow::Result<String>;
 
 /// Pages, and what makes each: the summary lists those that stand before it.
-const TEXTS: [(&str, Make); 4] = [
+const TEXTS: [(&str, Make); 5] = [
     ("README.md", with_excerpt),
     ("docs/configuration-reference.md", |_| {
         pages::settings(&schema("config")?)
     }),
     ("docs/accuracy/constants.md", |_| {
         constants::page(&repository::root())
+    }),
+    ("editors/vscode/package.json", |found| {
+        pages::model_setting(found, &schema("config")?)
     }),
     ("docs/SUMMARY.md", |found| {
         pages::summary(found, &repository::root().join("docs"))
@@ -163,7 +166,7 @@ fn with_excerpt(readme: &str) -> anyhow::Result<String> {
 }
 
 /// Pages and lists that tests hold against the code and write, and the arguments of `cargo test` that run these.
-const PAGES: [(&[&str], &str); 4] = [
+const PAGES: [(&[&str], &str); 5] = [
     (
         &["warplens-syntax", "--test", "node_types"],
         "server/syntax/src/tree/generated.rs",
@@ -173,6 +176,10 @@ const PAGES: [(&[&str], &str); 4] = [
         "docs/gpus.md, docs/gpus",
     ),
     (&["warplens-advice", "--lib", "docs_rules"], "docs/rules"),
+    (
+        &["warplens-models", "--lib", "docs_models"],
+        "docs/models/README.md",
+    ),
     (
         &["warplens-db", "--test", "labels", "the_page"],
         "docs/accuracy/rules.md",

@@ -10,6 +10,7 @@
 mod fuzz;
 mod generate;
 mod install;
+mod new_model;
 mod new_rule;
 mod package;
 mod test;
@@ -37,6 +38,7 @@ enum Task {
     Test(test::Test),
     Fuzz(fuzz::Fuzz),
     Install(install::Install),
+    NewModel(new_model::NewModel),
     NewRule(new_rule::NewRule),
     Generate(generate::Generate),
     Package(package::Package),
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Task::Test(test) => test.run(),
         Task::Fuzz(fuzz) => fuzz.run(),
         Task::Install(install) => install.run(),
+        Task::NewModel(model) => model.run(),
         Task::NewRule(rule) => rule.run(),
         Task::Generate(generate) => generate.run(),
         Task::Package(package) => package.run(),

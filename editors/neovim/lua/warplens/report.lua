@@ -61,8 +61,13 @@ end
 ---@param kernel table
 ---@return table?, string?
 function M.shown_estimate(kernel)
-  for _, model in ipairs({ 'auto', 'mwp-cwp', 'wfg', 'timing', 'linear', 'trace' }) do
-    local estimate = (kernel.estimates or {})[model]
+  local estimates = kernel.estimates or {}
+  local models = vim.tbl_keys(estimates)
+  table.sort(models, function(a, b)
+    return a == 'auto' or (b ~= 'auto' and a < b)
+  end)
+  for _, model in ipairs(models) do
+    local estimate = estimates[model]
     if type(estimate) == 'table' and known(estimate.cycles) then
       return estimate, model
     end

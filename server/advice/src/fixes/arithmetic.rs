@@ -24,7 +24,7 @@ pub(crate) struct Action<'a> {
     pub rule: &'static str,
     /// The edits of one place; `None` where it must stay.
     pub rewrite: &'a dyn Fn(Semantics, Node) -> Option<Vec<Edit>>,
-    /// What the title says of so many places, before the gain.
+    /// What the title says of this many places, before the gain.
     pub says: Says<'a>,
 }
 

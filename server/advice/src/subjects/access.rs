@@ -50,7 +50,7 @@ pub(crate) struct Candidate {
     pub rule: &'static str,
     /// Index into the facts' accesses.
     pub index: usize,
-    /// The number: `32 sectors per request, 4 would do`.
+    /// The number: `32 sectors per request (ideal 4)`.
     pub number: String,
     /// Why, in words.
     pub cause: String,

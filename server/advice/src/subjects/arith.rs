@@ -68,7 +68,7 @@ impl<'a> Executed<'a> {
         f64::from(code.count) * self.executions.of(code.frequency)
     }
 
-    /// The instructions in place of a call of a library function on numbers of so many bits.
+    /// The instructions in place of a call of a library function on numbers of this many bits.
     pub(crate) fn library(&self, name: &str, bits: u8) -> Option<Vec<(Class, f64)>> {
         let target = Target::of(self.ctx.profile.compute_capability);
         let counts = library(name, bits, target)?;
@@ -95,7 +95,7 @@ impl Part {
         self.times = self.times.max(executed / f64::from(code.count.max(1)));
     }
 
-    /// So many more of a class on a line.
+    /// This many more of a class on a line.
     pub(crate) fn push(&mut self, line: u32, class: Class, count: f64) {
         self.lines.entry(line).or_default().push((class, count));
     }
@@ -129,7 +129,7 @@ impl Part {
         classes.into_values().fold(f64::INFINITY, f64::min)
     }
 
-    /// Other instructions on its line, so many times.
+    /// Other instructions on its line, this many times.
     pub(crate) fn by(&self, others: &[(Class, f64)], times: f64) -> Part {
         let mut part = Part {
             times: self.times,
@@ -284,7 +284,7 @@ pub(crate) fn bits(ty: &Type) -> Option<u8> {
     }
 }
 
-/// A multiplication of numbers of so many bits.
+/// A multiplication of numbers of this many bits.
 pub(crate) fn product(bits: u8) -> Class {
     match bits {
         64 => Class::Dmul,
@@ -317,7 +317,7 @@ pub(crate) fn cheaper(
     };
     let gain = instead(executed.ctx, before, after);
     let says = format!(
-        "a warp executes {}, {} would do: {}",
+        "a warp executes {} (ideal {}): {}",
         counted(before.total(), "instruction", "instructions"),
         number(after.total()),
         says(&quote(executed.ctx, *first), does),

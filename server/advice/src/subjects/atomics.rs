@@ -5,7 +5,7 @@ use warplens_ir::{Expr, ExprKind, Function, Kernel, Part, Stmt, StmtKind, VarId,
 
 use crate::Context;
 
-/// An atomic whose result nobody takes, in the kernel's own text.
+/// An atomic whose result is unused, in the kernel's own text.
 pub(crate) struct Atomic<'a> {
     /// The call.
     pub site: Site,

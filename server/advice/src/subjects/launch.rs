@@ -12,7 +12,7 @@ pub(crate) fn grid_given(ctx: &Context<'_>) -> bool {
     !ctx.facts.launch.grid_source.is_assumption() && !ctx.facts.launch.block_source.is_assumption()
 }
 
-/// True where the launch is over before its shape matters, or nobody knows how long it takes.
+/// True where the launch is over before its shape matters, or its duration is unknown.
 pub(crate) fn brief(ctx: &Context<'_>) -> bool {
     let clock = ctx.profile.sm_clock_mhz * 1e6;
     (ctx.cycles)().is_none_or(|cycles| cycles / clock < OVERHEAD)

@@ -18,7 +18,7 @@ pub(crate) struct Subscript {
     pub writes: bool,
 }
 
-/// Every use of an array with so many dimensions. `None` where some use is no whole subscript: its address leaves, or a
+/// Every use of an array with this many dimensions. `None` where some use is no whole subscript: its address leaves, or a
 /// row of it.
 pub(crate) fn of_array(kernel: &Kernel, array: VarId, dimensions: usize) -> Option<Vec<Subscript>> {
     let mut found = Vec::new();

@@ -13,7 +13,7 @@ use crate::KernelAnalysis;
 pub struct Ceiling {
     /// What limits: `FP32`, `device memory`.
     pub name: &'static str,
-    /// Work a second, or bytes a second.
+    /// Work a second, or bytes per second.
     pub per_second: f64,
 }
 
@@ -24,7 +24,7 @@ pub struct Roofline {
     pub work: &'static str,
     /// Flat roofs, work a second.
     pub peaks: Vec<Ceiling>,
-    /// Slanting ones, bytes a second.
+    /// Slanting ones, bytes per second.
     pub bandwidths: Vec<Ceiling>,
     /// Work for each byte that the requests move.
     pub intensity: f64,

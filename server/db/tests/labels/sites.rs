@@ -246,7 +246,7 @@ const RESIDENT: u64 = 2048;
 const REGISTERS: u64 = 65536;
 const SHARED: u64 = 164 << 10;
 
-/// Labels a launch; its threads a block.
+/// Labels a launch; its threads per block.
 fn by_arithmetic(
     kernel: &Kernel<'_>,
     words: &Words,

@@ -1,4 +1,4 @@
-//! What branches waste: issues on a way that fewer warps would do if the lanes that go it filled them.
+//! What branches waste: issues that fewer warps would need if the active lanes filled them.
 
 #[derive(Debug)]
 struct Split {

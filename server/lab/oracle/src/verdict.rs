@@ -6,7 +6,7 @@ use crate::tally::{BranchCounts, Requests};
 const WASTEFUL: f64 = 1.5;
 /// One that moves less than this is not; between the two both verdicts are accepted.
 const THRIFTY: f64 = 1.2;
-/// The same of a start that is shifted: five sectors where four would do.
+/// The same of a start that is shifted: five sectors where four are enough.
 const SHIFTED: f64 = 1.2;
 /// Passes of shared memory, to the least for the width; under the second there is no conflict.
 const CONFLICT: f64 = 1.25;

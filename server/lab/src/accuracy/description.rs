@@ -106,7 +106,7 @@ pub enum Change {
     Staged,
     /// Loads of what is only read go the read-only way.
     ReadOnly,
-    /// Several words an access.
+    /// Several words per access.
     Wider,
     /// A loop is unrolled (further).
     Unrolled,
@@ -133,7 +133,7 @@ impl Change {
             Change::Banks => "bank conflicts taken away",
             Change::Staged => "staged in shared memory",
             Change::ReadOnly => "loaded as read-only",
-            Change::Wider => "several words an access",
+            Change::Wider => "several words per access",
             Change::Unrolled => "a loop unrolled",
             Change::Bounds => "launch bounds",
         }

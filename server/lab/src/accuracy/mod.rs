@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::bail;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use warplens_machine::Profiles;
 use warplens_models::ModelId;
 
@@ -41,12 +41,12 @@ pub struct Accuracy {
     /// Only these tables (repeatable)
     #[arg(long = "set", value_name = "ID")]
     sets: Vec<String>,
-    /// At most so many rows of each table, spread evenly over the measured times
+    /// At most this many rows of each table, spread evenly over the measured times
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// The model
-    #[arg(long, value_enum, default_value_t = Model::Auto)]
-    model: Model,
+    #[arg(long, default_value = "auto", value_parser = model)]
+    model: ModelId,
     /// Also the scores of `auto` without each of its mechanisms
     #[arg(long)]
     ablation: bool,
@@ -61,28 +61,10 @@ pub struct Accuracy {
     out: Option<PathBuf>,
 }
 
-/// Models that answer at once, and those that simulate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Model {
-    Auto,
-    MwpCwp,
-    Wfg,
-    Timing,
-    Linear,
-    Trace,
-}
-
-impl Model {
-    fn id(self) -> ModelId {
-        match self {
-            Model::Auto => ModelId::Auto,
-            Model::MwpCwp => ModelId::MwpCwp,
-            Model::Wfg => ModelId::Wfg,
-            Model::Timing => ModelId::Timing,
-            Model::Linear => ModelId::Linear,
-            Model::Trace => ModelId::Trace,
-        }
-    }
+/// A model by its name.
+fn model(name: &str) -> Result<ModelId, String> {
+    let names = ModelId::ALL.map(ModelId::name).join(", ");
+    ModelId::named(name).ok_or_else(|| format!("one of {names}"))
 }
 
 impl Accuracy {
@@ -117,7 +99,7 @@ impl Accuracy {
         }
         let summary = set::Summary::of(&sets);
         let run = page::Run {
-            model: self.model.id().name(),
+            model: self.model.name(),
             command: self.command(),
         };
         println!("\n{}", page::tables(&sets, &summary));
@@ -134,7 +116,7 @@ impl Accuracy {
             });
         }
         // A part of the tables is a look, not the page.
-        let whole = self.sets.is_empty() && self.rows.is_none() && self.model == Model::Auto;
+        let whole = self.sets.is_empty() && self.rows.is_none() && self.model == ModelId::Auto;
         let page = match &self.out {
             Some(out) => out.clone(),
             None if whole => repository::root().join("docs/accuracy.md"),
@@ -163,7 +145,7 @@ impl Accuracy {
             println!("{id}: no row");
             return Ok(None);
         }
-        let model = self.model.id();
+        let model = self.model;
         let subject = Subject::new(&table, &self.sources, profiles, model, self.ablation);
         let subject = match subject {
             Ok(subject) => subject,
@@ -187,8 +169,8 @@ impl Accuracy {
         let mut words = vec!["cargo lab accuracy TABLES --sources SOURCES".to_owned()];
         words.extend(self.sets.iter().map(|id| format!("--set {id}")));
         words.extend(self.rows.map(|rows| format!("--rows {rows}")));
-        if self.model != Model::Auto {
-            words.push(format!("--model {}", self.model.id().name()));
+        if self.model != ModelId::Auto {
+            words.push(format!("--model {}", self.model.name()));
         }
         if self.ablation {
             words.push("--ablation".to_owned());
@@ -197,7 +179,7 @@ impl Accuracy {
     }
 }
 
-/// So many rows, spread evenly over the measured times with the fastest and the slowest among them; of those without a time as
+/// This many rows, spread evenly over the measured times with the fastest and the slowest among them; of those without a time as
 /// large a part.
 fn thinned(rows: &[Row], most: Option<usize>) -> Vec<&Row> {
     let most = most.unwrap_or(rows.len());

@@ -68,7 +68,7 @@ pub struct Row {
     pub text: String,
     /// Of the least sure of its accesses.
     pub certainty: String,
-    /// Sectors or wavefronts a request.
+    /// Sectors or wavefronts per request.
     pub predicted: Option<f64>,
     pub measured: Option<f64>,
     /// Requests of all warps.
@@ -88,7 +88,7 @@ impl Row {
 struct Sum {
     requests: f64,
     cost: f64,
-    /// Widths of its accesses, in bytes a lane.
+    /// Widths of its accesses, in bytes per lane.
     widths: BTreeSet<u64>,
 }
 

@@ -8,7 +8,7 @@ use super::{Compared, Device, TARGET};
 /// What stands above the tables.
 const HEAD: &str = "# What a GPU counts: predicted and measured\n\n\
 `cargo lab counters` writes this page from what `cargo lab measure` wrote on a machine with a GPU: of each access of\n\
-our kernels (`tests/kernels`) the sectors a request (device memory) or the wavefronts a request (shared memory), as\n\
+our kernels (`tests/kernels`) the sectors per request (device memory) or the wavefronts per request (shared memory), as\n\
 warplens says before the kernel is compiled and as ncu counted them in the very same launch. A fact that is called\n\
 *exact* has to be what was counted; where one is not, that is a bug.\n\n\
 Accesses of one line, memory and operation are one row: their sum over the sum of their requests. Measured are ncu's\n\

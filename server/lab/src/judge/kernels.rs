@@ -16,9 +16,9 @@ const STEPS: u64 = 150_000_000;
 /// Headers that are put before a file.
 const HEADERS: usize = 40;
 
-/// What an integer is that nobody states: the analysis did not need it, or the host's code gives it.
+/// The default of an integer that is not stated: the analysis did not need it, or the host's code gives it.
 const MADE_UP: i64 = 1;
-/// Lanes of a request that depend on data: so many more or fewer are another case.
+/// Lanes of a request that depend on data: a difference of this many is another case.
 const OTHER_LANES: f64 = 0.1;
 
 /// A run.

@@ -13,7 +13,7 @@ pub fn number(text: &str) -> Value {
         .map_or_else(|| json!(text), Value::Number)
 }
 
-/// The page `raw`: a row of names, a row of units, a row a launch. The first launch's metrics.
+/// The page `raw`: a row of names, a row of units, a row per launch. The first launch's metrics.
 pub fn raw_metrics(csv: &str) -> BTreeMap<String, Value> {
     let rows = rows(csv);
     let [names, units, values, ..] = &rows[..] else {

@@ -39,8 +39,8 @@ pub fn section(server: &Path) -> anyhow::Result<String> {
     }
     let of = |percent| percentile(&times, percent).map_or(0.0, milliseconds);
     Ok(format!(
-        "\n## The time above a kernel\n\n{kernels} kernels of `tests/kernels`, each changed {CHANGES} times by a statement nobody has \
-         seen before: from the change until the lens above it gives the time that `auto` predicts now. `auto` answers once; there is no \
+        "\n## The time above a kernel\n\n{kernels} kernels of `tests/kernels`, each changed {CHANGES} times by a new \
+         statement: from the change until the lens above it gives the time that `auto` predicts now. `auto` answers once; there is no \
          second, refined answer to wait for. {:.1} ms median, {:.1} ms 99th percentile, {:.1} ms the longest ({}); target: under {} ms, {}.\n",
         of(50),
         of(99),

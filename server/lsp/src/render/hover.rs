@@ -188,7 +188,7 @@ fn access_note(access: &Access) -> String {
 /// The same of an access that only the compiled kernel has.
 fn compilers_note(access: &ExecutedAccess) -> String {
     let mut parts = vec![format!(
-        "{} {} of {} B a lane",
+        "{} {} of {} B per lane",
         space(access.space),
         op(access.op),
         access.bytes_per_lane

@@ -4,7 +4,7 @@ use warplens_facts::facts::{
     Access, Alias, Branch, BranchKind, Certainty, Op, Pattern, Site, Space, Uniformity,
 };
 
-/// An access that costs `figure` where `ideal` would do.
+/// An access that costs `figure` where `ideal` is enough.
 pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
     let shared = space == Space::Shared;
     Access {

@@ -360,7 +360,7 @@ async fn wrong_commands_say_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_lens_says_what_nobody_told() {
+async fn a_lens_lists_its_assumptions() {
     let unknown = "__global__ void walk(float *out, const float *in, int n) {\n    \
                    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
                    if (i < n) out[i] = in[i * n];\n}\n";

@@ -3,7 +3,7 @@
 use super::{Outcome, largest};
 use crate::work::Work;
 
-/// How many times a time may be off, either way, that depends on a value which nobody gave: a launch, an argument, a
+/// The factor that a time may be off by, either way, that depends on an assumed value: a launch, an argument, a
 /// probability. A convention, not a bound: twice as much or half as much of what was assumed.
 const GUESS: f64 = 2.0;
 

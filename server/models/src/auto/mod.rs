@@ -14,11 +14,21 @@
 
 use std::collections::BTreeMap;
 
+use crate::registry::{Answers, ModelEntry};
 use crate::reuse::{Traffic, traffic};
 use crate::wfg::graph::{Branching, Kind};
 use crate::wfg::reduce::Reduction;
 use crate::work::{Work, spread};
 use crate::{Breakdown, Estimate, Factor, Question};
+
+/// Its line of the registry.
+pub(crate) const MODEL: ModelEntry = ModelEntry {
+    name: "auto",
+    summary: "Our own: bounds of compute, shared memory and bandwidth, and the latency of a warp's chain",
+    answers: Answers::Equations,
+    estimate: estimate_work,
+    cycles: |work| Some(cycles(work)),
+};
 
 mod interval;
 mod machine;

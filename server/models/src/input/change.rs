@@ -121,7 +121,7 @@ pub enum Change {
         /// Distinct words that a block reads by them.
         words: f64,
     },
-    /// Loads come from constant memory, one word a request.
+    /// Loads come from constant memory, one word per request.
     FromConstants {
         /// The loads.
         accesses: Vec<usize>,

@@ -82,7 +82,7 @@ pub struct ExecutedAccess {
     pub transaction_bytes: u32,
     /// Bytes that the memory system moves for one request.
     pub bytes_moved_per_request: Option<f64>,
-    /// Lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes a lane.
+    /// Lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes per lane.
     pub lines_per_request: Option<[f64; 3]>,
     /// What a request takes on average, where its start is not known.
     pub expected: Option<ExpectedRequest>,

@@ -14,7 +14,7 @@ pub struct ExpectedRequest {
     pub ideal_transactions: f64,
     /// Bytes the memory system moves.
     pub bytes_moved: f64,
-    /// Lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes a lane.
+    /// Lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes per lane.
     pub lines: [f64; 3],
 }
 

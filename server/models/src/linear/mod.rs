@@ -19,10 +19,20 @@ use std::collections::BTreeMap;
 pub use formula::function;
 use warplens_machine::{Arithmetic, Direction, Memory, Property};
 
+use crate::registry::{Answers, ModelEntry};
 use crate::work::Work;
 use crate::{Breakdown, Estimate, Question};
 use properties::{Item, items};
 use weights::Price;
+
+/// Its line of the registry.
+pub(crate) const MODEL: ModelEntry = ModelEntry {
+    name: "linear",
+    summary: "Weighted counts, after Stevens and Klöckner, 2016 and 2020",
+    answers: Answers::Counts,
+    estimate: estimate_work,
+    cycles: |work| estimate_work(work).cycles,
+};
 
 /// Picoseconds of a second.
 const PICOSECONDS: f64 = 1e12;

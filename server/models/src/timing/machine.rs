@@ -67,7 +67,7 @@ pub(crate) struct Machine {
     pub clusters: f64,
     /// SMs with a block that share one.
     pub sharers: f64,
-    /// What a cluster can move, in bytes a cycle.
+    /// What a cluster can move, in bytes per cycle.
     pub bytes_per_cycle: f64,
     /// Round trip to memory.
     pub memory_latency: f64,

@@ -18,8 +18,18 @@ use warplens_machine::{Pipe, Profile};
 use self::issue::{Limits, Policy, Resident, Run, part};
 use self::machine::Machine;
 use self::program::Program;
+use crate::registry::{Answers, ModelEntry};
 use crate::work::Work;
 use crate::{Bottleneck, Breakdown, Estimate, Question};
+
+/// Its line of the registry.
+pub(crate) const MODEL: ModelEntry = ModelEntry {
+    name: "timing",
+    summary: "Instruction issue simulated, after Lai and Seznec, 2011",
+    answers: Answers::Simulation,
+    estimate: estimate_work,
+    cycles: |work| estimate_work(work).cycles,
+};
 
 /// Steps (instructions that are issued, and steps of the program that are walked over) after which a run is cut off and
 /// extrapolated from what it did.

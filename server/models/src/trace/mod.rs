@@ -22,9 +22,19 @@ use self::caches::{Hits, Traces, hits, shared_in_use};
 use self::operations::{Memory, arithmetic};
 use self::pipeline::{Operation, Part, Port, Round, Step, Timing};
 use self::program::{Entry, Program};
+use crate::registry::{Answers, ModelEntry};
 use crate::wfg::graph::Kind;
 use crate::work::Work;
 use crate::{Breakdown, Estimate, Factor};
+
+/// Its line of the registry.
+pub(crate) const MODEL: ModelEntry = ModelEntry {
+    name: "trace",
+    summary: "Execution traces of distinct warps, after Wang and others, 2019",
+    answers: Answers::Simulation,
+    estimate: estimate_work,
+    cycles: |work| estimate_work(work).cycles,
+};
 
 /// Operations of all simulated traces together, about: loops are cut where there would be more.
 const OPERATIONS: f64 = 160_000.0;

@@ -19,9 +19,19 @@ use warplens_machine::Profile;
 use self::graph::{Branching, Graph, Kind};
 use self::reduce::Reduction;
 use self::regions::{Regions, stretches};
+use crate::registry::{Answers, ModelEntry};
 use crate::reuse::traffic;
 use crate::work::{Request, Residency, Work, conflict_free_passes, finite, spread};
 use crate::{Breakdown, Estimate, Factor, Question};
+
+/// Its line of the registry.
+pub(crate) const MODEL: ModelEntry = ModelEntry {
+    name: "wfg",
+    summary: "Work flow graph, after Baghsorkhi and others, PPoPP 2010",
+    answers: Answers::Equations,
+    estimate: estimate_work,
+    cycles: |work| estimate_work(work).cycles,
+};
 
 /// What the graph is specialised for.
 #[derive(Debug, Clone, PartialEq)]

@@ -125,7 +125,7 @@ impl Kernel {
         self
     }
 
-    /// A 4-byte global access of `sectors` transactions where `ideal` would do.
+    /// A 4-byte global access of `sectors` transactions where `ideal` is enough.
     pub fn global(&mut self, op: Op, sectors: f64, ideal: f64, unit: u32, line: u32) -> usize {
         let pattern = if sectors > ideal {
             Pattern::Scattered

@@ -38,7 +38,7 @@ pub(crate) fn draw(roofline: &Roofline) -> String {
         .fold(highest, f64::min);
     let low = achieved.unwrap_or(lowest).min(slowest * left).min(lowest) / 2.0;
     let per_byte = format!("{work} a byte that requests move");
-    let per_second = format!("{work} a second");
+    let per_second = format!("{work} per second");
     let mut frame = Frame::new(
         (560.0, 320.0),
         (Scale::Log(left, right), &per_byte, &number),
@@ -75,7 +75,7 @@ pub(crate) fn draw(roofline: &Roofline) -> String {
     let roof = |at: f64| (at * slowest).min(highest);
     let mut said = format!("{} {work} a byte", number(*intensity));
     if let Some(achieved) = achieved {
-        let told = format!("{} {work} a second at {said}", short(*achieved));
+        let told = format!("{} {work} per second at {said}", short(*achieved));
         if ideal_intensity / intensity > 1.02 {
             frame.line(
                 "ideal",

@@ -120,7 +120,7 @@ pub struct Word {
     pub argument: String,
 }
 
-/// A conditional whose outcome depends on names that nobody defines here and that may be defined elsewhere. The
+/// A conditional whose outcome depends on names that are not defined here and that may be defined elsewhere. The
 /// output follows the rules of C: such a name counts as undefined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecided {

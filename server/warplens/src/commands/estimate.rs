@@ -11,12 +11,12 @@ use warplens_db::settings::{Settings, unknown_gpu};
 use warplens_db::wire::EstimateDocument;
 use warplens_db::{Cancel, Engine, LaunchValues, Overrides};
 use warplens_machine::Profiles;
-use warplens_models::{Factor, ModelId};
+use warplens_models::Factor;
 use warplens_report::{estimate as page, graph};
 
 use crate::assembly::{self, Assembly};
 use crate::output::{self, Colour};
-use crate::values::{self, Clock, Preprocessing};
+use crate::values::{self, Clock, Models, Preprocessing};
 use crate::{compiler, config, input, profiles, suggest};
 
 /// The full prediction of the kernels in a file
@@ -67,8 +67,8 @@ pub struct Estimate {
     #[arg(long, value_name = "NAME=VALUE", value_parser = values::argument)]
     arg: Vec<(String, Option<i64>)>,
     /// Which model answers
-    #[arg(long, value_enum, default_value_t = Model::Auto)]
-    model: Model,
+    #[arg(long, default_value = "auto", value_parser = values::models())]
+    model: Models,
     /// Estimate again without: bank-conflicts, uncoalesced, divergence, latency, synchronisation,
     /// occupancy (repeatable)
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
@@ -95,38 +95,6 @@ enum Format {
     Human,
     /// One JSON document, warplens.estimate/1
     Json,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Model {
-    /// What users see first
-    Auto,
-    /// Hong and Kim, ISCA 2009
-    MwpCwp,
-    /// Work flow graph, Baghsorkhi et al., PPoPP 2010
-    Wfg,
-    /// Issue of instructions simulated, Lai and Seznec 2011
-    Timing,
-    /// Weighted counts, Stevens and Klöckner
-    Linear,
-    /// Execution traces, Wang et al. 2019
-    Trace,
-    /// All of them side by side
-    All,
-}
-
-impl Model {
-    fn ids(self) -> Vec<ModelId> {
-        match self {
-            Model::Auto => vec![ModelId::Auto],
-            Model::MwpCwp => vec![ModelId::MwpCwp],
-            Model::Wfg => vec![ModelId::Wfg],
-            Model::Timing => vec![ModelId::Timing],
-            Model::Linear => vec![ModelId::Linear],
-            Model::Trace => vec![ModelId::Trace],
-            Model::All => ModelId::ALL.to_vec(),
-        }
-    }
 }
 
 fn factor(text: &str) -> Result<Factor, String> {
@@ -162,7 +130,7 @@ impl Estimate {
     }
 
     fn document(self) -> anyhow::Result<EstimateDocument> {
-        let models = self.model.ids();
+        let models = self.model.0.clone();
         let (profiles, left_out) = profiles::of(std::slice::from_ref(&self.file));
         let gpus = self.gpus(&profiles)?;
         let mut config = config::of(&self.file, &profiles);

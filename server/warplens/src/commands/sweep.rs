@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rayon::prelude::*;
 use warplens_db::settings::unknown_gpu;
 use warplens_db::wire::SweepLine;
@@ -17,7 +17,7 @@ use warplens_report::sweep::{Best, Pareto};
 use warplens_tuning::{Cache, Configuration, Space, lines};
 
 use crate::output::{self, Colour};
-use crate::values::{Clock, Preprocessing};
+use crate::values::{self, Clock, Preprocessing};
 use crate::{config, input, profiles};
 
 /// Configurations predicted in parallel before their lines are written.
@@ -50,8 +50,8 @@ pub struct Sweep {
     #[arg(long, value_name = "T1.json")]
     space: Option<PathBuf>,
     /// Which model predicts
-    #[arg(long, value_enum, default_value_t = Model::Auto)]
-    model: Model,
+    #[arg(long, default_value = "auto", value_parser = values::model())]
+    model: ModelId,
     #[command(flatten)]
     clock: Clock,
     #[command(flatten)]
@@ -65,36 +65,6 @@ pub struct Sweep {
     /// Also write the predictions as a cache file that Kernel Tuner opens (with --space)
     #[arg(long, value_name = "OUT.json", requires = "space")]
     cache: Option<PathBuf>,
-}
-
-/// Models that predict without simulating.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Model {
-    /// What users see first
-    Auto,
-    /// Hong and Kim, ISCA 2009
-    MwpCwp,
-    /// Work flow graph, Baghsorkhi et al., PPoPP 2010
-    Wfg,
-    /// Issue of instructions simulated, Lai and Seznec 2011
-    Timing,
-    /// Weighted counts, Stevens and Klöckner
-    Linear,
-    /// Execution traces, Wang et al. 2019
-    Trace,
-}
-
-impl Model {
-    fn id(self) -> ModelId {
-        match self {
-            Model::Auto => ModelId::Auto,
-            Model::MwpCwp => ModelId::MwpCwp,
-            Model::Wfg => ModelId::Wfg,
-            Model::Timing => ModelId::Timing,
-            Model::Linear => ModelId::Linear,
-            Model::Trace => ModelId::Trace,
-        }
-    }
 }
 
 impl Sweep {
@@ -135,7 +105,7 @@ impl Sweep {
             &file,
             config.settings,
             &kernel,
-            self.model.id(),
+            self.model,
         );
         let mut cache = space
             .as_ref()

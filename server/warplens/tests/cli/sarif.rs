@@ -250,7 +250,7 @@ fn a_fix_applied_cures_its_finding_and_gains_what_it_says() {
 }
 
 #[test]
-fn edits_are_left_out_where_nobody_wants_to_wait_for_them() {
+fn edits_are_left_out_on_request() {
     let folder = Folder::with("k.cu", CONFLICT);
     let log = folder.run(&["check", "k.cu", "--format", "sarif", "--no-fixes"]);
     let log = log.json();

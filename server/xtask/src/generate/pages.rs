@@ -74,7 +74,8 @@ fn resolved<'a>(schema: &'a Value, value: &'a Value) -> &'a Value {
 /// A type in words.
 fn kind(schema: &Value, value: &Value) -> String {
     if let Some(values) = value["enum"].as_array() {
-        let values: Vec<String> = values.iter().map(|one| format!("`{one}`")).collect();
+        let values = values.iter().filter(|one| !one.is_null());
+        let values: Vec<String> = values.map(|one| format!("`{one}`")).collect();
         return values.join(" or ");
     }
     let name = value["type"].as_str().or_else(|| value["type"][0].as_str());
@@ -109,6 +110,36 @@ pub(super) fn row(text: &mut String, cells: &[&str]) {
     let _ = writeln!(text, "| {} |", cells.join(" | "));
 }
 
+/// The extension's `package.json` whose setting of the model offers the schema's models; the first, none, is the extension's own.
+pub fn model_setting(package: &str, schema: &[u8]) -> anyhow::Result<String> {
+    let schema: Value = serde_json::from_slice(schema)?;
+    let model = &schema["properties"]["model"];
+    let mut text = package.to_owned();
+    for (key, separator) in [("enum", ", "), ("enumDescriptions", ",\n              ")] {
+        let values = model[key]
+            .as_array()
+            .context("the schema lists no models")?;
+        let of_models: Vec<String> = values[1..].iter().map(Value::to_string).collect();
+        let setting = text
+            .find("\"warplens.model\": {")
+            .context("no setting of the model")?;
+        let list = format!("\"{key}\": [");
+        let list = setting + text[setting..].find(&list).context("it has no list")? + list.len();
+        let end = list + text[list..].find(']').context("its list has no end")?;
+        let listed: Vec<Value> = serde_json::from_str(&format!("[{}]", &text[list..end]))?;
+        let first = listed.first().context("its list is empty")?.to_string();
+        let first = text[list..end].find(&first).unwrap_or_default() + first.len();
+        // What stands behind the last value remains: the bracket on the same line, or on the next.
+        let tail = text[list..end].trim_end().len();
+        let rest = of_models.join(separator);
+        text.replace_range(
+            list + first..list + tail,
+            &format!(",{}{rest}", &separator[1..]),
+        );
+    }
+    Ok(text)
+}
+
 /// The summary with the pages of a folder below each entry that lists one.
 pub fn summary(summary: &str, docs: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
@@ -122,6 +153,7 @@ pub fn summary(summary: &str, docs: &Path) -> anyhow::Result<String> {
         text.push('\n');
         let listed = [
             ("rules/README.md", "rules"),
+            ("models/README.md", "models"),
             ("gpus.md", "gpus"),
             ("decisions/README.md", "decisions"),
         ];
@@ -170,6 +202,20 @@ fn titles(folder: &Path) -> anyhow::Result<Vec<(String, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_setting_of_the_model_keeps_what_it_says_of_none() {
+        let schema = br#"{"properties": {"model": {"enum": [null, "a", "b"], "enumDescriptions": ["X", "A, one", "B"]}}}"#;
+        let package = "\"other\": {\"enum\": [1, 2]},\n\"warplens.model\": {\n\"enum\": [null, \"a\"],\n\"enumDescriptions\": [\n              \"None, as before.\",\n              \"A\"\n            ]\n}";
+        let made = model_setting(package, schema).unwrap();
+        assert_eq!(
+            made,
+            package
+                .replace("[null, \"a\"]", "[null, \"a\", \"b\"]")
+                .replace("\"A\"", "\"A, one\",\n              \"B\"")
+        );
+        assert_eq!(model_setting(&made, schema).unwrap(), made);
+    }
 
     #[test]
     fn a_key_says_its_type_its_default_and_what_stands_within() {

@@ -58,8 +58,8 @@ fn says(code: Semantics, nodes: &[Node], before: &Kernel, after: &Kernel) -> Opt
     let difference = if new < old {
         let operations = counted(
             old,
-            "double operation a thread",
-            "double operations a thread",
+            "double operation per thread",
+            "double operations per thread",
         );
         format!(": {operations} -> {}", crate::wording::number(new))
     } else {

@@ -21,7 +21,7 @@ pub(crate) const RULE: Rule = Rule {
     actions: &[],
 };
 
-/// Single precision so many times as fast makes a GPU slow at double.
+/// Single precision faster by this factor makes a GPU slow at double.
 const SLOW: f64 = 16.0;
 
 /// Fewer instructions than this of a warp are no work.

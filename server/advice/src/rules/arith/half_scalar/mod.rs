@@ -49,7 +49,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let says = format!(
-        "a warp executes {} of half precision, {} would do two numbers at a time: `{}` uses half of each",
+        "a warp executes {} of half precision (ideal {}, two numbers at a time): `{}` uses half of each",
         counted(count, "instruction", "instructions"),
         number(count / 2.0),
         arith::quote(ctx, site),

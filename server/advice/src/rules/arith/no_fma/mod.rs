@@ -52,7 +52,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let says = format!(
-        "2 instructions, 1 would do: `{}` rounds the product before the sum, which the intrinsics ask for",
+        "2 instructions (ideal 1): `{}` rounds the product before the sum, which the intrinsics ask for",
         arith::quote(ctx, first),
     );
     let gain = instead(ctx, &before, &after);

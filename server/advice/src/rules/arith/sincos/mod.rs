@@ -91,7 +91,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             )
         };
         let says = format!(
-            "a warp executes {}, {} would do: {cause}",
+            "a warp executes {} (ideal {}): {cause}",
             counted(before.total(), "instruction", "instructions"),
             number(after.total()),
         );

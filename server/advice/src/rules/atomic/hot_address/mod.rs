@@ -63,7 +63,7 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
         place: Place::Site(atomic.site),
         message: wording::sentence([
             Some(format!(
-                "{} lanes on one address, 1 would do: each lane of the warp adds to `{}` by itself",
+                "{} lanes on one address (ideal 1): each lane of the warp adds to `{}` by itself",
                 number(lanes),
                 access.text
             )),

@@ -13,7 +13,7 @@ use crate::{Context, Finding, Place};
 
 pub(crate) const RULE: Rule = Rule {
     id: "atomic/in-loop",
-    title: "a thread updates one address atomically in every iteration, where once behind the loop would do",
+    title: "a thread updates one address atomically in every iteration, where once after the loop is enough",
     severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
     explain: include_str!("page.md"),
@@ -56,7 +56,7 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
         place: Place::Site(atomic.site),
         message: wording::sentence([
             Some(format!(
-                "{} atomics a warp, 1 would do: `{}` is one address in all iterations of the loop",
+                "{} atomics per warp (ideal 1): `{}` is one address in all iterations of the loop",
                 number(updates),
                 access.text
             )),

@@ -37,7 +37,7 @@ const CALL: Mix = Mix {
     to_float: 0.0,
     shuffle: 0.0,
 };
-/// A loop that a warp goes round less often is not hot.
+/// A loop with fewer iterations per warp is not hot.
 const CALLS: f64 = 4.0;
 /// More calls of a kernel than this are not looked at: each walks the kernel.
 const MOST: usize = 32;
@@ -77,7 +77,7 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
         .then(|| wording::assumes(ctx.facts, &[]))
         .flatten();
     let name = &call.name;
-    let calls = format!("{} calls a warp", number(of_a_warp));
+    let calls = format!("{} calls per warp", number(of_a_warp));
     let each = format!("{} instructions each beside the body", number(CALL.total()));
     let what = match call.why {
         StaysCall::NoInline if ctx.kernel.language == Language::OpenCl => {
@@ -85,7 +85,7 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
         }
         StaysCall::NoInline => format!("{calls}, {each}: `{name}` is `__noinline__`"),
         StaysCall::Recursive => format!(
-            "calls nobody can count, at least {each}: `{name}` calls itself, and its registers wait in local memory"
+            "an unknown number of calls, at least {each}: `{name}` calls itself, and its registers wait in local memory"
         ),
         StaysCall::Pointer => {
             format!("{calls}, at least {each}: data say whether it is {name}")

@@ -32,7 +32,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 rule: RULE.id,
                 index,
                 number: format!(
-                    "{} per request, {} would do",
+                    "{} per request (ideal {})",
                     plural(passes, "pass"),
                     number(ideal)
                 ),

@@ -148,7 +148,7 @@ fn finding(
         place: Place::Site(branch.site),
         message: wording::sentence([
             Some(format!(
-                "{} iterations a warp, {} a lane on average: how long `{}` holds differs between lanes",
+                "{} iterations per warp, {} per lane on average: how long `{}` holds differs between lanes",
                 number(trips),
                 number(trips * busy),
                 branch.text

@@ -218,7 +218,7 @@ impl<'t> Loop<'t> {
             .all(of_another_loop)
     }
 
-    /// How often it goes round, where numbers say it.
+    /// Its trip count, where it is constant.
     fn trips(&self, code: Semantics) -> Option<u64> {
         let number = |node: Node| code.text(node).parse::<u64>().ok();
         let (start, bound) = (number(self.start)?, number(self.bound)?);
@@ -379,7 +379,7 @@ impl Splitting<'_, '_> {
         Some((edits, head))
     }
 
-    /// A statement of the iteration that comes so many later.
+    /// A statement of the iteration that comes this many later.
     fn statement(&self, statement: Node, later: usize, names: &[String]) -> String {
         let written = self.code.text(statement);
         let mut out = String::new();

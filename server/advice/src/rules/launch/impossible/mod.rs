@@ -45,8 +45,8 @@ fn impossible(severity: Severity, place: Place, message: String) -> Finding {
     }
 }
 
-/// The block's shape against the target and against what the kernel promises. The assumed block is nobody's
-/// fault.
+/// The block's shape against the target and against what the kernel promises. The assumed block is no
+/// finding.
 fn block(ctx: &Context<'_>) -> Option<Finding> {
     let launch = &ctx.facts.launch;
     if launch.block_source == Source::Assumed {
@@ -103,7 +103,7 @@ fn shared(ctx: &Context<'_>) -> Option<Finding> {
         (
             at_array,
             format!(
-                "{fixed} bytes of static shared memory; {name} has at most {most} a block: this does not \
+                "{fixed} bytes of static shared memory; {name} has at most {most} per block: this does not \
                  compile, more is to be had as dynamic shared memory only"
             ),
         )
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_assumed_block_is_nobodys_fault_and_a_configured_one_is() {
+    fn an_assumed_block_is_not_reported_and_a_configured_one_is() {
         let mut kernel = Kernel::new().block([2000, 1, 1]);
         kernel.facts.launch.block_source = Source::Assumed;
         assert_eq!(kernel.findings(|_| 1.0), []);

@@ -22,7 +22,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let launch = &ctx.facts.launch;
     let warp = u64::from(ctx.facts.warp_size);
     let threads = launch.threads_per_block();
-    // Nobody is to blame for the default block.
+    // The default block is not the user's choice.
     if launch.block_source == Source::Assumed || warp == 0 || threads.is_multiple_of(warp) {
         return None;
     }

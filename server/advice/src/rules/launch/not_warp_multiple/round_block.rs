@@ -63,7 +63,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let threads: u64 = block.iter().product();
     Some(Fix {
         title: format!(
-            "Round the block up to {} threads, the grid with it: {} idle lanes a block -> 0, {}",
+            "Round the block up to {} threads, the grid with it: {} idle lanes per block -> 0, {}",
             wide * block[1] * block[2],
             threads.next_multiple_of(warp) - threads,
             faster(speedup)
@@ -288,7 +288,7 @@ fn grid(
         }
         let name = code.text(at);
         let (declared, extents) = declaration(code, launch.host, name)?;
-        // Its declaration and the launch: nobody else needs it as it was.
+        // Its declaration and the launch: nothing else needs it as it was.
         if code.uses(&code.declared(launch.host, name)?)?.len() != 1 {
             return None;
         }

@@ -11,7 +11,7 @@ use crate::{Context, Finding, Place, Removal};
 
 pub(crate) const RULE: Rule = Rule {
     id: "launch/one-fat-block",
-    title: "one big block an SM: nothing runs while it waits at a barrier",
+    title: "one large block per SM: nothing runs while it waits at a barrier",
     severity: "by predicted gain: information or warning",
     state: State::Stable,
     explain: include_str!("page.md"),
@@ -19,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     actions: &[],
 };
 
-/// Blocks of at least so many threads are big.
+/// Blocks of at least this many threads are large.
 const FAT: u64 = 512;
 
 pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
@@ -37,11 +37,11 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     }
     let why = match occupancy.limiter {
         Limiter::Registers if ctx.registers_known => format!(
-            "{} registers a thread leave room for no second",
+            "{} registers per thread leave room for no second",
             ctx.input.resources.registers_per_thread
         ),
         Limiter::Shared => format!(
-            "{} bytes of shared memory a block leave room for no second",
+            "{} bytes of shared memory per block leave room for no second",
             ctx.input.resources.static_shared_bytes + facts.launch.dynamic_shared_bytes
         ),
         Limiter::Warps => format!("an SM holds {} warps", profile.max_warps_per_sm),
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(
             told(&fat),
             [
-                "1 block of 1024 threads an SM waits at its barriers alone: 100000 bytes of shared memory a block \
+                "1 block of 1024 threads an SM waits at its barriers alone: 100000 bytes of shared memory per block \
                  leave room for no second; two smaller blocks run while the other waits; kernel 1.3x faster \
                  without (predicted), barriers free"
             ]
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn without_barriers_nobody_waits() {
+    fn without_barriers_no_warp_waits() {
         let mut fat = Kernel::new().block([1024, 1, 1]);
         fat.facts.launch.dynamic_shared_bytes = 100_000;
         assert_eq!(told(&fat), Vec::<String>::new());

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn grids_nobody_gave_brief_kernels_and_nearly_full_ones_are_none() {
+    fn assumed_grids_brief_kernels_and_nearly_full_ones_are_none() {
         let mut kernel = Kernel::new().block([1024, 1, 1]);
         kernel.facts.launch.grid = [100, 1, 1];
         assert_eq!(kernel.findings(|_| 3.0), []);

@@ -39,7 +39,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 
 /// The finding about this launch's shape.
 fn finding(ctx: &Context<'_>) -> Option<Finding> {
-    // Nobody is to blame for the default block, and one block of less than a warp is serial on purpose.
+    // The default block is not the user's choice, and one block of less than a warp is serial on purpose.
     let launch = &ctx.facts.launch;
     let serial =
         launch.blocks() <= 1 && launch.threads_per_block() < u64::from(ctx.facts.warp_size);
@@ -105,7 +105,7 @@ fn last_wave(ctx: &Context<'_>) -> Option<Finding> {
         message: wording::sentence([
             Some(format!(
                 "{waves:.2} waves: the last is {} of the GPU and takes up to {} of the time, behind {full} full \
-                 {waves_word} of {wave} blocks ({} an SM)",
+                 {waves_word} of {wave} blocks ({} per SM)",
                 percent(rest as f64 / wave as f64),
                 percent(1.0 / (full + 1) as f64),
                 occupancy.active_blocks_per_sm,
@@ -120,7 +120,7 @@ fn last_wave(ctx: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// A grid of the same shape with at most so many blocks: which blocks are neighbours, and so what they share, stays as it is.
+/// A grid of the same shape with at most this many blocks: which blocks are neighbours, and so what they share, stays as it is.
 /// `None` where a shorter outermost axis comes nowhere near.
 fn whole_waves(grid: [u64; 3], most: u64) -> Option<[u64; 3]> {
     let outermost = (0..3).rev().find(|axis| grid[*axis] > 1)?;
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(
             findings[0].message,
             "1.04 waves: the last is 4.2 % of the GPU and takes up to 50 % of the time, behind 1 full wave of \
-             864 blocks (8 an SM); kernel 1.9x faster without (predicted)"
+             864 blocks (8 per SM); kernel 1.9x faster without (predicted)"
         );
     }
 

@@ -20,7 +20,7 @@ pub(crate) const RULE: Rule = Rule {
     actions: &[unroll_local::fixes],
 };
 
-/// An array of so many bytes finds no registers, however it is subscripted.
+/// An array of this many bytes finds no registers, however it is subscripted.
 const NO_ROOM: u64 = 4 * 255;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {

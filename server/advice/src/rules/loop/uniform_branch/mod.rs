@@ -171,7 +171,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch, trips: f64) -> Option<Finding> {
         place: Place::Site(branch.site),
         message: wording::sentence([
             Some(format!(
-                "{} instructions per warp, {} would do (predicted): `{}` is the same in all {} iterations and decided in \
+                "{} instructions per warp (ideal {}, predicted): `{}` is the same in all {} iterations and decided in \
                  each",
                 number(before),
                 number(after),

@@ -49,7 +49,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<F
     }
     Some(Fix {
         title: format!(
-            "Move `{}` out of the loop, which is written twice: {} instructions a warp -> {}{}, {}",
+            "Move `{}` out of the loop, which is written twice: {} instructions per warp -> {}{}, {}",
             inside(code, condition)?,
             number(before),
             number(now),

@@ -1,4 +1,4 @@
-//! loop/unroll: a loop that goes round more often than it has to, and that the compiler keeps as it is.
+//! loop/unroll: a loop with more iterations than it needs, and that the compiler keeps as it is.
 
 pub(crate) mod unroll_loop;
 
@@ -77,7 +77,7 @@ struct Candidate<'a> {
     condition: &'a Expr,
     step: Option<&'a Expr>,
     body: &'a [Stmt],
-    /// True where constants say how often it goes round.
+    /// True where the trip count is constant.
     fixed: bool,
     parts: usize,
 }
@@ -263,7 +263,7 @@ fn loops<'a>(statements: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
     }
 }
 
-/// Asks for one of them to be unrolled: the one behind so many others.
+/// Asks for one of them to be unrolled: the one behind this many others.
 fn set_unroll(statements: &mut [Stmt], before: &mut usize, times: u64) -> bool {
     statements
         .iter_mut()

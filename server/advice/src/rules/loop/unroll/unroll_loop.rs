@@ -48,7 +48,7 @@ fn fix(
     };
     Some(Fix {
         title: format!(
-            "{how}: {before:.0} instructions a warp -> {now:.0}{}, {}",
+            "{how}: {before:.0} instructions per warp -> {now:.0}{}, {}",
             occupancy(kernel.occupancy, after.occupancy),
             faster(speedup)
         ),

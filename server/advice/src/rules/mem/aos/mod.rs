@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(findings[0].rule, "mem/aos");
         assert_eq!(
             findings[0].message,
-            "32 sectors per request, 4 would do: `p[i].x` is one field of an array of `Particle`, \
+            "32 sectors per request (ideal 4): `p[i].x` is one field of an array of `Particle`, \
              neighbouring threads are 32 bytes apart and the kernel touches 4 of its 32 bytes; kernel \
              3.0x faster without (predicted)"
         );

@@ -73,7 +73,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Site(first.site),
         message: wording::sentence([
             Some(format!(
-                "{} stores a warp into shared memory that need not be: `{}` goes to `{}` through a register, and from sm_80 on \
+                "{} stores per warp into shared memory that need not be: `{}` goes to `{}` through a register, and from sm_80 on \
                  `__pipeline_memcpy_async` copies past it",
                 number(saved),
                 load.text,

@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(finding.access, Some(0));
         assert_eq!(
             finding.message,
-            "32 sectors per request, 4 would do: `in[x * n + y]` walks down a column, neighbouring \
+            "32 sectors per request (ideal 4): `in[x * n + y]` walks down a column, neighbouring \
              threads are `n` elements (4096 bytes) apart; kernel 2.9x faster without (predicted)"
         );
     }

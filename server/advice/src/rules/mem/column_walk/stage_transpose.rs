@@ -503,7 +503,7 @@ fn is_last(statement: Node, body: Node) -> bool {
     true
 }
 
-/// Every line that begins within a range, deeper by so many levels.
+/// Every line that begins within a range, deeper by this many levels.
 fn indented(code: Semantics, range: Range<usize>, unit: &str, levels: usize) -> Vec<Edit> {
     let written = &code.source[range.clone()];
     written

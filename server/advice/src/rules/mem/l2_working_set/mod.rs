@@ -177,7 +177,7 @@ fn wave(ctx: &Context<'_>) -> Option<[f64; 3]> {
     Some([x, y, z])
 }
 
-/// Distinct bytes that so many blocks touch with some of the loops: what moves on by less than is covered makes the
+/// Distinct bytes that this many blocks touch with some of the loops: what moves on by less than is covered makes the
 /// stretch longer, what steps over it makes another one.
 fn distinct(
     ctx: &Context<'_>,

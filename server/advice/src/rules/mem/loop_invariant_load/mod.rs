@@ -129,7 +129,7 @@ fn restricted(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Site(worst_access.site),
         message: wording::sentence([
             Some(format!(
-                "{} loads and stores per warp, {} would do: {cause}",
+                "{} loads and stores per warp (ideal {}): {cause}",
                 number(before),
                 number(after)
             )),
@@ -210,7 +210,7 @@ fn by_hand(ctx: &Context<'_>) -> Vec<Finding> {
             place: Place::Site(access.site),
             message: wording::sentence([
                 Some(format!(
-                    "{} loads, 1 would do: `{}` is the same in every iteration and nothing in the loop writes it, \
+                    "{} loads (ideal 1): `{}` is the same in every iteration and nothing in the loop writes it, \
                      but each barrier has it loaded again",
                     number(trips),
                     access.text

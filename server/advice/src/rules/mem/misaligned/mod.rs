@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Hint);
         assert!(
             findings[0].message.starts_with(
-                "5 sectors per request, 4 would do: `in[i]` begins 4 bytes behind a boundary of 32 bytes"
+                "5 sectors per request (ideal 4): `in[i]` begins 4 bytes behind a boundary of 32 bytes"
             ),
             "{}",
             findings[0].message

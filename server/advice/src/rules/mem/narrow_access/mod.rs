@@ -11,7 +11,7 @@ use crate::{Context, Finding, Place};
 
 pub(crate) const RULE: Rule = Rule {
     id: "mem/narrow-access",
-    title: "a thread loads or stores neighbouring words one by one, where one wide access would do for all",
+    title: "a thread loads or stores neighbouring words one by one, where one wide access serves all",
     severity: "by predicted gain: information or warning",
     state: State::Preview,
     explain: include_str!("page.md"),
@@ -76,7 +76,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             place: Place::Site(access.site),
             message: wording::sentence([
                 Some(format!(
-                    "{} {} of {} bytes, one of {bytes} would do: `{}` and what lies behind it are {} one by one",
+                    "{} {} of {} bytes (ideal: one of {bytes}): `{}` and what lies behind it are {} one by one",
                     number(group.len() as f64),
                     words.0,
                     access.bytes_per_lane,
@@ -108,7 +108,7 @@ fn is_narrow(access: &Access) -> bool {
         && access.linear.is_some()
 }
 
-/// So many accesses that every thread makes together, of words side by side, the first on a boundary of all of them.
+/// This many accesses that every thread makes together, of words side by side, the first on a boundary of all of them.
 fn side_by_side(
     accesses: &[Access],
     loads: &[usize],
@@ -146,7 +146,7 @@ fn side_by_side(
     Some(group)
 }
 
-/// True where each thread begins on a boundary of so many bytes, if the array does.
+/// True where each thread begins on a boundary of this many bytes, if the array does.
 fn is_aligned(address: &LinearAddress, bytes: i64) -> bool {
     let steps = address
         .thread

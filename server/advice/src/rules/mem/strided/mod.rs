@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Information);
         assert_eq!(
             findings[0].message,
-            "8 sectors per request, 4 would do: `in[2 * i]` is strided, it uses one element in 2; \
+            "8 sectors per request (ideal 4): `in[2 * i]` is strided, it uses one element in 2; \
              kernel 5 % faster without (predicted)"
         );
     }

@@ -83,7 +83,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 rule: rule.id,
                 index,
                 number: format!(
-                    "{} per request, {} would do",
+                    "{} per request (ideal {})",
                     units(ctx, access, access.transactions_per_request?),
                     number(access.ideal_transactions_per_request?)
                 ),
@@ -231,14 +231,14 @@ mod tests {
             ["mem/misaligned"]
         );
 
-        // One byte a lane: two sectors where one would do, still only a shifted start.
+        // One byte a lane: two sectors where one is enough, still only a shifted start.
         shifted.bytes_per_lane = 1;
         shifted.stride = Some(stride(1, "1"));
         shifted.transactions_per_request = Some(2.0);
         shifted.ideal_transactions_per_request = Some(1.0);
         assert_eq!(rules(Kernel::new().access(shifted)), ["mem/misaligned"]);
 
-        // Rows of 16 floats, each shifted: six sectors where four would do.
+        // Rows of 16 floats, each shifted: six sectors where four are enough.
         let mut rows = access(5);
         rows.pattern = Pattern::Scattered;
         rows.transactions_per_request = Some(6.0);
@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(findings[0].rule, "mem/uncoalesced");
         assert!(
             findings[0].message.starts_with(
-                "8 sectors per request, 4 would do: the lanes of a warp scatter over `in[i]`"
+                "8 sectors per request (ideal 4): the lanes of a warp scatter over `in[i]`"
             ),
             "{}",
             findings[0].message

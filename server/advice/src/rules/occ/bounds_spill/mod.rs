@@ -1,4 +1,4 @@
-//! occ/bounds-spill: launch bounds that ask for so many blocks that registers no longer suffice.
+//! occ/bounds-spill: launch bounds that ask for more blocks than the registers suffice for.
 
 use warplens_ir::Language;
 use warplens_machine::registers_for_blocks;
@@ -49,7 +49,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Kernel,
         message: format!(
             "{bytes} bytes of a thread's values spilled{predicted}: `__launch_bounds__({threads}, {blocks})` leaves {now} \
-             registers a thread, {fewer} an SM would leave {then}"
+             registers per thread, {fewer} per SM would leave {then}"
         ),
         gain: 1.0,
         related: Vec::new(),

@@ -53,7 +53,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
             };
             (
                 format!(
-                    "{registers} registers a thread{source} leave room for {blocks} of {threads} threads"
+                    "{registers} registers per thread{source} leave room for {blocks} of {threads} threads"
                 ),
                 Place::Kernel,
             )
@@ -62,7 +62,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
             let bytes = ctx.input.resources.static_shared_bytes + facts.launch.dynamic_shared_bytes;
             (
                 format!(
-                    "{bytes} bytes of shared memory a block leave room for {blocks} of {threads} threads"
+                    "{bytes} bytes of shared memory per block leave room for {blocks} of {threads} threads"
                 ),
                 Place::Kernel,
             )
@@ -144,7 +144,7 @@ mod tests {
         let message = &findings[0].message;
         assert!(
             message.starts_with(
-                "18.8 % occupancy, 12 of 64 warps: 49152 bytes of shared memory a block leave room for \
+                "18.8 % occupancy, 12 of 64 warps: 49152 bytes of shared memory per block leave room for \
                  3 blocks of 128 threads; use at most "
             ),
             "{message}"
@@ -176,7 +176,7 @@ mod tests {
         kernel.facts.launch.block_source = Source::Assumed;
         let message = &kernel.findings(|_| 1.5)[0].message;
         assert!(
-            message.contains("128 registers a thread (estimated)"),
+            message.contains("128 registers per thread (estimated)"),
             "{message}"
         );
         assert!(message.ends_with("; assumes block 256"), "{message}");

@@ -61,7 +61,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     }
     Some(Fix {
         title: format!(
-            "Add `{promise}`: {} registers a thread whatever the compiler, {}",
+            "Add `{promise}`: {} registers per thread whatever the compiler, {}",
             after.resources.registers_per_thread,
             faster(speedup)
         ),

@@ -56,7 +56,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         severity: Severity::Hint,
         place: Place::Kernel,
         message: format!(
-            "{registers} registers a thread{estimated}, and a block of {} can have {most}: without {words} nothing \
+            "{registers} registers per thread{estimated}, and a block of {} can have {most}: without {words} nothing \
              keeps a compiler from using more, and the launch would fail",
             wording::extents(facts.launch.block)
         ),
@@ -85,14 +85,14 @@ mod tests {
         let findings = kernel.findings(|_| 1.0);
         assert_eq!(
             findings[0].message,
-            "60 registers a thread (estimated), and a block of 1024 can have 64: without `__launch_bounds__` \
+            "60 registers per thread (estimated), and a block of 1024 can have 64: without `__launch_bounds__` \
              nothing keeps a compiler from using more, and the launch would fail"
         );
         assert_eq!(findings[0].place, Place::Kernel);
     }
 
     #[test]
-    fn few_registers_small_blocks_and_blocks_nobody_gave_are_none() {
+    fn few_registers_small_blocks_and_assumed_blocks_are_none() {
         assert!(!told(&Kernel::new().block([1024, 1, 1]).registers(40)));
         assert!(!told(&Kernel::new().block([256, 1, 1]).registers(250)));
         let mut assumed = Kernel::new().block([1024, 1, 1]).registers(60);

@@ -67,7 +67,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         message: wording::sentence([
             Some(format!(
                 "{fewer} {plural} fewer let {} blocks of {threads} threads on an SM instead of {}: {registers} \
-                 registers a thread{estimated}, {most} would do",
+                 registers per thread{estimated}, limit {most}",
                 occupancy.active_blocks_per_sm + 1,
                 occupancy.active_blocks_per_sm
             )),
@@ -97,8 +97,8 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Information);
         assert_eq!(
             findings[0].message,
-            "1 register fewer let 6 blocks of 256 threads on an SM instead of 5: 41 registers a thread \
-             (estimated), 40 would do; kernel 1.1x faster without (predicted)"
+            "1 register fewer let 6 blocks of 256 threads on an SM instead of 5: 41 registers per thread \
+             (estimated), limit 40; kernel 1.1x faster without (predicted)"
         );
         kernel.registers_known = true;
         assert_eq!(kernel.findings(|_| 1.0)[0].severity, Severity::Warning);

@@ -29,11 +29,11 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let bound = if registers + 1 >= ctx.profile.max_registers_per_thread.min(255) {
         format!("a thread has no more than {registers} registers")
     } else if let Some(threads) = ctx.kernel.max_threads {
-        format!("`__launch_bounds__({threads})` leaves {registers} registers a thread")
+        format!("`__launch_bounds__({threads})` leaves {registers} registers per thread")
     } else if let Some(most) = ctx.kernel.max_registers {
-        format!("`__maxnreg__({most})` leaves {registers} registers a thread")
+        format!("`__maxnreg__({most})` leaves {registers} registers per thread")
     } else {
-        format!("{registers} registers a thread are what it was given")
+        format!("{registers} registers per thread are what it was given")
     };
     Some(Finding {
         rule: RULE.id,

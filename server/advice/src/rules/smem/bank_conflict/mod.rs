@@ -44,7 +44,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 rule: RULE.id,
                 index,
                 number: format!(
-                    "{} per request, {} would do",
+                    "{} per request (ideal {})",
                     plural(access.passes_per_request?, "pass"),
                     number(access.ideal_passes_per_request?)
                 ),
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(findings[0].shared_array, Some(0));
         assert_eq!(
             findings[0].message,
-            "32 passes per request, 1 would do: 32-way bank conflict in \
+            "32 passes per request (ideal 1): 32-way bank conflict in \
              `tile[threadIdx.x][threadIdx.y]`, neighbouring threads are 32 words apart on 32 banks; \
              kernel 2.9x faster without (predicted)"
         );

@@ -341,7 +341,7 @@ fn literal(written: &str, padding: u64) -> Option<String> {
     ))
 }
 
-/// The subscripts behind an array's name, at most so many, outermost first, and the expression that they make.
+/// The subscripts behind an array's name, at most this many, outermost first, and the expression that they make.
 pub(crate) fn subscript(name: Node<'_>, most: usize) -> Option<(Node<'_>, Vec<Node<'_>>)> {
     let mut at = name;
     let mut indices = Vec::new();

@@ -50,7 +50,7 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
         place: Place::Site(array.site),
         message: wording::sentence([
             Some(format!(
-                "{} bytes of shared memory a block without a use: each thread reads only what it wrote itself, \
+                "{} bytes of shared memory per block without a use: each thread reads only what it wrote itself, \
                  `{}{text}`; a register does",
                 array.bytes, array.name
             )),

@@ -121,7 +121,7 @@ fn finding(ctx: &Context<'_>, crossing: Crossing) -> Option<Finding> {
         place: Place::Site(site),
         message: wording::sentence([
             Some(format!(
-                "{} a warp for nothing that crosses warps: {cause}",
+                "{} per warp for nothing that crosses warps: {cause}",
                 counted(waits, "wait", "waits")
             )),
             Some(wording::gain(gain)),
