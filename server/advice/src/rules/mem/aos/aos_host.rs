@@ -11,7 +11,7 @@ use warplens_hir::semantics::{self, children};
 use warplens_syntax::{BinaryOperator, Field, Kind, Language, Node, binary, has_word};
 
 use crate::fixes::Edit;
-use crate::rules::mem::aos::aos_to_soa::{Converted, Definition, lines};
+use crate::rules::mem::aos::structure::{Converted, Definition, lines};
 
 /// What becomes of the host code.
 pub(crate) enum Host {
