@@ -58,15 +58,11 @@ const DEBTS: &[(&str, &str)] = &[
     ("codegen", "frequency"),
     ("db", "counting"),
     ("facts", "access"),
-    ("advice", "rules/mem/aos/aos_host"),
-    ("hir", "lower"),
     ("hir", "lower/blocks"),
     ("host", "calls"),
     ("lsp", "compiler"),
     ("models", "timing/issue"),
     ("models", "wfg"),
-    ("oracle", "tree"),
-    ("syntax", "preprocess/expand"),
     ("lab", "accuracy/own"),
 ];
 

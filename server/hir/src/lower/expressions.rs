@@ -15,9 +15,10 @@ use super::split::{address_of, deref, list};
 use super::{
     DEEPEST, Lowering, MOST_EXPRESSIONS, Named, Source, library, literals, parts, text_of,
 };
+use crate::definition::Definition;
 use crate::misread;
 use crate::types::{Callable, class_of, type_of_callable};
-use crate::unit::{Constant, Definition};
+use crate::unit::Constant;
 use warplens_ir::Bound;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Storage, UnaryOp};
