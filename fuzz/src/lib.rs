@@ -4,7 +4,7 @@ pub mod client;
 
 use warplens_syntax::Language;
 
-/// What stands between the text and its script. Seeds are made in this form by `cargo xtask fuzz`.
+/// What is between the text and its script. Seeds are made in this form by `cargo xtask fuzz`.
 const SEPARATOR: u8 = 0;
 
 /// A file and what happens to it.
@@ -98,7 +98,7 @@ pub fn edit(text: &str, script: &[u8]) -> Edit {
     };
     let end = floor(text, (start + length).min(text.len())).max(start);
     let piece = match kind % 8 {
-        // A paste of what stands elsewhere.
+        // A paste of what is elsewhere.
         7 => {
             let from = floor(text, (position * 7) % (text.len() + 1));
             let to = floor(text, (from + 16 * usize::from(piece)).min(text.len())).max(from);

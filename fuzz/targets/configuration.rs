@@ -1,4 +1,4 @@
-//! `warplens.toml` and the settings of editors: whatever stands in them, what is right is taken, each problem has a
+//! `warplens.toml` and the settings of editors: whatever is in them, what is right is taken, each problem has a
 //! place in the text, and a kernel is analysed under them.
 
 #![no_main]

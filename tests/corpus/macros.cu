@@ -1,5 +1,5 @@
 // kernels: scale_checked sum_stencil copy_rows add_f32 add_f64 add_i32 clamp_all axpby_f negate_f
-// Macros that stand for expressions, statements, loops, parameter lists and whole kernels.
+// Macros that represent expressions, statements, loops, parameter lists and whole kernels.
 #include <cuda_runtime.h>
 
 #define GLOBAL_ID (blockIdx.x * blockDim.x + threadIdx.x)

@@ -136,7 +136,7 @@ void gamma(int mu, Number (&matrix)[4][4]) {
   }
 }
 
-// By site, and every sum written out: (1 + gamma) U psi(up) + (1 - gamma) U^dagger psi(down).
+// By site, and every sum unrolled: (1 + gamma) U psi(up) + (1 - gamma) U^dagger psi(down).
 std::vector<double> reference(const std::vector<double>& spinors, const std::vector<double>& links,
                               int sites) {
   const int steps[4] = {1, 8, 64, SLICE};

@@ -10,7 +10,7 @@ constexpr int TILE = 16;
 template <int WIDTH>
 __device__ void multiply_tile(const float* a, const float* b, float* c, int n) {
   constexpr int OUTPUTS = WIDTH / TILE;
-  // Only the smallest body is written out; the others are OUTPUTS times as long.
+  // Only the smallest body is unrolled; the others are OUTPUTS times as long.
   constexpr int UNROLLED = WIDTH == TILE ? TILE : 1;
   __shared__ float tile_a[TILE][TILE];
   __shared__ float tile_b[TILE][WIDTH];

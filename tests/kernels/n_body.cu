@@ -1,5 +1,5 @@
 // The potential that n bodies of equal mass make at each of them: all pairs, the sources staged in
-// shared memory a block at a time. Arithmetic and reciprocal square roots, hardly any memory.
+// shared memory, block by block. Arithmetic and reciprocal square roots, hardly any memory.
 #include "harness.cuh"
 
 constexpr int BLOCK = 256;

@@ -193,7 +193,7 @@ __global__ void one_rounding(const float *__restrict__ in, float *__restrict__ o
   out[i] = v * 1.5f + 2.0f;
 }
 
-// Arrays of a thread's own: found by what it reads, and by loops that are written out.
+// Arrays of a thread's own: found by what it reads, and by loops that are unrolled.
 // warplens: block=128 grid=1024 n=131072
 // @with: which=below(8)[131072]
 __global__ void looked_up(const float *__restrict__ in, const int *__restrict__ which, float *__restrict__ out, int n) {

@@ -93,7 +93,7 @@ __global__ void written_16(const float *__restrict__ in, const int *__restrict__
   out[i] = best;
 }
 
-// A network: all subscripts are known once loops are written out.
+// A network: all subscripts are known once loops are unrolled.
 // warplens: block=128 grid=1024 n=131072
 // @with: which=below(8)[131072]
 __global__ void sorted(const float *__restrict__ in, const int *__restrict__ which, float *__restrict__ out, int n) {
@@ -165,7 +165,7 @@ __global__ void table_of_four(const float *__restrict__ in, const int *__restric
   out[i] = in[i] * own[which[i] & 3];
 }
 
-// A ring, of a loop that is written out.
+// A ring, of a loop that is unrolled.
 // warplens: block=128 grid=1024 n=131072
 // @with: which=below(8)[131072]
 __global__ void rotating(const float *__restrict__ in, const int *__restrict__ which, float *__restrict__ out, int n) {

@@ -96,7 +96,7 @@ __global__ void kinds(const float *__restrict__ in, float *__restrict__ out) {
   out[i] = v;
 }
 
-// Triangles: the lanes of a warp go round different numbers of times.
+// Triangles: the lanes of a warp iterate different numbers of times.
 // warplens: block=256 grid=64 n=16384
 __global__ void triangle(const float *__restrict__ m, float *__restrict__ out, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;

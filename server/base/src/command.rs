@@ -28,7 +28,7 @@ pub struct Command {
     /// and puts it before its own: so do we.
     pub defines: Vec<Define>,
     /// Folders for both spellings of an include: those of `-I`, then of `-isystem`, then of `-idirafter`.
-    /// No folder stands twice.
+    /// No folder is twice.
     pub include_dirs: Vec<PathBuf>,
     /// Folders of `-iquote`: for `"…"` only.
     pub quote_dirs: Vec<PathBuf>,
@@ -68,7 +68,7 @@ pub enum Define {
     Set {
         /// The macro, with its parameters.
         name: String,
-        /// What it stands for.
+        /// What it means.
         value: String,
     },
     /// `-U`.

@@ -36,7 +36,7 @@ struct State {
 pub struct FileCommand {
     /// What the command line says.
     pub command: Arc<Command>,
-    /// The database that it stands in.
+    /// The database that it is in.
     pub database: Arc<Path>,
     /// The file that the command is for: another one where `inferred`.
     pub entry: Arc<Path>,

@@ -137,7 +137,7 @@ type Listings = FxHashMap<PathBuf, (u64, Arc<[Entry]>)>;
 
 /// The files on the disk, cached.
 ///
-/// An answer stays what it was until somebody says that a file changed ([`forget`](Self::forget)) or that any may have
+/// An answer stays what it was until someone says that a file changed ([`forget`](Self::forget)) or that any may have
 /// ([`Files::look_again`]); then a file is read again where its stamp (time and length) is another one.
 #[derive(Debug, Default)]
 pub struct DiskFiles {
@@ -460,7 +460,7 @@ impl Content {
         }
     }
 
-    /// Whether somebody was told something else.
+    /// Whether someone was told something else.
     fn differs(&self, new: &Self) -> bool {
         match self {
             Self::Unknown => false,
@@ -539,7 +539,7 @@ impl<F: Files> OpenFiles<F> {
         &self.inner
     }
 
-    /// The text that others read of a file now. Whoever calls this is not one of them: it does not count as read.
+    /// The text that others read of a file now. A caller of this is not one of them: it does not count as read.
     pub fn shared_text(&self, path: &Path) -> Option<Arc<str>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         let buffer = open.get(&*normalised(path));

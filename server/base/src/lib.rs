@@ -1,7 +1,7 @@
 //! What surrounds a source file: the command line that compiles it, the other files, and the search for
 //! the files it includes.
 //!
-//! Files, folders and command lines are all this crate knows; what stands in a file is no business of its.
+//! Files, folders and command lines are all this crate knows; what is in a file is no business of its.
 //! Nothing is executed, and no answer depends on the environment of the process.
 
 mod bounds;

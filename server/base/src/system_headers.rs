@@ -110,7 +110,7 @@ const FOLDERS: &[&str] = &[
     "vulkan",
 ];
 
-/// What stands in `hip/` besides the `hip_` headers.
+/// What is in `hip/` besides the `hip_` headers.
 const HIP_HEADERS: &[&str] = &[
     "channel_descriptor.h",
     "device_functions.h",

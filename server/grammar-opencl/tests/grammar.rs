@@ -322,7 +322,7 @@ fn fields_lead_to_the_parts_of_a_vector_literal_and_an_attribute() {
     }
 }
 
-/// What stands at the cursor while a statement is being typed.
+/// What is at the cursor while a statement is being typed.
 const HALF_TYPED: &[&str] = &[
     "a[",
     "a[i",

@@ -23,14 +23,14 @@ const BLOCK: u64 = 256;
 /// VGPRs may be off by this many.
 const NEAR: u64 = 4;
 
-/// What stands above the tables.
+/// What is above the tables.
 const HEAD: &str = "# AMD registers and LDS: predicted and real\n\n\
 `cargo lab amd` writes this page: warplens predicts from the source the VGPRs, SGPRs and LDS of OpenCL kernels, and\n\
 here the prediction is held against `-Rpass-analysis=kernel-resource-usage` of clang with libclc. No GPU is needed for\n\
 it, and nothing is executed.\n\n\
 What was calibrated on what: the registers of library functions and divisions (`server/codegen/recipes/gfx90a.tsv`)\n\
 are measured on micro-kernels; the scheduler's habits were read from micro-kernels, our own kernels, and kernels of\n\
-SHOC and Rodinia that are not in the table. *Beside it* stands what one reaches without looking at the\n\
+SHOC and Rodinia that are not in the table. *Beside it* is what one reaches without looking at the\n\
 kernel at all. *Occupancy* is the waves on a SIMD that VGPRs and LDS allow at blocks of 256 work-items.\n";
 
 /// Hold the predicted VGPRs, SGPRs and LDS against clang's: docs/accuracy/amd.md

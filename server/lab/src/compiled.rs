@@ -433,7 +433,7 @@ fn verdict(rows: &[Row]) -> ExitCode {
     }
 }
 
-/// A path as it stands in the checkout; of another folder, its name.
+/// A path as it is in the checkout; of another folder, its name.
 fn shown(path: &Path) -> String {
     path.strip_prefix(repository::root()).map_or_else(
         |_| {

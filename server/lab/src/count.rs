@@ -21,7 +21,7 @@ pub fn kernels(source: &str, opencl: bool, qualifiers: &BTreeSet<String>) -> Vec
     found
 }
 
-/// The macros of a source that stand for the word that makes a function a kernel: `#define KERNEL __kernel`.
+/// The macros of a source that represent the word that makes a function a kernel: `#define KERNEL __kernel`.
 pub fn qualifiers(source: &str) -> BTreeSet<String> {
     let lines = source
         .lines()

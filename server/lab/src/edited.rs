@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Edits between two questions.
 const ASKED_EVERY: usize = 10;
 
-/// What is typed and pasted; what stands elsewhere in the file is pasted as well.
+/// What is typed and pasted; what is elsewhere in the file is pasted as well.
 const PIECES: [&str; 17] = [
     "",
     "",

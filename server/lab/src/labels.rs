@@ -24,7 +24,7 @@ pub struct Labels {
 /// Of the default GPU.
 const ARCH: &str = "sm_80";
 const LIMIT: Duration = Duration::from_mins(5);
-/// What stands before an advice, which is `RULE: OLD => NEW`.
+/// What is before an advice, which is `RULE: OLD => NEW`.
 const MARK: &str = "// @instead: ";
 
 impl Labels {

@@ -1,6 +1,6 @@
 //! `cargo lab outputs BEFORE AFTER DIR…`: what two programs say of the same files, compared as JSON.
 //!
-//! In: two `warplens` programs and folders. Out: every difference of what they print, grouped by where it stands. What is
+//! In: two `warplens` programs and folders. Out: every difference of what they print, grouped by where it is. What is
 //! compared holds nothing that may differ between two runs of one program: versions and times of running are taken out
 //! (`runs`). So the same program given twice has no difference, and one that shows is an answer that depends on something
 //! besides its input.
@@ -39,7 +39,7 @@ pub struct Outputs {
     #[arg(value_name = "DIR", default_values_os_t = OURS.map(|folder| repository::root().join(folder)))]
     folders: Vec<PathBuf>,
     /// Differences that are explained: TOML, a table `[[allow]]` each, with `path`, `reason` and, if not all, `old` and
-    /// `new`; `*` stands for anything
+    /// `new`; `*` represents anything
     #[arg(long, value_name = "FILE")]
     allow: Option<PathBuf>,
     /// At most this many files with kernels of each folder, spread over it

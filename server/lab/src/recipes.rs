@@ -16,7 +16,7 @@ use xtask::repository;
 /// Measure with nvcc what mathematical functions and divisions become: server/codegen/recipes/ARCH.tsv
 ///
 /// Compiles micro-kernels that call a function once, twice and three times, and the same kernels without it. What
-/// each further call adds is what the function costs in place; what is left of the first stands once in a kernel:
+/// each further call adds is what the function costs in place; what is left of the first is once in a kernel:
 /// slow paths that all calls share, constants. Registers come from one more kernel with one call.
 /// Written once plain and once with `-use_fast_math`; of targets other than `sm_80` only what is different there, with
 /// the registers of `sm_80`. Needs no GPU.
@@ -402,7 +402,7 @@ fn base_name(probe: &Probe, calls: usize) -> String {
     format!("base_{}{to}_{}_{calls}", probe.kind.name, probe.operands)
 }
 
-/// A kernel with this many calls. Addresses are constants: what computing them costs depends on what stands beside them. Only
+/// A kernel with this many calls. Addresses are constants: what computing them costs depends on what is beside them. Only
 /// the kernel for the registers has addresses of its thread. Without a call the operands are added up.
 fn kernel(name: &str, probe: &Probe, calls: usize, call: Option<&str>) -> String {
     let ty = probe.kind.c;
@@ -425,7 +425,7 @@ fn kernel(name: &str, probe: &Probe, calls: usize, call: Option<&str>) -> String
     )
 }
 
-/// What a kernel stores: the call, or what stands in its place.
+/// What a kernel stores: the call, or what is in its place.
 fn value(probe: &Probe, call: Option<&str>, operands: &[String]) -> String {
     match call {
         Some(call) => operands
@@ -479,7 +479,7 @@ fn recipe(probe: &Probe, kernels: &[(&Function, &Function)]) -> Recipe {
     }
 }
 
-/// Kinds of instructions that stand for each other: which of them a compiler takes depends on what stands beside.
+/// Kinds of instructions that are interchangeable: which of them a compiler takes depends on what is beside.
 const EXCHANGED: [&[Class]; 2] = [
     &[
         Class::Mov,

@@ -1,4 +1,4 @@
-//! `cargo lab speed`: what somebody waits for who types, against the targets, the floor and clangd, in one run.
+//! `cargo lab speed`: what someone waits for who types, against the targets, the floor and clangd, in one run.
 
 mod lenses;
 

@@ -1,7 +1,7 @@
 //! Figures of the papers' models that other figures give: the rules by which a profile that does not state one gets it.
 //!
 //! In go the figures that the files state, out come those that follow from them, each with `derived: ` and its rule as source.
-//! A stated figure is never touched: where the paper's authors measured a GPU, or somebody measured since, that holds.
+//! A stated figure is never touched: where the paper's authors measured a GPU, or someone measured since, that holds.
 
 use crate::profile::{Figure, KEYS, KeySpec};
 

@@ -70,7 +70,7 @@ const MULTIPLES: [(&str, &str); 4] = [
 /// Bytes that a bank gives in a clock cycle at most: those of 3.x.
 const WIDEST_BANK: f64 = 8.0;
 
-/// A value and where it stands: which file (index) and which bytes of it.
+/// A value and where it is: which file (index) and which bytes of it.
 #[derive(Debug, Clone)]
 struct At<T> {
     value: T,
@@ -121,7 +121,7 @@ impl Draft {
         ProfileError::new(name, text, Some(key), span, problem)
     }
 
-    /// Takes in one file; what an earlier file said stands.
+    /// Takes in one file; what an earlier file said is.
     fn read(&mut self, file_name: &str, text: &str) -> Result<(), ProfileError> {
         let file = self.files.len();
         self.files.push((file_name.to_owned(), text.to_owned()));

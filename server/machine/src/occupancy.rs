@@ -255,7 +255,7 @@ pub fn registers_for_blocks(p: &Profile, threads_per_block: u64, blocks: u32) ->
     most_registers(p, demand, blocks)
 }
 
-/// The most registers a thread can have so that `blocks` fit.
+/// The most registers that a thread can have so that `blocks` fit.
 fn most_registers(p: &Profile, demand: Demand, blocks: u32) -> Option<u32> {
     let warps = warps_of_block(p, demand.threads);
     (1..=p.max_registers_per_thread)
@@ -263,7 +263,7 @@ fn most_registers(p: &Profile, demand: Demand, blocks: u32) -> Option<u32> {
         .find(|registers| register_limit(p, warps, *registers) >= u64::from(blocks))
 }
 
-/// The most shared memory a block can ask for so that `blocks` fit.
+/// The most shared memory that a block can ask for so that `blocks` fit.
 fn most_shared(p: &Profile, blocks: u32) -> Option<u64> {
     let unit = u64::from(p.shared_unit);
     let of_block = u64::from(p.shared_per_sm) / u64::from(blocks.max(1)) / unit * unit;

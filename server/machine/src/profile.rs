@@ -135,7 +135,7 @@ macro_rules! profile {
     ($($(#[doc = $about:literal])+ $name:ident: $kind:ty = $unit:literal, $range:expr;)+) => {
         /// A GPU: every figure that the analysis and the models use.
         ///
-        /// Whoever needs to show a figure's origin finds it under the field's name in
+        /// A figure's origin is under the field's name in
         /// [`figures`](Self::figures).
         #[derive(Debug, Clone, PartialEq)]
         pub struct Profile {
@@ -282,7 +282,7 @@ impl Profile {
         self.sm_clock_mhz * 1e6
     }
 
-    /// Most shared memory a block can have, opted in where the GPU asks for that, in bytes.
+    /// Most shared memory that a block can have, opted in where the GPU asks for that, in bytes.
     pub fn shared_per_block_max(&self) -> u32 {
         self.shared_per_block_opt_in
             .unwrap_or(self.shared_per_block)

@@ -9,7 +9,7 @@ use crate::profile::Profile;
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// One profile: its text until somebody asks for it.
+/// One profile: its text until someone asks for it.
 #[derive(Debug, Clone)]
 struct Entry {
     text: &'static str,
@@ -84,7 +84,7 @@ impl Profiles {
         self.ids().filter_map(|id| self.get(id))
     }
 
-    /// Of the profiles that `wanted` holds for the one with the most single-precision results a second, which stands for
+    /// Of the profiles that `wanted` holds for the one with the most single-precision results a second, which represents
     /// the others where the name does not say which is meant; of equals the first by id.
     pub fn largest(&self, wanted: impl Fn(&Profile) -> bool) -> Option<Arc<Profile>> {
         let rate = |profile: &Profile| {

@@ -376,7 +376,7 @@ fn blocks_of_several_waves_share_the_barriers_of_gcn() {
     assert_eq!(resident("vega-fe", 64, 84, 0).active_warps_per_sm, 12);
 }
 
-/// RDNA 2 and 3 in waves of 32: 1024 and 1536 VGPRs a lane of a SIMD, in sixteens and twenty-fours, two SIMDs a compute unit.
+/// RDNA 2 and 3 in waves of 32: 1024 and 1536 VGPRs per lane of a SIMD, in sixteens and twenty-fours, two SIMDs a compute unit.
 #[test]
 fn registers_of_rdna() {
     // 64 VGPRs: 1024 / 64 = 16 waves of each SIMD; 65 count as 80: 12.

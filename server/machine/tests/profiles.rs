@@ -348,7 +348,7 @@ fn device() -> String {
     std::fs::read_to_string(folder().join("a100-sxm4-40gb.toml")).expect("readable")
 }
 
-/// The error for a file in which `line` stands in place of the line that starts with `key`.
+/// The error for a file in which `line` is in place of the line that starts with `key`.
 fn refused(key: &str, line: &str) -> (ProfileError, String) {
     let mut found = false;
     let mut text = String::new();

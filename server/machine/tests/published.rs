@@ -217,7 +217,7 @@ fn gpus() -> String {
     let mut text = format!(
         "# GPUs\n\n\
          The built-in profiles. Each architecture leads to all figures of its GPUs with their sources, each id to its file.\n\
-         *Measured* are figures that somebody measured on that GPU or on another of its architecture, *stated* those of data\n\
+         *Measured* are figures that someone measured on that GPU or on another of its architecture, *stated* those of data\n\
          sheets, guides and papers, *estimated* unpublished ones, which follow the rule beside them or are\n\
          derived from other figures by one.\n\
          `warplens gpus ID` shows one in full. [Adding a GPU]({REPOSITORY}/README.md#adding-a-gpu) is adding a file. This page is\n\

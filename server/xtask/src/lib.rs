@@ -1,4 +1,4 @@
-//! What every task of the repository stands on, and the laboratory's as well: where things are in the checkout, and programs run
+//! What every task of the repository is on, and the laboratory's as well: where things are in the checkout, and programs run
 //! within a limit.
 
 pub mod process;

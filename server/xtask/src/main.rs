@@ -2,11 +2,12 @@
 //!
 //! What measures warplens itself is the laboratory's (`cargo lab`), which this hands its tasks over to.
 //!
-//! Needs only what `cargo` and the registries give; what a task installs for itself stands in `.test-tools/`.
+//! Needs only what `cargo` and the registries give; what a task installs for itself is in `.test-tools/`.
 
 // A task talks on standard output; that is its purpose.
 #![allow(clippy::print_stdout)]
 
+mod additions;
 mod fuzz;
 mod generate;
 mod install;

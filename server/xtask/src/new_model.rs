@@ -38,7 +38,7 @@ impl NewModel {
 }
 
 /// Writes what a model of this name begins with, below a repository's root; nothing where there is one. Returns what it wrote.
-fn begin(name: &str, root: &Path) -> anyhow::Result<Vec<String>> {
+pub fn begin(name: &str, root: &Path) -> anyhow::Result<Vec<String>> {
     let word = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_lowercase())
             && text

@@ -24,9 +24,8 @@ pub struct NewRule {
 impl NewRule {
     /// Runs it.
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let rule = Rule::named(&self.id)?;
         let root = repository::root();
-        for file in rule.begin(&root)? {
+        for file in begin(&self.id, &root)? {
             let shown = file.strip_prefix(&root).unwrap_or(&file);
             println!("wrote {}", shown.display());
         }
@@ -34,10 +33,15 @@ impl NewRule {
             "\nNow write the rule, its page and its fixtures, then\n    \
              FIXTURE={} cargo test -p warplens-db --test rules\n    \
              cargo xtask generate",
-            rule.id
+            self.id
         );
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Writes what a rule of this id begins with, below a repository's root; nothing where there is one. Returns what it wrote.
+pub fn begin(id: &str, root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    Rule::named(id)?.begin(root)
 }
 
 /// A rule that is to be.

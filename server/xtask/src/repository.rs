@@ -1,6 +1,9 @@
 //! Where things stand in the checkout.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
 
 /// The top of the checkout: the one this was built in, or, where it was carried to another machine, the
 /// current folder.
@@ -27,6 +30,20 @@ pub fn built(profile: &str, name: &str) -> PathBuf {
     target()
         .join(profile)
         .join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// A program of the workspace as its integration test `test` builds it: with the features that all tests together ask of other
+/// crates. Selected alone it would have fewer, and everything below it would be built a second time.
+pub fn tested_program(name: &str, test: &str) -> anyhow::Result<PathBuf> {
+    let status = Command::new("cargo")
+        .args(["test", "--workspace", "--locked", "--quiet", "--no-run"])
+        .args(["--test", test])
+        .current_dir(root())
+        .stderr(Stdio::inherit())
+        .status()
+        .context("cannot run cargo")?;
+    ensure!(status.success(), "{name} could not be built");
+    Ok(built("debug", name))
 }
 
 /// A program on the PATH, or among what tasks installed.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
+use crate::additions;
 use crate::fuzz::Fuzz;
 use xtask::process::{self, Outcome};
 use xtask::repository;
@@ -63,6 +64,8 @@ enum Group {
     Report,
     /// The crates, the archive, the Debian package and those of the editors, made, unpacked and run
     Packages,
+    /// A rule, a model, a device function and a GPU, added in a copy as CONTRIBUTING.md says, and used
+    Additions,
     /// The server executes no more instructions than tests/budget.toml allows
     Budget,
     /// mdbook builds the documentation
@@ -79,7 +82,7 @@ impl Group {
         Group::Generated,
         Group::Licences,
     ];
-    const SLOW: [Group; 11] = [
+    const SLOW: [Group; 12] = [
         Group::Compilers,
         Group::Oclgrind,
         Group::Neovim,
@@ -88,6 +91,7 @@ impl Group {
         Group::Integrations,
         Group::Report,
         Group::Packages,
+        Group::Additions,
         Group::Budget,
         Group::Book,
         Group::Advisories,
@@ -103,7 +107,7 @@ impl Group {
     fn limit(self) -> Duration {
         let minutes = match self {
             Group::Format => 2,
-            Group::Lint | Group::Generated | Group::Licences | Group::Book => 15,
+            Group::Lint | Group::Generated | Group::Licences | Group::Additions | Group::Book => 15,
             Group::Tests => 25,
             // Most of it is the server built once more, with coverage.
             Group::Fuzz => 30,
@@ -182,10 +186,13 @@ impl Test {
                 let mut tests = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
                 finish(group, process::run(&mut tests, limit))
             }
-            Group::Generated => finish(
-                group,
-                process::run(&mut cargo(&["xtask", "generate", "--check"]), limit),
-            ),
+            Group::Generated => {
+                let mut generate = cargo(&["xtask", "generate", "--check"]);
+                if self.group.is_empty() || self.group.contains(&Group::Tests) {
+                    generate.arg("--tested");
+                }
+                finish(group, process::run(&mut generate, limit))
+            }
             Group::Licences => self.deny(group, &["licenses", "bans", "sources"]),
             Group::Advisories => self.deny(group, &["advisories"]),
             Group::Compilers => compilers(group, script("tests/kernels/compile.sh")),
@@ -209,14 +216,19 @@ impl Test {
             Group::Python => editor(group, script("server/python/test.sh")),
             Group::Report => editor(group, script("tests/report/run.sh")),
             Group::Packages => editor(group, script("packaging/test.sh")),
+            Group::Additions => finish(
+                group,
+                additions::try_all().map(|passed| Outcome {
+                    success: true,
+                    passed,
+                    ..Outcome::default()
+                }),
+            ),
             Group::Budget if repository::program("valgrind").is_none() => skip(
                 group,
                 "valgrind is not installed (`apt-get install valgrind`)",
             ),
-            Group::Budget => finish(
-                group,
-                process::run(&mut cargo(&["lab", "budget", "--check"]), limit),
-            ),
+            Group::Budget => finish(group, laboratory(&["budget", "--check"], limit)),
             Group::Book => self.book(group),
         }
     }
@@ -301,6 +313,22 @@ fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// Integration tests of these names. Of the whole workspace, so that other crates have the features that they have in its tests:
+/// selected by package they would be built again, and all of ours with them.
+fn named_tests(names: &[&str]) -> Command {
+    let mut tests = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    for name in names {
+        tests.args(["--test", name]);
+    }
+    tests
+}
+
+/// A task of the laboratory.
+fn laboratory(arguments: &[&str], limit: Duration) -> anyhow::Result<Outcome> {
+    let mut program = Command::new(repository::tested_program("lab", "outputs")?);
+    process::run(program.args(arguments), limit)
+}
+
 /// The OpenCL kernels, and calibrate's OpenCL benchmarks, on a device of software, where it is installed.
 fn oclgrind(group: Group) -> Verdict {
     if repository::program("oclgrind-kernel").is_none() {
@@ -309,9 +337,10 @@ fn oclgrind(group: Group) -> Verdict {
             "oclgrind is not installed (`apt-get install oclgrind`)",
         );
     }
-    let packages = ["-p", "warplens-db", "-p", "warplens-calibrate"];
-    let mut tests = cargo(&["test", "--locked", "--no-fail-fast", "--test", "oclgrind"]);
-    finish(group, process::run(tests.args(packages), group.limit()))
+    finish(
+        group,
+        process::run(&mut named_tests(&["oclgrind"]), group.limit()),
+    )
 }
 
 /// nvcc compiles our kernels, calibrate's benchmarks, and what code actions make of others; what we read of its output is held against what it
@@ -321,32 +350,20 @@ fn compilers(group: Group, mut script: Command) -> Verdict {
         Ok(outcome) if outcome.success => outcome.passed,
         other => return finish(group, other),
     };
-    for (package, test) in [
-        ("warplens-toolchain", "nvcc"),
-        ("warplens-db", "fixed_compile"),
-        ("warplens-calibrate", "nvcc"),
-    ] {
-        let mut read = cargo(&["test", "--locked", "-p", package, "--test", test]);
-        match process::run(&mut read, group.limit()) {
-            Ok(outcome) if outcome.success => passed += outcome.passed,
-            other => return finish(group, other),
-        }
-    }
+    let mut tests = vec!["nvcc", "fixed_compile"];
     let mut remark = String::new();
     if repository::program("hipcc").is_some() {
-        let package = ["-p", "warplens-calibrate", "--test", "hip"];
-        let mut read = cargo(&["test", "--locked"]);
-        match process::run(read.args(package), group.limit()) {
-            Ok(outcome) if outcome.success => passed += outcome.passed,
-            other => return finish(group, other),
-        }
+        tests.push("hip");
     } else {
         "HIP skipped: hipcc is not installed (`apt-get install hipcc libamdhip64-dev`)"
             .clone_into(&mut remark);
         println!("{remark}");
     }
-    // By cargo: the tests of the workspace may have built this program again, in its place.
-    let held = process::run(&mut cargo(&["lab", "compiled", "--check"]), group.limit());
+    match process::run(&mut named_tests(&tests), group.limit()) {
+        Ok(outcome) if outcome.success => passed += outcome.passed,
+        other => return finish(group, other),
+    }
+    let held = laboratory(&["compiled", "--check"], group.limit());
     let mut verdict = finish(
         group,
         held.map(|held| Outcome {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// What stands for a file of the repository where a page of the book names one outside of docs/.
+/// What represents a file of the repository where a page of the book names one outside of docs/.
 const HERE: [&str; 2] = [
     "https://github.com/warplens/warplens/blob/main/",
     "https://github.com/warplens/warplens/tree/main/",

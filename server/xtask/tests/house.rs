@@ -1,7 +1,7 @@
 //! The house keeps its shape: arrows between rooms point down, files of a room form no circle, and nothing below the
 //! database's inputs reads a file or a clock.
 //!
-//! What does not hold yet stands in [`DEBTS`], entry by entry. A debt that is paid must leave the list, and no other may
+//! What does not hold yet is in [`DEBTS`], entry by entry. A debt that is paid must leave the list, and no other may
 //! join it: both fail here.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-// A branch of a function that a function calls stands behind both calls, and is counted with several returns too.
+// A branch of a function that a function calls is behind both calls, and is counted with several returns too.
 // warplens: block=(64,1,1) grid=(2,1,1) n=18 u=81 w=411
 __device__ int pick(int a, int b) {
   if (a > b) return a - b;

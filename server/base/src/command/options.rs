@@ -61,7 +61,7 @@ struct Word {
 enum Value {
     /// `-name=value` or `-name value`.
     Either,
-    /// `-name=anything value`: what stands after the sign is not the value.
+    /// `-name=anything value`: what is after the sign is not the value.
     Next,
 }
 
@@ -174,7 +174,7 @@ impl Reader {
         self.sources.push(absolute(&self.directory, path));
     }
 
-    /// An option that starts with `-`. Takes its value from `rest` where that stands in the next word.
+    /// An option that starts with `-`. Takes its value from `rest` where that is in the next word.
     fn option(&mut self, word: &Word, rest: &mut &[Word], driver: Driver) {
         let text = word.text.as_str();
         // Compilers differ in which names take two dashes, and none gives the two spellings two meanings.
@@ -677,7 +677,7 @@ const NVCC_VALUES: &[&str] = &[
 ];
 
 /// Opens the options that only carry another one: to the device's compilation, which takes it where it
-/// stands, or to the preprocessor and then the frontend, which are given it last.
+/// is, or to the preprocessor and then the frontend, which are given it last.
 fn unwrap(words: &[String]) -> Vec<Word> {
     let mut out = Vec::with_capacity(words.len());
     let mut preprocessor = Vec::new();

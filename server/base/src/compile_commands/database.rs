@@ -55,7 +55,7 @@ struct Entries {
 #[derive(Debug)]
 struct Entry {
     file: Arc<Path>,
-    /// Where its object stands in the database, in bytes.
+    /// Where its object is in the database, in bytes.
     place: Range<u64>,
 }
 

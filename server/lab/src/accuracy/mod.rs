@@ -210,7 +210,7 @@ fn thinned(rows: &[Row], most: Option<usize>) -> Vec<&Row> {
     chosen
 }
 
-/// What was measured and predicted of each row, for whoever looks for what is wrong.
+/// What was measured and predicted of each row, for who looks for what is wrong.
 struct Details(std::io::BufWriter<std::fs::File>);
 
 impl Details {

@@ -13,7 +13,7 @@ use super::set::{Ablated, Kind, Set, Summary};
 use super::speedups::{Pair, Speedups};
 use super::targets::{Unit, factor, targets};
 
-/// What stands above the tables.
+/// What is above the tables.
 const HEAD: &str = "# Predicted and measured times\n\n\
 `cargo lab accuracy` writes this page: warplens predicts from the source what launches take, and here the predictions\n\
 are held against times and counters that others measured on real GPUs and published. No GPU is needed for it, and nothing\n\
@@ -44,7 +44,7 @@ pub struct Run {
 const BEGIN: &str = "<!-- begin: scores -->\n";
 const END: &str = "<!-- end: scores -->\n";
 
-/// Writes the page and its plots, which go into the folder of the page's name beside it. What stands behind the scores stays.
+/// Writes the page and its plots, which go into the folder of the page's name beside it. What is behind the scores stays.
 pub fn write(page: &Path, run: &Run, sets: &[Set], summary: &Summary) -> anyhow::Result<()> {
     let plots = page.with_extension("");
     std::fs::create_dir_all(&plots).with_context(|| format!("cannot make {}", plots.display()))?;

@@ -33,7 +33,7 @@ pub struct Row {
     pub line: u64,
     /// The kernel's plain name.
     pub kernel: String,
-    /// What stands in angle brackets behind the name: `double`.
+    /// What is in angle brackets behind the name: `double`.
     pub types: Vec<String>,
     /// The GPU as the table calls it.
     pub gpu: String,

@@ -5,25 +5,25 @@ use std::fmt::Write as _;
 use super::Compared;
 use super::figures::{Counts, MEMORY, Row, Share, blocks, median, registers_error, steps, within};
 
-/// What stands above the tables.
+/// What is above the tables.
 const HEAD: &str = "# What is compiled: predicted and real\n\n\
 `cargo lab compiled` writes this page: warplens predicts from the source what the compiler makes of a kernel, its\n\
 registers and its instructions by class, and here the prediction is held against what nvcc makes of the same source.\n\
 No GPU is needed for it, and nothing is executed.\n\n\
 What was calibrated on what: the recipes of mathematical functions and divisions (`server/codegen/recipes`) are\n\
 measured on micro-kernels that do nothing else (`cargo lab recipes`), and from how many iterations on loops are\n\
-written out was read from micro-kernels of one loop each. What does not fit into a bound on registers was read from\n\
+unrolled was read from micro-kernels of one loop each. What does not fit into a bound on registers was read from\n\
 sums, tiles, stencils and factorisations of growing sizes (`cargo lab compiled --maxrregcount 32` writes the tables\n\
 of that bound). Which of a compiler's habits matter was looked for where predictions failed on PolyBench/GPU, Rodinia,\n\
 SHOC, Parboil, llm.c, the CUDA samples and those programs of HeCBench that the table below does not hold; what was found\n\
 there was measured again on micro-kernels.\n\n\
-*Beside it* stands what one reaches without looking at the kernel at all. A count is compared where the kernel or its\n\
+*Beside it* is what one reaches without looking at the kernel at all. A count is compared where the kernel or its\n\
 prediction has any. *Theoretical occupancy* is what the registers allow at blocks of 256 threads; a step is the next\n\
 number of blocks that registers can allow. An instance of a template, or an overload, is compared only where it is\n\
 plain which prediction is its own. Of HeCBench (github.com/zjin-lcf/HeCBench) only the totals stand here, of its kernels\n\
 that are no templates and that were understood in full.\n";
 
-/// What stands before and behind a table.
+/// What is before and behind a table.
 fn marks(title: &str) -> (String, String) {
     (
         format!("<!-- begin: {title} -->\n"),

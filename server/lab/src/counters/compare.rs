@@ -1,6 +1,6 @@
 //! The facts of one kernel beside what ncu counted of its instructions, by line, memory and operation.
 //!
-//! A line may hold several accesses and an access may be several instructions (a loop that is written out), so both
+//! A line may hold several accesses and an access may be several instructions (a loop that is unrolled), so both
 //! are summed: sectors (device memory) or wavefronts (shared memory) over requests.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn sums_of_a_line_are_compared() {
-        // A loop that was written out: the same figure from more instructions.
+        // A loop that was unrolled: the same figure from more instructions.
         let twice = [
             executed("LDG.E R1, [R2]", &[3], 32.0, 128.0),
             executed("LDG.E R1, [R2]", &[3], 32.0, 128.0),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::compare::{Row, Verdict};
 use super::{Compared, Device, TARGET};
 
-/// What stands above the tables.
+/// What is above the tables.
 const HEAD: &str = "# What a GPU counts: predicted and measured\n\n\
 `cargo lab counters` writes this page from what `cargo lab measure` wrote on a machine with a GPU: of each access of\n\
 our kernels (`tests/kernels`) the sectors per request (device memory) or the wavefronts per request (shared memory), as\n\

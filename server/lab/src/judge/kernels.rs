@@ -79,7 +79,7 @@ impl File {
         self.results.len()
     }
 
-    /// The kernel that a line stands in, or above.
+    /// The kernel that a line is in, or above.
     pub fn kernel_at(&self, line: u32) -> Option<usize> {
         let starts = |at: usize| self.results[at]["line"].as_u64().unwrap_or(0) as u32;
         let before = (0..self.results.len()).filter(|&at| starts(at) <= line);

@@ -44,7 +44,7 @@ const ADDRESS: [&str; 2] = ["Address", "# Address"];
 const SOURCE: &str = "Source";
 
 /// The page `source` in the view `cuda,sass`: for each source file a row with its path, one with the headings, then
-/// lines, each followed by its instructions. An instruction stands below every line that it belongs to.
+/// lines, each followed by its instructions. An instruction is below every line that it belongs to.
 pub fn source(csv: &str, file: &str) -> Source {
     let mut lines = Vec::new();
     let mut instructions: BTreeMap<String, (Vec<u64>, Value)> = BTreeMap::new();

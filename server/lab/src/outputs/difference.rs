@@ -119,7 +119,7 @@ fn arrays(at: &Place, old: &[Value], new: &[Value], found: &mut Vec<Difference>)
         one.is_some() && one == identity(&new[other])
     };
     let mut matched = pairs(&mut left, &mut right, known);
-    // Of what stands in the same place of a list of the same length it is the value that differs.
+    // Of what is in the same place of a list of the same length it is the value that differs.
     if left.len() == right.len() {
         matched.extend(left.drain(..).zip(right.drain(..)));
     }
@@ -142,7 +142,7 @@ fn pairs(
 ) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     left.retain(|&one| {
-        // What stands in the same place is looked at first.
+        // What is in the same place is looked at first.
         let same = right.binary_search(&one).ok();
         let mate = same
             .filter(|&at| together(one, right[at]))

@@ -1,7 +1,7 @@
 //! What is asked of a program about a folder, and its answer as JSON.
 //!
 //! In: a folder. Out: runs, each one command with all it reads. A run's answer is the same for each program that says the
-//! same: it holds the document, the status and what stands on standard error, without the program's version and without
+//! same: it holds the document, the status and what is on standard error, without the program's version and without
 //! times of running.
 
 use std::fmt;

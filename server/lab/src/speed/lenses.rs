@@ -107,7 +107,7 @@ fn replace(
     Ok(())
 }
 
-/// The lines above which a time stands.
+/// The lines that have a time above them.
 fn timed(client: &mut Client, uri: &str) -> anyhow::Result<Vec<usize>> {
     let params = json!({"textDocument": {"uri": uri}});
     let lenses = client.request("textDocument/codeLens", &params)?.message;

@@ -45,7 +45,7 @@ pub fn page(root: &Path) -> anyhow::Result<String> {
     }
     text.push_str(
         "\n## Constants of the predicted times\n\n\
-         | constant | value | decides | chosen on | how | stands in |\n| --- | --- | --- | --- | --- | --- |\n",
+         | constant | value | decides | chosen on | how | is in file |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for constant in constants(root)? {
         let on = match constant.chosen_on.as_slice() {

@@ -59,7 +59,7 @@ fn keys(schema: &Value, object: &Value, before: &str, text: &mut String) {
     }
 }
 
-/// What stands behind a reference, of alternatives the first.
+/// What is behind a reference, of alternatives the first.
 fn resolved<'a>(schema: &'a Value, value: &'a Value) -> &'a Value {
     let value = value["anyOf"].get(0).unwrap_or(value);
     match value["$ref"]
@@ -129,7 +129,7 @@ pub fn model_setting(package: &str, schema: &[u8]) -> anyhow::Result<String> {
         let listed: Vec<Value> = serde_json::from_str(&format!("[{}]", &text[list..end]))?;
         let first = listed.first().context("its list is empty")?.to_string();
         let first = text[list..end].find(&first).unwrap_or_default() + first.len();
-        // What stands behind the last value remains: the bracket on the same line, or on the next.
+        // What is behind the last value remains: the bracket on the same line, or on the next.
         let tail = text[list..end].trim_end().len();
         let rest = of_models.join(separator);
         text.replace_range(
