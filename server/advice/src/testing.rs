@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use warplens_codegen::CompiledKernel;
 use warplens_facts::facts::{
-    Access, Alias, Assumption, Branch, BranchKind, Certainty, Dependence, Launch, Node, Op,
-    Operation, Operator, Pattern, SharedArray, Site, Source, SourceFacts, Space, Span, Stride,
+    Access, Alias, Assumed, Assumption, Branch, BranchKind, Certainty, Dependence, Launch, Node,
+    Op, Operation, Operator, Pattern, SharedArray, Site, Source, SourceFacts, Space, Span, Stride,
     StructField, Uniformity,
 };
 use warplens_machine::{Profile, Profiles};
@@ -117,7 +117,12 @@ impl Kernel {
 
     pub(crate) fn assume(mut self, symbol: &str, value: &str) -> Self {
         self.facts.assumptions.push(Assumption {
-            symbol: symbol.to_owned(),
+            symbol: match symbol {
+                "block" => Assumed::Block,
+                "grid" => Assumed::Grid,
+                "alignment" => Assumed::Alignment,
+                name => Assumed::Named(name.to_owned()),
+            },
             value: value.to_owned(),
             source: "default".to_owned(),
         });

@@ -1,6 +1,6 @@
 //! How findings and titles of actions speak, and how loud: the number first, then the cause, then the assumption, on one line.
 
-use warplens_facts::facts::{Access, Certainty, SourceFacts};
+use warplens_facts::facts::{Access, Assumed, Certainty, SourceFacts};
 use warplens_syntax::words_in;
 
 use crate::Severity;
@@ -101,8 +101,10 @@ pub(crate) fn assumes(facts: &SourceFacts, expressions: &[&str]) -> Option<Strin
         .assumptions
         .iter()
         .filter(|a| {
-            let launch = a.symbol.contains("block") || a.symbol.contains("grid");
-            !launch && !a.symbol.starts_with("alignment")
+            !matches!(
+                a.symbol,
+                Assumed::Block | Assumed::Grid | Assumed::Alignment
+            )
         })
         .collect();
     let named: Vec<_> = values
@@ -111,7 +113,7 @@ pub(crate) fn assumes(facts: &SourceFacts, expressions: &[&str]) -> Option<Strin
         .filter(|a| {
             expressions
                 .iter()
-                .any(|text| identifiers(text).any(|id| id == a.symbol))
+                .any(|text| identifiers(text).any(|id| a.symbol.is_named(id)))
         })
         .collect();
     let block_assumed = facts.launch.block_source.is_assumption();
@@ -151,7 +153,7 @@ pub(crate) fn reservation(facts: &SourceFacts, access: &Access) -> Option<String
         Certainty::Assumed | Certainty::Unknown => {
             let stride = access.stride.as_ref().map_or("", |s| s.text.as_str());
             assumes(facts, &[&access.index, &access.text, stride])
-                .or_else(|| access.why.clone())
+                .or_else(|| access.why.as_ref().map(ToString::to_string))
                 .or_else(|| conditions(&access.constraints))
         }
     }
@@ -222,7 +224,7 @@ mod tests {
         let kernel = Kernel::new()
             .assume("n", "1024")
             .assume("m", "1024")
-            .assume("alignment(in)", "256-byte aligned");
+            .assume("alignment", "256-byte aligned");
         assert_eq!(
             assumes(&kernel.facts, &["i * n + nm"]).as_deref(),
             Some("assumes n = 1024"),

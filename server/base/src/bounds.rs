@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::files::Files;
 use crate::paths::normalise;
 
 /// Folders beyond which nothing is read: a workspace and what its user named.
@@ -12,8 +13,9 @@ pub struct Bounds {
 
 impl Bounds {
     /// These folders and what lies in them.
-    pub fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
-        let mut folders: Vec<PathBuf> = folders.into_iter().map(|folder| real(&folder)).collect();
+    pub fn new(files: &dyn Files, folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        let folders = folders.into_iter();
+        let mut folders: Vec<PathBuf> = folders.map(|folder| real(files, &folder)).collect();
         folders.sort_unstable();
         folders.dedup();
         Self { folders }
@@ -21,19 +23,23 @@ impl Bounds {
 
     /// These folders as well.
     #[must_use]
-    pub fn and<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Self {
+    pub fn and<'a>(
+        &self,
+        files: &dyn Files,
+        folders: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Self {
         let own = self.folders.iter().cloned();
-        Self::new(own.chain(folders.into_iter().cloned()))
+        Self::new(files, own.chain(folders.into_iter().cloned()))
     }
 
     /// Whether a file lies in one of them, wherever links lead.
-    pub fn hold(&self, path: &Path) -> bool {
-        let path = real(path);
+    pub fn hold(&self, files: &dyn Files, path: &Path) -> bool {
+        let path = real(files, path);
         self.folders.iter().any(|folder| path.starts_with(folder))
     }
 }
 
 /// Where a path leads; as spelled where there is nothing, as with a buffer that was never saved.
-fn real(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| normalise(path))
+fn real(files: &dyn Files, path: &Path) -> PathBuf {
+    files.real(path).unwrap_or_else(|| normalise(path))
 }

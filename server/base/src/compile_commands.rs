@@ -2,7 +2,6 @@
 
 mod database;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -10,7 +9,7 @@ use std::time::SystemTime;
 use rustc_hash::FxHashMap;
 
 use crate::command::Command;
-use crate::files::Files;
+use crate::files::{EntryKind, Files};
 use crate::paths::normalise;
 use database::Database;
 
@@ -93,10 +92,10 @@ impl CompileCommands {
             state.existence = existence;
             state.found.clear();
         }
-        let path = state.database_of(file.parent()?).or_else(|| {
+        let path = state.database_of(files, file.parent()?).or_else(|| {
             // Opened through a link from somewhere else.
-            let real = fs::canonicalize(&file).ok()?;
-            state.database_of(real.parent()?)
+            let real = files.real(&file)?;
+            state.database_of(files, real.parent()?)
         })?;
         let database = state
             .databases
@@ -115,17 +114,17 @@ impl CompileCommands {
 }
 
 impl State {
-    fn database_of(&mut self, folder: &Path) -> Option<PathBuf> {
+    fn database_of(&mut self, files: &dyn Files, folder: &Path) -> Option<PathBuf> {
         folder
             .ancestors()
-            .find_map(|folder| self.database_in(folder))
+            .find_map(|folder| self.database_in(files, folder))
     }
 
-    fn database_in(&mut self, folder: &Path) -> Option<PathBuf> {
+    fn database_in(&mut self, files: &dyn Files, folder: &Path) -> Option<PathBuf> {
         if let Some(found) = self.found.get(folder) {
             return found.clone();
         }
-        let found = database_at(folder);
+        let found = database_at(files, folder);
         if self.found.len() >= MAX_FOLDERS {
             self.found.clear();
         }
@@ -135,25 +134,26 @@ impl State {
 }
 
 /// The database in a folder or in its build folders.
-fn database_at(folder: &Path) -> Option<PathBuf> {
+fn database_at(files: &dyn Files, folder: &Path) -> Option<PathBuf> {
     let direct = folder.join(FILE_NAME);
-    if direct.is_file() {
+    if files.stamp(&direct).is_some() {
         return Some(direct);
     }
-    let builds: Vec<PathBuf> = folders_in(folder, |name| {
+    let builds: Vec<PathBuf> = folders_in(files, folder, |name| {
         name.starts_with("build") || name.starts_with("out") || name.starts_with("cmake-build-")
     });
-    newest(&builds).or_else(|| {
+    newest(files, &builds).or_else(|| {
         // A preset's folder: build/release, and out/build/x64-Debug as Visual Studio has it.
         let inner: Vec<PathBuf> = builds
             .iter()
-            .flat_map(|build| folders_in(build, |_| true))
+            .flat_map(|build| folders_in(files, build, |_| true))
             .collect();
-        newest(&inner).or_else(|| {
+        newest(files, &inner).or_else(|| {
             let nested = inner.iter().filter(|inner| inner.ends_with("out/build"));
             newest(
+                files,
                 &nested
-                    .flat_map(|build| folders_in(build, |_| true))
+                    .flat_map(|build| folders_in(files, build, |_| true))
                     .collect::<Vec<_>>(),
             )
         })
@@ -161,34 +161,25 @@ fn database_at(folder: &Path) -> Option<PathBuf> {
 }
 
 /// The folders in a folder whose names `wanted` takes, in order of their names.
-fn folders_in(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let mut folders: Vec<PathBuf> = entries
-        .flatten()
-        .filter(|entry| entry.file_name().to_str().is_some_and(&wanted))
+fn folders_in(files: &dyn Files, folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let entries = files.list(folder);
+    let folders = entries.iter().filter(|entry| {
+        let name = entry.path.file_name().and_then(|name| name.to_str());
         // A link to a folder is a folder here.
-        .filter(|entry| {
-            entry
-                .file_type()
-                .is_ok_and(|kind| kind.is_dir() || kind.is_symlink())
-        })
-        .map(|entry| entry.path())
-        .collect();
-    folders.sort_unstable();
-    folders
+        entry.kind != EntryKind::File && name.is_some_and(&wanted)
+    });
+    folders.map(|entry| entry.path.clone()).collect()
 }
 
 /// The database written last among those that lie directly in these folders; of equals the first.
-fn newest(folders: &[PathBuf]) -> Option<PathBuf> {
+fn newest(files: &dyn Files, folders: &[PathBuf]) -> Option<PathBuf> {
     let mut best: Option<(SystemTime, PathBuf)> = None;
     for folder in folders {
         let path = folder.join(FILE_NAME);
-        let Some(metadata) = fs::metadata(&path).ok().filter(fs::Metadata::is_file) else {
+        let Some(stamp) = files.stamp(&path) else {
             continue;
         };
-        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let modified = stamp.modified.unwrap_or(SystemTime::UNIX_EPOCH);
         if best.as_ref().is_none_or(|(newest, _)| modified > *newest) {
             best = Some((modified, path));
         }

@@ -1,20 +1,23 @@
 //! The text of files: from the disk, and from buffers that are open in an editor.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::hash::Hasher;
-use std::io::Read;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
+use ignore::WalkBuilder;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::paths::normalised;
+use crate::paths::{normalise, normalised};
 use crate::text::decode;
 
 /// Where the text of files comes from. Paths are taken as spelled, after [`normalise`](crate::normalise).
-pub trait Files: Send + Sync {
+pub trait Files {
     /// The text of a file. None: there is no such file, or it is no text, or too large, or unreadable.
     fn read(&self, path: &Path) -> Option<Arc<SourceFile>>;
 
@@ -24,13 +27,41 @@ pub trait Files: Send + Sync {
     /// What lies in a folder, in the order of the names; nothing where there is no such folder.
     fn list(&self, folder: &Path) -> Arc<[Entry]>;
 
+    /// When a file was written last and how long it is, as the disk says now; nothing where there is no such file. Buffers
+    /// have no stamp.
+    fn stamp(&self, path: &Path) -> Option<Stamp>;
+
+    /// A part of a file's bytes as they are on the disk now, as many of them as there are.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>>;
+
+    /// Where a path leads once links are followed; nothing where it leads nowhere.
+    fn real(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The files in and below these folders that `wanted` takes by their paths, as many as `most`; what `.gitignore` excludes and
+    /// what is hidden is left out.
+    fn walk(
+        &self,
+        folders: &[PathBuf],
+        most: usize,
+        wanted: &dyn Fn(&Path) -> bool,
+    ) -> Vec<PathBuf>;
+
     /// Grows whenever an answer may have changed. An answer given after the generation was asked for is good
     /// for as long as the generation stays.
     fn generation(&self) -> u64;
 
-    /// The same for answers that the text of one file does not matter to: an editor changes one at each keystroke.
-    fn generation_but_for(&self, _: &Path) -> u64 {
-        self.generation()
+    /// Whether a file is being edited, so that its text changes again and again.
+    fn is_open(&self, _: &Path) -> bool {
+        false
+    }
+
+    /// The files whose text is all that changed since that generation; nothing where more may have, or it is not known.
+    fn changed_since(&self, _: u64) -> Option<Vec<PathBuf>> {
+        None
     }
 
     /// Grows whenever it may have changed which files there are, and not where only the text of one did.
@@ -80,7 +111,8 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    fn new(path: &Path, text: Arc<str>) -> Self {
+    /// A text under a normalised path.
+    pub fn new(path: &Path, text: Arc<str>) -> Self {
         let mut hasher = FxHasher::default();
         hasher.write(text.as_bytes());
         Self {
@@ -89,6 +121,15 @@ impl SourceFile {
             text,
         }
     }
+}
+
+/// By what a change of a file is noticed without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// When it was written last, where the disk says.
+    pub modified: Option<SystemTime>,
+    /// Its bytes.
+    pub length: u64,
 }
 
 /// No files at all.
@@ -108,6 +149,22 @@ impl Files for NoFiles {
         Arc::default()
     }
 
+    fn stamp(&self, _: &Path) -> Option<Stamp> {
+        None
+    }
+
+    fn bytes(&self, _: &Path, _: Range<u64>) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn real(&self, _: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    fn walk(&self, _: &[PathBuf], _: usize, _: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     fn generation(&self) -> u64 {
         0
     }
@@ -125,6 +182,10 @@ const MAX_FILE_BYTES: u64 = 8 << 20;
 const MAX_CACHED_BYTES: usize = 64 << 20;
 /// The paths remembered; most are places where an include was looked for in vain.
 const MAX_SLOTS: usize = 200_000;
+/// The files and folders walked in search of some.
+const MAX_WALKED: usize = 1_000_000;
+/// The last changes that are remembered one by one.
+const MAX_LOGGED: usize = 64;
 /// The names of one folder that are listed.
 const MAX_ENTRIES: usize = 20_000;
 /// The folders whose names are remembered.
@@ -165,12 +226,6 @@ struct Slot {
     /// The look in which it was compared with the disk.
     checked: u64,
     last_use: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    modified: Option<SystemTime>,
-    length: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -286,6 +341,47 @@ impl Files for DiskFiles {
         }
         folders.insert(folder.into_owned(), (now, Arc::clone(&entries)));
         entries
+    }
+
+    fn stamp(&self, path: &Path) -> Option<Stamp> {
+        stamp(path)
+    }
+
+    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>> {
+        let mut file = fs::File::open(path)?;
+        file.seek(SeekFrom::Start(part.start))?;
+        let mut bytes = Vec::new();
+        file.take(part.end - part.start).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        fs::canonicalize(path).ok()
+    }
+
+    fn walk(
+        &self,
+        folders: &[PathBuf],
+        most: usize,
+        wanted: &dyn Fn(&Path) -> bool,
+    ) -> Vec<PathBuf> {
+        let Some((first, others)) = folders.split_first() else {
+            return Vec::new();
+        };
+        let mut builder = WalkBuilder::new(first);
+        for folder in others {
+            builder.add(folder);
+        }
+        // A folder that is no git repository may have a .gitignore just as well.
+        let walk = builder.require_git(false).follow_links(false).build();
+        // Links to files are files here: only links to folders could lead in circles.
+        let found = walk.take(MAX_WALKED).flatten().filter(|entry| {
+            wanted(entry.path()) && entry.file_type().is_some_and(|kind| !kind.is_dir())
+        });
+        found
+            .take(most)
+            .map(|entry| normalise(entry.path()))
+            .collect()
     }
 
     fn generation(&self) -> u64 {
@@ -512,6 +608,8 @@ pub struct OpenFiles<F> {
     open: RwLock<FxHashMap<PathBuf, Buffer>>,
     changes: AtomicU64,
     existence: AtomicU64,
+    /// The last changes of texts that were read, each with the generation that it began.
+    log: Mutex<VecDeque<(u64, PathBuf)>>,
 }
 
 #[derive(Debug)]
@@ -519,8 +617,6 @@ struct Buffer {
     file: Arc<SourceFile>,
     /// Whether this text was read: a change of a text that was not read changes no answer.
     read: AtomicBool,
-    /// How many of the changes that count are of this buffer.
-    changes: u64,
 }
 
 impl<F: Files> OpenFiles<F> {
@@ -531,6 +627,7 @@ impl<F: Files> OpenFiles<F> {
             open: RwLock::default(),
             changes: AtomicU64::new(0),
             existence: AtomicU64::new(0),
+            log: Mutex::default(),
         }
     }
 
@@ -557,10 +654,9 @@ impl<F: Files> OpenFiles<F> {
             let same = file.is_some_and(|file| file.text == text);
             (same, self.inner.exists(&path))
         });
-        let mut buffer = Buffer {
+        let buffer = Buffer {
             file: Arc::new(SourceFile::new(&path, text)),
             read: AtomicBool::new(false),
-            changes: 0,
         };
         // With the lock held no other thread can read the old text: one that read it after the question would keep it.
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
@@ -570,13 +666,11 @@ impl<F: Files> OpenFiles<F> {
             (None, Some((same, exists))) => (!same, exists),
             (None, None) => (true, false),
         };
-        let before = open.get(&*path).map_or(0, |old| old.changes);
-        buffer.changes = before + u64::from(changes);
-        open.insert(path.into_owned(), buffer);
-        // Counted with the lock held, so that the sum and the buffer's part of it are of one moment.
+        // Counted before anybody can read the new text: who asks in between asks once more than he need.
         if changes {
-            self.changes.fetch_add(1, Ordering::Release);
+            self.count(&path);
         }
+        open.insert(path.into_owned(), buffer);
         drop(open);
         if !exists {
             self.existence.fetch_add(1, Ordering::Release);
@@ -604,8 +698,18 @@ impl<F: Files> OpenFiles<F> {
         if !self.inner.exists(&path) {
             self.existence.fetch_add(1, Ordering::Release);
         }
-        self.changes.fetch_add(1, Ordering::Release);
+        self.count(&path);
         true
+    }
+
+    /// One text changed, and nothing else.
+    fn count(&self, path: &Path) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        self.changes.fetch_add(1, Ordering::Release);
+        if log.len() == MAX_LOGGED {
+            log.pop_front();
+        }
+        log.push_back((self.generation(), path.to_owned()));
     }
 
     fn buffer(&self, path: &Path) -> Option<Arc<SourceFile>> {
@@ -613,11 +717,6 @@ impl<F: Files> OpenFiles<F> {
         let buffer = open.get(&*normalised(path))?;
         buffer.read.store(true, Ordering::Release);
         Some(Arc::clone(&buffer.file))
-    }
-
-    fn is_open(&self, path: &Path) -> bool {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.contains_key(&*normalised(path))
     }
 }
 
@@ -655,18 +754,55 @@ impl<F: Files> Files for OpenFiles<F> {
         unsaved.into()
     }
 
+    fn stamp(&self, path: &Path) -> Option<Stamp> {
+        self.inner.stamp(path)
+    }
+
+    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>> {
+        self.inner.bytes(path, part)
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        self.inner.real(path)
+    }
+
+    fn walk(
+        &self,
+        folders: &[PathBuf],
+        most: usize,
+        wanted: &dyn Fn(&Path) -> bool,
+    ) -> Vec<PathBuf> {
+        self.inner.walk(folders, most, wanted)
+    }
+
     fn generation(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
             + self.existence.load(Ordering::Acquire)
             + self.inner.generation()
     }
 
-    fn generation_but_for(&self, path: &Path) -> u64 {
+    fn is_open(&self, path: &Path) -> bool {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let own = open
-            .get(&*normalised(path))
-            .map_or(0, |buffer| buffer.changes);
-        self.generation() - own
+        open.contains_key(&*normalised(path))
+    }
+
+    fn changed_since(&self, generation: u64) -> Option<Vec<PathBuf>> {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = usize::try_from(self.generation().checked_sub(generation)?).ok()?;
+        let start = log.len().checked_sub(changes)?;
+        // Where something else changed in between, the generations are not one behind the other.
+        let mut expected = generation;
+        let mut paths = Vec::new();
+        for (at, path) in log.range(start..) {
+            expected += 1;
+            if *at != expected {
+                return None;
+            }
+            if !paths.contains(path) {
+                paths.push(path.clone());
+            }
+        }
+        Some(paths)
     }
 
     fn existence(&self) -> u64 {

@@ -5,7 +5,6 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ignore::WalkBuilder;
 use rustc_hash::FxHashMap;
 
 use crate::bounds::Bounds;
@@ -30,8 +29,6 @@ type ByName = FxHashMap<Box<OsStr>, Vec<PathBuf>>;
 
 /// The header-like files of a workspace of which is made use.
 const MAX_INDEXED: usize = 200_000;
-/// The files and folders walked to find them.
-const MAX_WALKED: usize = 1_000_000;
 
 const EXTENSIONS: &[&str] = &[
     "h", "hpp", "hh", "hxx", "cuh", "cu", "cl", "clh", "inc", "inl", "def", "ipp", "tcc", "hip",
@@ -57,11 +54,11 @@ impl HeaderIndex {
         self.built.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn by_name(&self) -> Arc<ByName> {
+    fn by_name(&self, files: &dyn Files) -> Arc<ByName> {
         // The lock is held on purpose: who comes second waits instead of walking as well.
         Arc::clone(
             self.built()
-                .get_or_insert_with(|| Arc::new(walk(&self.roots))),
+                .get_or_insert_with(|| Arc::new(walk(files, &self.roots))),
         )
     }
 
@@ -73,7 +70,7 @@ impl HeaderIndex {
         folder: &Path,
         excluded: Option<&Path>,
     ) -> Option<PathBuf> {
-        let index = self.by_name();
+        let index = self.by_name(files);
         let candidates = index.get(suffix.file_name()?)?;
         let rank = |path: &PathBuf| {
             // Of equally close ones that of a like program, `blur-hip` and `blur-cuda`, then the least deep.
@@ -98,36 +95,15 @@ impl HeaderIndex {
     }
 }
 
-fn walk(roots: &[PathBuf]) -> ByName {
+fn walk(files: &dyn Files, roots: &[PathBuf]) -> ByName {
     let mut index = ByName::default();
-    let Some((first, others)) = roots.split_first() else {
-        return index;
+    let header = |path: &Path| {
+        let extension = path.extension().and_then(OsStr::to_str);
+        extension.is_some_and(is_header)
     };
-    let mut builder = WalkBuilder::new(first);
-    for root in others {
-        builder.add(root);
-    }
-    // A folder that is no git repository may have a .gitignore just as well.
-    let walk = builder.require_git(false).follow_links(false).build();
-    let mut indexed = 0;
-    for entry in walk.take(MAX_WALKED).flatten() {
-        let header = entry
-            .path()
-            .extension()
-            .and_then(OsStr::to_str)
-            .is_some_and(is_header);
-        // Links to files are files here: only links to folders could lead in circles.
-        if !header || entry.file_type().is_none_or(|kind| kind.is_dir()) {
-            continue;
-        }
-        index
-            .entry(entry.file_name().into())
-            .or_default()
-            .push(normalise(entry.path()));
-        indexed += 1;
-        if indexed == MAX_INDEXED {
-            break;
-        }
+    for path in files.walk(roots, MAX_INDEXED, &header) {
+        let name = path.file_name().unwrap_or_default();
+        index.entry(name.into()).or_default().push(path);
     }
     for paths in index.values_mut() {
         paths.sort_unstable();
@@ -209,8 +185,9 @@ impl IncludeSearch {
 
     /// The same, and files outside these folders and its own are as good as absent.
     #[must_use]
-    pub fn within(mut self, bounds: &Bounds) -> Self {
-        self.bounds = Some(bounds.and(self.quote_dirs.iter().chain(&self.dirs)));
+    pub fn within(mut self, files: &dyn Files, bounds: &Bounds) -> Self {
+        let named = self.quote_dirs.iter().chain(&self.dirs);
+        self.bounds = Some(bounds.and(files, named));
         self
     }
 
@@ -311,7 +288,7 @@ impl IncludeSearch {
             return None;
         }
         let path = Path::new(&spelled);
-        let may_be_read = |path: &Path| bounds.is_none_or(|bounds| bounds.hold(path));
+        let may_be_read = |path: &Path| bounds.is_none_or(|bounds| bounds.hold(files, path));
         let at = |folder: &Path| {
             Some(absolute(folder, path)).filter(|path| files.exists(path) && may_be_read(path))
         };

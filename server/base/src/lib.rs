@@ -16,7 +16,7 @@ mod text;
 pub use bounds::Bounds;
 pub use command::{Command, CommandLanguage, Define, split_command};
 pub use compile_commands::{CompileCommands, DatabaseProblem, DatabaseState, FileCommand};
-pub use files::{DiskFiles, Entry, EntryKind, Files, NoFiles, OpenFiles, SourceFile};
+pub use files::{DiskFiles, Entry, EntryKind, Files, NoFiles, OpenFiles, SourceFile, Stamp};
 pub use include_search::{HeaderIndex, IncludeSearch};
 pub use paths::normalise;
 pub use system_headers::is_system_header;

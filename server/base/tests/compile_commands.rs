@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
-use warplens_base::{CompileCommands, DatabaseState, Define, NoFiles, OpenFiles};
+use warplens_base::{CompileCommands, DatabaseState, Define, DiskFiles, OpenFiles};
 
 /// A project's folder; its real path, as temporary folders may lie behind links.
 struct Project {
@@ -53,7 +53,9 @@ impl Project {
 
     /// What `FROM` is in the command of a file, with `~` in front where the command is inferred.
     fn from(&self, file: &str) -> Option<String> {
-        let found = self.commands.command(&self.root.join(file), &NoFiles)?;
+        let found = self
+            .commands
+            .command(&self.root.join(file), &DiskFiles::new())?;
         let Some(Define::Set { name, value }) = found.command.defines.first() else {
             panic!("{found:?}")
         };
@@ -149,7 +151,7 @@ fn entries_as_different_tools_write_them() {
     }
     let command = project
         .commands
-        .command(&project.root.join("src/rel.cu"), &NoFiles)
+        .command(&project.root.join("src/rel.cu"), &DiskFiles::new())
         .unwrap();
     assert_eq!(command.command.include_dirs, [project.root.join("inc")]);
     assert_eq!(command.command.sources, [project.root.join("src/rel.cu")]);
@@ -368,7 +370,7 @@ fn commands_follow_their_response_files() {
     let text =
         r#"[{"directory": ".", "file": "a.cu", "command": "nvcc --options-file inc.rsp a.cu"}]"#;
     project.write("compile_commands.json", text);
-    let files = OpenFiles::new(NoFiles);
+    let files = OpenFiles::new(DiskFiles::new());
     let file = project.root.join("a.cu");
     let dirs = || {
         project
@@ -407,7 +409,7 @@ fn a_hundred_thousand_entries() {
     let found = |file: &str| {
         project
             .commands
-            .command(&project.root.join(file), &NoFiles)
+            .command(&project.root.join(file), &DiskFiles::new())
             .unwrap()
     };
     let one = found("src/module3333/k66666.cu");
@@ -449,7 +451,7 @@ proptest! {
             *place = byte;
         }
         fs::write(&path, &bytes).unwrap();
-        let found = project.commands.command(&project.root.join("a.cu"), &NoFiles);
+        let found = project.commands.command(&project.root.join("a.cu"), &DiskFiles::new());
         let state = project.only_database();
         prop_assert_eq!(state.problem.is_some() || state.files == 0, found.is_none());
         prop_assert!(state.files + state.skipped <= 3);

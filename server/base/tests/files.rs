@@ -334,3 +334,31 @@ fn typing_in_a_buffer_that_was_not_read_changes_no_answer() {
     assert!(files.generation() > generation);
     assert_eq!(files.existence(), existence, "the file is still there");
 }
+
+#[test]
+fn texts_that_changed_are_told_one_by_one() {
+    let files = OpenFiles::new(NoFiles);
+    let [a, b] = ["/p/a.cu", "/p/b.cu"].map(Path::new);
+    files.set(a, "1");
+    files.set(b, "1");
+    let before = files.generation();
+    assert_eq!(files.changed_since(before), Some(Vec::new()));
+    // A text that nobody read changes no answer.
+    files.set(a, "2");
+    assert_eq!(files.changed_since(before), Some(Vec::new()));
+    for text in ["3", "4"] {
+        files.read(a);
+        files.set(a, text);
+    }
+    assert_eq!(files.changed_since(before), Some(vec![a.to_owned()]));
+    files.read(b);
+    files.set(b, "2");
+    assert_eq!(
+        files.changed_since(before),
+        Some(vec![a.to_owned(), b.to_owned()])
+    );
+    // A file that is new is more than a text.
+    files.set(Path::new("/p/c.cu"), "1");
+    assert_eq!(files.changed_since(before), None);
+    assert_eq!(files.changed_since(files.generation()), Some(Vec::new()));
+}

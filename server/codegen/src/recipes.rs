@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
+use warplens_ir::functions;
+
 use crate::graph::Ty;
 use crate::target::MEASURED;
 use crate::{Class, Target};
@@ -212,13 +214,7 @@ pub(crate) fn division(rem: bool, ty: Ty, signed: bool, by: Option<i64>) -> u16 
 
 /// A function's name without what spells its type and rounding: `__fsqrt_rn`, `sqrtf` and `native_sqrt` are `sqrt`.
 pub(crate) fn plain(written: &str) -> String {
-    let mut name = written.trim_start_matches('_');
-    for prefix in ["builtin_", "native_", "half_", "fast_", "nv_", "ocml_"] {
-        name = name.strip_prefix(prefix).unwrap_or(name);
-    }
-    for suffix in ["_rn", "_rz", "_ru", "_rd", "_sat", "_f32", "_f64", "_ieee"] {
-        name = name.strip_suffix(suffix).unwrap_or(name);
-    }
+    let name = functions::unspelled(written);
     let basic = [
         "add", "sub", "mul", "fma", "ma", "div", "sqrt", "rcp", "rsqrt", "neg", "abs", "max", "min",
     ];

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
 
-use crate::{Engine, FileAnalysis, near};
+use crate::queries::near;
+use crate::{Engine, FileAnalysis};
 
 /// What looks like a definition and is none, or is one in every program.
 const EVERYWHERE: [&str; 6] = ["catch", "for", "if", "main", "switch", "while"];

@@ -8,9 +8,8 @@ use warplens_codegen::assembly::{Assembled, Name};
 use warplens_machine::{Profile, occupancy};
 use warplens_models::ModelId;
 
-use crate::engine::DEFAULT_GPU;
 use crate::results::by_name;
-use crate::settings::{Settings, unknown_gpu};
+use crate::settings::{DEFAULT_GPU, Settings, unknown_gpu};
 use crate::{Engine, Overrides, wire};
 
 /// Why no model answers.

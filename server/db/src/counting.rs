@@ -9,8 +9,7 @@ use warplens_machine::Profile;
 use warplens_models::{Estimate, ModelId, linear};
 
 use crate::KernelAnalysis;
-use crate::engine::Lowered;
-use crate::estimate::argument_bytes;
+use crate::lowered::{Lowered, argument_bytes};
 
 /// A kernel with its launch and arguments, and what was made from them.
 #[derive(Debug)]

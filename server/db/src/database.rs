@@ -4,18 +4,42 @@
 //! where something that it asked for has changed. A file that does not exist is an input too: who asked for it is computed
 //! again when it appears.
 
-use std::panic::AssertUnwindSafe;
+use std::io;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dashmap::DashMap;
-use salsa::Setter as _;
-use warplens_base::{Entry, Files, SourceFile};
+use salsa::{Durability, Setter as _};
+use warplens_base::{Entry, Files, SourceFile, Stamp};
+
+use crate::stores::Stores;
 
 /// What queries are given.
 #[salsa::db]
 pub(crate) trait Db: salsa::Database {
     fn inputs(&self) -> &Inputs;
+
+    /// What is kept by content beside it.
+    fn stores(&self) -> &Stores;
+
+    /// The files, through queries.
+    fn files(&self) -> &dyn Files;
+}
+
+/// What is no one file's.
+#[salsa::input(debug)]
+pub(crate) struct World {
+    /// The folders of the workspace.
+    #[returns(ref)]
+    pub(crate) roots: Vec<PathBuf>,
+    /// Whether includes may lead out of them.
+    #[returns(copy)]
+    pub(crate) confined: bool,
+    /// Grows where it may have changed which files there are: who looked for one and did not read it depends on that.
+    #[returns(copy)]
+    existence: u64,
 }
 
 /// A file, whether it exists or not.
@@ -42,9 +66,28 @@ pub(crate) struct Folder {
 
 /// The inputs that were asked for, and where they are read from.
 pub(crate) struct Inputs {
-    disk: Arc<dyn Files>,
+    disk: Disk,
+    world: OnceLock<World>,
     files: DashMap<PathBuf, File>,
     folders: DashMap<PathBuf, Folder>,
+}
+
+/// Where files are read from.
+pub(crate) type Disk = Arc<dyn Files + Send + Sync>;
+
+/// What is no one file's.
+pub(crate) fn world(db: &dyn Db) -> World {
+    let world = db.inputs().world.get();
+    *world.expect("made with the database")
+}
+
+/// What `make` makes; nothing where it panics, which is its caller's to say. A query that is cancelled is no panic.
+pub(crate) fn unless_it_panics<T>(make: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(make)) {
+        Ok(made) => Some(made),
+        Err(cause) if cause.is::<salsa::Cancelled>() => resume_unwind(cause),
+        Err(_) => None,
+    }
 }
 
 /// The file of a path. Whoever asks for its text depends on it from then on.
@@ -55,7 +98,15 @@ pub(crate) fn file(db: &dyn Db, path: &Path) -> File {
     }
     let version = inputs.version(path);
     let known = inputs.files.entry(path.to_owned());
-    *known.or_insert_with(|| File::new(db, path.to_owned(), version))
+    *known.or_insert_with(|| {
+        let durability = if inputs.disk.is_open(path) {
+            Durability::LOW
+        } else {
+            Durability::HIGH
+        };
+        let file = File::builder(path.to_owned(), version);
+        file.durability(durability).new(db)
+    })
 }
 
 /// The folder of a path.
@@ -66,7 +117,10 @@ pub(crate) fn folder(db: &dyn Db, path: &Path) -> Folder {
     }
     let entries = inputs.disk.list(path);
     let known = inputs.folders.entry(path.to_owned());
-    *known.or_insert_with(|| Folder::new(db, path.to_owned(), entries))
+    *known.or_insert_with(|| {
+        let folder = Folder::builder(path.to_owned(), entries);
+        folder.durability(Durability::HIGH).new(db)
+    })
 }
 
 /// The text of a file. Texts are not compared: what is derived of them is.
@@ -88,18 +142,60 @@ impl Inputs {
 pub(crate) struct Database {
     storage: salsa::Storage<Self>,
     inputs: Arc<Inputs>,
+    stores: Arc<Stores>,
 }
 
 impl Database {
-    fn new(disk: Arc<dyn Files>, told: Option<Told>) -> Database {
+    fn new(disk: Disk, stores: Arc<Stores>, told: Option<Told>) -> Database {
+        let existence = disk.existence();
         let inputs = Inputs {
             disk,
+            world: OnceLock::new(),
             files: DashMap::new(),
             folders: DashMap::new(),
         };
-        Database {
+        let database = Database {
             storage: salsa::Storage::new(told),
             inputs: Arc::new(inputs),
+            stores,
+        };
+        let stores = &database.stores;
+        let world = World::builder(stores.roots(), stores.is_confined(), existence);
+        let world = world.durability(Durability::HIGH).new(&database);
+        database.inputs.world.get_or_init(|| world);
+        database
+    }
+
+    /// The inputs are what the files are. Changing them waits for who is asking, and makes him ask again.
+    fn take_in(&mut self, since: u64) {
+        let inputs = Arc::clone(&self.inputs);
+        // An editor changes one file at each keystroke, and most of those that were read never change.
+        let changed: Vec<File> = match inputs.disk.changed_since(since) {
+            Some(paths) => {
+                let files = paths.iter().filter_map(|path| inputs.files.get(path));
+                files.map(|file| *file).collect()
+            }
+            None => inputs.files.iter().map(|file| *file).collect(),
+        };
+        for file in changed {
+            let version = inputs.version(file.path(self));
+            if version != file.version(self) {
+                let file = file.set_version(self);
+                file.with_durability(Durability::LOW).to(version);
+            }
+        }
+        let existence = inputs.disk.existence();
+        let world = world(self);
+        if existence == world.existence(self) {
+            return;
+        }
+        world.set_existence(self).to(existence);
+        let folders: Vec<Folder> = inputs.folders.iter().map(|folder| *folder).collect();
+        for folder in folders {
+            let entries = inputs.disk.list(folder.path(self));
+            if entries != *folder.entries(self) {
+                folder.set_entries(self).to(entries);
+            }
         }
     }
 }
@@ -112,20 +208,97 @@ impl Db for Database {
     fn inputs(&self) -> &Inputs {
         &self.inputs
     }
+
+    fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
+    fn files(&self) -> &dyn Files {
+        self
+    }
+}
+
+/// The files as a query sees them: it depends on what it reads, and where it looked for a file, on which files there are.
+impl Files for Database {
+    fn read(&self, path: &Path) -> Option<Arc<SourceFile>> {
+        text(self, file(self, path))
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.existence();
+        self.inputs.disk.exists(path)
+    }
+
+    fn list(&self, path: &Path) -> Arc<[Entry]> {
+        Arc::clone(folder(self, path).entries(self))
+    }
+
+    fn stamp(&self, path: &Path) -> Option<Stamp> {
+        self.existence();
+        self.inputs.disk.stamp(path)
+    }
+
+    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>> {
+        self.existence();
+        self.inputs.disk.bytes(path, part)
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        self.existence();
+        self.inputs.disk.real(path)
+    }
+
+    fn walk(
+        &self,
+        folders: &[PathBuf],
+        most: usize,
+        wanted: &dyn Fn(&Path) -> bool,
+    ) -> Vec<PathBuf> {
+        self.existence();
+        self.inputs.disk.walk(folders, most, wanted)
+    }
+
+    fn generation(&self) -> u64 {
+        self.inputs.disk.generation()
+    }
+
+    fn existence(&self) -> u64 {
+        world(self).existence(self)
+    }
+
+    fn look_again(&self) {
+        self.inputs.disk.look_again();
+    }
 }
 
 /// The database of a project.
 pub(crate) struct Queries {
-    /// The handle that inputs are changed with, and the generation of the files that they are of.
-    whole: Mutex<(Database, u64)>,
+    /// The handle that inputs are changed with, and what it has taken in.
+    whole: Mutex<(Database, TakenIn)>,
+}
+
+/// The generation of the files and the changes of the workspace that the inputs are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TakenIn {
+    files: u64,
+    workspace: u64,
+}
+
+impl TakenIn {
+    fn now(disk: &dyn Files, stores: &Stores) -> TakenIn {
+        TakenIn {
+            files: disk.generation(),
+            workspace: stores.changes(),
+        }
+    }
 }
 
 impl Queries {
     /// A database of these files; nothing is read yet. `told` hears of what is computed.
-    pub(crate) fn new(disk: Arc<dyn Files>, told: Option<Told>) -> Queries {
-        let generation = disk.generation();
+    pub(crate) fn new(disk: Disk, stores: Arc<Stores>, told: Option<Told>) -> Queries {
+        let now = TakenIn::now(&*disk, &stores);
         Queries {
-            whole: Mutex::new((Database::new(disk, told), generation)),
+            whole: Mutex::new((Database::new(disk, stores, told), now)),
         }
     }
 
@@ -133,8 +306,9 @@ impl Queries {
     pub(crate) fn forget(&self) {
         let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         let disk = Arc::clone(&whole.0.inputs.disk);
-        let generation = disk.generation();
-        *whole = (Database::new(disk, None), generation);
+        let stores = Arc::clone(&whole.0.stores);
+        let now = TakenIn::now(&*disk, &stores);
+        *whole = (Database::new(disk, stores, None), now);
     }
 
     /// Asks queries of the files as they are. Where files change meanwhile it is asked again.
@@ -148,29 +322,21 @@ impl Queries {
         }
     }
 
-    /// A handle, once the inputs are what the files are. Changing them waits for who is asking, and makes him ask again.
+    /// A handle, once the inputs are what the files are.
     fn current(&self) -> Database {
         let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         let (database, of) = &mut *whole;
-        let generation = database.inputs.disk.generation();
-        if generation != *of {
-            let inputs = Arc::clone(&database.inputs);
-            let files: Vec<File> = inputs.files.iter().map(|file| *file).collect();
-            for file in files {
-                let version = inputs.version(file.path(database));
-                if version != file.version(database) {
-                    file.set_version(database).to(version);
-                }
-            }
-            let folders: Vec<Folder> = inputs.folders.iter().map(|folder| *folder).collect();
-            for folder in folders {
-                let entries = inputs.disk.list(folder.path(database));
-                if entries != *folder.entries(database) {
-                    folder.set_entries(database).to(entries);
-                }
-            }
-            *of = generation;
+        let now = TakenIn::now(&*database.inputs.disk, &database.stores);
+        if now.files != of.files {
+            database.take_in(of.files);
         }
+        if now.workspace != of.workspace {
+            let world = world(database);
+            let (roots, confined) = (database.stores.roots(), database.stores.is_confined());
+            world.set_roots(database).to(roots);
+            world.set_confined(database).to(confined);
+        }
+        *of = now;
         database.clone()
     }
 }

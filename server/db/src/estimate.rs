@@ -9,16 +9,16 @@ use warplens_codegen::{CompiledKernel, Options};
 use warplens_facts::facts::{Launch, SourceFacts};
 use warplens_facts::{Contents, Request, analyze};
 use warplens_ir::{Kernel, Storage, Var};
-use warplens_machine::{KernelArguments, Profile};
+use warplens_machine::Profile;
 use warplens_models::{
     self as models, Change, DynamicCounts, Factor, ModelId, ModelInput, Resources, residence,
 };
 
 use crate::compilers::CompilerWord;
 use crate::counting::Counting;
-use crate::engine::Lowered;
 use crate::estimates::Estimates;
 use crate::launch::{self, Given, Resolved};
+use crate::lowered::{Lowered, argument_bytes};
 use crate::said;
 use crate::settings::Settings;
 use crate::suppress;
@@ -308,19 +308,6 @@ fn arrays(kernel: &Kernel) -> Vec<(String, u64)> {
     let parameters = kernel.vars.iter().take(kernel.params as usize);
     let element = |var: &Var| Some((var.name.clone(), var.ty.element()?.size().max(1)));
     parameters.filter_map(element).collect()
-}
-
-/// Bytes of a kernel's arguments where they live in shared memory (capability 1.x).
-pub(crate) fn argument_bytes(kernel: &Kernel, profile: &Profile) -> u64 {
-    if profile.kernel_arguments != KernelArguments::Shared {
-        return 0;
-    }
-    kernel
-        .vars
-        .iter()
-        .take(kernel.params as usize)
-        .map(|var| var.ty.size())
-        .sum()
 }
 
 /// Shared memory of a block that the kernel declares with its size.

@@ -1,6 +1,6 @@
 //! Files in, results out: what the language server, the command line and every other front end use.
 //!
-//! The engine is synchronous and pure: text and settings in, data out. It caches by content: editing one
+//! The engine is synchronous and pure: text and settings in, data out. It is a face over a database of queries: editing one
 //! kernel of fifty re-analyses one. It reads no files but those that a [`Project`] gives it, and runs nothing.
 //!
 //! # A kernel from a string
@@ -49,6 +49,7 @@ mod assembled;
 mod clock;
 mod compiled;
 mod compilers;
+mod contents;
 mod counting;
 mod database;
 pub mod difference;
@@ -59,21 +60,27 @@ mod fixes;
 mod graph;
 mod kinds;
 mod launch;
-mod launches;
+mod look;
+mod lowered;
 mod macros;
-mod near;
+mod memo;
 mod options;
 mod parallel;
 pub mod pictures;
+mod program;
+mod project;
+mod queries;
+mod readings;
+mod replaced;
 mod results;
 mod said;
 mod series;
 pub mod settings;
 mod sources;
+mod stores;
 mod suppress;
 mod surroundings;
 mod sweep;
-mod translation;
 pub mod user_profiles;
 pub mod wire;
 
@@ -94,12 +101,13 @@ use warplens_toolchain::CompilerReport;
 pub use warplens_tuning::Configuration;
 
 pub use compilers::{CompilerWord, Spoken};
-pub use engine::{DEFAULT_GPU, Engine};
+pub use engine::Engine;
 pub use graph::WorkFlow;
 pub use kinds::{is_header, language_by_content, may_hold_kernels};
 
+pub use project::Project;
+pub use settings::DEFAULT_GPU;
 pub use sweep::{Configured, Prediction, TunedKernel};
-pub use translation::Project;
 
 /// Stack of a thread that analyses anybody's source, in bytes: real code nests deeply, and a stack is only reserved, not used.
 pub const STACK: usize = 64 << 20;

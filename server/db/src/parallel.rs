@@ -4,13 +4,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+/// Pieces of work that are new and that one thread does before others are asked to help: an edit needs one or two.
+const FEW: usize = 4;
 /// Never more threads than this: the user's machine has other work.
 const MOST_THREADS: usize = 4;
 /// Deep recursion over deeply nested source must not end the process.
 const STACK: usize = 16 * 1024 * 1024;
 
 /// What `make` makes of each, in their order. The calling thread takes part: where no other can be started it does all.
-pub(crate) fn in_order<T: Sync, R: Send>(of: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+fn in_order<T: Sync, R: Send>(of: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = cores.min(MOST_THREADS).min(of.len());
     let next = AtomicUsize::new(0);
@@ -34,6 +36,29 @@ pub(crate) fn in_order<T: Sync, R: Send>(of: &[T], make: impl Fn(&T) -> R + Sync
     let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
     made.sort_unstable_by_key(|(at, _)| *at);
     made.into_iter().map(|(_, one)| one).collect()
+}
+
+/// The same, where most is often known already and takes no time: this thread begins, and others are asked to help only once
+/// some of it had to be computed. `make` says how many pieces that were, and `None` stops everything.
+pub(crate) fn as_needed<T: Sync, R: Send>(
+    of: &[T],
+    shares: bool,
+    make: impl Fn(&T) -> Option<(R, usize)> + Sync,
+) -> Option<Vec<R>> {
+    let mut all = Vec::with_capacity(of.len());
+    let mut computed = 0;
+    for one in of {
+        if shares && computed >= FEW {
+            break;
+        }
+        let (made, new) = make(one)?;
+        computed += new;
+        all.push(made);
+    }
+    for one in in_order(&of[all.len()..], make) {
+        all.push(one?.0);
+    }
+    Some(all)
 }
 
 #[cfg(test)]

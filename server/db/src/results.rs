@@ -393,7 +393,7 @@ fn result(
                     taken_warp_fraction: branch.taken_warp_fraction,
                     exact: branch.certainty == Certainty::Exact,
                     certainty: certainty(branch.certainty),
-                    why: branch.why.clone(),
+                    why: branch.why.as_ref().map(ToString::to_string),
                     constraints: branch.constraints.clone(),
                 }
             })
@@ -495,7 +495,7 @@ fn access(
         active_lanes_per_request: access.active_lanes_per_request,
         exact: access.exact(),
         certainty: certainty(access.certainty),
-        why: access.why.clone(),
+        why: access.why.as_ref().map(ToString::to_string),
         constraints: access.constraints.clone(),
         other_case: access.other_case.as_ref().map(|other| wire::OtherCase {
             when: other.when.clone(),
@@ -660,7 +660,7 @@ pub(crate) fn assumptions(
 ) -> impl Iterator<Item = wire::Assumption> {
     let of_facts = analysis.facts.assumptions.iter();
     let of_facts = of_facts.map(|assumption| wire::Assumption {
-        symbol: assumption.symbol.clone(),
+        symbol: assumption.symbol.to_string(),
         value: assumption.value.clone(),
         source: assumption.source.clone(),
     });

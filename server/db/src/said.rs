@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use warplens_base::{Command, CommandLanguage, Define};
+use warplens_base::{Command, CommandLanguage, Define, Files};
 use warplens_codegen::CompiledKernel;
 use warplens_ir::Kernel;
 use warplens_toolchain::{CompileRequest, CompilerReport, KernelReport};
@@ -41,7 +41,7 @@ impl Engine {
         let command = self.project().command(path);
         CompileRequest {
             file: path.to_owned(),
-            arguments: arguments(command.as_deref(), settings),
+            arguments: arguments(command.as_deref(), settings, self.project().files()),
             architecture: profile.architecture.clone(),
             bound,
         }
@@ -49,7 +49,7 @@ impl Engine {
 }
 
 /// The flags in nvcc's words; the toolchain has them in another compiler's, and refuses those that it does not know.
-fn arguments(command: Option<&Command>, settings: &Settings) -> Vec<String> {
+fn arguments(command: Option<&Command>, settings: &Settings, files: &dyn Files) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut flag = |flag: &str, value: &str| arguments.push(format!("{flag}{value}"));
     if let Some(command) = command {
@@ -68,7 +68,11 @@ fn arguments(command: Option<&Command>, settings: &Settings) -> Vec<String> {
         }
         for header in &command.forced_includes {
             let beside = command.directory.join(header);
-            let header = if beside.is_file() { &beside } else { header };
+            let header = if files.exists(&beside) {
+                &beside
+            } else {
+                header
+            };
             flag("-include=", &header.to_string_lossy());
         }
         if let Some(standard) = &command.cxx_std {
@@ -152,7 +156,7 @@ mod tests {
     fn given(words: &[&str]) -> Vec<String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let command = Command::read(&words, Path::new("/build"), &NoFiles);
-        arguments(Some(&command), &Settings::default())
+        arguments(Some(&command), &Settings::default(), &NoFiles)
     }
 
     #[test]

@@ -8,6 +8,9 @@ use toml::Spanned;
 use warplens_machine::Profiles;
 use warplens_models::ModelId;
 
+/// The target where nobody names one.
+pub const DEFAULT_GPU: &str = "a100-sxm4-40gb";
+
 /// All settings. In `warplens.toml` and in JSON alike the keys are camelCase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]

@@ -6,7 +6,6 @@ use warplens_advice::{Severity, State};
 use warplens_syntax::{Directive, DirectiveKind};
 
 use crate::PlacedFinding;
-use crate::engine::cap;
 use crate::settings::{RuleLevel, Settings};
 
 /// The directive's own findings: one that silences nothing, one that is not understood.
@@ -123,5 +122,14 @@ fn line_index(text: &str) -> impl Fn(usize) -> u32 {
         starts
             .partition_point(|&start| start <= byte)
             .saturating_sub(1) as u32
+    }
+}
+
+/// Severity by its name in settings.
+fn cap(severity: Severity, most: Severity) -> Severity {
+    if severity == Severity::Error {
+        severity
+    } else {
+        severity.min(most)
     }
 }

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use warplens_base::{Entry, EntryKind, Files};
 use warplens_machine::{ProfileError, Profiles};
 
 /// Where a workspace keeps its profiles.
@@ -21,14 +22,14 @@ const LARGEST: u64 = 1 << 20;
 /// The profiles in force at these places (files or folders), and what is wrong with those that were left out.
 ///
 /// The nearest `.warplens/profiles` in the folder of a place or above it counts.
-pub fn in_force(places: &[PathBuf]) -> (Profiles, Vec<ProfileError>) {
+pub fn in_force(files: &dyn Files, places: &[PathBuf]) -> (Profiles, Vec<ProfileError>) {
     let mut folders: Vec<PathBuf> = of_user().into_iter().collect();
-    for folder in places.iter().filter_map(|place| of_workspace(place)) {
+    for folder in places.iter().filter_map(|place| of_workspace(files, place)) {
         if !folders.contains(&folder) {
             folders.push(folder);
         }
     }
-    read(&folders)
+    read(files, &folders)
 }
 
 /// Where the user's profiles are looked for; nowhere where the environment names no folder for settings.
@@ -37,13 +38,13 @@ pub fn of_user() -> Option<PathBuf> {
 }
 
 /// The built-in profiles and those of these folders; what a later folder says stands.
-fn read(folders: &[PathBuf]) -> (Profiles, Vec<ProfileError>) {
+fn read(files: &dyn Files, folders: &[PathBuf]) -> (Profiles, Vec<ProfileError>) {
     let mut profiles = Profiles::builtin();
     let mut problems = Vec::new();
     for folder in folders {
-        for file in files(folder) {
-            let name = file.display().to_string();
-            match text(&file).and_then(|text| Profiles::from_toml(&name, &text)) {
+        for file in profile_files(files, folder) {
+            let name = file.path.display().to_string();
+            match text(files, &file).and_then(|text| Profiles::from_toml(&name, &text)) {
                 Ok(profile) => profiles.insert(profile),
                 Err(problem) => problems.push(problem),
             }
@@ -64,55 +65,58 @@ fn settings_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBu
     absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")))
 }
 
-fn of_workspace(place: &Path) -> Option<PathBuf> {
+fn of_workspace(files: &dyn Files, place: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(place).ok()?;
     absolute
         .ancestors()
         .map(|folder| folder.join(OF_WORKSPACE))
-        .find(|folder| folder.is_dir())
+        .find(|folder| is_folder(files, folder))
+}
+
+fn is_folder(files: &dyn Files, folder: &Path) -> bool {
+    let entries = files.list(folder.parent().unwrap_or(Path::new("")));
+    let mut entries = entries.iter();
+    entries.any(|entry| entry.path == folder && entry.kind != EntryKind::File)
 }
 
 /// The folder's profile files, by name; none where there is no such folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "toml")
-        })
-        .collect();
-    files.sort();
-    files.truncate(MOST_FILES);
-    files
+fn profile_files(files: &dyn Files, folder: &Path) -> Vec<Entry> {
+    let entries = files.list(folder);
+    let profiles = entries.iter().filter(|entry| {
+        let extension = entry.path.extension();
+        extension.is_some_and(|extension| extension == "toml")
+    });
+    profiles.take(MOST_FILES).cloned().collect()
 }
 
-fn text(file: &Path) -> Result<String, ProfileError> {
+fn text(files: &dyn Files, file: &Entry) -> Result<String, ProfileError> {
     let problem = |problem: String| ProfileError {
-        file: file.display().to_string(),
+        file: file.path.display().to_string(),
         key: None,
         span: None,
         line: 0,
         column: 0,
         problem,
     };
-    let unread = |error: std::io::Error| problem(format!("cannot be read: {error}"));
-    let about = std::fs::metadata(file).map_err(unread)?;
-    if !about.is_file() {
+    if file.kind == EntryKind::Folder {
         return Err(problem("is not a file".to_owned()));
     }
-    if about.len() > LARGEST {
+    let bytes = files
+        .bytes(&file.path, 0..LARGEST + 1)
+        .map_err(|error| problem(format!("cannot be read: {error}")))?;
+    if bytes.len() as u64 > LARGEST {
         return Err(problem(format!(
             "is larger than {} KiB, which no profile is",
             LARGEST >> 10
         )));
     }
-    let bytes = std::fs::read(file).map_err(unread)?;
     String::from_utf8(bytes).map_err(|_| problem("is not UTF-8".to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
+    use warplens_base::DiskFiles;
+
     use super::*;
 
     const MINE: &str = include_str!("../../../hw-profiles/a100-sxm4-40gb.toml");
@@ -139,12 +143,17 @@ mod tests {
         ]);
         let workspace = folder(&[("z.toml", &sms(99))]);
         let places = [user.path().to_owned(), workspace.path().to_owned()];
-        let of = |folders: &[PathBuf], id: &str| read(folders).0.get(id).map(|found| found.sms);
+        let of = |folders: &[PathBuf], id: &str| {
+            read(&DiskFiles::new(), folders)
+                .0
+                .get(id)
+                .map(|found| found.sms)
+        };
         assert_eq!(of(&[], "a100-sxm4-40gb"), Some(108));
         assert_eq!(of(&places[..1], "a100-sxm4-40gb"), Some(100));
         assert_eq!(of(&places, "a100-sxm4-40gb"), Some(99));
         assert_eq!((of(&places, "mine"), of(&[], "mine")), (Some(7), None));
-        assert_eq!(read(&places).1, []);
+        assert_eq!(read(&DiskFiles::new(), &places).1, []);
     }
 
     #[test]
@@ -154,7 +163,10 @@ mod tests {
             ("good.toml", &MINE.replace("a100-sxm4-40gb", "mine")),
             ("folder.toml/inside", ""),
         ]);
-        let (profiles, problems) = read(&[folder.path().to_owned(), PathBuf::from("/no/such")]);
+        let (profiles, problems) = read(
+            &DiskFiles::new(),
+            &[folder.path().to_owned(), PathBuf::from("/no/such")],
+        );
         assert!(profiles.get("mine").is_some());
         assert_eq!(
             profiles.get("a100-sxm4-40gb").map(|found| found.sms),
@@ -172,7 +184,7 @@ mod tests {
     #[test]
     fn the_nearest_folder_above_counts() {
         let folder = folder(&[(".warplens/profiles/mine.toml", MINE), ("a/b/k.cu", "")]);
-        let found = of_workspace(&folder.path().join("a/b/k.cu"));
+        let found = of_workspace(&DiskFiles::new(), &folder.path().join("a/b/k.cu"));
         assert_eq!(found, Some(folder.path().join(OF_WORKSPACE)));
         let user = |names: &'static [(&str, &str)]| {
             settings_folder(move |wanted| {

@@ -55,7 +55,7 @@ fn said(file: &FileAnalysis, name: &str) -> Option<(String, String)> {
         .facts
         .assumptions
         .iter()
-        .find(|assumption| assumption.symbol == name)
+        .find(|assumption| assumption.symbol.kind() == name)
         .map(|assumption| (assumption.value.clone(), assumption.source.clone()))
 }
 

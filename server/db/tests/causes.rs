@@ -34,7 +34,10 @@ fn last(body: &str) -> (String, String, String) {
     (
         format!("{:?}", access.pattern),
         format!("{:?}", access.certainty).to_lowercase(),
-        access.why.clone().unwrap_or_default(),
+        access
+            .why
+            .as_ref()
+            .map_or_else(String::new, ToString::to_string),
     )
 }
 

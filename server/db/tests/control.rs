@@ -341,7 +341,7 @@ fn a_pointer_that_nothing_is_known_of_is_assumed_to_be_one_that_the_file_keeps()
         facts
             .assumptions
             .iter()
-            .any(|a| a.symbol == "f" && a.value == "points to twice"),
+            .any(|a| a.symbol.is_named("f") && a.value == "points to twice"),
         "{:?}",
         facts.assumptions
     );

@@ -59,7 +59,7 @@ fn assumed(facts: &SourceFacts, symbol: &str) -> Option<(String, String)> {
     facts
         .assumptions
         .iter()
-        .find(|assumption| assumption.symbol == symbol)
+        .find(|assumption| assumption.symbol.kind() == symbol)
         .map(|assumption| (assumption.value.clone(), assumption.source.clone()))
 }
 

@@ -94,9 +94,9 @@ fn every_gpu_answers_for_our_kernels() {
                         document,
                         gpu,
                         &Overrides::default(),
-                        &ModelId::ANALYTICAL,
+                        &ModelId::analytical(),
                     ) {
-                        for model in ModelId::ANALYTICAL {
+                        for model in ModelId::analytical() {
                             let estimate = &result.estimates[model.name()];
                             let some = sound(&result, model.name(), estimate);
                             asked.fetch_add(1, Ordering::Relaxed);
@@ -159,8 +159,8 @@ fn a_vector_addition_stays_within_the_bandwidth_of_every_gpu() {
     const BLOCKS: u64 = 65_535;
     let bytes = (BLOCKS * 256 * 12) as f64;
     for profile in ENGINE.profiles().iter() {
-        let result = addition(BLOCKS, &profile.id, &ModelId::ANALYTICAL);
-        for model in ModelId::ANALYTICAL {
+        let result = addition(BLOCKS, &profile.id, &ModelId::analytical());
+        for model in ModelId::analytical() {
             let share = share_of_bandwidth(&profile, bytes, &result.estimates[model.name()]);
             // Hong and Kim's model knows latency and issue besides bandwidth; on some it says that these count.
             let least = if model == ModelId::MwpCwp { 0.3 } else { 0.4 };

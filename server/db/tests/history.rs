@@ -33,7 +33,7 @@ impl Tree {
         Document::new(&text, language)
     }
 
-    fn project(&self, files: Arc<dyn Files>) -> Project {
+    fn project(&self, files: Arc<dyn Files + Send + Sync>) -> Project {
         Project::new(files, vec![self.root.clone()])
     }
 

@@ -69,7 +69,7 @@ fn the_caller_in_another_file_decides_the_block() {
         !facts
             .assumptions
             .iter()
-            .any(|assumed| assumed.symbol == "n"),
+            .any(|assumed| assumed.symbol.is_named("n")),
         "{:?}",
         facts.assumptions
     );

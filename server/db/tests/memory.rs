@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, KernelAnalysis, Overrides};
-use warplens_facts::facts::{Access, Op, Pattern, SourceFacts, Space};
+use warplens_facts::facts::{Access, Op, Pattern, SourceFacts, Space, Why};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
@@ -151,7 +151,7 @@ fn a_threads_own_array_is_in_registers_while_its_index_is_known() {
         assert_eq!(access.space, Space::Local);
         assert!(!access.exact());
         let why = access.why.expect("not exact for a reason");
-        assert!(why.contains("registers or local memory"), "{why}");
+        assert!(why == Why::InRegisters, "{why}");
         analysis.input.resources.local_bytes_per_thread
     };
     assert_eq!(own("float own[4]; own[1] = a[t]; a[t] = own[1];"), 0);

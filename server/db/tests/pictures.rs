@@ -27,7 +27,7 @@ fn pictures(text: &str, gpu: &str, compare: &[&str]) -> Pictures {
         &settings,
         &Overrides::default(),
         &[],
-        &ModelId::ANALYTICAL,
+        &ModelId::analytical(),
         &[],
         &Cancel::default(),
     );

@@ -134,7 +134,7 @@ fn conditionals_follow_the_definitions_and_the_other_branch_is_offered() {
     assert!(
         assumed
             .iter()
-            .any(|a| a.symbol == "WIDE" && a.value == "not defined"),
+            .any(|a| a.symbol.is_named("WIDE") && a.value == "not defined"),
         "{assumed:?}"
     );
 
@@ -292,6 +292,35 @@ fn a_kernel_in_a_header_is_read_as_its_includer_reads_it() {
     let file = folder.analyse("kernel.h");
     assert_eq!(costs(&file)[0].1, Some(8.0));
     assert_eq!(file.kernels[0].analysis.facts.launch.block, [64, 1, 1]);
+}
+
+#[test]
+fn an_edited_copy_is_read_where_its_file_is_and_nobody_else_sees_it() {
+    let text = "__global__ void k(Item *p) { p[threadIdx.x].a = TILE; }\n";
+    let folder = Folder::new(&[
+        ("kernel.h", text),
+        (
+            "main.cu",
+            "struct Item { int a, b; };\n#define TILE 3\n#include \"kernel.h\"\n\
+             void run(Item *p) { k<<<8, 64>>>(p); }\n",
+        ),
+    ]);
+    let before = costs(&folder.analyse("kernel.h"));
+    let path = folder.root.path().join("kernel.h");
+    let edited = text.replace("threadIdx.x", "2 * threadIdx.x");
+    let copy = Document::new(&edited, Language::Cuda);
+    let (settings, overrides) = (Settings::default(), Overrides::default());
+    let never = Cancel::default();
+    let analysis = folder
+        .engine
+        .analyze(&copy, &path, &settings, &overrides, &never);
+    let analysis = analysis.expect("not cancelled");
+    // The type and the macro stand in the file that includes it.
+    assert_eq!(costs(&analysis)[0].1, Some(16.0));
+    assert_eq!(analysis.kernels[0].analysis.facts.launch.block, [64, 1, 1]);
+    assert_eq!(costs(&folder.analyse("kernel.h")), before);
+    let main = folder.analyse("main.cu");
+    assert_eq!(main.kernels.len(), 0);
 }
 
 #[test]
@@ -514,7 +543,7 @@ fn names_that_only_the_build_defines_are_assumed() {
         .assumptions
         .iter()
         .filter(|assumption| assumption.source.starts_with("-D "))
-        .map(|assumption| assumption.symbol.as_str())
+        .map(|assumption| assumption.symbol.kind())
         .collect();
     for name in [
         "inType",
@@ -609,7 +638,7 @@ fn an_intrinsic_that_nobody_knows_is_arithmetic_and_said() {
                 .facts
                 .assumptions
                 .iter()
-                .any(|assumption| assumption.symbol == name),
+                .any(|assumption| assumption.symbol.is_named(name)),
             "{name}: {:?}",
             kernel.facts.assumptions
         );
@@ -728,7 +757,7 @@ fn a_width_that_the_code_needs_and_only_the_build_gives_is_assumed() {
         .facts
         .assumptions
         .iter()
-        .map(|assumption| assumption.symbol.as_str())
+        .map(|assumption| assumption.symbol.kind())
         .collect();
     assert!(!assumed.contains(&"VERBOSE"), "{assumed:?}");
 }
@@ -777,7 +806,7 @@ fn a_function_of_another_file_of_the_program_is_read() {
         assert!(
             assumed
                 .iter()
-                .any(|a| a.symbol == "weight.cu" && a.value == "linked with this file"),
+                .any(|a| a.symbol.is_named("weight.cu") && a.value == "linked with this file"),
             "{assumed:?}"
         );
     }
@@ -788,7 +817,7 @@ fn a_file_that_is_included_after_all_is_not_said_to_be_linked() {
     let folder = Folder::new(&[("k.cu", CALLER), ("weight.cuh", WEIGHT)]);
     let linked = |file: &FileAnalysis| {
         let assumed = &file.kernels[0].analysis.facts.assumptions;
-        assumed.iter().any(|a| a.symbol == "weight.cuh")
+        assumed.iter().any(|a| a.symbol.is_named("weight.cuh"))
     };
     assert!(linked(&folder.analyse("k.cu")));
     let includes = format!("#include \"weight.cuh\"\n{CALLER}");
@@ -861,11 +890,19 @@ fn a_branch_that_only_includes_is_taken_for_headers_that_are_read() {
     // So it is where names are defined beside them, or where only the build says which header it is.
     for more in ["<random>\n#define WIDTH 4", "NAME(own.h)"] {
         let kernel = &analyse(&text(more)).kernels[0].analysis.facts;
-        let assumed = kernel.assumptions.iter().any(|one| one.symbol == "CHECKED");
+        let assumed = kernel
+            .assumptions
+            .iter()
+            .any(|one| one.symbol.is_named("CHECKED"));
         assert!(assumed, "{more}");
     }
     // Of the system's headers nothing is missed: nothing has to be assumed, and the figure is exact.
     let kernel = &analyse(&text("<random>")).kernels[0].analysis.facts;
     assert!(kernel.accesses[0].exact());
-    assert!(kernel.assumptions.iter().all(|one| one.symbol != "CHECKED"));
+    assert!(
+        kernel
+            .assumptions
+            .iter()
+            .all(|one| !one.symbol.is_named("CHECKED"))
+    );
 }

@@ -234,8 +234,8 @@ fn assumed(text: &str) -> Vec<(String, String)> {
     facts
         .assumptions
         .iter()
-        .filter(|assumption| !matches!(assumption.symbol.as_str(), "block" | "grid" | "alignment"))
-        .map(|assumption| (assumption.symbol.clone(), assumption.value.clone()))
+        .filter(|assumption| !matches!(assumption.symbol.kind(), "block" | "grid" | "alignment"))
+        .map(|assumption| (assumption.symbol.to_string(), assumption.value.clone()))
         .collect()
 }
 

@@ -1,5 +1,6 @@
 //! What one access costs: its addresses for every warp of the launch, through the target's rules.
 
+use crate::why::{NoValue, Why};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -80,7 +81,7 @@ pub(crate) struct Measure<'a> {
     /// What was taken for something to read the kernel at all: a type, a template parameter.
     pub(crate) taken: &'a [&'a str],
     /// Why unknown values are unknown.
-    pub(crate) reasons: &'a FxHashMap<Symbol, String>,
+    pub(crate) reasons: &'a FxHashMap<Symbol, NoValue>,
 }
 
 /// Alignments that are looked at, at most, where nobody knows it.
@@ -249,14 +250,14 @@ impl Measure<'_> {
         };
         if let Some(unseen) = draft.unseen {
             let why = match unseen {
-                Unseen::Pipe => "where a pipe's packet lies is the runtime's affair",
+                Unseen::Pipe => Why::Pipe,
                 Unseen::Launch => {
                     access.requests = None;
                     access.active_lanes_per_request = None;
-                    "it runs in the launch that is enqueued here"
+                    Why::EnqueuedLaunch
                 }
             };
-            access.why = Some(why.to_owned());
+            access.why = Some(why);
             return access;
         }
         if let Some(data) = self.arena.opaque(draft.address) {
@@ -278,9 +279,9 @@ impl Measure<'_> {
             }
             let reason = reason_in(self.arena, self.reasons, draft.address);
             access.why = Some(match reason {
-                Some(reason) => format!("the index has no value: {reason}"),
-                None if data => "the index depends on data in memory".to_owned(),
-                None => "part of the index was not understood".to_owned(),
+                Some(reason) => Why::IndexWithoutValue(reason.clone()),
+                None if data => Why::IndexByData,
+                None => Why::IndexNotUnderstood,
             });
             access.by_alignment = self.by_alignment(draft, context, i64::from(unit));
             return access;
@@ -296,7 +297,7 @@ impl Measure<'_> {
             let budget = self.budget;
             let met = budget.count(self.domain, self.arena, &context.counters, &guards);
             if met.lanes > 0.0 {
-                access.why = Some(format!("the index has no value: {}", doubt.why));
+                access.why = Some(Why::IndexWithoutValue(doubt.why.clone()));
                 return access;
             }
         }
@@ -311,8 +312,7 @@ impl Measure<'_> {
                 Certainty::Assumed
             };
             if access.certainty == Certainty::Assumed {
-                let never = || "never executed under the assumed launch and arguments".to_owned();
-                access.why = Some(context.why.clone().unwrap_or_else(never));
+                access.why = Some(context.why.clone().unwrap_or(Why::NeverExecuted));
             }
             access.pattern = pattern(&access, &sums);
             access.requests = Some(0.0);
@@ -330,11 +330,14 @@ impl Measure<'_> {
         }
         access.why = match access.certainty {
             Certainty::Exact => None,
-            _ if !complete => Some("a sample of the launch: too many distinct cases".to_owned()),
-            _ => context.why.clone().or_else(|| Some(self.assumption(draft))),
+            _ if !complete => Some(Why::ManyCases),
+            _ => context
+                .why
+                .clone()
+                .or_else(|| Some(Why::Assumed(self.assumption(draft)))),
         };
         if draft.space == Space::Local {
-            access.why = Some("registers or local memory: the compiler decides".to_owned());
+            access.why = Some(Why::InRegisters);
         }
         access
     }
@@ -364,7 +367,7 @@ impl Measure<'_> {
             },
             active_lanes_per_request: (runs && lanes.is_finite()).then_some(lanes),
             certainty: Certainty::Assumed,
-            why: runs.then(|| "registers or local memory: the compiler decides".to_owned()),
+            why: runs.then_some(Why::InRegisters),
             ..access
         }
     }
@@ -544,13 +547,13 @@ impl Measure<'_> {
             .map(|symbol| self.arena.symbol_name(symbol))
             .collect();
         if !names.is_empty() {
-            format!("depends on the assumed {}", names.join(", "))
+            names.join(", ")
         } else if !self.taken.is_empty() {
-            format!("depends on the assumed {}", self.taken.join(", "))
+            self.taken.join(", ")
         } else if self.block_assumed {
-            "depends on the assumed block".to_owned()
+            "block".to_owned()
         } else {
-            "depends on the assumed grid or arguments".to_owned()
+            "grid or arguments".to_owned()
         }
     }
 

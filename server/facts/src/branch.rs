@@ -1,5 +1,6 @@
 //! How the warps of a launch split at each branch and loop.
 
+use crate::why::{NoValue, Why};
 use rustc_hash::FxHashMap;
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
@@ -48,7 +49,7 @@ pub(crate) struct BranchDraft {
     pub(crate) probability: f64,
     pub(crate) probability_from: From,
     /// Data decides, or it was not understood.
-    pub(crate) why: Option<String>,
+    pub(crate) why: Option<Why>,
     pub(crate) origin: PartId,
 }
 
@@ -104,7 +105,7 @@ pub(crate) struct Measure<'a> {
     pub(crate) block_assumed: bool,
     pub(crate) grid_assumed: bool,
     /// Why unknown values are unknown.
-    pub(crate) reasons: &'a FxHashMap<Symbol, String>,
+    pub(crate) reasons: &'a FxHashMap<Symbol, NoValue>,
 }
 
 impl Measure<'_> {
@@ -138,9 +139,7 @@ impl Measure<'_> {
             barrier_hazard: None,
         };
         let Some(condition) = draft.condition else {
-            branch
-                .why
-                .get_or_insert_with(|| "the trip count is not known".to_owned());
+            branch.why.get_or_insert(Why::NoTripCount);
             return branch;
         };
         if let Some(data) = self.arena.opaque(condition) {
@@ -162,15 +161,16 @@ impl Measure<'_> {
                     From::Chance => "assumed: such numbers are equal by chance",
                     From::Default => "assumed",
                 };
-                branch.why = Some(format!(
-                    "depends on data: each lane takes it with probability {p} ({from})"
-                ));
+                branch.why = Some(Why::Chance {
+                    probability: p,
+                    from,
+                });
             } else {
                 let reason = reason_in(self.arena, self.reasons, condition);
                 branch.why.get_or_insert_with(|| match reason {
-                    Some(reason) => format!("no value: {reason}"),
-                    None if data => "depends on data in memory".to_owned(),
-                    None => "not understood".to_owned(),
+                    Some(reason) => Why::WithoutValue(reason.clone()),
+                    None if data => Why::ByData,
+                    None => Why::NotUnderstood,
                 });
             }
             return branch;
@@ -215,12 +215,10 @@ impl Measure<'_> {
         if branch.certainty == Certainty::Exact {
             branch.why = None;
         } else {
-            branch.why.get_or_insert_with(|| {
-                if complete {
-                    "depends on an assumed launch or argument".to_owned()
-                } else {
-                    "a sample of the launch: too many distinct cases".to_owned()
-                }
+            branch.why.get_or_insert(if complete {
+                Why::LaunchAssumed
+            } else {
+                Why::ManyCases
             });
         }
         branch.guard = draft.kind == BranchKind::If

@@ -4,12 +4,13 @@
 //! one warp on each SM. Here [`lockstep`] runs the integers of the kernel on the contents: all blocks where that is
 //! not too much, else blocks spread over the launch that stand for all.
 
+use crate::why::Why;
 use std::sync::Arc;
 
 use crate::branch;
 use crate::context::Executions;
 use crate::execute::Executor;
-use crate::facts::{Access, Assumption, Branch, BranchKind, Certainty, Space, TripCount};
+use crate::facts::{Access, Assumed, Assumption, Branch, BranchKind, Certainty, Space, TripCount};
 use crate::flow::Draft;
 use crate::lockstep::{self, BranchCounts, Record};
 
@@ -76,16 +77,13 @@ impl Executor<'_> {
         let why = if record.blocks < blocks {
             let ran = record.blocks;
             self.guesses.push(Assumption {
-                symbol: "sample".to_owned(),
+                symbol: Assumed::Sample,
                 value: format!("{ran} of {blocks} blocks run on the given contents"),
                 source: "contents".to_owned(),
             });
-            Some(format!(
-                "a sample: {ran} of {blocks} blocks run on the given contents"
-            ))
+            Some(Why::BlocksRun { ran, blocks })
         } else {
-            assumed
-                .then(|| "counted on the given contents for an assumed launch or argument".into())
+            assumed.then_some(Why::RunAssumed)
         };
 
         let ways = self.routines.ways();
@@ -150,7 +148,7 @@ impl Executor<'_> {
     /// Says something of the contents of an array.
     fn note(&mut self, name: &str, value: String) {
         self.guesses.push(Assumption {
-            symbol: format!("contents({name})"),
+            symbol: Assumed::Contents(name.to_owned()),
             value,
             source: "contents".to_owned(),
         });
@@ -169,7 +167,7 @@ impl Executor<'_> {
     fn decide(&mut self, branch: usize) {
         let draft = &self.branches[branch];
         if draft.kind == BranchKind::Loop {
-            let symbol = format!("trips(`{}`)", draft.text);
+            let symbol = Assumed::Trips(draft.text.clone());
             self.guesses.retain(|guess| guess.symbol != symbol);
         }
         self.decided.insert(branch);
@@ -272,7 +270,7 @@ impl Executor<'_> {
 }
 
 /// What was counted on a sample, or for an assumed launch, is as sure as that.
-fn qualify(certainty: &mut Certainty, why: &mut Option<String>, sample: Option<&String>) {
+fn qualify(certainty: &mut Certainty, why: &mut Option<Why>, sample: Option<&Why>) {
     if let Some(sample) = sample {
         *certainty = Certainty::Assumed;
         *why = Some(sample.clone());
@@ -280,11 +278,14 @@ fn qualify(certainty: &mut Certainty, why: &mut Option<String>, sample: Option<&
 }
 
 /// Why something is still not known.
-fn doubt(record: &Record) -> Option<String> {
-    let beyond = record.past_end.first().map(|(name, element)| {
-        format!("the given contents of `{name}` end before element {element}, which is read")
-    });
+fn doubt(record: &Record) -> Option<Why> {
+    let beyond = record
+        .past_end
+        .first()
+        .map(|(name, element)| Why::ContentsEnd {
+            array: name.clone(),
+            element: *element,
+        });
     let written = record.written.first();
-    beyond.or(written
-        .map(|name| format!("the kernel writes to `{name}`, whose given contents are not used")))
+    beyond.or(written.map(|name| Why::ContentsWritten(name.clone())))
 }

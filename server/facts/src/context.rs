@@ -1,5 +1,6 @@
 //! Under which conditions, and how often, a statement runs.
 
+use crate::why::Why;
 use std::cell::{Cell, RefCell};
 
 use rustc_hash::FxHashMap;
@@ -119,7 +120,7 @@ pub(crate) struct Context {
     /// The same for threads.
     pub(crate) lane_factor: f64,
     /// Why the context is not exact.
-    pub(crate) why: Option<String>,
+    pub(crate) why: Option<Why>,
     /// True where data decides which lanes take part.
     pub(crate) by_data: bool,
     pub(crate) loop_depth: u32,
@@ -197,12 +198,11 @@ impl Context {
         let by_data = arena.opaque(condition) == Some(true);
         self.by_data |= by_data;
         self.why.get_or_insert_with(|| {
-            let why = if by_data {
-                "a condition around it depends on data"
+            if by_data {
+                Why::GuardByData
             } else {
-                "a condition around it was not understood"
-            };
-            why.to_owned()
+                Why::GuardNotUnderstood
+            }
         });
     }
 

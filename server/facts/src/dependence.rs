@@ -10,11 +10,11 @@ mod chains;
 
 use rustc_hash::FxHashMap;
 use warplens_ir::{Site, VarId};
-use warplens_machine::Profile;
+use warplens_machine::{Mix, Profile};
 use warplens_symbolic::Id;
 
 use crate::context::Executions;
-use crate::facts::{Dependence, FirstUse, Link, Mix, Op, OpClass, Space};
+use crate::facts::{Dependence, FirstUse, Link, Op, OpClass, Space};
 use crate::value::ArrayId;
 
 /// More operations than this are not recorded: the kernel then has no dependence facts.

@@ -1,16 +1,17 @@
 //! Expressions of the kernel: their values, the accesses they make and the operations they cost.
 
 use warplens_ir::{
-    AddressSpace, BUILD, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, LOADED,
-    MathClass, Site, Storage, Type, UnaryOp, Var, VarId,
+    AddressSpace, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, MathClass, Opaque,
+    Site, Storage, Type, UnaryOp, Var, VarId,
 };
+use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 
 use crate::access::{AccessDraft, Unseen, any};
 use crate::branch::BranchDraft;
 use crate::execute::Executor;
 use crate::facts::{
-    Alias, Arithmetic, BranchKind, Link, Mix, Number, Op, OpClass, Operator, Space, StructField,
+    Alias, Arithmetic, BranchKind, Link, Number, Op, OpClass, Operator, Space, StructField,
 };
 use crate::flow::{Draft, compute};
 use crate::value::{Array, ArrayId, Kind, Place, Value};
@@ -90,10 +91,7 @@ impl Executor<'_> {
             Some(id) => self.is_fresh(id),
             None => true,
         };
-        let issued = Mix {
-            int: f64::from(u8::from(fresh)),
-            ..Mix::default()
-        };
+        let issued = Mix::from([(Pipe::Int, f64::from(u8::from(fresh)))]);
         self.operation(kind(Number::Integer), 1.0, &issued, line, operands);
         match result {
             Some(id) if fresh => self.dependence.computed(id),
@@ -141,10 +139,10 @@ impl Executor<'_> {
         let mut issued = Mix::default();
         let amount = instructions * lanes;
         match number {
-            Number::Double => issued.fp64 = amount,
-            Number::Half => issued.fp16 = amount,
-            Number::Integer => issued.int = amount,
-            Number::Single => issued.fp32 = amount,
+            Number::Double => issued[Pipe::Fp64] = amount,
+            Number::Half => issued[Pipe::Fp16] = amount,
+            Number::Integer => issued[Pipe::Int] = amount,
+            Number::Single => issued[Pipe::Fp32] = amount,
         }
         // A function that multiplies and adds is as many of the one as of the other.
         let products = (operations / 2.0).floor();
@@ -168,10 +166,7 @@ impl Executor<'_> {
             _ => false,
         };
         if needed {
-            let issued = Mix {
-                conversion: 1.0,
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Conversion, 1.0)]);
             self.operation(Arithmetic::Conversion, 1.0, &issued, line, &mut [value]);
         }
     }
@@ -456,8 +451,9 @@ impl Executor<'_> {
             }
             ExprKind::Apply(routine, arguments) => self.apply(*routine, arguments, expression),
             ExprKind::Opaque(reason, parts) => {
-                let build = reason == BUILD;
-                let (mut loads, mut uniform, mut data) = (Vec::new(), build, reason == LOADED);
+                let build = *reason == Opaque::Build;
+                let (mut loads, mut uniform, mut data) =
+                    (Vec::new(), build, *reason == Opaque::Loaded);
                 for part in parts {
                     let mut value = self.eval(part);
                     uniform &= self.is_uniform(&value);
@@ -487,10 +483,7 @@ impl Executor<'_> {
             .arena
             .mul(self.block[axis as usize], self.block_dim[axis as usize]);
         for id in [first, result] {
-            let issued = Mix {
-                int: f64::from(u8::from(self.is_fresh(id))),
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Int, f64::from(u8::from(self.is_fresh(id))))]);
             self.operation(
                 Arithmetic::Sum(Number::Integer),
                 0.0,
@@ -605,10 +598,7 @@ impl Executor<'_> {
                     }
                 }
                 if op == IrOp::Div {
-                    let issued = Mix {
-                        sfu: 1.0,
-                        ..Mix::default()
-                    };
+                    let issued = Mix::from([(Pipe::Sfu, 1.0)]);
                     self.operation(
                         Arithmetic::Special(Number::Single),
                         0.0,
@@ -901,10 +891,7 @@ impl Executor<'_> {
         self.set_operations(branch, taken, self.static_operations - before - taken);
         if self.arena.as_const(truth).is_none() {
             // It issues, but it is no operator on integers.
-            let issued = Mix {
-                int: 1.0,
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Int, 1.0)]);
             self.operation(
                 Arithmetic::Sum(Number::Integer),
                 0.0,
@@ -982,7 +969,7 @@ impl Executor<'_> {
                 }
                 return Value::data(true);
             }
-            Function::Atomic(_) => {
+            Function::Atomic(..) => {
                 let mut loads = Vec::new();
                 for argument in arguments.iter().skip(1) {
                     loads.append(&mut self.eval(argument).loads);
@@ -1150,17 +1137,9 @@ impl Executor<'_> {
                     (1.0, 4.0)
                 };
                 let issued = if whole.ty == Type::DOUBLE {
-                    Mix {
-                        sfu,
-                        fp64: fp,
-                        ..Mix::default()
-                    }
+                    Mix::from([(Pipe::Sfu, sfu), (Pipe::Fp64, fp)])
                 } else {
-                    Mix {
-                        sfu,
-                        fp32: fp,
-                        ..Mix::default()
-                    }
+                    Mix::from([(Pipe::Sfu, sfu), (Pipe::Fp32, fp)])
                 };
                 self.operation(
                     Arithmetic::Special(number(&whole.ty)),
@@ -1172,10 +1151,7 @@ impl Executor<'_> {
                 Value::data(uniform)
             }
             Function::Math(MathClass::Int(operations), _) => {
-                let issued = Mix {
-                    int: f64::from(*operations),
-                    ..Mix::default()
-                };
+                let issued = Mix::from([(Pipe::Int, f64::from(*operations))]);
                 self.operation(
                     Arithmetic::Sum(Number::Integer),
                     f64::from(*operations),
@@ -1189,18 +1165,12 @@ impl Executor<'_> {
             }
             Function::Math(MathClass::Tensor, _) => {
                 // The mix has no tensor pipe yet: a matrix instruction issues like so many of half precision.
-                let issued = Mix {
-                    fp16: 8.0,
-                    ..Mix::default()
-                };
+                let issued = Mix::from([(Pipe::Fp16, 8.0)]);
                 self.operation(Arithmetic::Matrix, 1.0, &issued, line, &mut operands);
                 Value::data(false)
             }
             Function::Math(MathClass::Convert, _) => {
-                let issued = Mix {
-                    conversion: 1.0,
-                    ..Mix::default()
-                };
+                let issued = Mix::from([(Pipe::Conversion, 1.0)]);
                 self.operation(Arithmetic::Conversion, 1.0, &issued, line, &mut operands);
                 if whole.ty.is_int() {
                     let id = self.unknown(true, uniform);
@@ -1209,11 +1179,8 @@ impl Executor<'_> {
                     Value::data(uniform)
                 }
             }
-            Function::WarpExchange(_) => {
-                let issued = Mix {
-                    int: 1.0,
-                    ..Mix::default()
-                };
+            Function::WarpExchange(..) => {
+                let issued = Mix::from([(Pipe::Int, 1.0)]);
                 self.operation(
                     Arithmetic::Sum(Number::Integer),
                     1.0,
@@ -1718,10 +1685,7 @@ impl Executor<'_> {
         if !registers {
             // One instruction forms the 64-bit address of each new base.
             if space != Space::Shared && self.is_fresh_address(array, address) {
-                let issued = Mix {
-                    int: 1.0,
-                    ..Mix::default()
-                };
+                let issued = Mix::from([(Pipe::Int, 1.0)]);
                 compute(&mut self.flow, site.line, &issued, &[], 1.0);
                 self.dependence.address();
             }

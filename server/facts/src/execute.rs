@@ -1,10 +1,11 @@
 //! Statements of the kernel, executed symbolically.
 
+use crate::why::NoValue;
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use warplens_ir::{AssumptionKind, Kernel, Stmt, StmtKind, Storage, Type, VarId};
-use warplens_machine::Profile;
+use warplens_ir::{AssumptionKind, Kernel, Stmt, StmtKind, Storage, Type, VarId, any_statement};
+use warplens_machine::{Mix, Pipe, Profile};
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Interval, Symbol, SymbolKind};
 
 use crate::access::{AccessDraft, Measure as MeasureAccess, any};
@@ -16,8 +17,8 @@ use crate::counts::Open;
 use crate::dependence::{Graph, Origin, latency_on};
 use crate::env::{Changes, Env};
 use crate::facts::{
-    Arithmetic, Assumption, BranchKind, CopiedLine, Count, Mix, NotUnderstood, OpClass, Operation,
-    Operator, SharedArray, Site, Source, SourceFacts,
+    Arithmetic, Assumed, Assumption, BranchKind, CopiedLine, Count, NotUnderstood, OpClass,
+    Operation, Operator, SharedArray, Site, Source, SourceFacts,
 };
 use crate::flow::{self, Draft, compute};
 use crate::lockstep;
@@ -65,7 +66,7 @@ pub(crate) struct Executor<'a> {
     pub(crate) dependence: Graph,
     pub(crate) routines: Routines,
     /// Why unknown values are unknown, where there is more to say.
-    pub(crate) reasons: FxHashMap<Symbol, String>,
+    pub(crate) reasons: FxHashMap<Symbol, NoValue>,
     /// When the value at hand has none.
     pub(crate) doubted: Option<Doubt>,
     pub(crate) accesses: Vec<AccessDraft>,
@@ -560,10 +561,7 @@ impl<'a> Executor<'a> {
             || float_to_int
             || (from.is_float() && to.is_float() && from != to)
         {
-            let issued = Mix {
-                conversion: 1.0,
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Conversion, 1.0)]);
             self.operation(
                 Arithmetic::Conversion,
                 1.0,
@@ -640,10 +638,7 @@ impl<'a> Executor<'a> {
         };
         if self.dry == 0 && of_switch.is_none() {
             *self.counts.entry((outer, OpClass::Branch)).or_insert(0.0) += 1.0;
-            let issued = Mix {
-                branch: 1.0,
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Branch, 1.0)]);
             let needs = std::mem::take(&mut value.loads);
             compute(&mut self.flow, line, &issued, &needs, 1.0);
             self.dependence.issue(OpClass::Branch, &issued);
@@ -736,11 +731,7 @@ impl<'a> Executor<'a> {
                 .counts
                 .entry((self.context, OpClass::Branch))
                 .or_insert(0.0) += 1.0;
-            let issued = Mix {
-                int: 1.0,
-                branch: 1.0,
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Int, 1.0), (Pipe::Branch, 1.0)]);
             compute(&mut self.flow, line, &issued, &[], 1.0);
         }
         let start = self.static_operations;
@@ -1108,16 +1099,16 @@ impl<'a> Executor<'a> {
         let launch = self.request.launch;
         let list = |extents: [u64; 3]| format!("{},{},{}", extents[0], extents[1], extents[2]);
         let mut found = Vec::new();
-        let mut add = |symbol: &str, value: String, source: &str| {
+        let mut add = |symbol: Assumed, value: String, source: &str| {
             found.push(Assumption {
-                symbol: symbol.to_owned(),
+                symbol,
                 value,
                 source: source.to_owned(),
             });
         };
         for (symbol, extents, source) in [
-            ("block", launch.block, launch.block_source),
-            ("grid", launch.grid, launch.grid_source),
+            (Assumed::Block, launch.block, launch.block_source),
+            (Assumed::Grid, launch.grid, launch.grid_source),
         ] {
             if source.is_assumption() {
                 let from = if source == Source::Config {
@@ -1145,7 +1136,8 @@ impl<'a> Executor<'a> {
                 | AssumptionKind::Linked
                 | AssumptionKind::Conditional { .. } => "default".into(),
             };
-            add(&assumption.name, assumption.value.clone(), &source);
+            let name = Assumed::Named(assumption.name.clone());
+            add(name, assumption.value.clone(), &source);
         }
         let mut aligned = false;
         for var in self.kernel.vars.iter().take(self.kernel.params as usize) {
@@ -1165,7 +1157,8 @@ impl<'a> Executor<'a> {
                             Some(_) => "config",
                             None => "default",
                         };
-                        add(&var.name, value.to_string(), source);
+                        let name = Assumed::Named(var.name.clone());
+                        add(name, value.to_string(), source);
                     }
                 }
                 Type::Pointer(..) => aligned = true,
@@ -1174,7 +1167,7 @@ impl<'a> Executor<'a> {
         }
         if aligned || !self.shared.is_empty() {
             add(
-                "alignment",
+                Assumed::Alignment,
                 "pointers and shared arrays 256-byte aligned".to_owned(),
                 "default",
             );
@@ -1194,12 +1187,12 @@ impl<'a> Executor<'a> {
             }
             stated.push(from);
             let probability = branch.probability.to_string();
-            let symbol = format!("probability(`{}`)", branch.text);
-            match from {
-                From::Expectation => add(&symbol, probability, "__builtin_expect"),
-                From::Chance => add(&symbol, probability, "default"),
-                _ => add("probability", probability, "default"),
-            }
+            let condition = (from != From::Default).then(|| branch.text.clone());
+            let source = match from {
+                From::Expectation => "__builtin_expect",
+                _ => "default",
+            };
+            add(Assumed::Probability(condition), probability, source);
         }
         found
     }
@@ -1215,20 +1208,12 @@ impl<'a> Executor<'a> {
 
 /// True where nothing leaves a function but its end: no `return`, or one as its last statement.
 fn returns_once(statements: &[Stmt]) -> bool {
-    fn count(statements: &[Stmt]) -> usize {
-        statements
-            .iter()
-            .map(|statement| match &statement.kind {
-                StmtKind::Return(_) => 1,
-                StmtKind::If(_, then, otherwise) => count(then) + count(otherwise),
-                StmtKind::Loop { body, .. } | StmtKind::Block(body) | StmtKind::Switch(_, body) => {
-                    count(body)
-                }
-                _ => 0,
-            })
-            .sum()
-    }
-    match count(statements) {
+    let mut count = 0;
+    any_statement(statements, &mut |statement| {
+        count += usize::from(matches!(statement.kind, StmtKind::Return(_)));
+        false
+    });
+    match count {
         0 => true,
         1 => matches!(
             statements.last().map(|last| &last.kind),

@@ -4,8 +4,11 @@
 //! numbers in their order: [`Places`] knows where they stand, so that facts can be kept while comments and white
 //! space move the kernel's text.
 
+use std::fmt;
+
+pub use crate::why::{NoValue, Unbounded, Why};
 pub use warplens_ir::{CalleeLine, Launch, NotUnderstood, Places, Site, Source, Span};
-use warplens_machine::Pipe;
+use warplens_machine::Mix;
 pub use warplens_machine::{Arithmetic, Number};
 
 /// How far a figure can be trusted.
@@ -236,8 +239,8 @@ pub struct Access {
     pub active_lanes_per_request: Option<f64>,
     /// How sure all of this is.
     pub certainty: Certainty,
-    /// Why it is not exact, in words, where it is not.
-    pub why: Option<String>,
+    /// Why it is not exact, where it is not.
+    pub why: Option<Why>,
     /// Conditions on free symbols under which an exact result holds: `n % 8 == 0`, `n >= 16`. They are over
     /// positive values for which no index leaves the range of its type.
     pub constraints: Vec<String>,
@@ -518,7 +521,7 @@ pub struct Branch {
     /// How sure.
     pub certainty: Certainty,
     /// Why not exact.
-    pub why: Option<String>,
+    pub why: Option<Why>,
     /// Conditions under which it holds.
     pub constraints: Vec<String>,
     /// Instructions (source operations) on the taken side, a static count.
@@ -674,106 +677,6 @@ pub struct Operation {
     pub warps: f64,
 }
 
-/// Instructions one warp issues for a stretch of straight code, by pipe. Numbers are per execution of the
-/// stretch by one warp, after what any compiler does (contraction to FMA, loop-invariant code outside).
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Mix {
-    /// FP32 add, FMA, and without the compiled kernel multiply.
-    pub fp32: f64,
-    /// FP32 multiplications alone, where the compiled kernel is known; else among `fp32`.
-    pub fp32_multiply: f64,
-    /// FP64 add, multiply, FMA.
-    pub fp64: f64,
-    /// FP16, two results an instruction.
-    pub fp16: f64,
-    /// Matrix instructions.
-    pub tensor: f64,
-    /// Integer and address arithmetic, comparisons, moves.
-    pub int: f64,
-    /// Integer multiplications and multiply-adds, where the compiled kernel is known; else among `int`.
-    pub int_mul: f64,
-    /// Special functions.
-    pub sfu: f64,
-    /// Conversions from floating point and between its formats; without the compiled kernel all conversions.
-    pub conversion: f64,
-    /// Conversions from integers, where the compiled kernel is known.
-    pub to_float: f64,
-    /// Exchanges between lanes, where the compiled kernel is known; else among `int`.
-    pub shuffle: f64,
-    /// Branches and predicate work.
-    pub branch: f64,
-}
-
-impl Mix {
-    /// Where the instructions of one pipe are counted.
-    pub fn of_mut(&mut self, pipe: Pipe) -> &mut f64 {
-        match pipe {
-            Pipe::Fp32 => &mut self.fp32,
-            Pipe::Fp32Multiply => &mut self.fp32_multiply,
-            Pipe::Fp64 => &mut self.fp64,
-            Pipe::Fp16 => &mut self.fp16,
-            Pipe::Tensor => &mut self.tensor,
-            Pipe::Int => &mut self.int,
-            Pipe::IntMul => &mut self.int_mul,
-            Pipe::Sfu => &mut self.sfu,
-            Pipe::Conversion => &mut self.conversion,
-            Pipe::ToFloat => &mut self.to_float,
-            Pipe::Shuffle => &mut self.shuffle,
-            Pipe::Branch => &mut self.branch,
-        }
-    }
-
-    /// All instructions.
-    pub fn total(&self) -> f64 {
-        self.fp32
-            + self.fp32_multiply
-            + self.fp64
-            + self.fp16
-            + self.tensor
-            + self.int
-            + self.int_mul
-            + self.sfu
-            + self.conversion
-            + self.to_float
-            + self.shuffle
-            + self.branch
-    }
-
-    /// Adds `other`, `times` over.
-    pub fn add(&mut self, other: &Mix, times: f64) {
-        self.fp32 += other.fp32 * times;
-        self.fp32_multiply += other.fp32_multiply * times;
-        self.fp64 += other.fp64 * times;
-        self.fp16 += other.fp16 * times;
-        self.tensor += other.tensor * times;
-        self.int += other.int * times;
-        self.int_mul += other.int_mul * times;
-        self.sfu += other.sfu * times;
-        self.conversion += other.conversion * times;
-        self.to_float += other.to_float * times;
-        self.shuffle += other.shuffle * times;
-        self.branch += other.branch * times;
-    }
-
-    /// The count of what a pipe executes.
-    pub fn of(&self, pipe: Pipe) -> f64 {
-        match pipe {
-            Pipe::Fp32 => self.fp32,
-            Pipe::Fp32Multiply => self.fp32_multiply,
-            Pipe::Fp64 => self.fp64,
-            Pipe::Fp16 => self.fp16,
-            Pipe::Tensor => self.tensor,
-            Pipe::Int => self.int,
-            Pipe::IntMul => self.int_mul,
-            Pipe::Sfu => self.sfu,
-            Pipe::Conversion => self.conversion,
-            Pipe::ToFloat => self.to_float,
-            Pipe::Shuffle => self.shuffle,
-            Pipe::Branch => self.branch,
-        }
-    }
-}
-
 /// What a loop's trip count is in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TripCount {
@@ -884,11 +787,66 @@ pub struct SharedArray {
     pub dynamic: bool,
 }
 
+/// What something is assumed of, printed as in the JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Assumed {
+    /// Threads of a block: `block`.
+    Block,
+    /// Blocks of the launch: `grid`.
+    Grid,
+    /// A parameter, a template parameter, a macro, a function: its name.
+    Named(String),
+    /// How pointers and shared arrays are aligned: `alignment`.
+    Alignment,
+    /// Elements of an array: `contents(a)`.
+    Contents(String),
+    /// All blocks, by those that were run: `sample`.
+    Sample,
+    /// How often a loop runs whose condition this is: ``trips(`i < n`)``.
+    Trips(String),
+    /// How often a condition holds, or any that data decides: ``probability(`v > 3`)``, `probability`.
+    Probability(Option<String>),
+}
+
+impl Assumed {
+    /// Of which kind it is, without the expression: `trips`; a name is its own.
+    pub fn kind(&self) -> &str {
+        match self {
+            Assumed::Block => "block",
+            Assumed::Grid => "grid",
+            Assumed::Named(name) => name,
+            Assumed::Alignment => "alignment",
+            Assumed::Contents(_) => "contents",
+            Assumed::Sample => "sample",
+            Assumed::Trips(_) => "trips",
+            Assumed::Probability(_) => "probability",
+        }
+    }
+
+    /// True for the parameter, macro or function of that name.
+    pub fn is_named(&self, name: &str) -> bool {
+        matches!(self, Assumed::Named(own) if own == name)
+    }
+}
+
+impl fmt::Display for Assumed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())?;
+        match self {
+            Assumed::Contents(array) => write!(f, "({array})"),
+            Assumed::Trips(condition) | Assumed::Probability(Some(condition)) => {
+                write!(f, "(`{condition}`)")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A number that the user did not give and the source does not fix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assumption {
-    /// What: `n`, `blockDim`, `alignment(in)`, `probability(`v > 3`)`.
-    pub symbol: String,
+    /// What it is about.
+    pub symbol: Assumed,
     /// Its value as text: `1024`, `256,1,1`, `256-byte aligned`.
     pub value: String,
     /// Where from: `default`, `config`.

@@ -2,7 +2,8 @@
 //! each context runs.
 
 use crate::context::Executions;
-use crate::facts::{Mix, Node, TripCount};
+use crate::facts::{Node, TripCount};
+use warplens_machine::Mix;
 
 /// A node of the flow whose weights are not known yet; contexts are indices into the executor's.
 #[derive(Debug, Clone)]

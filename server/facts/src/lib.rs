@@ -26,6 +26,7 @@ mod routine;
 mod undefined;
 mod value;
 mod ways;
+mod why;
 
 use warplens_ir::Kernel;
 use warplens_machine::Profile;

@@ -1,7 +1,13 @@
 //! Loops: how values move from one iteration to the next, and how many there are.
 
+use crate::why::{Unbounded, Why};
 use rustc_hash::FxHashMap;
-use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, VarId};
+use std::ops::ControlFlow;
+use warplens_ir::{
+    Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Type, VarId, Visitor, any_in_iteration,
+    any_statement, walk,
+};
+use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
 
 use crate::access::any;
@@ -10,16 +16,12 @@ use crate::cases::MOST_TURNS;
 use crate::context::{Origin as GuardOrigin, assumed};
 use crate::dependence::Origin;
 use crate::execute::{Executor, Exits};
-use crate::facts::{Assumption, BranchKind, Mix, OpClass, TripCount};
+use crate::facts::{Assumed, Assumption, BranchKind, OpClass, TripCount};
 use crate::flow::{Draft, compute};
 use crate::value::{ArrayId, Kind, Value};
 
 /// Iterations of a loop whose bound is not known.
 const GUESSED_TRIPS: i64 = 16;
-/// Why the end of a loop is not known that has no condition, or one that always holds.
-const ENDLESS: &str = "its condition always holds";
-/// Why the end of a loop is not known that data decides.
-const BY_DATA: &str = "the loop's bound depends on data";
 /// A value that follows no line is listed for at most this many iterations.
 const LONGEST_TABLE: usize = 4096;
 
@@ -107,22 +109,12 @@ impl Executor<'_> {
 
         let line = statement.site.line;
         let why = match &trips {
-            Trips::Unknown(why) if why == ENDLESS && !has_break => {
-                Some(format!("nothing ends the loop: {why}"))
-            }
-            Trips::Unknown(why) if why == ENDLESS && ending.by_data => {
-                Some("a break that depends on data ends the loop".to_owned())
-            }
-            Trips::Unknown(why) => Some(why.clone()),
-            Trips::Known { .. } if has_break && ending.by_data => {
-                Some("a break that depends on data may end the loop".to_owned())
-            }
-            Trips::Known { .. } if has_break => {
-                Some("a break may end the loop before its bound".to_owned())
-            }
-            Trips::Known { pinned: true, .. } => {
-                Some("the iterations depend on an assumed value".to_owned())
-            }
+            Trips::Unknown(Unbounded::Endless) if !has_break => Some(Why::NothingEnds),
+            Trips::Unknown(Unbounded::Endless) if ending.by_data => Some(Why::BreakByData),
+            Trips::Unknown(why) => Some(Why::Loop(*why)),
+            Trips::Known { .. } if has_break && ending.by_data => Some(Why::MayBreakByData),
+            Trips::Known { .. } if has_break => Some(Why::MayBreak),
+            Trips::Known { pinned: true, .. } => Some(Why::IterationsAssumed),
             Trips::Known { .. } => None,
         };
         let trips_id = match &trips {
@@ -147,7 +139,7 @@ impl Executor<'_> {
             && let Trips::Unknown(_) = &trips
         {
             self.guesses.push(Assumption {
-                symbol: format!("trips(`{}`)", self.quote(statement.site)),
+                symbol: Assumed::Trips(self.quote(statement.site)),
                 value: GUESSED_TRIPS.to_string(),
                 source: "default".to_owned(),
             });
@@ -215,10 +207,7 @@ impl Executor<'_> {
                 (Some(factor), _) if *factor > 1 => 1.0 / *factor as f64,
                 _ => 1.0,
             };
-            let issued = Mix {
-                branch: back,
-                ..Mix::default()
-            };
+            let issued = Mix::from([(Pipe::Branch, back)]);
             compute(&mut self.flow, line, &issued, &[], 1.0);
             self.dependence.issue(OpClass::Branch, &issued);
         }
@@ -247,8 +236,7 @@ impl Executor<'_> {
 
         let origins = self.carried(&entry, (outer, inner), (counter, symbol));
         // What a variable holds behind a loop that data ends depends on that data.
-        let ends_by_data =
-            ending.by_data || matches!(&trips, Trips::Unknown(why) if why == BY_DATA);
+        let ends_by_data = ending.by_data || matches!(&trips, Trips::Unknown(Unbounded::ByData));
         // After the last iteration. The test that fails may move a variable once more.
         let mut by_test = Vec::new();
         if *kind == LoopKind::For
@@ -332,9 +320,7 @@ impl Executor<'_> {
         let within = self.context;
         if self.dry == 0 && condition.reads_or_forks() {
             let mut context = self.contexts[within].clone();
-            context
-                .why
-                .get_or_insert_with(|| "the loop's last test is not followed".to_owned());
+            context.why.get_or_insert(Why::LastTest);
             self.context = self.push_context(context);
         }
         self.eval(condition);
@@ -623,7 +609,7 @@ impl Executor<'_> {
         iteration: Id,
     ) -> (Vec<Motion>, Trips) {
         let Some(condition) = condition else {
-            return (motions, Trips::Unknown(ENDLESS.to_owned()));
+            return (motions, Trips::Unknown(Unbounded::Endless));
         };
         let geometric = motions
             .iter()
@@ -633,10 +619,7 @@ impl Executor<'_> {
         assigned_in(body, &mut by_body);
         let test_moves = kind == LoopKind::Do && !by_test.is_empty();
         if test_moves && (geometric || condition.reads(&by_body)) {
-            return (
-                motions,
-                Trips::Unknown("the condition changes what it tests".to_owned()),
-            );
+            return (motions, Trips::Unknown(Unbounded::TestMoves));
         }
         if geometric {
             return self.listed(kind, condition, entry, motions);
@@ -670,13 +653,13 @@ impl Executor<'_> {
                         going: (kind != LoopKind::Do).then_some(plain),
                     }
                 } else {
-                    Trips::Unknown("the loop's bound is not known".to_owned())
+                    Trips::Unknown(Unbounded::NotKnown)
                 }
             }
             None => Trips::Unknown(match self.arena.opaque(truth) {
-                Some(true) => BY_DATA.to_owned(),
-                _ if self.never_fails(truth, plain, iteration) => ENDLESS.to_owned(),
-                _ => "the loop's bound was not understood".to_owned(),
+                Some(true) => Unbounded::ByData,
+                _ if self.never_fails(truth, plain, iteration) => Unbounded::Endless,
+                _ => Unbounded::NotUnderstood,
             }),
         };
         (motions, trips)
@@ -725,8 +708,7 @@ impl Executor<'_> {
                 let way = self.arena.mul(*by, *count);
                 let end = self.arena.add(from, way);
                 if self.arena.value(end).is_some_and(|end| end < 0) {
-                    let why = "an unsigned counter goes below 0 and begins again at the top";
-                    return Trips::Unknown(why.to_owned());
+                    return Trips::Unknown(Unbounded::WrapsAround);
                 }
             }
         }
@@ -982,8 +964,8 @@ impl Executor<'_> {
                 pinned,
                 going: None,
             },
-            None if decides_by_data => Trips::Unknown(BY_DATA.to_owned()),
-            None => Trips::Unknown("the loop's bound was not understood".to_owned()),
+            None if decides_by_data => Trips::Unknown(Unbounded::ByData),
+            None => Trips::Unknown(Unbounded::NotUnderstood),
         };
         (motions, trips)
     }
@@ -1029,7 +1011,7 @@ enum Trips {
         /// last.
         going: Option<Id>,
     },
-    Unknown(String),
+    Unknown(Unbounded),
 }
 
 /// Variables that the branches of a loop's body assign before they leave the iteration.
@@ -1043,44 +1025,26 @@ struct Leaving {
 
 impl Leaving {
     fn search(&mut self, statements: &[Stmt]) {
-        for statement in statements {
-            match &statement.kind {
-                StmtKind::If(_, then, otherwise) => {
-                    for side in [then, otherwise] {
-                        let (breaks, continues) = leaves(side);
-                        if breaks {
-                            assigned_in(side, &mut self.broke);
-                        }
-                        if continues {
-                            assigned_in(side, &mut self.continued);
-                        }
+        for (runs, inner) in statements.iter().flat_map(Stmt::blocks) {
+            match runs {
+                Runs::If => {
+                    if any_in_iteration(inner, &mut breaks) {
+                        assigned_in(inner, &mut self.broke);
+                    }
+                    if any_in_iteration(inner, &mut |one| one.kind == StmtKind::Continue) {
+                        assigned_in(inner, &mut self.continued);
                     }
                 }
-                StmtKind::Block(inner) | StmtKind::Switch(_, inner) => self.search(inner),
-                _ => {}
+                Runs::Once => self.search(inner),
+                Runs::Repeatedly => {}
             }
         }
     }
 }
 
-/// Whether statements may leave the iteration they belong to: by `break` or `return`, by `continue`.
-fn leaves(statements: &[Stmt]) -> (bool, bool) {
-    let mut found = (false, false);
-    for statement in statements {
-        let (breaks, continues) = match &statement.kind {
-            // The end of a function in place of its call leaves the loop; what stands behind the call goes on.
-            StmtKind::Break | StmtKind::Return(_) => (true, false),
-            StmtKind::Continue => (false, true),
-            StmtKind::If(_, then, otherwise) => {
-                let (left, other) = (leaves(then), leaves(otherwise));
-                (left.0 || other.0, left.1 || other.1)
-            }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => leaves(inner),
-            _ => continue,
-        };
-        found = (found.0 || breaks, found.1 || continues);
-    }
-    found
+/// The end of a function in place of its call leaves the loop; what comes behind the call goes on.
+fn breaks(statement: &Stmt) -> bool {
+    matches!(statement.kind, StmtKind::Break | StmtKind::Return(_))
 }
 
 /// True for a loop that nothing ends once it runs: what it tests stays, and no statement leaves it. `moved` is what an
@@ -1095,93 +1059,35 @@ pub(crate) fn never_ends(condition: Option<&Expr>, body: &[Stmt], moved: &[VarId
             _ => false,
         }
     }
-    fn returns(statements: &[Stmt]) -> bool {
-        statements.iter().any(|statement| match &statement.kind {
-            StmtKind::Return(_) => true,
-            StmtKind::If(_, then, otherwise) => returns(then) || returns(otherwise),
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => returns(inner),
-            StmtKind::Loop { body, .. } => returns(body),
-            _ => false,
-        })
-    }
-    condition.is_none_or(|condition| stays(condition, moved)) && !leaves(body).0 && !returns(body)
+    condition.is_none_or(|condition| stays(condition, moved))
+        && !any_in_iteration(body, &mut breaks)
+        && !any_statement(body, &mut |one| matches!(one.kind, StmtKind::Return(_)))
 }
 
 /// Variables that statements assign.
 pub(crate) fn assigned_in(statements: &[Stmt], out: &mut Vec<VarId>) {
-    for statement in statements {
-        match &statement.kind {
-            StmtKind::Declare(_, Some(init)) => assigned_by(init, out),
-            StmtKind::Expr(expression) => assigned_by(expression, out),
-            StmtKind::If(condition, then, otherwise) => {
-                assigned_by(condition, out);
-                assigned_in(then, out);
-                assigned_in(otherwise, out);
-            }
-            StmtKind::Loop {
-                init,
-                condition,
-                step,
-                body,
-                ..
-            } => {
-                assigned_in(init, out);
-                condition
-                    .iter()
-                    .chain(step.iter())
-                    .for_each(|e| assigned_by(e, out));
-                assigned_in(body, out);
-            }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => assigned_in(inner, out),
-            StmtKind::Return(value) => value.iter().for_each(|value| assigned_by(value, out)),
-            StmtKind::Declare(_, None)
-            | StmtKind::Break
-            | StmtKind::Continue
-            | StmtKind::Barrier
-            | StmtKind::Unknown(_) => {}
-        }
-    }
+    let _ = walk::walk_block(&mut Assigned(out), statements);
 }
 
+/// Variables that an expression assigns.
 pub(crate) fn assigned_by(expression: &Expr, out: &mut Vec<VarId>) {
-    match &expression.kind {
-        ExprKind::Assign(_, target, value) => {
-            written(target, out);
-            assigned_by(target, out);
-            assigned_by(value, out);
-        }
-        ExprKind::Step(_, _, target) => written(target, out),
-        ExprKind::Unary(_, a)
-        | ExprKind::Cast(_, a)
-        | ExprKind::Deref(a)
-        | ExprKind::Field(a, _) => {
-            assigned_by(a, out);
-        }
-        ExprKind::AddressOf(a) => {
-            // Whoever has the address may write.
-            written(a, out);
-            assigned_by(a, out);
-        }
-        ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) => {
-            assigned_by(a, out);
-            assigned_by(b, out);
-        }
-        ExprKind::Select(a, b, c) => {
-            assigned_by(a, out);
-            assigned_by(b, out);
-            assigned_by(c, out);
-        }
-        // A routine's own variables begin anew with each call.
-        ExprKind::Call(_, parts)
-        | ExprKind::List(parts)
-        | ExprKind::Opaque(_, parts)
-        | ExprKind::Apply(_, parts) => {
-            for part in parts {
-                assigned_by(part, out);
+    let _ = Assigned(out).expression(expression);
+}
+
+struct Assigned<'v>(&'v mut Vec<VarId>);
+
+impl Visitor<'_> for Assigned<'_> {
+    fn expression(&mut self, expression: &Expr) -> ControlFlow<()> {
+        match &expression.kind {
+            // Who has the address may write.
+            ExprKind::Assign(_, target, _) | ExprKind::AddressOf(target) => written(target, self.0),
+            ExprKind::Step(_, _, target) => {
+                written(target, self.0);
+                return ControlFlow::Continue(());
             }
+            _ => {}
         }
-        ExprKind::Inline(statements, _) => assigned_in(statements, out),
-        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => {}
+        walk::walk_expression(self, expression)
     }
 }
 

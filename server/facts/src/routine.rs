@@ -6,15 +6,17 @@
 //! runs as often as all the calls together, and a call adds its instructions to the flow. A body that turns out
 //! to touch memory, to synchronise or to ask which thread it is in is put in place of each call instead.
 
+use crate::why::Why;
 use rustc_hash::FxHashMap;
-use warplens_ir::{CalleeLine, Expr, ExprKind, Routine, RoutineId, Site, Stmt, StmtKind, Type};
+use warplens_ir::{CalleeLine, Expr, Routine, RoutineId, Site, Stmt, Type, each_site, parts};
+use warplens_machine::Mix;
 
 use crate::context::{Budget, Executions};
 use crate::execute::Executor;
-use crate::facts::{CopiedLine, Mix, Node, Space};
+use crate::facts::{CopiedLine, Node, Space};
 use crate::flow::{self, Draft};
 use crate::lockstep::CallPaths;
-use crate::value::{Kind, Part, PartId, Place, Value, address};
+use crate::value::{Kind, Part, PartId, Place, Value};
 
 /// Ways to one body that are told apart, at most.
 const MOST_WAYS: usize = 1024;
@@ -450,9 +452,7 @@ impl Executor<'_> {
                 context.warp_factor *= share.warps;
                 context.lane_factor *= share.lanes;
                 if !share.exact {
-                    context.why.get_or_insert_with(|| {
-                        "some call of the function depends on it".to_owned()
-                    });
+                    context.why.get_or_insert(Why::SomeCall);
                 }
             }
         }
@@ -514,92 +514,17 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
+    /// The parts of both are met in the same order.
     fn statements(&mut self, copies: &mut [Stmt], of: &[Stmt]) {
-        for (copy, of) in copies.iter_mut().zip(of) {
-            self.originals.insert(address(copy), address(of));
-            self.site(&mut copy.site);
-            match (&mut copy.kind, &of.kind) {
-                (StmtKind::Declare(_, copy), StmtKind::Declare(_, of))
-                | (StmtKind::Return(copy), StmtKind::Return(of)) => {
-                    self.expressions(copy.iter_mut(), of.iter());
-                }
-                (StmtKind::Expr(copy), StmtKind::Expr(of)) => self.expression(copy, of),
-                (StmtKind::If(a, b, c), StmtKind::If(x, y, z)) => {
-                    self.expression(a, x);
-                    self.statements(b, y);
-                    self.statements(c, z);
-                }
-                (
-                    StmtKind::Loop {
-                        init,
-                        condition,
-                        step,
-                        body,
-                        ..
-                    },
-                    StmtKind::Loop {
-                        init: of_init,
-                        condition: of_condition,
-                        step: of_step,
-                        body: of_body,
-                        ..
-                    },
-                ) => {
-                    self.statements(init, of_init);
-                    self.expressions(condition.iter_mut(), of_condition.iter());
-                    self.expressions(step.iter_mut(), of_step.iter());
-                    self.statements(body, of_body);
-                }
-                (StmtKind::Block(copy), StmtKind::Block(of)) => self.statements(copy, of),
-                (StmtKind::Switch(a, b), StmtKind::Switch(x, y)) => {
-                    self.expression(a, x);
-                    self.statements(b, y);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn expressions<'e>(
-        &mut self,
-        copies: impl Iterator<Item = &'e mut Expr>,
-        of: impl Iterator<Item = &'e Expr>,
-    ) {
-        for (copy, of) in copies.zip(of) {
-            self.expression(copy, of);
-        }
-    }
-
-    fn expression(&mut self, copy: &mut Expr, of: &Expr) {
-        self.originals.insert(address(copy), address(of));
-        self.site(&mut copy.site);
-        match (&mut copy.kind, &of.kind) {
-            (ExprKind::Unary(_, a), ExprKind::Unary(_, x))
-            | (ExprKind::Cast(_, a), ExprKind::Cast(_, x))
-            | (ExprKind::Deref(a), ExprKind::Deref(x))
-            | (ExprKind::Field(a, _), ExprKind::Field(x, _))
-            | (ExprKind::AddressOf(a), ExprKind::AddressOf(x))
-            | (ExprKind::Step(_, _, a), ExprKind::Step(_, _, x)) => self.expression(a, x),
-            (ExprKind::Binary(_, a, b), ExprKind::Binary(_, x, y))
-            | (ExprKind::Index(a, b), ExprKind::Index(x, y))
-            | (ExprKind::Assign(_, a, b), ExprKind::Assign(_, x, y)) => {
-                self.expression(a, x);
-                self.expression(b, y);
-            }
-            (ExprKind::Select(a, b, c), ExprKind::Select(x, y, z)) => {
-                self.expression(a, x);
-                self.expression(b, y);
-                self.expression(c, z);
-            }
-            (ExprKind::Call(_, copies), ExprKind::Call(_, of))
-            | (ExprKind::List(copies), ExprKind::List(of))
-            | (ExprKind::Opaque(_, copies), ExprKind::Opaque(_, of))
-            | (ExprKind::Apply(_, copies), ExprKind::Apply(_, of)) => {
-                self.expressions(copies.iter_mut(), of.iter());
-            }
-            (ExprKind::Inline(copy, _), ExprKind::Inline(of, _)) => self.statements(copy, of),
-            _ => {}
-        }
+        let mut originals = Vec::new();
+        parts(of, &mut |part| originals.push(part.address()));
+        each_site(copies, &mut |site| self.site(site));
+        let mut originals = originals.into_iter();
+        parts(copies, &mut |part| {
+            let original = originals.next();
+            self.originals
+                .extend(original.map(|of| (part.address(), of)));
+        });
     }
 
     fn site(&mut self, site: &mut Site) {

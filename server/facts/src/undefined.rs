@@ -10,20 +10,21 @@ use warplens_symbolic::{Arena, BinaryOp, Id, Interval, Node, Symbol, SymbolKind}
 
 use crate::execute::Executor;
 use crate::value::Value;
+use crate::why::NoValue;
 
 /// A condition under which a value is not defined, and why.
 #[derive(Debug, Clone)]
 pub(crate) struct Doubt {
     pub(crate) when: Id,
-    pub(crate) why: String,
+    pub(crate) why: NoValue,
 }
 
 /// Why a part of an expression has no value, where that is said of one.
 pub(crate) fn reason_in<'a>(
     arena: &Arena,
-    reasons: &'a FxHashMap<Symbol, String>,
+    reasons: &'a FxHashMap<Symbol, NoValue>,
     whole: Id,
-) -> Option<&'a String> {
+) -> Option<&'a NoValue> {
     if reasons.is_empty() {
         return None;
     }
@@ -52,7 +53,7 @@ pub(crate) fn reason_in<'a>(
 
 impl Executor<'_> {
     /// A value that no thread has; `why`: what is wrong.
-    pub(crate) fn without_value(&mut self, uniform: bool, why: String) -> Id {
+    pub(crate) fn without_value(&mut self, uniform: bool, why: NoValue) -> Id {
         let id = self.unknown(false, uniform);
         if let Some(symbol) = self.arena.as_symbol(id) {
             self.reasons.insert(symbol, why);
@@ -61,14 +62,17 @@ impl Executor<'_> {
     }
 
     /// Why the result of an operator has no value for any thread, where it has none.
-    pub(crate) fn undefined(&self, op: IrOp, ty: &Type, right: Id) -> Option<String> {
+    pub(crate) fn undefined(&self, op: IrOp, ty: &Type, right: Id) -> Option<NoValue> {
         let right = self.arena.value(right)?;
         match (op, ty) {
-            (IrOp::Div | IrOp::Rem, _) if right == 0 => Some("it is divided by 0".to_owned()),
+            (IrOp::Div | IrOp::Rem, _) if right == 0 => Some(NoValue::DividedByZero),
             (IrOp::Shl | IrOp::Shr, Type::Int { bits, .. })
                 if !(0..i64::from((*bits).max(32))).contains(&right) =>
             {
-                Some(format!("it is shifted by {right} of {bits} bits"))
+                Some(NoValue::Shifted {
+                    by: right,
+                    bits: *bits,
+                })
             }
             _ => None,
         }
@@ -86,27 +90,27 @@ impl Executor<'_> {
             IrOp::Div | IrOp::Rem if !self.range_given(right).never_zero() => {
                 let zero = self.arena.constant(0);
                 let when = self.arena.binary(BinaryOp::Eq, right, zero);
-                self.doubts(when, "some thread divides by 0".to_owned());
+                self.doubts(when, NoValue::MayDivideByZero);
             }
             IrOp::Shl | IrOp::Shr => {
                 let bits = i64::from(bits.max(32));
                 if !self.range_given(right).within(0, bits - 1) {
                     let when = self.outside(right, Interval::new(0, bits - 1));
-                    self.doubts(when, format!("some thread shifts past {bits} bits"));
+                    self.doubts(when, NoValue::MayShiftPast(bits));
                 }
             }
             IrOp::Add | IrOp::Sub | IrOp::Mul if signed && bits == 32 => {
                 let full = Interval::of_type(bits, signed);
                 if !self.range_given(result).within(full.lo, full.hi) {
                     let when = self.outside(result, full);
-                    self.doubts(when, "it overflows `int` in some thread".to_owned());
+                    self.doubts(when, NoValue::MayOverflow);
                 }
             }
             _ => {}
         }
     }
 
-    fn doubts(&mut self, when: Id, why: String) {
+    fn doubts(&mut self, when: Id, why: NoValue) {
         if self.arena.opaque(when).is_none() && !self.arena.has_placeholder(when) {
             self.doubted.get_or_insert(Doubt { when, why });
         }

@@ -1,6 +1,12 @@
-//! Functions that every kernel may call.
+//! Functions that every kernel may call: `functions.toml`, a row each.
+//!
+//! In goes a name as it is written; out comes what the function does, what it gives, and what a compiler makes of it. The rows
+//! are read once; a new function is a new row.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
 
 use crate::Type;
 
@@ -20,7 +26,8 @@ pub enum MathClass {
 }
 
 /// Integer arithmetic that has no operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Bits {
     /// Ones.
     Population,
@@ -35,11 +42,98 @@ pub enum Bits {
     /// The upper half of a product of two 32-bit numbers.
     MultiplyHigh,
     /// A product of 24-bit numbers and a sum.
+    #[serde(rename = "multiply-add-24")]
     MultiplyAdd24,
     /// Between two bounds.
     Clamp,
     /// The first operand; the second is what it is likely to be.
     Expect,
+}
+
+/// What an atomic leaves in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Update {
+    /// What was there and the operand, combined.
+    #[default]
+    Combine,
+    /// The operand, perhaps on a condition.
+    Swap,
+}
+
+/// How the lanes of a warp exchange values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exchange {
+    /// All lanes give one result.
+    #[default]
+    Vote,
+    /// A lane reads another's value.
+    Shuffle,
+}
+
+/// What a function does that makes no access that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// Nothing that is known of.
+    #[default]
+    Unknown,
+    /// Nothing.
+    None,
+    /// It orders accesses to memory.
+    Fence,
+    /// A call of the system that reads memory.
+    Print,
+    /// A call of the system.
+    Call,
+    /// A call of the system that ends the kernel.
+    Fail,
+    /// A test of a condition.
+    Assert,
+}
+
+impl Effect {
+    /// True where memory is as it was before, for this thread and for others.
+    pub fn leaves_memory(self) -> bool {
+        matches!(self, Effect::None | Effect::Fail | Effect::Assert)
+    }
+}
+
+/// An operation of the machine, or one of the compiler's that is built in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    Fma,
+    Abs,
+    Neg,
+    Add,
+    Sub,
+    Mul,
+    Min,
+    Max,
+    Div,
+    /// Between 0 and 1.
+    Clamp,
+    /// Sine and cosine of one angle.
+    SinCos,
+}
+
+/// How large a compiler takes a function of the mathematical library for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cost {
+    /// A function of its own.
+    #[default]
+    Function,
+    /// An operation of its own until late.
+    Root,
+    /// A few operations around an instruction that approximates it.
+    Approximate,
+    /// It reduces its argument, by a loop of its own where that is large.
+    Reduced,
+    /// As large, also where it approximates.
+    Power,
 }
 
 /// A known function.
@@ -58,7 +152,7 @@ pub enum Function {
     /// Integer arithmetic with a name: the operands have the type that the function works in.
     Bits(Bits),
     /// An atomic on the address that its first argument gives, by name.
-    Atomic(Arc<str>),
+    Atomic(Update, Arc<str>),
     /// A load through the address that its first argument gives.
     Load,
     /// A store through the address that its first argument gives of its second.
@@ -89,265 +183,429 @@ pub enum Function {
     /// A call of the runtime; what it gives may differ from thread to thread.
     Runtime,
     /// A vote or shuffle among the lanes of a warp, by name.
-    WarpExchange(Arc<str>),
+    WarpExchange(Exchange, Arc<str>),
     /// Makes no access that counts: `__syncwarp`, fences, `printf`, `assert`, by name.
-    Ignored(Arc<str>),
+    Ignored(Effect, Arc<str>),
+}
+
+/// How the names of a row are spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Spelled {
+    /// With everything that says type and rounding.
+    Float,
+    /// As what such a name is without.
+    Intrinsic,
+}
+
+/// Where a row's names are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Dialect {
+    OpenCl,
+    Ptx,
+}
+
+/// A row of `functions.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    names: String,
+    spelling: Option<Spelled>,
+    #[serde(rename = "in")]
+    dialect: Option<Dialect>,
+    does: String,
+    takes: Option<String>,
+    gives: Option<String>,
+    integers: Option<String>,
+    operation: Option<Operation>,
+    #[serde(default)]
+    cost: Cost,
+    effect: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "read by people, and by the tests")
+    )]
+    source: String,
+    functions: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spelling {
+    prefixes: Vec<String>,
+    endings: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    spelling: Spelling,
+    group: Vec<Group>,
+}
+
+/// What a row says a function is, without its name.
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    Math(MathClass),
+    Bits(Bits),
+    Plain(Plain),
+    Atomic(Update),
+    Exchange(Exchange),
+    Ignored(Effect),
+}
+
+/// Functions of one kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Plain {
+    Min,
+    Max,
+    Abs,
+    Mul24,
+    Load,
+    Store,
+    Barrier,
+}
+
+/// A row, read.
+#[derive(Debug)]
+struct Entry {
+    does: Does,
+    opencl: bool,
+    takes: Option<Operand>,
+    gives: Option<Operand>,
+    integers: Option<Type>,
+    cost: Cost,
+}
+
+/// A type of a row.
+#[derive(Debug, Clone)]
+enum Operand {
+    /// This one.
+    Fixed(Type),
+    /// That of the value.
+    Own,
+    /// The one that the function is named for.
+    Named,
+}
+
+/// All rows, by their names.
+struct Table {
+    spelling: Spelling,
+    entries: Vec<Entry>,
+    exact: FxHashMap<String, usize>,
+    ptx: FxHashMap<String, usize>,
+    float: FxHashMap<String, usize>,
+    intrinsic: FxHashMap<String, usize>,
+    /// Names with `*`, split there, in the order of the file.
+    patterns: Vec<(Vec<String>, usize)>,
+    operations: FxHashMap<String, Operation>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let file = toml::from_str(include_str!("../functions.toml"));
+    Table::new(file.expect("the tests read it"))
+});
+
+/// A word of the file by the names that an enumeration's variants have in it.
+fn word<'de, T: Deserialize<'de>>(word: &'de str) -> T {
+    let word = serde::de::value::StrDeserializer::<serde::de::value::Error>::new(word);
+    T::deserialize(word).expect("the tests read every row")
+}
+
+impl Spelling {
+    fn without<'n>(&self, name: &'n str) -> &'n str {
+        let mut base = name.trim_start_matches('_');
+        for prefix in &self.prefixes {
+            base = base.strip_prefix(prefix.as_str()).unwrap_or(base);
+        }
+        for ending in &self.endings {
+            base = base.strip_suffix(ending.as_str()).unwrap_or(base);
+        }
+        base
+    }
+}
+
+impl Does {
+    fn of(row: &Row) -> Does {
+        let effect = row.effect.as_deref();
+        let (kind, number) = row.does.split_once(' ').unwrap_or((&row.does, "1"));
+        let number = number.parse().expect("a number of operations");
+        match kind {
+            "float" => Does::Math(MathClass::Float(number)),
+            "int" => Does::Math(MathClass::Int(number)),
+            "special" => Does::Math(MathClass::Special),
+            "convert" => Does::Math(MathClass::Convert),
+            "tensor" => Does::Math(MathClass::Tensor),
+            "min" => Does::Plain(Plain::Min),
+            "max" => Does::Plain(Plain::Max),
+            "abs" => Does::Plain(Plain::Abs),
+            "mul24" => Does::Plain(Plain::Mul24),
+            "load" => Does::Plain(Plain::Load),
+            "store" => Does::Plain(Plain::Store),
+            "barrier" => Does::Plain(Plain::Barrier),
+            "atomic" => Does::Atomic(effect.map(word).unwrap_or_default()),
+            "exchange" => Does::Exchange(effect.map(word).unwrap_or_default()),
+            "ignored" => Does::Ignored(effect.map(word).unwrap_or_default()),
+            bits => Does::Bits(word(bits)),
+        }
+    }
+}
+
+impl Operand {
+    fn of(written: &str) -> Operand {
+        match written {
+            "T" => Operand::Own,
+            "named" => Operand::Named,
+            ty => Operand::Fixed(Type::named(ty, true).expect("a type")),
+        }
+    }
+
+    fn ty(&self, own: &Type) -> Option<Type> {
+        match self {
+            Operand::Fixed(ty) => Some(ty.clone()),
+            Operand::Own => Some(own.clone()),
+            Operand::Named => None,
+        }
+    }
+}
+
+/// `a{b,c}` as `ab`, `ac`.
+fn alternatives(name: &str, found: &mut Vec<String>) {
+    let group = name.split_once('{').and_then(|(before, rest)| {
+        let (inner, after) = rest.split_once('}')?;
+        Some((before, inner, after))
+    });
+    let Some((before, inner, after)) = group else {
+        found.push(name.to_owned());
+        return;
+    };
+    for one in inner.split(',') {
+        alternatives(&format!("{before}{one}{after}"), found);
+    }
+}
+
+/// True for a name that begins and ends as a pattern does and holds what is between in order.
+fn fits(pattern: &[String], name: &str) -> bool {
+    let [first, between @ .., last] = pattern else {
+        return false;
+    };
+    let Some(mut rest) = name.strip_prefix(first.as_str()) else {
+        return false;
+    };
+    for part in between {
+        match rest.find(part.as_str()) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last.as_str())
+}
+
+impl Table {
+    fn new(file: File) -> Table {
+        let mut table = Table {
+            spelling: file.spelling,
+            entries: Vec::new(),
+            exact: FxHashMap::default(),
+            ptx: FxHashMap::default(),
+            float: FxHashMap::default(),
+            intrinsic: FxHashMap::default(),
+            patterns: Vec::new(),
+            operations: FxHashMap::default(),
+        };
+        for row in file.group.into_iter().flat_map(|group| group.functions) {
+            table.add(&row);
+        }
+        table
+    }
+
+    fn add(&mut self, row: &Row) {
+        let number = self.entries.len();
+        self.entries.push(Entry {
+            does: Does::of(row),
+            opencl: row.dialect == Some(Dialect::OpenCl),
+            takes: row.takes.as_deref().map(Operand::of),
+            gives: row.gives.as_deref().map(Operand::of),
+            integers: row.integers.as_deref().and_then(|ty| Type::named(ty, true)),
+            cost: row.cost,
+        });
+        let mut names = Vec::new();
+        for name in row.names.split_whitespace() {
+            alternatives(name, &mut names);
+        }
+        for name in names {
+            if let Some(operation) = row.operation {
+                self.operations.insert(name.clone(), operation);
+            }
+            let by_name = match (row.dialect, row.spelling) {
+                (Some(Dialect::Ptx), _) => &mut self.ptx,
+                (_, Some(Spelled::Float)) => &mut self.float,
+                (_, Some(Spelled::Intrinsic)) => &mut self.intrinsic,
+                _ if name.contains('*') => {
+                    let parts = name.split('*').map(str::to_owned).collect();
+                    self.patterns.push((parts, number));
+                    continue;
+                }
+                _ => &mut self.exact,
+            };
+            by_name.insert(name, number);
+        }
+    }
+
+    fn find(&self, name: &str, opencl: bool) -> Option<&Entry> {
+        let own = |number: &usize| opencl || !self.entries[*number].opencl;
+        let of_pattern = || {
+            let mut patterns = self.patterns.iter();
+            let found = patterns.find(|(parts, number)| own(number) && fits(parts, name));
+            found.map(|(_, number)| *number)
+        };
+        let exact = self.exact.get(name).copied().filter(own);
+        let number = exact
+            .or_else(of_pattern)
+            .or_else(|| self.arithmetic(name))?;
+        self.entries.get(number)
+    }
+
+    /// Floating-point functions, under all their spellings: `__fsqrt_rn`, `native_sqrt`, `sqrtf`, `hsqrt`.
+    fn arithmetic(&self, name: &str) -> Option<usize> {
+        let float = |name: &str| {
+            let plain = name.strip_suffix('f').unwrap_or(name);
+            self.float
+                .get(name)
+                .or_else(|| self.float.get(plain))
+                .copied()
+        };
+        let base = self.spelling.without(name);
+        float(base)
+            .or_else(|| {
+                // __fadd_rn, __dmul_rn, __hsub, __hadd2, hlog.
+                let inner = base.strip_prefix(['f', 'd', 'h']).unwrap_or(base);
+                let inner = inner.strip_suffix('2').unwrap_or(inner);
+                let own = || self.intrinsic.get(inner).copied();
+                name.starts_with("__").then(|| float(inner).or_else(own))?
+            })
+            .or_else(|| {
+                // hexp, h2exp.
+                float(base.strip_prefix("h2").or(base.strip_prefix('h'))?)
+            })
+    }
+}
+
+/// A name without its namespace.
+fn last(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+fn entry(name: &str, opencl: bool) -> Option<&'static Entry> {
+    TABLE.find(last(name), opencl)
+}
+
+fn function(does: Does, name: &str) -> Option<Function> {
+    Some(match does {
+        Does::Math(class) => Function::Math(class, name.into()),
+        Does::Bits(bits) => Function::Bits(bits),
+        Does::Atomic(update) => Function::Atomic(update, name.into()),
+        Does::Exchange(exchange) => Function::WarpExchange(exchange, name.into()),
+        Does::Ignored(effect) => Function::Ignored(effect, name.into()),
+        Does::Plain(Plain::Min) => Function::Min,
+        Does::Plain(Plain::Max) => Function::Max,
+        Does::Plain(Plain::Abs) => Function::Abs,
+        Does::Plain(Plain::Mul24) => Function::Mul24,
+        Does::Plain(Plain::Load) => Function::Load,
+        Does::Plain(Plain::Store) => Function::Store,
+        Does::Plain(Plain::Barrier) => return None,
+    })
 }
 
 /// What a name means.
 pub fn known(name: &str, opencl: bool) -> Option<Function> {
-    use Function::{Abs, Bits, Load, Max, Min, Mul24, Store};
-    use MathClass::{Convert, Float, Int, Special};
-    let name = name.rsplit("::").next().unwrap_or(name);
-    let math = |class| Function::Math(class, name.into());
-    let exchange = || Function::WarpExchange(name.into());
-    let exact = match name {
-        "min" | "umin" | "llmin" | "ullmin" => Min,
-        "max" | "umax" | "llmax" | "ullmax" => Max,
-        "abs" | "labs" | "llabs" | "__sad" => Abs,
-        "__mul24" | "__umul24" | "mul24" => Mul24,
-        "mad24" => Bits(self::Bits::MultiplyAdd24),
-        "clamp" => Bits(self::Bits::Clamp),
-        "__builtin_expect" => Bits(self::Bits::Expect),
-        "__popc" | "__popcll" | "popcount" | "__popcount" | "__builtin_popcount" | "popcountll" => {
-            Bits(self::Bits::Population)
-        }
-        "__clz" | "__clzll" | "clz" | "__builtin_clz" | "countl_zero" => {
-            Bits(self::Bits::LeadingZeros)
-        }
-        "ctz" | "__builtin_ctz" => Bits(self::Bits::TrailingZeros),
-        "__ffs" | "__ffsll" | "__ffs_ll" => Bits(self::Bits::FirstSet),
-        "__brev" => Bits(self::Bits::Reverse),
-        "__umulhi" | "__mulhi" | "mul_hi" => Bits(self::Bits::MultiplyHigh),
-        "__usad" | "abs_diff" | "add_sat" | "sub_sat" | "hadd" | "rhadd" => math(Int(2)),
-        "__brevll" | "__byte_perm" | "__mul64hi" | "__umul64hi" | "rotate" | "__funnelshift_l"
-        | "__funnelshift_r" | "__funnelshift_lc" | "__funnelshift_rc" | "isnan" | "isinf"
-        | "isfinite" | "isnormal" | "signbit" | "isequal" | "isgreater" | "isless" | "any"
-        | "all" | "select" | "bitselect" | "shuffle" | "shuffle2" | "__dp4a" | "__dp2a_lo"
-        | "__dp2a_hi" | "clock" | "clock64" | "wall_clock64" | "__clock" | "__clock64"
-        | "globaltimer" | "__isShared" | "__isGlobal" | "bit_count" | "strlen"
-        | "__bitinsert_u32" | "__ubfe" | "amd_bitalign" | "upsample" | "get_image_width"
-        | "get_image_height" | "get_image_depth" | "get_image_dim" | "lower_bound"
-        | "isgreaterequal" | "islessequal" | "isnotequal" | "isunordered" | "__isnanf"
-        | "__isinff" | "__finitef" | "__finite" | "__signbitf" | "__signbit" | "__isnan"
-        | "__isinf" | "isnanf" | "isinff" | "finite" | "__isLocal" | "__isConstant"
-        | "__isGridConstant" | "__isClusterShared" | "__fns" | "__rhadd" | "__urhadd"
-        | "__uhadd" | "IADD3" | "PRMT" | "BFE" | "SHL_ADD" => math(Int(1)),
-        "fma" | "fmaf" | "mad" | "__hfma" | "__hfma2" | "fmal" => math(Float(2)),
-        "dot" | "cross" | "length" | "distance" | "normalize" | "fast_length"
-        | "fast_normalize" | "fast_distance" | "reflect" => math(Float(4)),
-        "__ldg"
-        | "__ldcg"
-        | "__ldca"
-        | "__ldcs"
-        | "__ldlu"
-        | "__ldcv"
-        | "__builtin_nontemporal_load"
-        | "__atomic_load_n"
-        | "__hip_atomic_load"
-        | "__nv_atomic_load_n"
-        | "atomic_load"
-        | "atomic_load_explicit" => Load,
-        "__atomic_store_n"
-        | "__hip_atomic_store"
-        | "__nv_atomic_store_n"
-        | "__builtin_nontemporal_store"
-        | "__stcg"
-        | "__stcs"
-        | "__stwb"
-        | "__stwt"
-        | "atomic_store"
-        | "atomic_store_explicit"
-        | "atomic_init" => Store,
-        "__lanemask_lt"
-        | "__lane_id"
-        | "__builtin_amdgcn_readfirstlane"
-        | "__builtin_amdgcn_ds_bpermute"
-        | "__builtin_amdgcn_readlane"
-        | "__activemask"
-        | "__builtin_amdgcn_mov_dpp"
-        | "__builtin_amdgcn_update_dpp" => exchange(),
-        "__syncwarp"
-        | "__threadfence"
-        | "__threadfence_block"
-        | "__threadfence_system"
-        | "mem_fence"
-        | "read_mem_fence"
-        | "write_mem_fence"
-        | "sub_group_barrier"
-        | "atomic_work_item_fence"
-        | "atomic_thread_fence"
-        | "printf"
-        | "vprintf"
-        | "assert"
-        | "__assert_fail"
-        | "__assertfail"
-        | "__assume"
-        | "__builtin_assume"
-        | "__trap"
-        | "__builtin_trap"
-        | "__builtin_unreachable"
-        | "__nanosleep"
-        | "abort"
-        | "exit"
-        | "__brkpt"
-        | "__prof_trigger"
-        | "free"
-        | "malloc"
-        | "prefetch"
-        | "__builtin_prefetch"
-        | "wait_group_events"
-        | "__pipeline_commit"
-        | "__pipeline_wait_prior"
-        | "cudaGridDependencySynchronize"
-        | "cudaTriggerProgrammaticLaunchCompletion"
-        | "__cluster_barrier_arrive"
-        | "__cluster_barrier_wait"
-        | "wait"
-        | "wait_prior"
-        | "sync"
-        | "curand_init"
-        | "hiprand_init"
-        | "skipahead"
-        | "__builtin_amdgcn_s_barrier"
-        | "__builtin_amdgcn_sched_barrier"
-        | "__builtin_amdgcn_s_sleep"
-        | "__fence" => Function::Ignored(name.into()),
-        _ if name.starts_with("__nv_bswap") => math(Int(1)),
-        _ if is_atomic(name, opencl) => Function::Atomic(name.into()),
-        _ if name.starts_with("dot_acc_sat_") || name.starts_with("dot_4x8packed") => math(Int(1)),
-        _ if is_exchange(name) => exchange(),
-        _ if is_conversion(name, opencl) => math(Convert),
-        _ if name.starts_with("curand") || name.starts_with("hiprand") => math(Special),
-        // Byte-wise video instructions: __vaddus4, __vcmpeq2, __viaddmax_s16x2_relu.
-        _ if name.starts_with("__v")
-            && (name.ends_with(['2', '4'])
-                || ["_s16x2", "_u16x2", "_s32", "_u32"]
-                    .iter()
-                    .any(|lanes| name.contains(lanes))) =>
-        {
-            math(Int(1))
-        }
-        _ => return arithmetic(name).map(math),
-    };
-    Some(exact)
+    function(entry(name, opencl)?.does, last(name))
 }
 
-/// Floating-point functions, under all their spellings: `__fsqrt_rn`, `native_sqrt`, `sqrtf`, `hsqrt`.
-fn arithmetic(name: &str) -> Option<MathClass> {
-    let mut base = name.trim_start_matches('_');
-    for prefix in ["builtin_", "native_", "half_", "fast_", "nv_", "ocml_"] {
-        base = base.strip_prefix(prefix).unwrap_or(base);
-    }
-    base = base.strip_suffix("_relu").unwrap_or(base);
-    for suffix in ["_rn", "_rz", "_ru", "_rd", "_sat", "_f32", "_f64"] {
-        base = base.strip_suffix(suffix).unwrap_or(base);
-    }
-    if let Some(found) = arithmetic_base(base) {
-        return Some(found);
-    }
-    if name.starts_with("__") {
-        // __fadd_rn, __dmul_rn, __hsub, __hadd2, hlog.
-        let inner = base.strip_prefix(['f', 'd', 'h']).unwrap_or(base);
-        let inner = inner.strip_suffix('2').unwrap_or(inner);
-        if let Some(found) = arithmetic_base(inner) {
-            return Some(found);
-        }
-        if matches!(
-            inner,
-            "add"
-                | "sub"
-                | "mul"
-                | "neg"
-                | "abs"
-                | "max"
-                | "min"
-                | "eq"
-                | "ne"
-                | "lt"
-                | "le"
-                | "gt"
-                | "ge"
-                | "isnan"
-                | "isinf"
-                | "equ"
-                | "gtu"
-                | "ltu"
-                | "max_nan"
-                | "min_nan"
-                | "beq"
-                | "bne"
-                | "blt"
-                | "bgt"
-                | "ble"
-                | "bge"
-                | "mul_rn"
-                | "add_rn"
-        ) {
-            return Some(MathClass::Float(1));
-        }
-        if matches!(inner, "ma" | "fma" | "maf" | "maf_ieee") {
-            return Some(MathClass::Float(2));
-        }
-        if matches!(
-            inner,
-            "div" | "2div" | "rcp" | "dividef" | "divide" | "sqrt" | "rsqrt"
-        ) {
-            return Some(MathClass::Special);
-        }
-    }
-    // hexp, h2exp.
-    let inner = base.strip_prefix("h2").or(base.strip_prefix('h'))?;
-    arithmetic_base(inner)
+/// What the first word of a PTX instruction means; `None` for integer arithmetic and what has operands of its own.
+pub fn of_ptx(word: &str) -> Option<Function> {
+    let number = *TABLE.ptx.get(word)?;
+    function(TABLE.entries[number].does, word)
 }
 
-fn arithmetic_base(name: &str) -> Option<MathClass> {
-    let plain = name.strip_suffix('f').unwrap_or(name);
-    let one = MathClass::Float(1);
-    let special = MathClass::Special;
-    let found = |name: &str| match name {
-        "fabs" | "fmin" | "fmax" | "copysign" | "floor" | "ceil" | "rint" | "round" | "trunc"
-        | "nearbyint" | "saturate" | "step" | "mix" | "lerp" | "sign" | "smoothstep" | "fdim"
-        | "lrint" | "llrint" | "lround" | "llround" | "degrees" | "radians" | "fract" | "modf"
-        | "minmag" | "maxmag" | "nextafter" | "nan" | "fracf" | "ldexp" | "scalbn" | "scalbln"
-        | "frexp" | "logb" | "ilogb" => Some(one),
-        "sqrt" | "rsqrt" | "exp" | "exp2" | "exp10" | "expm1" | "log" | "log2" | "log10"
-        | "log1p" | "sin" | "cos" | "tan" | "asin" | "acos" | "atan" | "atan2" | "sinh"
-        | "cosh" | "tanh" | "asinh" | "acosh" | "atanh" | "sinpi" | "cospi" | "tanpi"
-        | "atan2pi" | "sincos" | "sincospi" | "pow" | "pown" | "powr" | "rootn" | "cbrt"
-        | "rcbrt" | "hypot" | "rhypot" | "norm3d" | "norm4d" | "norm" | "rnorm3d" | "rnorm4d"
-        | "rnorm" | "erf" | "erfc" | "erfinv" | "erfcinv" | "erfcx" | "normcdf" | "normcdfinv"
-        | "lgamma" | "tgamma" | "fmod" | "remainder" | "remquo" | "fdivide" | "frcp" | "recip"
-        | "divide" | "powi" | "fdividef" | "j0" | "j1" | "jn" | "y0" | "y1" | "yn"
-        | "cyl_bessel_i0" | "cyl_bessel_i1" | "frsqrt" | "fsqrt" | "fdiv" | "rcp" | "cexp"
-        | "cuCdiv" | "cuCdivf" | "cuCabs" | "cuCabsf" => Some(special),
-        "cuCadd" | "cuCaddf" | "cuCsub" | "cuCsubf" | "cuConj" | "cuConjf" | "cuCreal"
-        | "cuCrealf" | "cuCimag" | "cuCimagf" => Some(MathClass::Float(2)),
-        "cuCmul" | "cuCmulf" | "cuCfma" | "cuCfmaf" => Some(MathClass::Float(6)),
-        _ => None,
-    };
-    found(name).or_else(|| found(plain))
+/// A barrier of the whole block.
+pub fn is_barrier(name: &str) -> bool {
+    matches!(
+        TABLE
+            .exact
+            .get(name)
+            .map(|number| TABLE.entries[*number].does),
+        Some(Does::Plain(Plain::Barrier))
+    )
 }
 
-fn is_exchange(name: &str) -> bool {
-    name.starts_with("__shfl")
-        || name.starts_with("__ballot")
-        || name.starts_with("__any")
-        || name.starts_with("__all")
-        || name.starts_with("__match_")
-        || name.starts_with("__reduce_")
-        || name.starts_with("sub_group_")
-        || name.starts_with("work_group_")
-        || name.starts_with("intel_sub_group_")
-        || name.starts_with("qcom_sub_group_shuffle")
+/// The types that named integer arithmetic works in and gives, by the type of its first operand.
+pub fn integers(name: &str, own: &Type) -> Option<(Type, Type)> {
+    let entry = entry(name, true)?;
+    let ty = |operand: &Option<Operand>| operand.as_ref()?.ty(own);
+    Some((ty(&entry.takes)?, ty(&entry.gives)?))
+}
+
+/// What an exchange gives, by the type of the value.
+pub fn exchanged(name: &str, own: &Type) -> Option<Type> {
+    entry(name, true)?.gives.as_ref()?.ty(own)
+}
+
+/// Which argument of an exchange is the value: behind the mask of lanes where there is one.
+pub fn value_of_exchange(name: &str, arguments: usize) -> usize {
+    usize::from(name.ends_with("_sync") && arguments > 1)
+}
+
+/// What a function for floating point gives beside an integer, where the standard says so.
+pub fn beside_integers(name: &str) -> Option<Type> {
+    let number = *TABLE.float.get(name)?;
+    TABLE.entries[number].integers.clone()
+}
+
+/// True for a function of floating point whose name ends as it does without saying its type: `erf`.
+pub fn is_base(name: &str) -> bool {
+    TABLE.float.contains_key(name)
+}
+
+/// How large a function of the mathematical library is, as it is written.
+pub fn cost(name: &str) -> Cost {
+    let cost = entry(name, true).map_or(Cost::Function, |entry| entry.cost);
+    // Under another spelling it is another function.
+    let plain = name.trim_end_matches('f');
+    match cost {
+        Cost::Reduced | Cost::Power if !is_base(plain) => Cost::Function,
+        cost => cost,
+    }
+}
+
+/// True for a function, or a spelling of it, that is a few operations around an instruction that approximates it.
+pub fn is_approximate(name: &str) -> bool {
+    let cost = entry(name, true).map_or(Cost::Function, |entry| entry.cost);
+    cost == Cost::Approximate || name.starts_with("__") && cost != Cost::Power
+}
+
+/// A name without what says whose implementation it is, and how it rounds: `fsqrt` of `__fsqrt_rn`.
+pub fn unspelled(name: &str) -> &str {
+    TABLE.spelling.without(name)
+}
+
+/// What a function is built as in place of a call, by its name without what spells its type and rounding.
+pub fn operation(plain: &str) -> Option<Operation> {
+    TABLE.operations.get(plain).copied()
 }
 
 /// What a conversion gives: `__float2int_rn`, `__float_as_uint`, `convert_int4_sat`, `as_float`.
 pub fn converted(name: &str) -> Option<Type> {
-    let name = name.trim_start_matches('_');
-    if let Some((_, target)) = vendor_conversion(name) {
-        return Some(target);
+    if let Some(Operand::Fixed(ty)) = entry(name, true).and_then(|entry| entry.gives.as_ref()) {
+        return Some(ty.clone());
     }
+    let name = name.trim_start_matches('_');
     if let Some(target) = name.strip_prefix("convert_").or(name.strip_prefix("as_")) {
         let target = target.split('_').next().unwrap_or(target);
         return Type::named(target, true);
@@ -366,130 +624,54 @@ pub fn converted(name: &str) -> Option<Type> {
     }
 }
 
-/// `nv_cvt_float2_to_fp8x2` and its like: from, and what comes out as it is stored.
-fn vendor_conversion(name: &str) -> Option<(&str, Type)> {
-    let rest = name
-        .strip_prefix("nv_cvt_")
-        .or_else(|| name.strip_prefix("hip_cvt_"))?;
-    let (from, to) = rest.split_once("_to_")?;
-    let bytes = |bits| Type::Int {
-        bits,
-        signed: false,
-    };
-    let half = Type::Float { bits: 16 };
-    let to = match to.split('_').next().unwrap_or(to) {
-        "fp8" | "fp6" | "fp4" | "fp4x2" | "e8m0" => bytes(8),
-        "fp8x2" | "fp6x2" | "fp4x4" | "e8m0x2" => bytes(16),
-        "fp8x4" | "fp6x4" => bytes(32),
-        "halfraw" | "bf16raw" | "bfloat16raw" => half,
-        "halfraw2" | "bf162raw" | "bfloat162raw" => Type::Vector(half.into(), 2),
-        "float" => Type::FLOAT,
-        "double" => Type::DOUBLE,
-        _ => return None,
-    };
-    Some((from, to))
-}
-
-fn is_conversion(name: &str, opencl: bool) -> bool {
-    if opencl && (name.starts_with("convert_") || name.starts_with("as_")) {
-        return true;
-    }
-    let Some(inner) = name.strip_prefix("__") else {
-        return matches!(
-            name,
-            "as_float" | "as_int" | "as_uint" | "float_to_half" | "bit_cast"
-        );
-    };
-    if inner.contains("_as_") || inner == "float_to_tf32" || vendor_conversion(inner).is_some() {
-        return true;
-    }
-    let sources = [
-        "float",
-        "double",
-        "half",
-        "int",
-        "uint",
-        "ll",
-        "ull",
-        "short",
-        "ushort",
-        "low",
-        "high",
-        "halves",
-        "bfloat16",
-        "hiloint",
-        "nv",
-        "bfloat162",
-        "half2",
-        "lows",
-        "highs",
-        "floats",
-        "lowhigh",
-        "ints",
-    ];
-    inner
-        .split_once('2')
-        .is_some_and(|(from, _)| sources.contains(&from.split('_').next().unwrap_or(from)))
-}
-
-fn is_atomic(name: &str, opencl: bool) -> bool {
-    if [
-        "unsafeAtomic",
-        "safeAtomic",
-        "__hip_atomic_",
-        "__atomic_",
-        "__nv_atomic_",
-        "__sync_fetch",
-        "__sync_add",
-        "__builtin_amdgcn_global_atomic",
-    ]
-    .iter()
-    .any(|prefix| name.starts_with(prefix))
-    {
-        return true;
-    }
-    let base = name
-        .strip_suffix("_block")
-        .or(name.strip_suffix("_system"))
-        .unwrap_or(name);
-    matches!(
-        base,
-        "atomicAdd"
-            | "atomicSub"
-            | "atomicMin"
-            | "atomicMax"
-            | "atomicExch"
-            | "atomicCAS"
-            | "atomicAnd"
-            | "atomicOr"
-            | "atomicXor"
-            | "atomicInc"
-            | "atomicDec"
-            // PyTorch's, on every type.
-            | "gpuAtomicAdd"
-            | "gpuAtomicAddNoReturn"
-            | "gpuAtomicMax"
-            | "gpuAtomicMin"
-            | "gpuAtomicMul"
-    ) || (opencl && (base.starts_with("atomic_") || base.starts_with("atom_")))
-}
-
-/// A barrier of the whole block.
-pub fn is_barrier(name: &str) -> bool {
-    matches!(
-        name,
-        "__syncthreads"
-            | "barrier"
-            | "work_group_barrier"
-            | "__syncthreads_count"
-            | "__syncthreads_and"
-            | "__syncthreads_or"
-    )
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn every_row_is_read_and_its_names_mean_what_it_says() {
+        let file: File = toml::from_str(include_str!("../functions.toml")).expect("a table");
+        let mut seen = BTreeSet::new();
+        for group in &file.group {
+            assert!(!group.source.is_empty());
+            for row in &group.functions {
+                let (mut names, does) = (Vec::new(), format!("{:?}", Does::of(row)));
+                row.names
+                    .split_whitespace()
+                    .for_each(|name| alternatives(name, &mut names));
+                for name in names {
+                    let place = (row.spelling == Some(Spelled::Intrinsic), row.dialect);
+                    assert!(
+                        seen.insert((name.clone(), format!("{place:?}"))),
+                        "{name} twice"
+                    );
+                    let entry = match (row.dialect, row.spelling) {
+                        (Some(Dialect::Ptx), _) => &TABLE.entries[TABLE.ptx[&name]],
+                        (_, Some(Spelled::Intrinsic)) => &TABLE.entries[TABLE.intrinsic[&name]],
+                        _ => entry(&name.replace('*', "x"), true).expect("it is known"),
+                    };
+                    assert_eq!(format!("{:?}", entry.does), does, "{name}");
+                }
+            }
+        }
+        assert!(seen.len() > 400, "{}", seen.len());
+    }
+
+    #[test]
+    fn a_pattern_fits_names_with_its_parts_in_order() {
+        for (pattern, name, fit) in [
+            ("__v*2", "__vadd2", true),
+            ("__v*2", "__vadd4", false),
+            ("*_as_*", "__int_as_float", true),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "acb", false),
+        ] {
+            let pattern: Vec<String> = pattern.split('*').map(str::to_owned).collect();
+            assert_eq!(fits(&pattern, name), fit, "{name}");
+        }
+    }
 
     #[test]
     fn the_names_of_the_mathematical_interface_are_known() {

@@ -186,8 +186,28 @@ pub enum ExprKind {
     Inline(Vec<Stmt>, Option<VarId>),
     /// A call of a function that is kept once: its arguments, as many as it has parameters.
     Apply(RoutineId, Vec<Expr>),
-    /// Not understood, or [`BUILD`] or [`LOADED`]; its understood parts are evaluated.
-    Opaque(String, Vec<Expr>),
+    /// A value that is not followed; its understood parts are evaluated.
+    Opaque(Opaque, Vec<Expr>),
+}
+
+/// Why a value is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Opaque {
+    /// It was not understood, or nothing says what it is.
+    Unknown,
+    /// The build's options decide it: one function of its parts for the whole launch.
+    Build,
+    /// It came from memory with the structure around it: it depends on data.
+    Loaded,
+}
+
+/// What a statement is that the IR has no other kind for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Unknown {
+    /// It was not understood.
+    Lost,
+    /// A jump to a label, while the statements around it are read: branches and loops take its place.
+    Jump(Arc<str>),
 }
 
 /// Which loop.
@@ -246,7 +266,7 @@ pub enum StmtKind {
     /// A barrier of the whole block.
     Barrier,
     /// Not understood.
-    Unknown(String),
+    Unknown(Unknown),
 }
 
 /// One kernel.
@@ -315,12 +335,6 @@ pub enum StaysCall {
     /// The object's class says which of several functions it is.
     Virtual,
 }
-
-/// The reason of an opaque value that the build's options decide: one function of its parts for the whole launch.
-pub const BUILD: &str = "given by the build";
-
-/// The reason of an opaque value that came from memory with the structure around it: what it is depends on data.
-pub const LOADED: &str = "loaded with its structure";
 
 /// Something that was assumed to read a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -15,11 +15,11 @@ pub mod walk;
 
 pub use controls::{Control, Controls};
 pub use fragment::{Fragment, Matrix};
-pub use functions::{Bits, Function, MathClass, known as known_function};
+pub use functions::{Bits, Effect, Exchange, Function, MathClass, Update, known as known_function};
 pub use kernel::{
-    AssignOp, Assumption, AssumptionKind, BUILD, BinaryOp, Builtin, Expr, ExprKind, Kernel, LOADED,
-    LoopKind, MachineCall, Real, Routine, RoutineId, StaysCall, Stmt, StmtKind, Storage, UnaryOp,
-    Var, VarId,
+    AssignOp, Assumption, AssumptionKind, BinaryOp, Builtin, Expr, ExprKind, Kernel, LoopKind,
+    MachineCall, Opaque, Real, Routine, RoutineId, StaysCall, Stmt, StmtKind, Storage, UnaryOp,
+    Unknown, Var, VarId,
 };
 pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
 pub use places::{Places, in_one_line};
@@ -27,4 +27,6 @@ pub use types::{AddressSpace, Bindings, Bound, Field, Known, Origin, Struct, Typ
 /// The language that a kernel is written in.
 pub use warplens_syntax::Language;
 
-pub use walk::{Part, each_site, expressions, parts};
+pub use walk::{
+    Fold, Part, Runs, Visitor, any_in_iteration, any_statement, each_site, expressions, parts,
+};

@@ -8,19 +8,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use warplens_db::Cancel;
-use warplens_syntax::Language;
-use warplens_toolchain::CompileRequest;
+use warplens_toolchain::{CompileRequest, CompilerReport};
 
 use crate::CompileFn;
 use crate::configuration::UserCompiler;
-use crate::documents::{Analysed, OpenDocument};
-use crate::session::{Session, Snapshot};
+use crate::documents::Analysed;
 
 /// How long the end of the session waits for a compiler to be killed.
 const LAST_MOMENT: Duration = Duration::from_secs(2);
@@ -88,8 +84,8 @@ impl Compiler {
         }
     }
 
-    /// Queues a document; `session` receives the report.
-    pub fn submit(&self, session: &Arc<Session>, job: Job) {
+    /// Queues a document; `client` receives the report.
+    pub fn submit(&self, client: &Arc<impl Client>, job: Job) {
         let mut queue = self.lock();
         if queue.stopped {
             return;
@@ -106,10 +102,10 @@ impl Compiler {
             Occasion::Seen => queue.jobs.push_back(job),
         }
         if !queue.thread {
-            let session = Arc::downgrade(session);
+            let client = Arc::downgrade(client);
             let thread = std::thread::Builder::new()
                 .name("compiler".to_owned())
-                .spawn(move || work(&session));
+                .spawn(move || work(&client));
             match thread {
                 Ok(_) => queue.thread = true,
                 Err(error) => tracing::warn!("no thread for the compiler: {error}"),
@@ -192,18 +188,30 @@ impl Compiler {
     }
 }
 
-/// Compiles the queue. Holds no reference to the session while a compiler runs.
-fn work(session: &Weak<Session>) {
+/// Who has documents compiled.
+pub trait Client: Send + Sync + 'static {
+    /// The queue.
+    fn compiler(&self) -> &Arc<Compiler>;
+
+    /// What to ask about a document; `None` where the file on disk differs or the driver compiles it.
+    fn request(&self, job: &Job) -> Option<CompileRequest>;
+
+    /// What came of it, or in one line why nothing did.
+    fn answered(self: Arc<Self>, job: &Job, answer: Result<CompilerReport, String>);
+}
+
+/// Compiles the queue. Holds no reference to the client while a compiler runs.
+fn work(client: &Weak<impl Client>) {
     loop {
-        let Some(here) = session.upgrade() else {
+        let Some(here) = client.upgrade() else {
             return;
         };
-        let Some((job, cancelled)) = here.compiler.next() else {
+        let Some((job, cancelled)) = here.compiler().next() else {
             return;
         };
-        let compiler = Arc::clone(&here.compiler);
+        let compiler = Arc::clone(here.compiler());
         drop(here);
-        let run = AssertUnwindSafe(|| run_compiler(session, &compiler, &job, &cancelled));
+        let run = AssertUnwindSafe(|| run_compiler(client, &compiler, &job, &cancelled));
         if catch_unwind(run).is_err() {
             tracing::error!("reading a compiler report panicked; please report it with the log");
         }
@@ -211,143 +219,27 @@ fn work(session: &Weak<Session>) {
     }
 }
 
-fn run_compiler(session: &Weak<Session>, compiler: &Compiler, job: &Job, cancelled: &AtomicBool) {
-    let analysed = &job.analysed;
-    let Some(request) = session.upgrade().and_then(|here| request_for(&here, job)) else {
+fn run_compiler(
+    client: &Weak<impl Client>,
+    compiler: &Compiler,
+    job: &Job,
+    cancelled: &AtomicBool,
+) {
+    let Some(request) = client.upgrade().and_then(|here| here.request(job)) else {
         return;
     };
     if !compiler.is_new(job, &request) {
         return;
     }
     let answer = (compiler.compile)(&job.compiler.path, &request, cancelled);
-    let Some(session) = session.upgrade() else {
+    let Some(client) = client.upgrade() else {
         return;
     };
     // The file changed meanwhile: the compiler may have read either text.
-    if cancelled.load(Ordering::Relaxed) || !is_on_disk(analysed) {
+    if cancelled.load(Ordering::Relaxed) || !job.analysed.is_on_disk() {
         // The next save compiles it again.
         compiler.lock().last_request.remove(job.uri());
         return;
     }
-    let said = match answer {
-        Ok(said) => said,
-        Err(failure) => {
-            session.log_once(&format!("warplens: {}: {failure}", analysed.path.display()));
-            return;
-        }
-    };
-    let tool = said.tool.clone();
-    let matched = session.engine().hear(
-        &analysed.document,
-        &analysed.path,
-        &analysed.effective.settings,
-        &analysed.effective.overrides,
-        said,
-        &Cancel::default(),
-    );
-    if matched == Some(0) {
-        session.log_once(&format!(
-            "warplens: {}: {tool} reported none of its kernels",
-            analysed.path.display()
-        ));
-        return;
-    }
-    session.compiler_reported(job.uri());
-}
-
-/// The compile request of a document; `None` where the file on disk differs or the driver compiles it.
-fn request_for(session: &Session, job: &Job) -> Option<CompileRequest> {
-    let analysed = &job.analysed;
-    // Programs in OpenCL are compiled by the driver, with what the host gives it.
-    if analysed.document.language() == Language::OpenCl || !is_on_disk(analysed) {
-        return None;
-    }
-    let settings = &analysed.effective.settings;
-    let request = session
-        .engine()
-        .asked(&analysed.path, settings, job.compiler.bound);
-    Some(CompileRequest {
-        // As it was when the document was analysed.
-        architecture: analysed.file.profile.architecture.clone(),
-        ..request
-    })
-}
-
-fn is_on_disk(analysed: &Analysed) -> bool {
-    analysed.path.is_absolute()
-        && std::fs::read(&analysed.path).is_ok_and(|bytes| {
-            let mut rest = &bytes[..];
-            analysed.document.rope().chunks().all(|chunk| {
-                let same = rest.strip_prefix(chunk.as_bytes());
-                rest = same.unwrap_or_default();
-                same.is_some()
-            }) && rest.is_empty()
-        })
-}
-
-impl Session {
-    /// Queues a document for the user's compiler, where one is set. Returns at once.
-    pub fn request_compile(self: &Arc<Self>, uri: &str, occasion: Occasion) {
-        if occasion == Occasion::Saved {
-            self.compiler.forget(uri);
-        }
-        let (compiler, snapshot) = {
-            let state = self.state();
-            let Some(Ok(compiler)) = state.editor.compiler(&state.folders) else {
-                return;
-            };
-            let Some(open) = state.open.get(uri) else {
-                return;
-            };
-            (compiler, Snapshot::of(open))
-        };
-        let session = Arc::clone(self);
-        self.spawn(async move {
-            // For its target, and for which of its texts this is.
-            let Some(analysed) = session.analysed(snapshot).await else {
-                return;
-            };
-            let uri = analysed.uri.as_str();
-            if analysed.file.kernels.is_empty() || !session.state().open.contains_key(uri) {
-                return;
-            }
-            let job = Job {
-                analysed: Arc::clone(&analysed),
-                compiler,
-                occasion,
-            };
-            session.compiler.submit(&session, job);
-        });
-    }
-
-    /// A file was saved: it is compiled, and those open that read it.
-    pub fn saved(self: &Arc<Self>, uri: &str) {
-        let reading: Vec<String> = {
-            let state = self.state();
-            let path: Option<PathBuf> = state.open.get(uri).map(|open| open.path.clone());
-            let reads = |open: &OpenDocument| {
-                let last = open.last.as_ref();
-                last.is_some_and(|last| {
-                    last.file
-                        .reads
-                        .iter()
-                        .any(|read| Some(read) == path.as_ref())
-                })
-            };
-            let others = state.open.iter().filter(|(_, open)| reads(open));
-            others.map(|(key, _)| key.clone()).collect()
-        };
-        for other in reading.iter().filter(|other| *other != uri) {
-            self.request_compile(other, Occasion::Saved);
-        }
-        self.request_compile(uri, Occasion::Saved);
-    }
-
-    /// Settings changed, or files: what is open is compiled where that makes a difference.
-    pub fn request_compile_of_all(self: &Arc<Self>) {
-        let open: Vec<String> = self.state().open.keys().cloned().collect();
-        for uri in open {
-            self.request_compile(&uri, Occasion::Seen);
-        }
-    }
+    client.answered(job, answer.map_err(|failure| failure.to_string()));
 }

@@ -85,6 +85,19 @@ pub struct Analysed {
 }
 
 impl Analysed {
+    /// Whether its file says what the document says.
+    pub fn is_on_disk(&self) -> bool {
+        self.path.is_absolute()
+            && std::fs::read(&self.path).is_ok_and(|bytes| {
+                let mut rest = &bytes[..];
+                self.document.rope().chunks().all(|chunk| {
+                    let same = rest.strip_prefix(chunk.as_bytes());
+                    rest = same.unwrap_or_default();
+                    same.is_some()
+                }) && rest.is_empty()
+            })
+    }
+
     /// Runs the simulating models among `models` for the kernels of that name, or for all, and stores their estimates.
     /// Stops soon after it is cancelled.
     pub fn simulate(&self, kernel: Option<&str>, models: &[ModelId], cancel: &Cancel) {

@@ -7,11 +7,13 @@
 
 mod commands;
 mod compiler;
+mod compiling;
 mod configuration;
 mod convert;
 mod documents;
 mod frames;
 mod log;
+mod long_work;
 mod notifications;
 mod outgoing;
 mod parent;

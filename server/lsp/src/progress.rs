@@ -1,20 +1,14 @@
-//! Work that takes longer than a moment: shown where the client can show it, and given up when the user has had
-//! enough of it.
+//! The work that the client shows now, and how its user gives it up.
+//!
+//! In: what [`crate::long_work`] begins and ends, and the client's cancellations. What holds: a token stands for work that has not
+//! ended.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use tower_lsp_server::jsonrpc::{Error, Result};
 use tower_lsp_server::ls_types::ProgressToken;
-
-use crate::session::Session;
-
-/// What is done by then is not worth showing.
-const AFTER: Duration = Duration::from_secs(1);
 
 /// The work that is shown now, by the token that the client knows it by.
 #[derive(Debug, Default)]
@@ -32,79 +26,25 @@ impl Progress {
         }
     }
 
+    /// A token that no other work has.
+    pub fn new_token(&self) -> ProgressToken {
+        let number = self.named.fetch_add(1, Ordering::Relaxed);
+        ProgressToken::String(format!("warplens/{number}"))
+    }
+
+    /// Work begins; what is returned hears when it is given up.
+    pub fn begin(&self, token: ProgressToken) -> oneshot::Receiver<()> {
+        let (cancel, cancelled) = oneshot::channel();
+        self.shown().insert(token, cancel);
+        cancelled
+    }
+
+    /// Work ended.
+    pub fn end(&self, token: &ProgressToken) {
+        self.shown().remove(token);
+    }
+
     fn shown(&self) -> MutexGuard<'_, HashMap<ProgressToken, oneshot::Sender<()>>> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Waits for a request's work. Where it takes longer than a second it is shown under `title`: by the token that came with
-/// the request, else a token that the server creates. Cancelling it answers the request at once.
-pub async fn with<T>(
-    session: &Arc<Session>,
-    title: &str,
-    token: Option<ProgressToken>,
-    work: impl Future<Output = Result<T>>,
-) -> Result<T> {
-    tokio::pin!(work);
-    // The work is polled first: what it takes from the state it takes before the next message is read.
-    tokio::select! {
-        biased;
-        done = &mut work => return done,
-        () = tokio::time::sleep(AFTER) => {}
-    }
-    let token = if let Some(token) = token {
-        token
-    } else {
-        if !session.peer().shows_progress {
-            return work.await;
-        }
-        let number = session.progress.named.fetch_add(1, Ordering::Relaxed);
-        let token = ProgressToken::String(format!("warplens/{number}"));
-        let taken = tokio::select! {
-            biased;
-            done = &mut work => return done,
-            taken = session.create_progress(token.clone()) => taken,
-        };
-        if !taken {
-            return work.await;
-        }
-        token
-    };
-    let (cancel, cancelled) = oneshot::channel();
-    session.progress.shown().insert(token.clone(), cancel);
-    let _bar = Bar::begin(session.clone(), token, title);
-    tokio::select! {
-        biased;
-        done = work => done,
-        Ok(()) = cancelled => Err(Error::request_cancelled()),
-    }
-}
-
-/// Ends what is shown when the work ends, however it does.
-struct Bar {
-    session: Arc<Session>,
-    token: ProgressToken,
-}
-
-impl Bar {
-    fn begin(session: Arc<Session>, token: ProgressToken, title: &str) -> Bar {
-        let bar = Bar { session, token };
-        bar.say(&json!({"kind": "begin", "title": title, "cancellable": true}));
-        bar
-    }
-
-    fn say(&self, value: &Value) {
-        self.session.outgoing.send(&json!({
-            "jsonrpc": "2.0",
-            "method": "$/progress",
-            "params": {"token": self.token, "value": value},
-        }));
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.session.progress.shown().remove(&self.token);
-        self.say(&json!({"kind": "end"}));
     }
 }

@@ -172,9 +172,9 @@ impl Session {
     /// first one builds it, with the profiles of these folders.
     pub fn engine(&self) -> &Engine {
         self.engine.get_or_init(|| {
-            let files: Arc<dyn warplens_base::Files> = self.sources.clone();
+            let files = self.sources.clone();
             let folders = self.state().folders.clone();
-            let (profiles, problems) = user_profiles::in_force(&folders);
+            let (profiles, problems) = user_profiles::in_force(&*files, &folders);
             for problem in problems {
                 self.tell(&format!("warplens: ignored a profile: {problem}"));
             }

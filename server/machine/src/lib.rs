@@ -28,7 +28,7 @@ pub use global::{
 };
 pub use launch::launch_problem;
 pub use occupancy::{Limiter, Limits, Occupancy, occupancy, registers_for_blocks};
-pub use pipe::{Pipe, Timing};
+pub use pipe::{Mix, Pipe, Timing};
 pub use profile::{Figure, KeySpec, Profile, Vendor};
 pub use profiles::Profiles;
 pub use property::{Arithmetic, Direction, Memory, Number, Property, Reach};

@@ -1,5 +1,7 @@
 //! What executes an instruction, how often one may issue, and how long its result takes.
 
+use std::ops::{Index, IndexMut};
+
 use crate::Profile;
 
 /// A kind of unit of an SM that executes instructions. Memory has figures of its own.
@@ -56,6 +58,49 @@ impl Pipe {
         Pipe::Shuffle,
         Pipe::Branch,
     ];
+}
+
+/// Instructions that one warp issues, by what executes them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Mix([f64; Pipe::ALL.len()]);
+
+impl Mix {
+    /// All instructions.
+    pub fn total(&self) -> f64 {
+        let [first, rest @ ..] = &self.0;
+        rest.iter().fold(*first, |sum, count| sum + count)
+    }
+
+    /// Adds `other`, `times` over.
+    pub fn add(&mut self, other: &Mix, times: f64) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more * times;
+        }
+    }
+}
+
+impl<const N: usize> From<[(Pipe, f64); N]> for Mix {
+    fn from(counts: [(Pipe, f64); N]) -> Mix {
+        let mut mix = Mix::default();
+        for (pipe, count) in counts {
+            mix[pipe] = count;
+        }
+        mix
+    }
+}
+
+impl Index<Pipe> for Mix {
+    type Output = f64;
+
+    fn index(&self, pipe: Pipe) -> &f64 {
+        &self.0[pipe as usize]
+    }
+}
+
+impl IndexMut<Pipe> for Mix {
+    fn index_mut(&mut self, pipe: Pipe) -> &mut f64 {
+        &mut self.0[pipe as usize]
+    }
 }
 
 impl Profile {

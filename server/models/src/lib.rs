@@ -3,6 +3,7 @@
 //! One model a file. A model sees facts, never syntax; it is pure and answers in well under a millisecond.
 
 pub mod auto;
+mod entry;
 mod function;
 pub mod input;
 pub mod linear;
@@ -23,7 +24,7 @@ pub use input::{
 };
 pub use registry::ModelId;
 
-use registry::Answers;
+use entry::Answers;
 
 /// What a model may be asked to imagine away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::registry::{Answers, ModelEntry};
+use crate::entry::{Answers, ModelEntry};
 use crate::wfg::graph::Kind;
 use crate::work::{Work, spread};
 use crate::{Breakdown, Estimate, Factor, Question};

@@ -3,13 +3,14 @@
 mod common;
 
 use std::sync::Arc;
+use warplens_machine::{Mix, Pipe};
 
 use common::{
     Code, Kernel, Target, block, branch, compute, fp32, input, int, named, product, question,
     repeat, sum, thread, touch,
 };
 use proptest::prelude::*;
-use warplens_facts::facts::{IndexExpression, Mix, Node, Op, Pattern, Space};
+use warplens_facts::facts::{IndexExpression, Node, Op, Pattern, Space};
 use warplens_models::{
     Bottleneck, Breakdown, ExecutedAccess, Factor, ModelId, Object, Question, what_if,
 };
@@ -101,15 +102,7 @@ fn arithmetic_runs_at_the_lanes_rate() {
     let target = Target::new("a100-sxm4-40gb");
     let mut kernel = Kernel::new([108 * 64, 1, 1], [256, 1, 1]);
     let store = kernel.global(Op::Store, 4.0, 4.0, 32, 9);
-    let fma = compute(
-        Mix {
-            fp32: 64.0,
-            ..Mix::default()
-        },
-        8.0,
-        &[],
-        2,
-    );
+    let fma = compute(Mix::from([(Pipe::Fp32, 64.0)]), 8.0, &[], 2);
     let kernel = kernel.flow(vec![repeat(256.0, vec![fma], 2), touch(store, &[])]);
     let estimate = target.estimate(ModelId::Auto, &kernel.code);
     let instructions = 64.0 * 256.0 * 8.0 * 64.0;
@@ -410,14 +403,13 @@ fn indices() -> Vec<Option<IndexExpression>> {
 fn kernels() -> impl Strategy<Value = Code> {
     let leaf = prop_oneof![
         (0.0..40.0_f64, 0.0..1.0_f64, 0..10_usize, 0..9_u32).prop_map(|(n, chain, uses, line)| {
-            let mix = Mix {
-                fp32: n,
-                int: n / 3.0,
-                sfu: n / 9.0,
-                fp64: n / 30.0,
-                branch: 1.0,
-                ..Mix::default()
-            };
+            let mix = Mix::from([
+                (Pipe::Fp32, n),
+                (Pipe::Int, n / 3.0),
+                (Pipe::Sfu, n / 9.0),
+                (Pipe::Fp64, n / 30.0),
+                (Pipe::Branch, 1.0),
+            ]);
             compute(mix, mix.total() * chain, &[uses], line)
         }),
         (0..10_usize, 0..10_usize).prop_map(|(access, uses)| touch(access, &[uses])),

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Kernel, Target, compute, fp32, input, int, question, repeat, touch};
-use warplens_facts::facts::{Assumption, LinearAddress, Mix, Node, Op, Pattern};
+use warplens_facts::facts::{Assumed, Assumption, LinearAddress, Node, Op, Pattern};
+use warplens_machine::{Mix, Pipe};
 use warplens_models::auto::{Mechanism, cycles_without};
 use warplens_models::{ExecutedAccess, ModelId, Object, cycles};
 
@@ -14,10 +15,7 @@ fn staged(passes: f64) -> Kernel {
     let write = kernel.shared(Op::Store, passes, 1.0, 3);
     let read = kernel.shared(Op::Load, passes, 1.0, 5);
     let store = kernel.global(Op::Store, 4.0, 4.0, 32, 6);
-    let integers = Mix {
-        int: 24.0,
-        ..Mix::default()
-    };
+    let integers = Mix::from([(Pipe::Int, 24.0)]);
     kernel.code.accesses[load].together = 4.0;
     let body = vec![touch(load, &[]), fp32(2.0, &[load], 2), touch(write, &[])];
     let split = Node::Branch {
@@ -104,7 +102,7 @@ fn the_interval_spans_what_may_overlap_and_what_was_assumed() {
     let known = staged(4.0);
     let mut guessed = staged(4.0);
     guessed.code.assumptions.push(Assumption {
-        symbol: "n".to_owned(),
+        symbol: Assumed::Named("n".to_owned()),
         value: "1024".to_owned(),
         source: "default".to_owned(),
     });
@@ -113,7 +111,7 @@ fn the_interval_spans_what_may_overlap_and_what_was_assumed() {
     unknown.code.accesses[0].bytes_moved_per_request = None;
     let mut aligned = staged(4.0);
     aligned.code.assumptions.push(Assumption {
-        symbol: "alignment".to_owned(),
+        symbol: Assumed::Alignment,
         value: "256 bytes".to_owned(),
         source: "default".to_owned(),
     });

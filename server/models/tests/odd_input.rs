@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Code, Kernel, Target, compute, fp32, input, int, question, repeat, touch};
-use warplens_facts::facts::{Mix, Node, Op};
+use warplens_facts::facts::{Node, Op};
+use warplens_machine::{Mix, Pipe};
 use warplens_models::{Estimate, ModelId, Question, estimate};
 
 const GPUS: [&str; 4] = ["geforce-8800-gtx", "gtx-280", "a100-sxm4-40gb", "mi210"];
@@ -145,15 +146,7 @@ fn as_many_iterations_as_there_may_be() {
 
 #[test]
 fn who_lacks_a_figure_says_so_and_the_others_answer() {
-    let doubles = kernel().flow(vec![compute(
-        Mix {
-            fp64: 4.0,
-            ..Mix::default()
-        },
-        4.0,
-        &[],
-        1,
-    )]);
+    let doubles = kernel().flow(vec![compute(Mix::from([(Pipe::Fp64, 4.0)]), 4.0, &[], 1)]);
     let mut profile = (*Target::new("gtx-280").profile).clone();
     profile.departure_del_uncoal = None;
     let no_doubles = Target::new("geforce-8800-gtx");

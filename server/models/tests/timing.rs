@@ -4,9 +4,10 @@ mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use warplens_machine::{Mix, Pipe};
 
 use common::{Kernel, Target, branch, compute, fp32, input, int, question, repeat, touch};
-use warplens_facts::facts::{Mix, Node, Op, Pattern, Stride};
+use warplens_facts::facts::{Node, Op, Pattern, Stride};
 use warplens_models::{Estimate, Factor, ModelId, Question};
 
 const GPU: &str = "gtx-280";
@@ -29,10 +30,10 @@ fn each(make: impl Fn(usize) -> Kernel, more: usize) -> f64 {
 fn mix(class: &str, n: f64) -> Mix {
     let mut mix = Mix::default();
     match class {
-        "int" => mix.int = n,
-        "double" => mix.fp64 = n,
-        "mul" => mix.fp32_multiply = n,
-        _ => mix.fp32 = n,
+        "int" => mix[Pipe::Int] = n,
+        "double" => mix[Pipe::Fp64] = n,
+        "mul" => mix[Pipe::Fp32Multiply] = n,
+        _ => mix[Pipe::Fp32] = n,
     }
     mix
 }

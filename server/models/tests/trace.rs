@@ -6,8 +6,8 @@ use common::{Kernel, Target, branch, compute, fp32, input, int, question, repeat
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
-use warplens_facts::facts::{Branch, BranchKind, Certainty, Mix, Node, Op, Site, Uniformity};
-use warplens_machine::Pipe;
+use warplens_facts::facts::{Branch, BranchKind, Certainty, Node, Op, Site, Uniformity};
+use warplens_machine::{Mix, Pipe};
 use warplens_machine::{Profiles, RegisterScope, occupancy};
 use warplens_models::trace::cfg::Cfg;
 use warplens_models::trace::groups::Parameters;
@@ -475,30 +475,17 @@ fn where_a_block_holds_the_registers_the_equations_give_another_number() {
 fn classes_have_the_figures_of_the_profile() {
     let profile = Profiles::builtin().get("quadro-k600").expect("embedded");
     let of = |mix: Mix| arithmetic(&mix, 1.0, &profile);
-    let one = Mix {
-        int_mul: 1.0,
-        ..Mix::default()
-    };
+    let one = Mix::from([(Pipe::IntMul, 1.0)]);
     // A product of integers on 32 lanes, a double on 8: the warp waits for the latency of 11 or for the lanes.
     assert_eq!(of(one), Ok((1.0, 11.0)));
-    let one = Mix {
-        fp64: 4.0,
-        ..Mix::default()
-    };
+    let one = Mix::from([(Pipe::Fp64, 4.0)]);
     assert_eq!(of(one), Ok((16.0, 16.0)));
-    let half = Mix {
-        fp16: 1.0,
-        ..Mix::default()
-    };
+    let half = Mix::from([(Pipe::Fp16, 1.0)]);
     assert_eq!(of(half), Err("fp16_lanes"));
     assert_eq!(Class::Single.pipes(), [Pipe::Fp32, Pipe::Fp32Multiply]);
     // 12 additions hold 192 lanes for 2 cycles; 4 sines hold 32 lanes for 4; the warp waits
     // for half of all latencies, 12 * 11 + 4 * 22.
-    let mix = Mix {
-        fp32: 12.0,
-        sfu: 4.0,
-        ..Mix::default()
-    };
+    let mix = Mix::from([(Pipe::Fp32, 12.0), (Pipe::Sfu, 4.0)]);
     let (hold, latency) = arithmetic(&mix, 8.0, &profile).expect("it has the figures");
     assert_eq!((hold, latency), (4.0, 110.0));
     assert_eq!(arithmetic(&Mix::default(), 0.0, &profile), Ok((0.0, 0.0)));
@@ -1165,10 +1152,7 @@ fn forced_warps_run_fewer_at_a_time() {
 #[test]
 fn a_missing_figure_is_named() {
     let kernel = Kernel::new([64, 1, 1], [256, 1, 1]).flow(vec![compute(
-        Mix {
-            fp64: 4.0,
-            ..Mix::default()
-        },
+        Mix::from([(Pipe::Fp64, 4.0)]),
         4.0,
         &[],
         1,

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Kernel, Target, branch, compute, fp32, int, repeat, touch};
-use warplens_facts::facts::{Mix, Node, Op, TripCount};
+use warplens_facts::facts::{Node, Op, TripCount};
+use warplens_machine::{Mix, Pipe};
 use warplens_models::ModelId;
 use warplens_models::wfg::graph::{Branching, Graph};
 use warplens_models::wfg::{Model, Parameters};
@@ -85,10 +86,7 @@ fn independent_instructions_cover_the_pipeline() {
         active_blocks: 1.0,
         ..parameters
     };
-    let mix = Mix {
-        fp32: 8.0,
-        ..Mix::default()
-    };
+    let mix = Mix::from([(Pipe::Fp32, 8.0)]);
     let chained = model(&[compute(mix, 8.0, &[], 1)], &kernel, &alone);
     let free = model(&[compute(mix, 2.0, &[], 1)], &kernel, &alone);
     assert_eq!(chained.entry_to_exit, 8.0 * 24.0);
@@ -252,10 +250,7 @@ fn blocks_elsewhere_contribute_average_parallelism() {
     // Equations 1 and 2: a region that half of the warps reach, seen from 1, 2 and 4 resident blocks.
     let (kernel, parameters) = figure_1();
     let chained = |n: f64, chain: f64, line| {
-        let mix = Mix {
-            int: n,
-            ..Mix::default()
-        };
+        let mix = Mix::from([(Pipe::Int, n)]);
         compute(mix, chain, &[], line)
     };
     let flow = [

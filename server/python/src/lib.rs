@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::Serialize;
+use warplens_base::DiskFiles;
 use warplens_db::wire::SweepLine;
 use warplens_db::{
     Configuration, DEFAULT_GPU, Engine, ModelId, Overrides, Profiles, STACK, TunedKernel,
@@ -39,7 +40,7 @@ fn for_texts() -> &'static Arc<Engine> {
 
 /// The built-in GPUs, and over them the user's and those of the current folder.
 fn profiles() -> Profiles {
-    user_profiles::in_force(&[PathBuf::from(".")]).0
+    user_profiles::in_force(&DiskFiles::new(), &[PathBuf::from(".")]).0
 }
 
 /// Runs a piece of work on the pool. Its own error is a `ValueError`, a panic a `RuntimeError`.

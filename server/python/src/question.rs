@@ -60,7 +60,7 @@ impl Question {
         let folder = std::path::absolute(path)
             .ok()
             .and_then(|path| path.parent().map(Path::to_owned));
-        let (profiles, _) = user_profiles::in_force(std::slice::from_ref(path));
+        let (profiles, _) = user_profiles::in_force(&DiskFiles::new(), std::slice::from_ref(path));
         let project = Project::new(Arc::new(DiskFiles::new()), folder.into_iter().collect());
         Arc::new(Engine::with_project(profiles, project))
     }

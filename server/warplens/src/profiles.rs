@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use warplens_base::DiskFiles;
 use warplens_db::user_profiles;
 use warplens_db::wire::Diagnostic;
 use warplens_machine::{ProfileError, Profiles};
@@ -10,13 +11,13 @@ use crate::config::shown;
 
 /// Those for files or folders that are looked at; what is wrong as `config/invalid`.
 pub fn of(places: &[PathBuf]) -> (Profiles, Vec<Diagnostic>) {
-    let (profiles, problems) = user_profiles::in_force(places);
+    let (profiles, problems) = user_profiles::in_force(&DiskFiles::new(), places);
     (profiles, problems.into_iter().map(invalid).collect())
 }
 
 /// Those for the current folder; what is wrong as lines.
 pub fn here() -> (Profiles, Vec<String>) {
-    let (profiles, problems) = user_profiles::in_force(&[PathBuf::from(".")]);
+    let (profiles, problems) = user_profiles::in_force(&DiskFiles::new(), &[PathBuf::from(".")]);
     let lines = problems.into_iter().map(|mut problem| {
         problem.file = shown(Path::new(&problem.file)).display().to_string();
         problem.to_string()

@@ -105,7 +105,7 @@ fn with_line(registry: &str, module: &str) -> Option<String> {
         .map(|word| word[..1].to_uppercase() + &word[1..])
         .collect();
     let (before, after) = registry.split_at(end);
-    let import = "use crate::{Estimate, ";
+    let import = "\nuse crate::{";
     let names = before.find(import)? + import.len();
     let names_end = names + before[names..].find('}')?;
     let mut modules: Vec<&str> = before[names..names_end].split(", ").collect();
@@ -124,7 +124,7 @@ fn code(name: &str) -> String {
         "//! {name}: whose model it is, where it was published, and what it predicts.
 
 use crate::Estimate;
-use crate::registry::{{Answers, ModelEntry}};
+use crate::entry::{{Answers, ModelEntry}};
 use crate::work::Work;
 
 /// Its line of the registry.
@@ -184,7 +184,7 @@ mod tests {
         .unwrap();
         fs::write(
             root.join(MODELS).join("registry.rs"),
-            "use crate::{Estimate, auto, wfg};\n\nmodels! {\n    Auto = auto,\n    Wfg = wfg,\n}\n\nimpl X {\n}\n",
+            "//! The registry.\n\nuse crate::{auto, wfg};\n\nmodels! {\n    Auto = auto,\n    Wfg = wfg,\n}\n\nimpl X {\n}\n",
         )
         .unwrap();
         folder
@@ -202,7 +202,7 @@ mod tests {
         );
         assert_eq!(
             read("server/models/src/registry.rs"),
-            "use crate::{Estimate, auto, roof_line, wfg};\n\nmodels! {\n    Auto = auto,\n    Wfg = wfg,\n    RoofLine = roof_line,\n}\n\nimpl X {\n}\n"
+            "//! The registry.\n\nuse crate::{auto, roof_line, wfg};\n\nmodels! {\n    Auto = auto,\n    Wfg = wfg,\n    RoofLine = roof_line,\n}\n\nimpl X {\n}\n"
         );
         assert!(read("docs/models/roof-line.md").starts_with("# roof-line\n"));
         assert!(read("server/models/src/roof_line.rs").contains("name: \"roof-line\""));

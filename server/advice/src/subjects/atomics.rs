@@ -1,7 +1,7 @@
 //! The atomics of a kernel as the source writes them: what each updates, and the loops around it.
 
 use warplens_facts::facts::{Access, Op, Site};
-use warplens_ir::{Expr, ExprKind, Function, Kernel, Part, Stmt, StmtKind, VarId, parts};
+use warplens_ir::{Expr, ExprKind, Function, Kernel, Part, Runs, Stmt, StmtKind, VarId, parts};
 
 use crate::Context;
 
@@ -54,21 +54,17 @@ fn within<'a>(
     found: &mut Vec<Atomic<'a>>,
 ) {
     for statement in statements {
-        match &statement.kind {
-            StmtKind::Expr(expression) => found.extend(called(ctx, expression, loops)),
-            StmtKind::If(_, then, otherwise) => {
-                within(ctx, then, loops, found);
-                within(ctx, otherwise, loops, found);
-            }
-            StmtKind::Loop { body, .. } => {
+        if let StmtKind::Expr(expression) = &statement.kind {
+            found.extend(called(ctx, expression, loops));
+        }
+        for (runs, inner) in statement.blocks() {
+            if runs == Runs::Repeatedly {
                 loops.push(statement);
-                within(ctx, body, loops, found);
+            }
+            within(ctx, inner, loops, found);
+            if runs == Runs::Repeatedly {
                 loops.pop();
             }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => {
-                within(ctx, inner, loops, found);
-            }
-            _ => {}
         }
     }
 }
@@ -78,7 +74,7 @@ fn called<'a>(ctx: &Context<'a>, expression: &'a Expr, loops: &[&'a Stmt]) -> Op
     while let ExprKind::Cast(false, inner) = &at.kind {
         at = inner;
     }
-    let ExprKind::Call(Function::Atomic(name), arguments) = &at.kind else {
+    let ExprKind::Call(Function::Atomic(_, name), arguments) = &at.kind else {
         return None;
     };
     let pointer = arguments.first()?;

@@ -3,11 +3,12 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use warplens_facts::facts::Site;
 use warplens_ir::{
     BinaryOp, Builtin, Expr, ExprKind, Function, Kernel, LoopKind, Stmt, StmtKind, Storage, Type,
-    UnaryOp, VarId,
+    UnaryOp, VarId, Visitor, walk,
 };
 
 /// Accesses that are followed; a kernel with more is not judged.
@@ -162,68 +163,8 @@ impl<'a> Reader<'a> {
             barriers: Vec::new(),
             lost: false,
         };
-        reader.definitions(&kernel.body);
+        let _ = walk::walk_block(&mut Definitions(&mut reader), &kernel.body);
         reader
-    }
-
-    fn definitions(&mut self, statements: &'a [Stmt]) {
-        for statement in statements {
-            match &statement.kind {
-                StmtKind::Declare(var, value) => match value {
-                    Some(value) => {
-                        self.changes(value);
-                        if self.defined.insert(*var, value).is_some() {
-                            self.changed[var.0 as usize] = true;
-                        }
-                    }
-                    None => self.changed[var.0 as usize] = true,
-                },
-                StmtKind::Expr(value) | StmtKind::Return(Some(value)) => self.changes(value),
-                StmtKind::If(condition, then, otherwise) => {
-                    self.changes(condition);
-                    self.definitions(then);
-                    self.definitions(otherwise);
-                }
-                StmtKind::Loop {
-                    init,
-                    condition,
-                    step,
-                    body,
-                    ..
-                } => {
-                    self.definitions(init);
-                    condition
-                        .iter()
-                        .chain(step)
-                        .for_each(|one| self.changes(one));
-                    self.definitions(body);
-                }
-                StmtKind::Block(inner) => self.definitions(inner),
-                StmtKind::Switch(way, inner) => {
-                    self.changes(way);
-                    self.definitions(inner);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Notes the variables that an expression changes, and definitions in functions in place of their calls.
-    fn changes(&mut self, expression: &'a Expr) {
-        match &expression.kind {
-            ExprKind::Assign(_, target, _) | ExprKind::Step(_, _, target) => {
-                let mut at = &**target;
-                while let ExprKind::Field(base, _) | ExprKind::Cast(_, base) = &at.kind {
-                    at = base;
-                }
-                if let ExprKind::Var(var) = at.kind {
-                    self.changed[var.0 as usize] = true;
-                }
-            }
-            ExprKind::Inline(statements, _) => self.definitions(statements),
-            _ => {}
-        }
-        children(expression, &mut |child| self.changes(child));
     }
 
     fn statements(&mut self, statements: &'a [Stmt]) -> Vec<Flow> {
@@ -352,10 +293,14 @@ impl<'a> Reader<'a> {
                 self.call(function, arguments, flow);
             }
             ExprKind::Apply(..) | ExprKind::Opaque(..) => {
-                children(expression, &mut |child| self.value(child, flow));
+                expression
+                    .operands()
+                    .for_each(|operand| self.value(operand, flow));
                 self.anything(flow);
             }
-            _ => children(expression, &mut |child| self.value(child, flow)),
+            _ => expression
+                .operands()
+                .for_each(|operand| self.value(operand, flow)),
         }
     }
 
@@ -375,14 +320,10 @@ impl<'a> Reader<'a> {
                 | Function::Abs
                 | Function::Mul24
                 | Function::Bits(_)
-                | Function::WarpExchange(_),
+                | Function::WarpExchange(..),
                 _,
             ) => {}
-            (Function::Ignored(name), _)
-                if matches!(
-                    &**name,
-                    "__syncwarp" | "assert" | "__assert_fail" | "__builtin_assume" | "__assume"
-                ) => {}
+            (Function::Ignored(effect, _), _) if effect.leaves_memory() => {}
             (Function::Load, Some((place, bytes))) => self.touch(place, bytes, false, flow),
             (Function::Store, Some((place, bytes))) => self.touch(place, bytes, true, flow),
             // Atomics among them: one that publishes what other threads wrote depends on the barrier in between.
@@ -742,33 +683,32 @@ fn leaves(flow: &[Flow]) -> bool {
     })
 }
 
-/// Visits the parts of an expression; what a function in its place does is not among them.
-fn children<'a>(expression: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
-    match &expression.kind {
-        ExprKind::Unary(_, a)
-        | ExprKind::Cast(_, a)
-        | ExprKind::Deref(a)
-        | ExprKind::Field(a, _)
-        | ExprKind::AddressOf(a)
-        | ExprKind::Step(_, _, a) => visit(a),
-        ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) | ExprKind::Assign(_, a, b) => {
-            visit(a);
-            visit(b);
+/// Notes where variables get a value, also in functions in place of their calls.
+struct Definitions<'r, 'a>(&'r mut Reader<'a>);
+
+impl<'a> Visitor<'a> for Definitions<'_, 'a> {
+    fn statement(&mut self, statement: &'a Stmt) -> ControlFlow<()> {
+        walk::walk_statement(self, statement)?;
+        if let StmtKind::Declare(var, value) = &statement.kind {
+            let before = value
+                .as_ref()
+                .map(|value| self.0.defined.insert(*var, value));
+            self.0.changed[var.0 as usize] |= !matches!(before, Some(None));
         }
-        ExprKind::Select(a, b, c) => {
-            visit(a);
-            visit(b);
-            visit(c);
+        ControlFlow::Continue(())
+    }
+
+    fn expression(&mut self, expression: &'a Expr) -> ControlFlow<()> {
+        if let ExprKind::Assign(_, target, _) | ExprKind::Step(_, _, target) = &expression.kind {
+            let mut at = &**target;
+            while let ExprKind::Field(base, _) | ExprKind::Cast(_, base) = &at.kind {
+                at = base;
+            }
+            if let ExprKind::Var(var) = at.kind {
+                self.0.changed[var.0 as usize] = true;
+            }
         }
-        ExprKind::Call(_, parts)
-        | ExprKind::List(parts)
-        | ExprKind::Opaque(_, parts)
-        | ExprKind::Apply(_, parts) => parts.iter().for_each(visit),
-        ExprKind::Inline(..)
-        | ExprKind::Int(_)
-        | ExprKind::Float(_)
-        | ExprKind::Var(_)
-        | ExprKind::Builtin(_) => {}
+        walk::walk_expression(self, expression)
     }
 }
 

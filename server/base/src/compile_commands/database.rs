@@ -6,12 +6,9 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use rustc_hash::FxHashMap;
 use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
@@ -19,7 +16,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{DatabaseProblem, DatabaseState, FileCommand};
 use crate::command::{Command, split_command};
-use crate::files::Files;
+use crate::files::{EntryKind, Files, Stamp};
 use crate::paths::{absolute, normalise};
 
 /// Larger ones are refused: 1 GiB.
@@ -33,7 +30,7 @@ const MAX_ATTEMPTS: usize = 3;
 pub(super) struct Database {
     path: Arc<Path>,
     /// None: not loaded yet, or not readable.
-    stamp: Option<(SystemTime, u64)>,
+    stamp: Option<Stamp>,
     entries: Entries,
     skipped: usize,
     problem: Option<DatabaseProblem>,
@@ -82,14 +79,14 @@ impl Database {
 
     pub(super) fn command(&mut self, file: &Path, files: &dyn Files) -> Option<FileCommand> {
         for _ in 0..MAX_ATTEMPTS {
-            self.refresh();
+            self.refresh(files);
             let generation = files.generation();
             if let Some((made_at, answer)) = self.answers.get(file)
                 && made_at.is_none_or(|made_at| made_at == generation)
             {
                 return answer.clone();
             }
-            let (index, inferred) = match self.entries.of_file(file) {
+            let (index, inferred) = match self.entries.of_file(file, files) {
                 Some(index) => (index, false),
                 None => (self.entries.nearest(file)?, true),
             };
@@ -119,10 +116,8 @@ impl Database {
     }
 
     /// Loads the file if it is not what was loaded.
-    fn refresh(&mut self) {
-        let stamp = fs::metadata(&self.path)
-            .ok()
-            .and_then(|metadata| stamp(&metadata));
+    fn refresh(&mut self, files: &dyn Files) {
+        let stamp = stamp(files, &self.path);
         if stamp.is_some() && stamp == self.stamp {
             return;
         }
@@ -130,8 +125,9 @@ impl Database {
         self.answers.clear();
         self.skipped = 0;
         self.problem = None;
-        self.stamp = stamp;
-        let loaded = read_whole(&self.path)
+        // Known to be loaded once it is: who asks may be stopped in between.
+        self.stamp = None;
+        let loaded = read_whole(files, &self.path)
             .map_err(|message| DatabaseProblem { line: 0, message })
             .and_then(|bytes| parse(&bytes, &self.path));
         match loaded {
@@ -141,20 +137,17 @@ impl Database {
             }
             Err(problem) => self.problem = Some(problem),
         }
+        self.stamp = stamp;
     }
 
     /// Reads the command of an entry, if the file is still the one that was loaded.
     fn read_command(&self, index: usize, files: &dyn Files) -> Result<Command, Outdated> {
         let place = self.entries.list[index].place.clone();
-        let mut file = File::open(&self.path).map_err(|_| Outdated)?;
-        let metadata = file.metadata().map_err(|_| Outdated)?;
-        if stamp(&metadata) != self.stamp {
+        let bytes = files.bytes(&self.path, place).map_err(|_| Outdated)?;
+        // Read first: of what is written between the two the stamp tells.
+        if stamp(files, &self.path) != self.stamp {
             return Err(Outdated);
         }
-        let mut bytes = vec![0; (place.end - place.start) as usize];
-        file.seek(SeekFrom::Start(place.start))
-            .map_err(|_| Outdated)?;
-        file.read_exact(&mut bytes).map_err(|_| Outdated)?;
         let raw: WholeEntry = serde_json::from_slice(&bytes).map_err(|_| Outdated)?;
         let arguments = match (raw.arguments, raw.command) {
             (Some(arguments), _) => arguments,
@@ -170,7 +163,7 @@ impl Database {
 struct Outdated;
 
 impl Entries {
-    fn of_file(&mut self, file: &Path) -> Option<usize> {
+    fn of_file(&mut self, file: &Path, files: &dyn Files) -> Option<usize> {
         if let Some(&index) = self.by_path.get(file) {
             return Some(index);
         }
@@ -178,12 +171,12 @@ impl Entries {
             return None;
         }
         let mut folders = RealFolders::default();
-        let real = folders.real_path(file)?;
+        let real = folders.real_path(file, files)?;
         let list = &self.list;
         let by_real_path = self.by_real_path.get_or_insert_with(|| {
             let mut map = FxHashMap::default();
             for (index, entry) in list.iter().enumerate() {
-                if let Some(real) = folders.real_path(&entry.file) {
+                if let Some(real) = folders.real_path(&entry.file, files) {
                     map.entry(real).or_insert(index);
                 }
             }
@@ -268,32 +261,35 @@ struct RealFolders {
 
 impl RealFolders {
     /// The path with its links followed. The file need not exist, its folder must.
-    fn real_path(&mut self, file: &Path) -> Option<PathBuf> {
-        let is_link = fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_symlink());
-        if is_link && let Ok(real) = fs::canonicalize(file) {
+    fn real_path(&mut self, file: &Path, files: &dyn Files) -> Option<PathBuf> {
+        let folder = file.parent()?;
+        if is_link(file, folder, files)
+            && let Some(real) = files.real(file)
+        {
             return Some(real);
         }
-        let folder = file.parent()?;
         if !self.known.contains_key(folder) {
-            self.known
-                .insert(folder.to_owned(), fs::canonicalize(folder).ok());
+            self.known.insert(folder.to_owned(), files.real(folder));
         }
         Some(self.known.get(folder)?.as_ref()?.join(file.file_name()?))
     }
 }
 
-/// The stamp by which a change of the file is noticed.
-fn stamp(metadata: &fs::Metadata) -> Option<(SystemTime, u64)> {
-    Some((metadata.modified().ok()?, metadata.len()))
+fn is_link(file: &Path, folder: &Path, files: &dyn Files) -> bool {
+    let entries = files.list(folder);
+    let at = entries.binary_search_by(|entry| entry.path.as_path().cmp(file));
+    at.is_ok_and(|at| entries[at].kind == EntryKind::Link)
 }
 
-fn read_whole(path: &Path) -> Result<Vec<u8>, String> {
-    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
-    let file = File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+/// The stamp by which a change of the file is noticed.
+fn stamp(files: &dyn Files, path: &Path) -> Option<Stamp> {
+    files.stamp(path).filter(|stamp| stamp.modified.is_some())
+}
+
+fn read_whole(files: &dyn Files, path: &Path) -> Result<Vec<u8>, String> {
+    let bytes = files
+        .bytes(path, 0..MAX_BYTES + 1)
+        .map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err("is larger than 1 GiB and is not read".to_owned());
     }

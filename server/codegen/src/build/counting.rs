@@ -457,36 +457,21 @@ pub(super) fn uncast(expression: &Expr) -> &Expr {
     }
 }
 
+/// The variables that an expression names; of a function in its place those of its plain statements.
 pub(super) fn variables(expression: &Expr, out: &mut Vec<VarId>) {
     match &expression.kind {
         ExprKind::Var(id) => out.push(*id),
-        ExprKind::Unary(_, a)
-        | ExprKind::Cast(_, a)
-        | ExprKind::Deref(a)
-        | ExprKind::Field(a, _)
-        | ExprKind::AddressOf(a)
-        | ExprKind::Step(_, _, a) => variables(a, out),
-        ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) | ExprKind::Assign(_, a, b) => {
-            variables(a, out);
-            variables(b, out);
-        }
-        ExprKind::Select(a, b, c) => {
-            variables(a, out);
-            variables(b, out);
-            variables(c, out);
-        }
-        ExprKind::Call(_, parts)
-        | ExprKind::List(parts)
-        | ExprKind::Opaque(_, parts)
-        | ExprKind::Apply(_, parts) => parts.iter().for_each(|part| variables(part, out)),
         ExprKind::Inline(statements, _) => {
-            for statement in statements {
-                if let StmtKind::Declare(_, Some(value)) | StmtKind::Expr(value) = &statement.kind {
-                    variables(value, out);
-                }
-            }
+            let plain = statements
+                .iter()
+                .filter(|one| one.blocks().next().is_none());
+            plain
+                .flat_map(Stmt::values)
+                .for_each(|value| variables(value, out));
         }
-        _ => {}
+        _ => expression
+            .operands()
+            .for_each(|operand| variables(operand, out)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Expressions as values.
 
 use smallvec::smallvec;
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Function, LOADED, Type, UnaryOp};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Function, Opaque, Type, UnaryOp};
 
 use super::memory::Place;
 use super::{Builder, Frame, Value, machine, scalars};
@@ -734,7 +734,7 @@ impl Found {
 fn taken_from(assignment: &Expr) -> Option<&Expr> {
     match &assignment.kind {
         ExprKind::Assign(None, target, value) => match &value.kind {
-            ExprKind::Opaque(reason, parts) if reason == LOADED && parts.is_empty() => Some(target),
+            ExprKind::Opaque(Opaque::Loaded, parts) if parts.is_empty() => Some(target),
             _ => None,
         },
         _ => None,
@@ -752,7 +752,7 @@ fn forks(expression: &Expr) -> bool {
 
 fn changes(expression: &Expr) -> bool {
     match &expression.kind {
-        ExprKind::Assign(..) | ExprKind::Step(..) | ExprKind::Call(Function::Atomic(_), _) => true,
+        ExprKind::Assign(..) | ExprKind::Step(..) | ExprKind::Call(Function::Atomic(..), _) => true,
         ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => changes(a),
         ExprKind::Binary(_, a, b) => changes(a) || changes(b),
         ExprKind::Call(_, parts) | ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {

@@ -1,7 +1,8 @@
 //! Calls of functions that every kernel may call.
 
 use smallvec::smallvec;
-use warplens_ir::{Bits, Expr, Fragment, Function, MathClass, Type};
+use warplens_ir::functions::{self, Operation};
+use warplens_ir::{Bits, Effect, Exchange, Expr, Fragment, Function, MathClass, Type};
 
 use super::expressions::{element, is_signed};
 use super::memory::Place;
@@ -30,9 +31,9 @@ impl Builder<'_> {
                 }
                 return Value::new();
             }
-            Function::Atomic(name) => return self.atomic(name, arguments, ty),
+            Function::Atomic(update, _) => return self.atomic(*update, arguments, ty),
             Function::Math(_, name)
-                if matches!(recipes::plain(name).as_str(), "sincos" | "sincospi") =>
+                if functions::operation(&recipes::plain(name)) == Some(Operation::SinCos) =>
             {
                 return self.sine_and_cosine(name, arguments, ty);
             }
@@ -109,13 +110,11 @@ impl Builder<'_> {
             }
             Function::Bits(bits) => self.bits(*bits, &firsts, arguments, ty),
             Function::Math(class, name) => self.math(*class, name, &values, arguments, ty),
-            Function::WarpExchange(name) => {
-                let vote = !(name.contains("shfl") || name.contains("permute"));
-                let op = if vote { Op::Vote } else { Op::Shuffle };
-                if vote {
-                    return smallvec![self.push(op, machine(ty), firsts)];
-                }
-                let skip = usize::from(name.ends_with("_sync") && arguments.len() > 1);
+            Function::WarpExchange(Exchange::Vote, _) => {
+                smallvec![self.push(Op::Vote, machine(ty), firsts)]
+            }
+            Function::WarpExchange(Exchange::Shuffle, name) => {
+                let skip = functions::value_of_exchange(name, arguments.len());
                 let moved = values.get(skip).cloned().unwrap_or_default();
                 moved
                     .into_iter()
@@ -123,7 +122,7 @@ impl Builder<'_> {
                         let mut args: Args = smallvec![v];
                         args.extend(firsts.get(skip + 1).copied());
                         let made = self.graph.ty(v);
-                        self.push(op, made, args)
+                        self.push(Op::Shuffle, made, args)
                     })
                     .collect()
             }
@@ -141,20 +140,20 @@ impl Builder<'_> {
                     })
                     .collect()
             }
-            Function::Ignored(name) => {
-                match &**name {
-                    "printf" | "vprintf" | "__assert_fail" | "__assertfail" | "malloc" | "free" => {
+            Function::Ignored(effect, _) => {
+                match effect {
+                    Effect::Print | Effect::Call | Effect::Fail => {
                         self.push(Op::System, Ty::None, firsts);
                         self.synchronises();
                     }
-                    "assert" => {
+                    Effect::Assert => {
                         self.push(Op::System, Ty::None, Args::new());
                     }
-                    fence if fence.contains("fence") => {
+                    Effect::Fence => {
                         self.synchronises();
                         self.push(Op::Fence, Ty::None, Args::new());
                     }
-                    _ => {}
+                    Effect::None | Effect::Unknown => {}
                 }
                 Value::new()
             }
@@ -205,7 +204,7 @@ impl Builder<'_> {
         returned
     }
 
-    fn atomic(&mut self, name: &str, arguments: &[Expr], ty: &Type) -> Value {
+    fn atomic(&mut self, does: functions::Update, arguments: &[Expr], ty: &Type) -> Value {
         let Some(pointer) = arguments.first() else {
             return self.nothing(ty);
         };
@@ -222,8 +221,7 @@ impl Builder<'_> {
             let value = self.fit(value, &argument.ty, ty);
             args.extend(value.first().copied());
         }
-        let lower = name.to_ascii_lowercase();
-        let update = if lower.contains("cas") || lower.contains("exch") || lower.contains("xchg") {
+        let update = if does == functions::Update::Swap {
             Update::Swap
         } else if ty.is_float() {
             Update::FloatAdd
@@ -333,8 +331,8 @@ impl Builder<'_> {
             return self.convert(v, from, ty);
         }
         let plain = recipes::plain(name);
-        match (plain.as_str(), args.as_slice()) {
-            ("fma" | "mad", &[a, b, c]) => {
+        match (functions::operation(&plain), args.as_slice()) {
+            (Some(Operation::Fma), &[a, b, c]) => {
                 if made.is_float() {
                     self.share(Op::Fma, made, smallvec![a, b, c])
                 } else {
@@ -342,15 +340,15 @@ impl Builder<'_> {
                     self.binary(Op::Add, made, product, c)
                 }
             }
-            ("fabs" | "abs", &[a]) => self.unary(Op::Abs, made, a),
-            ("neg", &[a]) => self.unary(Op::Neg, made, a),
-            ("add", &[a, b]) => self.binary(Op::Add, made, a, b),
-            ("sub", &[a, b]) => self.binary(Op::Sub, made, a, b),
-            ("mul", &[a, b]) => self.binary(Op::Mul, made, a, b),
-            ("fmin" | "min", &[a, b]) => self.binary(Op::Min(true), made, a, b),
-            ("fmax" | "max", &[a, b]) => self.binary(Op::Max(true), made, a, b),
-            ("div" | "divide", &[a, b]) => self.binary(Op::Div(true), made, a, b),
-            ("saturate" | "clamp", &[a]) | ("clamp", &[a, ..]) => {
+            (Some(Operation::Abs), &[a]) => self.unary(Op::Abs, made, a),
+            (Some(Operation::Neg), &[a]) => self.unary(Op::Neg, made, a),
+            (Some(Operation::Add), &[a, b]) => self.binary(Op::Add, made, a, b),
+            (Some(Operation::Sub), &[a, b]) => self.binary(Op::Sub, made, a, b),
+            (Some(Operation::Mul), &[a, b]) => self.binary(Op::Mul, made, a, b),
+            (Some(Operation::Min), &[a, b]) => self.binary(Op::Min(true), made, a, b),
+            (Some(Operation::Max), &[a, b]) => self.binary(Op::Max(true), made, a, b),
+            (Some(Operation::Div), &[a, b]) => self.binary(Op::Div(true), made, a, b),
+            (Some(Operation::Clamp), &[a, ..]) => {
                 let low = self.float(Some(0.0), made);
                 let raised = self.binary(Op::Max(true), made, a, low);
                 let high = self.float(Some(1.0), made);

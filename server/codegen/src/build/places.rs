@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use warplens_ir::functions::{self, Cost};
 use warplens_ir::{Expr, ExprKind, VarId};
 
 use super::counting::{uncast, variables};
@@ -24,15 +25,12 @@ pub(super) fn reached(expression: &Expr) -> Option<VarId> {
 
 /// Operations of a function of the library, as LLVM counts them and as the machine does.
 pub(super) fn library_cost(name: &str, small: bool) -> (u64, u64) {
-    let name = name.trim_end_matches('f');
     let size = &nvcc().size;
-    match name {
-        // One operation until late.
-        _ if name.contains("sqrt") => (size.root, size.root),
+    match functions::cost(name) {
+        Cost::Root => (size.root, size.root),
         _ if small => (size.approximate, size.approximate_machine),
-        // Reduced by a loop of their own where arguments are large.
-        "sin" | "cos" | "tan" | "sincos" | "pow" => (size.reduced, size.reduced),
-        _ => (size.function, size.function),
+        Cost::Reduced | Cost::Power => (size.reduced, size.reduced),
+        Cost::Approximate | Cost::Function => (size.function, size.function),
     }
 }
 
@@ -41,11 +39,6 @@ pub(super) fn moving(place: &Expr) -> Vec<VarId> {
     let mut all = Vec::new();
     variables(place, &mut all);
     all
-}
-
-/// True for a function without a value behind which memory may hold something else.
-pub(super) fn is_clobber(name: &str) -> bool {
-    name.contains("fence") || matches!(name, "printf" | "vprintf")
 }
 
 /// A hash of what is written, wherever it stands; none of what may be another value the next time.

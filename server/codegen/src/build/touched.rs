@@ -2,13 +2,14 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{
-    BinaryOp, Expr, ExprKind, Function, LoopKind, Stmt, StmtKind, Storage, Type, VarId,
+    BinaryOp, Effect, Expr, ExprKind, Function, LoopKind, Stmt, StmtKind, Storage, Type, VarId,
+    functions,
 };
 
 use super::Builder;
 use super::counting::{reads_memory, uncast, variables};
 use super::loops::Parts;
-use super::places::{is_clobber, is_easy_divisor, library_cost, moving, reached, shape};
+use super::places::{is_easy_divisor, library_cost, moving, reached, shape};
 use super::tally::{Counts, Touched};
 use super::versions::Object;
 use crate::thresholds::nvcc;
@@ -502,16 +503,16 @@ impl Walk<'_, '_, '_> {
             }
             ExprKind::Call(function, parts) => {
                 match function {
-                    Function::Atomic(_) | Function::Store | Function::Tile { .. } => {
+                    Function::Atomic(..) | Function::Store | Function::Tile { .. } => {
                         self.touched.far_stores += 1;
                         self.touched.through.extend(parts.first().and_then(reached));
                         let object = parts.first().map(|place| self.builder.object_of(place));
                         self.touched.changes.extend(object);
                     }
-                    Function::Ignored(name) if is_clobber(name) => {
+                    Function::Ignored(Effect::Fence | Effect::Print, _) => {
                         self.touched.changes.insert(Object::Everything);
                     }
-                    Function::WarpExchange(_) => self.touched.together = true,
+                    Function::WarpExchange(..) => self.touched.together = true,
                     // The assembler leaves it alone.
                     Function::Texture { .. } => self.touched.calls = true,
                     _ => {}
@@ -519,8 +520,7 @@ impl Walk<'_, '_, '_> {
                 let (cost, machine) = match function {
                     Function::Math(warplens_ir::MathClass::Special, name) => {
                         let double = matches!(expression.ty, Type::Float { bits: 64 });
-                        let small =
-                            name.contains("exp") || name.starts_with("__") && !name.contains("pow");
+                        let small = functions::is_approximate(name);
                         self.touched.calls |= double || !small;
                         library_cost(name, small && !double)
                     }

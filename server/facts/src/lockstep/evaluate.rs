@@ -256,7 +256,7 @@ impl Machine<'_> {
                 }
                 return Some(LaneValues::UNKNOWN);
             }
-            Function::Atomic(_) | Function::Tile { .. } => {
+            Function::Atomic(..) | Function::Tile { .. } => {
                 for argument in arguments.iter().skip(1) {
                     self.eval(argument, active)?;
                 }

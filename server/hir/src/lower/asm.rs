@@ -7,9 +7,9 @@ use warplens_syntax::{Field, Kind, Node};
 use super::library::asynchronous;
 use super::split::deref;
 use super::{Lowering, Source, parts, text_of};
-use warplens_ir::functions::{Function, MathClass};
+use warplens_ir::functions::{self, Function, MathClass};
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{Expr, ExprKind};
+use warplens_ir::{Expr, ExprKind, Opaque};
 
 impl Lowering<'_> {
     pub(super) fn inline_assembly(&mut self, node: Node, source: Source, site: Site) -> Expr {
@@ -50,7 +50,7 @@ impl Lowering<'_> {
                 && super::statements::is_place(place)
             {
                 let unknown = Expr {
-                    kind: ExprKind::Opaque(String::new(), Vec::new()),
+                    kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                     ty: place.ty.clone(),
                     site,
                 };
@@ -170,7 +170,7 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
         "st" | "stmatrix" => {
             let at = pointer(*addresses.first()?, &ty)?;
             let value = Expr {
-                kind: ExprKind::Opaque(String::new(), Vec::new()),
+                kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                 ty,
                 site,
             };
@@ -178,7 +178,7 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
         }
         "atom" | "red" => {
             let at = pointer(*addresses.first()?, &scalar)?;
-            Some(call(Function::Atomic(base.into()), vec![at], scalar))
+            Some(call(functions::of_ptx(base)?, vec![at], scalar))
         }
         "cp" if has("async") && addresses.len() >= 2 => {
             let bytes: u8 = rest
@@ -207,40 +207,17 @@ fn instruction_of(text: &str, operands: &[(Option<Expr>, bool)], site: Site) -> 
                 site,
             }))
         }
-        "mma" | "wmma" | "wgmma" => Some(call(
-            Function::Math(MathClass::Tensor, base.into()),
-            Vec::new(),
-            Type::Void,
-        )),
-        "ex2" | "lg2" | "sin" | "cos" | "rcp" | "rsqrt" | "sqrt" | "tanh" => Some(call(
-            Function::Math(MathClass::Special, base.into()),
-            Vec::new(),
-            scalar,
-        )),
-        "fma" | "mad" if scalar.is_float() => Some(call(
-            Function::Math(MathClass::Float(2), base.into()),
-            Vec::new(),
-            scalar,
-        )),
-        "add" | "sub" | "mul" | "min" | "max" | "abs" | "neg" if scalar.is_float() => Some(call(
-            Function::Math(MathClass::Float(1), base.into()),
-            Vec::new(),
-            scalar,
-        )),
-        "cvt" => Some(call(
-            Function::Math(MathClass::Convert, base.into()),
-            Vec::new(),
-            scalar,
-        )),
-        "membar" | "fence" | "prefetch" | "prefetchu" | "griddepcontrol" | "nanosleep"
-        | "discard" | "cp" | "mbarrier" | "setmaxnreg" | "trap" | "exit" => {
-            Some(call(Function::Ignored(base.into()), Vec::new(), Type::Void))
+        _ if let Some(function) = functions::of_ptx(base)
+            && (scalar.is_float()
+                || !matches!(function, Function::Math(MathClass::Float(_), _))) =>
+        {
+            let nothing = matches!(
+                function,
+                Function::Ignored(..) | Function::Math(MathClass::Tensor, _)
+            );
+            let gives = if nothing { Type::Void } else { scalar };
+            Some(call(function, Vec::new(), gives))
         }
-        "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => Some(call(
-            Function::WarpExchange(base.into()),
-            Vec::new(),
-            scalar,
-        )),
         _ => Some(call(
             Function::Math(MathClass::Int(1), base.into()),
             Vec::new(),

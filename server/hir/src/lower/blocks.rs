@@ -8,7 +8,7 @@ use super::inline::after;
 use super::statements::{continues, leaves_early};
 use super::{Lowering, Source, parts};
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{Expr, ExprKind, Stmt, StmtKind};
+use warplens_ir::{Expr, ExprKind, Stmt, StmtKind, any_statement};
 
 impl Lowering<'_> {
     /// `({ statements; value; })`: its value is that of the last expression statement.
@@ -65,12 +65,7 @@ fn decayed(ty: &Type) -> Type {
 
 /// True where a statement may end the function around them.
 pub(super) fn may_return(statements: &[Stmt]) -> bool {
-    statements.iter().any(|statement| match &statement.kind {
-        StmtKind::Return(_) => true,
-        StmtKind::If(_, then, otherwise) => may_return(then) || may_return(otherwise),
-        StmtKind::Block(inner)
-        | StmtKind::Switch(_, inner)
-        | StmtKind::Loop { body: inner, .. } => may_return(inner),
-        _ => false,
+    any_statement(statements, &mut |one| {
+        matches!(one.kind, StmtKind::Return(_))
     })
 }

@@ -5,7 +5,7 @@
 //! half of one that is known is none: it is being typed.
 
 use super::{Lowering, Named};
-use warplens_ir::{Assumption, AssumptionKind, BUILD, Expr, ExprKind};
+use warplens_ir::{Assumption, AssumptionKind, Expr, ExprKind, Opaque};
 use warplens_ir::{Site, Type};
 
 /// What OpenCL's own functions begin with: a name like that is not the build's.
@@ -38,7 +38,7 @@ impl Lowering<'_> {
         }
         self.assume_from_the_build(name, "not defined in what was read; not known", false);
         Some(Expr {
-            kind: ExprKind::Opaque(BUILD.to_owned(), Vec::new()),
+            kind: ExprKind::Opaque(Opaque::Build, Vec::new()),
             ty: Type::INT,
             site,
         })
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         let ty = arguments[0].ty.clone();
         self.assume_from_the_build(name, "not defined in what was read; arithmetic", false);
         Some(Expr {
-            kind: ExprKind::Opaque(BUILD.to_owned(), arguments.to_vec()),
+            kind: ExprKind::Opaque(Opaque::Build, arguments.to_vec()),
             ty,
             site,
         })

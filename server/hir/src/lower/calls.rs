@@ -11,7 +11,7 @@ use super::{Lowering, Named, Source, parts, text_of};
 use crate::types::{callable_of, class_of};
 use warplens_ir::Bound;
 use warplens_ir::functions;
-use warplens_ir::functions::{Bits, Function, MathClass};
+use warplens_ir::functions::{Bits, Effect, Exchange, Function, MathClass};
 use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind};
 use warplens_ir::{Site, Type};
 
@@ -38,7 +38,7 @@ impl Lowering<'_> {
             let mut all = self.arguments(launch.node(), source);
             all.extend(self.arguments(list, source));
             return Expr {
-                kind: ExprKind::Call(Function::Ignored("".into()), all),
+                kind: ExprKind::Call(Function::Ignored(Effect::Unknown, "".into()), all),
                 ty: Type::Void,
                 site,
             };
@@ -493,7 +493,10 @@ impl Lowering<'_> {
             // `__syncthreads_or(p)` gives a number.
             return Ok(if all.len() > 1 && !self.opencl() {
                 let gathered = Expr {
-                    kind: ExprKind::Call(Function::WarpExchange(name.into()), all.split_off(1)),
+                    kind: ExprKind::Call(
+                        Function::WarpExchange(Exchange::Vote, name.into()),
+                        all.split_off(1),
+                    ),
                     ty: Type::INT,
                     site,
                 };
@@ -619,27 +622,10 @@ impl Lowering<'_> {
 
 /// A call of named integer arithmetic, its operands converted to the types that its name says.
 fn integer_call(bits: Bits, name: &str, arguments: Vec<Expr>, site: Site) -> Expr {
-    let wide = name.contains("ll");
-    let unsigned = Type::Int {
-        bits: if wide { 64 } else { 32 },
-        signed: false,
-    };
     let first = arguments
         .first()
         .map_or(Type::INT, |first| first.ty.clone());
-    // OpenCL's names work in the type of the operand, C++'s in 32 or 64 bits.
-    let own = matches!(
-        name,
-        "popcount" | "clz" | "ctz" | "mul_hi" | "mad24" | "clamp" | "countl_zero"
-    );
-    let (operand, result) = match bits {
-        _ if own => (first.clone(), first),
-        Bits::Expect => (first.clone(), first),
-        Bits::Reverse => (Type::UINT, Type::UINT),
-        Bits::MultiplyHigh if name == "__umulhi" => (Type::UINT, Type::UINT),
-        Bits::MultiplyHigh => (Type::INT, Type::INT),
-        _ => (unsigned, Type::INT),
-    };
+    let (operand, result) = functions::integers(name, &first).unwrap_or((Type::UINT, Type::INT));
     let arguments = arguments
         .into_iter()
         .map(|argument| Expr {
@@ -684,11 +670,11 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
             (Function::Math(MathClass::Float(2), name.into()), common)
         }
         Function::Bits(_) => (Function::Math(MathClass::Int(1), name.into()), Type::INT),
-        Function::Load | Function::Atomic(_) => {
+        Function::Load | Function::Atomic(..) => {
             let ty = first.element().cloned().unwrap_or(Type::INT);
             (function, ty)
         }
-        Function::Store | Function::Ignored(_) => (function, Type::Void),
+        Function::Store | Function::Ignored(..) => (function, Type::Void),
         Function::Texture { store } => (
             function,
             if store {
@@ -701,17 +687,12 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
         Function::Pipe { .. } | Function::Launched { .. } | Function::Runtime => {
             (function, Type::INT)
         }
-        Function::WarpExchange(_) => {
-            let value = usize::from(name.ends_with("_sync") && arguments.len() > 1);
-            let ty = if name.contains("ballot") || name.contains("mask") || name.contains("match") {
-                Type::UINT
-            } else if name.contains("any") || name.contains("all_sync") || name == "__all" {
-                Type::INT
-            } else {
-                arguments
-                    .get(value)
-                    .map_or(Type::INT, |value| value.ty.clone())
-            };
+        Function::WarpExchange(..) => {
+            let value = functions::value_of_exchange(name, arguments.len());
+            let own = arguments
+                .get(value)
+                .map_or(Type::INT, |value| value.ty.clone());
+            let ty = functions::exchanged(name, &own).unwrap_or(own);
             (function, ty)
         }
         Function::Math(class, _) => {
@@ -722,10 +703,7 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
                 },
                 MathClass::Convert => functions::converted(name).unwrap_or(Type::INT),
                 // Those for float convert what they are given.
-                _ if name.ends_with('f')
-                    && common == Type::DOUBLE
-                    && !matches!(name, "erf" | "modf" | "normcdf") =>
-                {
+                _ if name.ends_with('f') && common == Type::DOUBLE && !functions::is_base(name) => {
                     Type::FLOAT
                 }
                 _ if name.ends_with('f') || name.starts_with("__") => match &common {
@@ -733,12 +711,10 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
                     _ => Type::FLOAT,
                 },
                 // Beside an integer the overload for `double` is taken.
-                _ if matches!(
-                    name,
-                    "pow" | "atan2" | "fmod" | "hypot" | "fdim" | "remainder"
-                ) && arguments.iter().any(|argument| argument.ty.is_int()) =>
+                _ if arguments.iter().any(|argument| argument.ty.is_int())
+                    && functions::beside_integers(name).is_some() =>
                 {
-                    Type::DOUBLE
+                    functions::beside_integers(name).unwrap_or(common)
                 }
                 _ if common.is_float() || matches!(common, Type::Vector(..)) => common,
                 _ => Type::DOUBLE,

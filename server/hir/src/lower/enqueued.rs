@@ -11,7 +11,7 @@ use super::split::list;
 use super::{Lowering, Source};
 use std::sync::Arc;
 use warplens_ir::functions::Function;
-use warplens_ir::{Expr, ExprKind, Storage};
+use warplens_ir::{Expr, ExprKind, Opaque, Storage};
 
 use crate::types::{Callable, callable_of};
 use warplens_ir::{AddressSpace, Site, Type, walk};
@@ -81,7 +81,7 @@ impl Lowering<'_> {
             .map_or(0, |list| super::parts(list).len());
         // Each parameter is local memory of that launch.
         let local = Expr {
-            kind: ExprKind::Opaque(String::new(), Vec::new()),
+            kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
             ty: Type::Pointer(std::sync::Arc::new(Type::Void), AddressSpace::Shared),
             site,
         };
@@ -96,7 +96,7 @@ impl Lowering<'_> {
             ExprKind::Assign(_, target, _) | ExprKind::Step(_, _, target) => {
                 stored.push((**target).clone());
             }
-            ExprKind::Call(Function::Atomic(_) | Function::Store, operands) => {
+            ExprKind::Call(Function::Atomic(..) | Function::Store, operands) => {
                 stored.extend(
                     operands
                         .first()

@@ -21,7 +21,7 @@ use crate::types::{Callable, class_of, type_of_callable};
 use crate::unit::Constant;
 use warplens_ir::Bound;
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Storage, UnaryOp};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Storage, UnaryOp};
 
 impl Lowering<'_> {
     pub(super) fn expr(&mut self, node: Node, source: Source) -> Expr {
@@ -30,7 +30,7 @@ impl Lowering<'_> {
         if self.expressions > MOST_EXPRESSIONS || self.depth > DEEPEST {
             self.lost(site, "expands to too much");
             return Expr {
-                kind: ExprKind::Opaque("expands to too much".to_owned(), Vec::new()),
+                kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                 ty: Type::INT,
                 site,
             };
@@ -215,7 +215,7 @@ impl Lowering<'_> {
                     0
                 };
                 if size == 0 {
-                    return make(ExprKind::Opaque(String::new(), Vec::new()), Type::SIZE);
+                    return make(ExprKind::Opaque(Opaque::Unknown, Vec::new()), Type::SIZE);
                 }
                 make(ExprKind::Int(size as i64), Type::SIZE)
             }
@@ -448,7 +448,7 @@ impl Lowering<'_> {
             if copied && !matches!(ty, Type::Array(..)) && super::inline::writes(body, name, source)
             {
                 *meaning = Named::Alias(Box::new(Expr {
-                    kind: ExprKind::Opaque(String::new(), Vec::new()),
+                    kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                     ty: ty.clone(),
                     site: Site::default(),
                 }));

@@ -8,9 +8,9 @@ use super::inline::{Candidate, after};
 use super::split::deref;
 use super::{Lowering, Source, parts};
 use crate::types::class_of;
-use warplens_ir::functions::Function;
+use warplens_ir::functions::{Effect, Function};
 use warplens_ir::{AddressSpace, Site, Storage, Type};
-use warplens_ir::{Expr, ExprKind, Stmt, StmtKind};
+use warplens_ir::{Expr, ExprKind, Opaque, Stmt, StmtKind};
 
 impl Lowering<'_> {
     /// `new T`, `new T[n]`, `new (place) T(arguments)`: a pointer to memory of which only the type is known, or
@@ -47,7 +47,7 @@ impl Lowering<'_> {
                 self.cast(place, ty, site)
             }
             None => Expr {
-                kind: ExprKind::Opaque(String::new(), Vec::new()),
+                kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                 ty: Type::Pointer(Arc::new(of.clone()), AddressSpace::Global),
                 site,
             },
@@ -114,7 +114,10 @@ impl Lowering<'_> {
         };
         let pointer = self.expr(value, source);
         let freed = |pointer: Expr| Expr {
-            kind: ExprKind::Call(Function::Ignored("free".into()), vec![pointer]),
+            kind: ExprKind::Call(
+                Function::Ignored(Effect::Call, "free".into()),
+                vec![pointer],
+            ),
             ty: Type::Void,
             site,
         };

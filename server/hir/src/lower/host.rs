@@ -11,7 +11,7 @@ use super::{Frame, Lowering, MOST_EXPRESSIONS, Named, Result, Scope, Source, lit
 use crate::unit::Constant;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{Bindings, Bound};
-use warplens_ir::{Expr, ExprKind};
+use warplens_ir::{Expr, ExprKind, Opaque};
 
 /// One reading expands to this many expressions at most.
 const MOST_OF_ONE: u32 = 4_000;
@@ -57,7 +57,7 @@ impl Lowering<'_> {
                 HostName::Type(ty) => Named::Type(ty),
                 HostName::Variable(ty, value) => Named::Alias(Box::new(Expr {
                     kind: value.map_or_else(
-                        || ExprKind::Opaque(String::new(), Vec::new()),
+                        || ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                         ExprKind::Int,
                     ),
                     ty,

@@ -16,7 +16,7 @@ use crate::outline::function_declarator;
 use crate::types::{Callable, class_of};
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{Bindings, Bound};
-use warplens_ir::{Expr, ExprKind, StaysCall, Stmt, StmtKind, Storage};
+use warplens_ir::{Expr, ExprKind, Runs, StaysCall, Stmt, StmtKind, Storage};
 
 /// A function that a call may mean.
 pub(super) struct Candidate {
@@ -1107,32 +1107,25 @@ fn affinity(declared: &Type, given: &Type) -> i32 {
 /// `result = place` as `result = &place`, for functions that return a reference.
 fn to_addresses(statements: &mut [Stmt], result: warplens_ir::VarId) {
     for statement in statements {
-        match &mut statement.kind {
-            StmtKind::Expr(Expr {
-                kind: ExprKind::Assign(None, target, value),
-                ..
-            }) if matches!(target.kind, ExprKind::Var(id) if id == result) => {
-                let place = std::mem::replace(
-                    &mut **value,
-                    Expr {
-                        kind: ExprKind::Float(None),
-                        ty: Type::Void,
-                        site: Site::default(),
-                    },
-                );
-                let site = place.site;
-                **value = address_of(place, AddressSpace::Global, site);
-            }
-            StmtKind::If(_, then, otherwise) => {
-                to_addresses(then, result);
-                to_addresses(otherwise, result);
-            }
-            StmtKind::Block(inner)
-            | StmtKind::Switch(_, inner)
-            | StmtKind::Loop { body: inner, .. } => {
-                to_addresses(inner, result);
-            }
-            _ => {}
+        if let StmtKind::Expr(Expr {
+            kind: ExprKind::Assign(None, target, value),
+            ..
+        }) = &mut statement.kind
+            && matches!(target.kind, ExprKind::Var(id) if id == result)
+        {
+            let place = std::mem::replace(
+                &mut **value,
+                Expr {
+                    kind: ExprKind::Float(None),
+                    ty: Type::Void,
+                    site: Site::default(),
+                },
+            );
+            let site = place.site;
+            **value = address_of(place, AddressSpace::Global, site);
+        }
+        for (_, inner) in statement.blocks_mut() {
+            to_addresses(inner, result);
         }
     }
 }
@@ -1142,7 +1135,6 @@ fn structure_returns(statements: &mut Vec<Stmt>) {
     let mut at = 0;
     while at < statements.len() {
         match &mut statements[at].kind {
-            StmtKind::Block(inner) => structure_returns(inner),
             // What follows belongs to the cases that do not return.
             StmtKind::Switch(_, inner) if may_return(inner) => {
                 let rest = statements.split_off(at + 1);
@@ -1171,7 +1163,11 @@ fn structure_returns(statements: &mut Vec<Stmt>) {
                     structure_returns(side);
                 }
             }
-            _ => {}
+            _ => {
+                let blocks = statements[at].blocks_mut();
+                let once = blocks.filter(|(runs, _)| *runs == Runs::Once);
+                once.for_each(|(_, inner)| structure_returns(inner));
+            }
         }
         at += 1;
     }
@@ -1179,24 +1175,19 @@ fn structure_returns(statements: &mut Vec<Stmt>) {
 
 /// A `return` at the very end does nothing any more: the value is where it belongs.
 fn drop_last_return(statements: &mut Vec<Stmt>) {
-    match statements.last_mut().map(|last| &mut last.kind) {
-        Some(StmtKind::Return(None)) => {
-            statements.pop();
-        }
-        Some(StmtKind::Block(inner) | StmtKind::Switch(_, inner)) => drop_last_return(inner),
-        Some(StmtKind::If(_, then, otherwise)) => {
-            drop_last_return(then);
-            drop_last_return(otherwise);
-        }
-        _ => {}
+    let Some(last) = statements.last_mut() else {
+        return;
+    };
+    if last.kind == StmtKind::Return(None) {
+        statements.pop();
+    } else if !last.blocks().any(|(runs, _)| runs == Runs::Repeatedly) {
+        last.blocks_mut()
+            .for_each(|(_, inner)| drop_last_return(inner));
     }
 }
 
 fn returns(statements: &[Stmt]) -> bool {
-    match statements.last().map(|last| &last.kind) {
-        Some(StmtKind::Return(_)) => true,
-        Some(StmtKind::Block(inner) | StmtKind::Switch(_, inner)) => returns(inner),
-        Some(StmtKind::If(_, then, otherwise)) => returns(then) && returns(otherwise),
-        _ => false,
-    }
+    statements
+        .last()
+        .is_some_and(|last| matches!(last.kind, StmtKind::Return(_)) || last.ends_with(returns))
 }

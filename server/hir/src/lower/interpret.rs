@@ -244,7 +244,7 @@ impl<'v> Run<'v> {
             StmtKind::Return(None) => return Some(Flow::Return),
             StmtKind::Break => return Some(Flow::Break),
             StmtKind::Continue => return Some(Flow::Continue),
-            StmtKind::Return(Some(_)) | StmtKind::Barrier | StmtKind::Unknown(_) => return None,
+            _ => return None,
         }
         Some(Flow::Next)
     }
@@ -258,7 +258,7 @@ impl<'v> Run<'v> {
                 self.store(place, &target.ty, value)
             }
             ExprKind::Inline(statements, _) => self.all(statements).map(|_| ()),
-            ExprKind::Call(Function::Ignored(_), _) => Some(()),
+            ExprKind::Call(Function::Ignored(..), _) => Some(()),
             _ => self.value(expression).map(|_| ()),
         }
     }

@@ -7,13 +7,13 @@ use warplens_syntax::{Field, Kind, Node};
 
 use super::expressions::operation;
 use super::{Lowering, Source, parts, text_of};
-use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
+use warplens_ir::{
+    BinaryOp, Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Storage, Unknown, VarId,
+};
 use warplens_ir::{Site, Type};
 
 /// Labels of one block that are followed.
 const MOST_LABELS: usize = 64;
-/// How the mark of a jump begins: no reason of a statement that was not understood begins like it.
-const MARK: &str = "\u{0}jump ";
 
 /// A label that a jump may name where it stands.
 pub(super) struct Label {
@@ -30,6 +30,16 @@ enum Leaves {
     Always,
 }
 
+impl Leaves {
+    /// Of a loop, by its body: it may not run.
+    fn of_loop(self) -> Leaves {
+        match self {
+            Leaves::Never => Leaves::Never,
+            _ => Leaves::Maybe,
+        }
+    }
+}
+
 impl Lowering<'_> {
     /// `goto label;`
     pub(super) fn jump(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
@@ -44,7 +54,7 @@ impl Lowering<'_> {
             .any(|known| known.frame == frame && known.name == label);
         let lost = if known {
             Stmt {
-                kind: StmtKind::Unknown(format!("{MARK}{label}")),
+                kind: StmtKind::Unknown(Unknown::Jump(label.into())),
                 site,
             }
         } else {
@@ -117,7 +127,7 @@ impl Lowering<'_> {
             lowering.stretch(&nodes[first..at], &jumps[first..at], started, source, body);
         });
         let site = self.site(nodes[first], source);
-        self.skipped(&mut body, &mark(label), site, out);
+        self.skipped(&mut body, label, site, out);
         self.stretch(&nodes[at..], &jumps[at..], false, source, out);
     }
 
@@ -154,10 +164,9 @@ impl Lowering<'_> {
 
     /// Statements that a jump at their end, or from their middle, runs again.
     fn repeated(&mut self, mut body: Vec<Stmt>, label: &str, site: Site, out: &mut Vec<Stmt>) {
-        let mark = mark(label);
         if super::statements::leaves_early(&body) || super::statements::continues(&body) {
             // They would end this loop, not the one around it.
-            drop_marks(&mut body, &mark);
+            drop_marks(&mut body, label);
             out.append(&mut body);
             self.lost(site, "goto");
             return;
@@ -166,8 +175,8 @@ impl Lowering<'_> {
         // `label: …; if (c) goto label;` is `do … while (c)`.
         if let Some(StmtKind::If(_, then, otherwise)) = body.last().map(|last| &last.kind)
             && otherwise.is_empty()
-            && matches!(then.as_slice(), [only] if is_mark(only, &mark))
-            && leaving(&body[..body.len() - 1], &mark, false, &mut false) == Leaves::Never
+            && matches!(then.as_slice(), [only] if is_mark(only, label))
+            && leaving(&body[..body.len() - 1], label, false, &mut false) == Leaves::Never
             && let Some(Stmt {
                 kind: StmtKind::If(test, ..),
                 ..
@@ -182,7 +191,7 @@ impl Lowering<'_> {
                 kind: StmtKind::Declare(flag, Some(number(0, site))),
                 site,
             });
-            self.leave(&mut body, &mark, Some(flag), false);
+            self.leave(&mut body, label, Some(flag), false);
             let mut whole = Vec::new();
             self.assign_to(flag, number(0, site), site, &mut whole);
             whole.append(&mut body);
@@ -204,9 +213,8 @@ impl Lowering<'_> {
 
     /// A chain of branches that a `break` leaves: what a switch becomes.
     pub(super) fn broken_off(&mut self, mut chain: Vec<Stmt>, site: Site, out: &mut Vec<Stmt>) {
-        let mark = mark("");
-        mark_breaks(&mut chain, &mark);
-        self.skipped(&mut chain, &mark, site, out);
+        mark_breaks(&mut chain, "");
+        self.skipped(&mut chain, "", site, out);
     }
 
     /// Replaces the marks: what follows a jump is executed only where the jump was not taken. Inside a loop
@@ -266,21 +274,18 @@ impl Lowering<'_> {
                     }
                     (joined(left, other), false)
                 }
-                StmtKind::Block(inner) | StmtKind::Switch(_, inner) => {
-                    (self.leave(inner, mark, flag, in_loop), false)
+                _ => {
+                    let mut found = (Leaves::Never, false);
+                    for (runs, inner) in list[at].blocks_mut() {
+                        found = match runs {
+                            Runs::Repeatedly => {
+                                (self.leave(inner, mark, flag, true).of_loop(), true)
+                            }
+                            _ => (self.leave(inner, mark, flag, in_loop), false),
+                        };
+                    }
+                    found
                 }
-                StmtKind::Loop { body, .. } => {
-                    let inside = self.leave(body, mark, flag, true);
-                    (
-                        if inside == Leaves::Never {
-                            Leaves::Never
-                        } else {
-                            Leaves::Maybe
-                        },
-                        true,
-                    )
-                }
-                _ => (Leaves::Never, false),
             };
             match (here, flag) {
                 (Leaves::Always, _) => {
@@ -334,15 +339,11 @@ impl Lowering<'_> {
 
 /// True where control does not go on behind the statement: it jumps.
 pub(super) fn is_jump(statement: &Stmt) -> bool {
-    matches!(&statement.kind, StmtKind::Unknown(text) if text.starts_with(MARK))
+    matches!(&statement.kind, StmtKind::Unknown(Unknown::Jump(_)))
 }
 
-fn mark(label: &str) -> String {
-    format!("{MARK}{label}")
-}
-
-fn is_mark(statement: &Stmt, mark: &str) -> bool {
-    matches!(&statement.kind, StmtKind::Unknown(text) if text == mark)
+fn is_mark(statement: &Stmt, label: &str) -> bool {
+    matches!(&statement.kind, StmtKind::Unknown(Unknown::Jump(to)) if **to == *label)
 }
 
 fn number(value: i64, site: Site) -> Expr {
@@ -374,14 +375,14 @@ fn leaving(list: &[Stmt], mark: &str, in_loop: bool, flagged: &mut bool) -> Leav
                 one_sided = left != other && left != Leaves::Maybe && other != Leaves::Maybe;
                 joined(left, other)
             }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => {
-                leaving(inner, mark, in_loop, flagged)
-            }
-            StmtKind::Loop { body, .. } => match leaving(body, mark, true, flagged) {
-                Leaves::Never => Leaves::Never,
-                _ => Leaves::Maybe,
-            },
-            _ => Leaves::Never,
+            _ => statement
+                .blocks()
+                .map(|(runs, inner)| match runs {
+                    Runs::Repeatedly => leaving(inner, mark, true, flagged).of_loop(),
+                    _ => leaving(inner, mark, in_loop, flagged),
+                })
+                .find(|here| *here != Leaves::Never)
+                .unwrap_or(Leaves::Never),
         };
         match here {
             Leaves::Always => return Leaves::Always,
@@ -397,31 +398,21 @@ fn leaving(list: &[Stmt], mark: &str, in_loop: bool, flagged: &mut bool) -> Leav
 
 fn drop_marks(list: &mut Vec<Stmt>, mark: &str) {
     list.retain(|statement| !is_mark(statement, mark));
-    for statement in list {
-        match &mut statement.kind {
-            StmtKind::If(_, then, otherwise) => {
-                drop_marks(then, mark);
-                drop_marks(otherwise, mark);
-            }
-            StmtKind::Block(inner)
-            | StmtKind::Switch(_, inner)
-            | StmtKind::Loop { body: inner, .. } => drop_marks(inner, mark),
-            _ => {}
-        }
+    for (_, inner) in list.iter_mut().flat_map(Stmt::blocks_mut) {
+        drop_marks(inner, mark);
     }
 }
 
 /// The breaks that leave the statements themselves, as marks.
 fn mark_breaks(list: &mut [Stmt], mark: &str) {
     for statement in list {
-        match &mut statement.kind {
-            StmtKind::Break => statement.kind = StmtKind::Unknown(mark.to_owned()),
-            StmtKind::If(_, then, otherwise) => {
-                mark_breaks(then, mark);
-                mark_breaks(otherwise, mark);
+        if statement.kind == StmtKind::Break {
+            statement.kind = StmtKind::Unknown(Unknown::Jump(mark.into()));
+        }
+        for (runs, inner) in statement.blocks_mut() {
+            if runs != Runs::Repeatedly {
+                mark_breaks(inner, mark);
             }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => mark_breaks(inner, mark),
-            _ => {}
         }
     }
 }

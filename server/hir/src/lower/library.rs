@@ -11,9 +11,9 @@ use super::split::{deref, list};
 use super::{Lowering, Source, parts, text_of};
 use warplens_ir::Fragment;
 use warplens_ir::functions;
-use warplens_ir::functions::{Function, MathClass};
+use warplens_ir::functions::{Effect, Exchange, Function, MathClass};
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Stmt, StmtKind};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Stmt, StmtKind};
 use warplens_ir::{Bound, Struct};
 
 /// Elements of a matrix fragment that a lane holds where its template's arguments are not known.
@@ -332,7 +332,7 @@ pub(super) fn trait_value(
         .trim_start_matches("std::");
     if text.starts_with("pipeline_role::") {
         // A thread's part in a pipeline: a number that changes no cost.
-        return Some((ExprKind::Opaque(String::new(), Vec::new()), Type::INT));
+        return Some((ExprKind::Opaque(Opaque::Unknown, Vec::new()), Type::INT));
     }
     let (name, rest) = text.split_once('<')?;
     let (inner, tail) = rest.rsplit_once('>')?;
@@ -612,7 +612,7 @@ impl Lowering<'_> {
                 })
             }
             Type::Library(_) => Some(Expr {
-                kind: ExprKind::Opaque(String::new(), vec![base.clone()]),
+                kind: ExprKind::Opaque(Opaque::Unknown, vec![base.clone()]),
                 ty: Type::INT,
                 site,
             }),
@@ -737,13 +737,16 @@ impl Lowering<'_> {
                 let ty = arguments
                     .first()
                     .map_or(Type::INT, |first| first.ty.clone());
-                let ty = if name.starts_with("shfl") {
-                    ty
+                let (exchange, ty) = if name.starts_with("shfl") {
+                    (Exchange::Shuffle, ty)
                 } else {
-                    Type::INT
+                    (Exchange::Vote, Type::INT)
                 };
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::WarpExchange(name.into()), arguments.to_vec()),
+                    kind: ExprKind::Call(
+                        Function::WarpExchange(exchange, name.into()),
+                        arguments.to_vec(),
+                    ),
                     ty,
                     site,
                 });
@@ -768,7 +771,7 @@ impl Lowering<'_> {
                 .cloned()
                 .collect();
             return Some(Expr {
-                kind: ExprKind::Call(Function::WarpExchange(name.into()), values),
+                kind: ExprKind::Call(Function::WarpExchange(Exchange::Vote, name.into()), values),
                 ty,
                 site,
             });
@@ -901,7 +904,10 @@ impl Lowering<'_> {
                 }) =>
             {
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::Ignored(name.into()), arguments[1..].to_vec()),
+                    kind: ExprKind::Call(
+                        Function::Ignored(Effect::Unknown, name.into()),
+                        arguments[1..].to_vec(),
+                    ),
                     ty: Type::Void,
                     site,
                 });
@@ -928,7 +934,10 @@ impl Lowering<'_> {
             _ if name.starts_with("cuda") && name[4..].starts_with(char::is_uppercase) => {
                 // The device runtime: what it starts is its own affair.
                 return Some(Expr {
-                    kind: ExprKind::Call(Function::Ignored(name.into()), arguments.to_vec()),
+                    kind: ExprKind::Call(
+                        Function::Ignored(Effect::Unknown, name.into()),
+                        arguments.to_vec(),
+                    ),
                     ty: Type::INT,
                     site,
                 });
@@ -1068,7 +1077,7 @@ impl Lowering<'_> {
             let ty = arguments.get(1)?.ty.clone();
             return Some(Expr {
                 kind: ExprKind::Call(
-                    Function::WarpExchange(name.into()),
+                    Function::WarpExchange(Exchange::Vote, name.into()),
                     vec![arguments[1].clone()],
                 ),
                 ty,

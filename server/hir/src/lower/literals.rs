@@ -1,7 +1,7 @@
 //! Numbers, characters and lanes as they are written.
 
-use warplens_ir::ExprKind;
 use warplens_ir::Type;
+use warplens_ir::{ExprKind, Opaque};
 
 /// A number as written.
 pub(super) fn number(text: &str, opencl: bool) -> (ExprKind, Type) {
@@ -38,10 +38,7 @@ pub(super) fn number(text: &str, opencl: bool) -> (ExprKind, Type) {
         sign_less.parse().ok()
     };
     let Some(value) = value else {
-        return (
-            ExprKind::Opaque("number not understood".to_owned(), Vec::new()),
-            Type::INT,
-        );
+        return (ExprKind::Opaque(Opaque::Unknown, Vec::new()), Type::INT);
     };
     let long = suffix.contains("ll") || (opencl && suffix.contains('l')) || suffix.contains('l');
     let unsigned = suffix.contains('u');

@@ -57,8 +57,8 @@ use crate::types::Class;
 use crate::unit::Unit;
 use warplens_ir::Bindings;
 use warplens_ir::{
-    Assumption, Expr, ExprKind, MachineCall, Routine, RoutineId, Stmt, StmtKind, Storage, Var,
-    VarId,
+    Assumption, Expr, ExprKind, MachineCall, Opaque, Routine, RoutineId, Stmt, StmtKind, Storage,
+    Unknown, Var, VarId,
 };
 use warplens_ir::{CalleeLine, NotUnderstood, Site, Span, Type};
 
@@ -390,7 +390,7 @@ impl<'u> Lowering<'u> {
     fn opaque(&mut self, site: Site, reason: &str, parts: Vec<Expr>) -> Expr {
         self.lost(site, reason);
         Expr {
-            kind: ExprKind::Opaque(reason.to_owned(), parts),
+            kind: ExprKind::Opaque(Opaque::Unknown, parts),
             ty: Type::Unknown(String::new()),
             site,
         }
@@ -399,7 +399,7 @@ impl<'u> Lowering<'u> {
     fn unknown_statement(&mut self, site: Site, reason: &str) -> Stmt {
         self.lost(site, reason);
         Stmt {
-            kind: StmtKind::Unknown(reason.to_owned()),
+            kind: StmtKind::Unknown(Unknown::Lost),
             site,
         }
     }

@@ -12,7 +12,7 @@ use super::statements::is_place;
 use super::{Lowering, Source, text_of};
 use warplens_ir::Bindings;
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{AssumptionKind, Expr, ExprKind, StaysCall, Stmt, StmtKind};
+use warplens_ir::{AssumptionKind, Expr, ExprKind, Opaque, StaysCall, Stmt, StmtKind};
 
 /// A call through a pointer to more functions than this is not followed.
 const MOST_TARGETS: usize = 16;
@@ -336,7 +336,7 @@ impl Lowering<'_> {
                 Vec::new()
             };
             let which = Expr {
-                kind: ExprKind::Opaque(String::new(), parts),
+                kind: ExprKind::Opaque(Opaque::Unknown, parts),
                 ty: Type::INT,
                 site,
             };

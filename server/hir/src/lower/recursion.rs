@@ -8,7 +8,7 @@ use warplens_syntax::{Field, Kind, Node, is_word_part};
 use super::inline::Candidate;
 use super::{Frame, Lowering, Named, Result, Source, parts, text_of};
 use crate::outline::function_declarator;
-use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, StmtKind};
+use warplens_ir::{Expr, ExprKind, LoopKind, Opaque, Stmt, StmtKind};
 use warplens_ir::{Site, Type};
 
 /// True where a function's body names the function with something behind it that may be a call.
@@ -37,7 +37,7 @@ pub(super) fn calls_itself(function: Node, source: Source) -> bool {
 /// `body`, run so often as nobody knows.
 pub(super) fn repeated(body: Vec<Stmt>, site: Site) -> Vec<Stmt> {
     let again = Expr {
-        kind: ExprKind::Opaque(String::new(), Vec::new()),
+        kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
         ty: Type::INT,
         site,
     };
@@ -94,7 +94,7 @@ impl Lowering<'_> {
                 Named::Var(id) => {
                     let ty = self.vars[id.0 as usize].ty.clone();
                     let value = Expr {
-                        kind: ExprKind::Opaque(String::new(), vec![argument.clone()]),
+                        kind: ExprKind::Opaque(Opaque::Unknown, vec![argument.clone()]),
                         ty,
                         site,
                     };
@@ -107,7 +107,7 @@ impl Lowering<'_> {
         }
         self.looped[at].1 = true;
         let value = Expr {
-            kind: ExprKind::Opaque(String::new(), Vec::new()),
+            kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
             ty: ty.clone(),
             site,
         };

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::Lowering;
-use warplens_ir::{Expr, ExprKind, LOADED, Storage, VarId};
+use warplens_ir::{Expr, ExprKind, Opaque, Storage, VarId};
 use warplens_ir::{Function, Site, Type};
 
 /// Structures with more scalars than this stay whole.
@@ -109,7 +109,11 @@ impl Lowering<'_> {
         };
         let site = target.site;
         let mut all = Vec::with_capacity(leaves.len() + 1);
-        let reason = if is_loaded(&value) { LOADED } else { "" };
+        let reason = if is_loaded(&value) {
+            Opaque::Loaded
+        } else {
+            Opaque::Unknown
+        };
         let sources: Vec<Option<Expr>> = match &value.kind {
             ExprKind::List(parts) if !parts.is_empty() => {
                 let mut flat = Vec::new();
@@ -155,15 +159,12 @@ impl Lowering<'_> {
         };
         // `v = make_int2(v.y, v.x)`: every value is taken before any field changes.
         let own: Vec<VarId> = leaves.iter().map(|&(_, leaf)| leaf).collect();
-        let crossed = sources
-            .iter()
-            .flatten()
-            .any(|source| warplens_ir::walk::reads_any(source, &own));
+        let crossed = sources.iter().flatten().any(|source| source.reads(&own));
         let mut after = Vec::new();
         for ((_, leaf), from) in leaves.iter().zip(sources) {
             let to = self.var(*leaf, site);
             let from = from.unwrap_or(Expr {
-                kind: ExprKind::Opaque(reason.to_owned(), Vec::new()),
+                kind: ExprKind::Opaque(reason, Vec::new()),
                 ty: to.ty.clone(),
                 site,
             });
@@ -236,7 +237,7 @@ fn is_loaded(value: &Expr) -> bool {
         ExprKind::Index(..) | ExprKind::Deref(_) => true,
         ExprKind::Call(function, _) => matches!(
             function,
-            Function::Load | Function::Texture { .. } | Function::WarpExchange(_)
+            Function::Load | Function::Texture { .. } | Function::WarpExchange(..)
         ),
         ExprKind::Field(base, _) | ExprKind::Cast(_, base) => is_loaded(base),
         ExprKind::List(parts) => matches!(parts.as_slice(), [one] if is_loaded(one)),

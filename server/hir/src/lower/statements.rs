@@ -13,7 +13,9 @@ use super::{
     Lowering, MOST_EXPRESSIONS, Named, Result, Source, child_of_kind, parts, pragmas, text_of,
 };
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
+use warplens_ir::{
+    BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId, any_in_iteration,
+};
 
 impl Lowering<'_> {
     /// A block, or one statement where a block may stand.
@@ -998,30 +1000,18 @@ pub(super) fn is_place(expression: &Expr) -> bool {
 
 /// True where control does not run on past the statements.
 pub(super) fn ends_here(statements: &[Stmt]) -> bool {
-    match statements.last().map(|last| &last.kind) {
-        Some(StmtKind::Break | StmtKind::Return(_) | StmtKind::Continue) => true,
-        Some(StmtKind::Unknown(_)) => statements.last().is_some_and(super::jumps::is_jump),
-        Some(StmtKind::Block(inner) | StmtKind::Switch(_, inner)) => ends_here(inner),
-        Some(StmtKind::If(_, then, otherwise)) => ends_here(then) && ends_here(otherwise),
-        _ => false,
-    }
+    statements.last().is_some_and(|last| match &last.kind {
+        StmtKind::Break | StmtKind::Return(_) | StmtKind::Continue => true,
+        StmtKind::Unknown(_) => super::jumps::is_jump(last),
+        _ => last.ends_with(ends_here),
+    })
 }
 
 /// A `break` that would leave a loop around the statements.
 pub(super) fn leaves_early(statements: &[Stmt]) -> bool {
-    statements.iter().any(|statement| match &statement.kind {
-        StmtKind::Break => true,
-        StmtKind::If(_, then, otherwise) => leaves_early(then) || leaves_early(otherwise),
-        StmtKind::Block(inner) | StmtKind::Switch(_, inner) => leaves_early(inner),
-        _ => false,
-    })
+    any_in_iteration(statements, &mut |one| one.kind == StmtKind::Break)
 }
 
 pub(super) fn continues(statements: &[Stmt]) -> bool {
-    statements.iter().any(|statement| match &statement.kind {
-        StmtKind::Continue => true,
-        StmtKind::If(_, then, otherwise) => continues(then) || continues(otherwise),
-        StmtKind::Block(inner) | StmtKind::Switch(_, inner) => continues(inner),
-        _ => false,
-    })
+    any_in_iteration(statements, &mut |one| one.kind == StmtKind::Continue)
 }

@@ -5,7 +5,7 @@ use warplens_syntax::{Field, Kind, Node};
 use super::expressions::operation;
 use super::statements::ends_here;
 use super::{Lowering, Source, parts};
-use warplens_ir::{BinaryOp, Expr, ExprKind, Stmt, StmtKind, Storage};
+use warplens_ir::{BinaryOp, Expr, ExprKind, Runs, Stmt, StmtKind, Storage};
 use warplens_ir::{Site, Type};
 
 /// Statements with all the labels in front of them.
@@ -205,19 +205,12 @@ fn is_one_of(value: &Expr, labels: &[&Expr]) -> Option<Expr> {
 
 /// A `break` at the end of a case says nothing.
 fn drop_last_break(statement: &mut Stmt) {
-    let of = |list: &mut Vec<Stmt>| {
-        if matches!(list.last().map(|last| &last.kind), Some(StmtKind::Break)) {
-            list.pop();
-        } else if let Some(last) = list.last_mut() {
-            drop_last_break(last);
+    for (runs, list) in statement.blocks_mut() {
+        if runs == Runs::Repeatedly {
+            continue;
         }
-    };
-    match &mut statement.kind {
-        StmtKind::If(_, then, otherwise) => {
-            of(then);
-            of(otherwise);
+        if list.pop_if(|last| last.kind == StmtKind::Break).is_none() {
+            list.last_mut().into_iter().for_each(drop_last_break);
         }
-        StmtKind::Block(inner) => of(inner),
-        _ => {}
     }
 }

@@ -1,6 +1,6 @@
 //! The types of expressions of whose operands only the types are known, by the rules that lowering follows.
 
-use warplens_ir::{Expr, ExprKind, Function, MathClass, Site, Type, known_function};
+use warplens_ir::{Expr, ExprKind, Function, MathClass, Opaque, Site, Type, known_function};
 use warplens_syntax::BinaryOperator;
 
 use super::calls::known_call;
@@ -11,7 +11,7 @@ use super::literals;
 /// Something of a type.
 fn operand(ty: Type) -> Expr {
     Expr {
-        kind: ExprKind::Opaque(String::new(), Vec::new()),
+        kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
         ty,
         site: Site::default(),
     }

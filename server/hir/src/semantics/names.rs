@@ -254,7 +254,7 @@ impl<'t> Semantics<'t> {
         };
         let name = self.text(callee);
         match known_function(name, self.is_opencl()) {
-            Some(Function::Atomic(_)) if children(list).first() == Some(&argument) => Hands::Value,
+            Some(Function::Atomic(..)) if children(list).first() == Some(&argument) => Hands::Value,
             _ if addressed => Hands::Address,
             Some(_) => Hands::Value,
             None if callee.kind() == Kind::PrimitiveType => Hands::Value,

@@ -1,5 +1,7 @@
 //! What a line costs and why, as Markdown.
 
+use std::fmt::Display;
+
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -171,7 +173,7 @@ fn access_note(access: &Access) -> String {
     parts.extend(access.first_use.map(first_use));
     parts.extend(sure(
         access.certainty,
-        access.why.as_deref(),
+        access.why.as_ref().map(|why| why as &dyn Display),
         &access.constraints,
     ));
     if let Some(other) = &access.other_case {
@@ -193,7 +195,11 @@ fn compilers_note(access: &ExecutedAccess) -> String {
         op(access.op),
         access.bytes_per_lane
     )];
-    parts.extend(sure(Certainty::Unknown, access.why(), &[]));
+    parts.extend(sure(
+        Certainty::Unknown,
+        access.why().as_ref().map(|why| why as &dyn Display),
+        &[],
+    ));
     let text = access.object.to_string();
     format!("{}: {}", code(&text, LONGEST), parts.join(", "))
 }
@@ -235,7 +241,7 @@ fn branch_note(branch: &Branch, runs: Option<&str>, chain: Option<&Carried>) -> 
         .chain(chain.map(carried))
         .chain(sure(
             branch.certainty,
-            branch.why.as_deref(),
+            branch.why.as_ref().map(|why| why as &dyn Display),
             &branch.constraints,
         ))
         .collect();
@@ -243,7 +249,11 @@ fn branch_note(branch: &Branch, runs: Option<&str>, chain: Option<&Carried>) -> 
 }
 
 /// How sure a figure is, why not surer, and when it holds.
-fn sure(how: Certainty, why: Option<&str>, constraints: &[String]) -> impl Iterator<Item = String> {
+fn sure(
+    how: Certainty,
+    why: Option<&dyn Display>,
+    constraints: &[String],
+) -> impl Iterator<Item = String> {
     let reason = why.map_or_else(String::new, |why| format!(" ({why})"));
     let holds = (!constraints.is_empty()).then(|| format!("holds when {}", constraints.join(", ")));
     std::iter::once(format!("{}{reason}", certainty(how))).chain(holds)
@@ -363,6 +373,7 @@ fn certainty(certainty: Certainty) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use warplens_facts::facts::Why;
     use warplens_facts::facts::{Chain, Link};
 
     use super::*;
@@ -407,12 +418,12 @@ mod tests {
         let mut shared = access(Space::Shared, 32.0, 1.0);
         shared.index = "threadIdx.x * 32 + threadIdx.y".to_owned();
         shared.certainty = Certainty::Assumed;
-        shared.why = Some("n is assumed".to_owned());
+        shared.why = Some(Why::Assumed("n".to_owned()));
         shared.constraints = vec!["n % 32 == 0".to_owned()];
         assert_eq!(
             access_note(&shared),
             "`a[i]`: shared load of 4 B per lane, index `threadIdx.x * 32 + threadIdx.y`, 32 lanes active, \
-             32-way bank conflict, assumed (n is assumed), holds when n % 32 == 0"
+             32-way bank conflict, assumed (depends on the assumed n), holds when n % 32 == 0"
         );
         assert_eq!(
             branch_note(&branch(None), None, None),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use warplens_db::{PlacedKernel, Spoken};
-use warplens_facts::facts::{Assumption, Launch};
+use warplens_facts::facts::{Assumed, Assumption, Launch};
 use warplens_models::ModelId;
 use warplens_report::figure;
 use warplens_report::figure::words;
@@ -126,15 +126,17 @@ fn name_some(launch: &Launch, clock: Option<String>, assumptions: &[Assumption])
     named.extend(clock);
     let mut seen = BTreeSet::new();
     for assumption in assumptions {
-        let symbol = assumption.symbol.as_str();
         // The launch is named above; the alignment of pointers is assumed everywhere.
-        if ["block", "grid", "alignment"].contains(&symbol) {
+        if matches!(
+            assumption.symbol,
+            Assumed::Block | Assumed::Grid | Assumed::Alignment
+        ) {
             continue;
         }
         // Of a loop's guessed length the number is enough; the kernel's page says which loop.
-        let symbol = symbol.split('(').next().unwrap_or(symbol);
-        if seen.insert((symbol, &assumption.value)) {
-            named.push(format!("{symbol} {}", assumption.value));
+        let kind = assumption.symbol.kind();
+        if seen.insert((kind, &assumption.value)) {
+            named.push(format!("{kind} {}", assumption.value));
         }
     }
     let more = named.len().saturating_sub(MOST_NAMED);
@@ -163,7 +165,14 @@ mod tests {
 
     fn assumption(symbol: &str, value: &str) -> Assumption {
         Assumption {
-            symbol: symbol.to_owned(),
+            symbol: match (symbol, symbol.split_once("(`")) {
+                ("block", _) => Assumed::Block,
+                ("alignment", _) => Assumed::Alignment,
+                (_, Some((_, condition))) => {
+                    Assumed::Trips(condition.trim_end_matches("`)").to_owned())
+                }
+                (name, None) => Assumed::Named(name.to_owned()),
+            },
             value: value.to_owned(),
             source: "default".to_owned(),
         }

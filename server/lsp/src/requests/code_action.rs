@@ -12,8 +12,8 @@ use warplens_db::{PlacedFinding, PlacedFix, Severity, first_word};
 
 use crate::convert;
 use crate::documents::Analysed;
+use crate::long_work;
 use crate::peer::Peer;
-use crate::progress;
 use crate::requests::code_action_resolve::{FixAllData, edit};
 use crate::session::Session;
 
@@ -89,7 +89,7 @@ pub async fn handle(
             .map(CodeActionOrCommand::CodeAction)
             .collect()
     });
-    let actions = progress::with(session, "warplens: trying edits", token, work).await?;
+    let actions = long_work::with(session, "warplens: trying edits", token, work).await?;
     Ok(Some(actions))
 }
 

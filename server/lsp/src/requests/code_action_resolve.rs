@@ -10,7 +10,7 @@ use tower_lsp_server::ls_types::{CodeAction, Uri, WorkspaceEdit};
 
 use crate::convert;
 use crate::documents::Analysed;
-use crate::progress;
+use crate::long_work;
 use crate::requests::invalid;
 use crate::session::Session;
 
@@ -44,7 +44,7 @@ pub async fn handle(session: &Arc<Session>, mut action: CodeAction) -> Result<Co
     }
     let shared = session.clone();
     let work = session.run(move |_| edit(&shared, &analysed, &everywhere));
-    let edit = progress::with(session, "warplens: trying the edits", None, work).await?;
+    let edit = long_work::with(session, "warplens: trying the edits", None, work).await?;
     action.edit = Some(edit.unwrap_or_default());
     Ok(action)
 }

@@ -7,7 +7,7 @@ use tower_lsp_server::jsonrpc::Result;
 use tower_lsp_server::ls_types::{ExecuteCommandParams, LSPAny};
 
 use crate::commands;
-use crate::progress;
+use crate::long_work;
 use crate::requests::invalid;
 use crate::session::Session;
 
@@ -15,7 +15,7 @@ pub async fn handle(session: &Arc<Session>, params: ExecuteCommandParams) -> Res
     let argument = params.arguments.into_iter().next().unwrap_or(Value::Null);
     let token = params.work_done_progress_params.work_done_token;
     let title = commands::title(&params.command);
-    progress::with(
+    long_work::with(
         session,
         title,
         token,

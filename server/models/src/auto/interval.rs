@@ -2,6 +2,7 @@
 
 use super::{Outcome, largest};
 use crate::work::Work;
+use warplens_facts::facts::Assumed;
 
 /// The factor that a time may be off by, either way, that depends on an assumed value: a launch, an argument, a
 /// probability. A convention, not a bound: twice as much or half as much of what was assumed.
@@ -36,7 +37,7 @@ pub(super) fn around(work: &Work, outcome: &Outcome) -> Option<[f64; 2]> {
         .facts
         .assumptions
         .iter()
-        .any(|assumption| !assumption.symbol.starts_with("alignment"))
+        .any(|assumption| assumption.symbol != Assumed::Alignment)
         || input.launch.grid_source.is_assumption()
         || input.launch.block_source.is_assumption();
     let guess = if assumed { GUESS } else { 1.0 };

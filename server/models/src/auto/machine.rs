@@ -87,14 +87,15 @@ impl<'p> Machine<'p> {
             Kind::Compute { mix, .. } => {
                 busy.pipes[0] = mix.total() * self.issue;
                 for (pipe, timing) in Pipe::ALL.into_iter().zip(self.timing) {
-                    busy.pipes[at(pipe)] = mix.of(pipe) * timing.issue;
+                    busy.pipes[at(pipe)] = mix[pipe] * timing.issue;
                 }
                 // Branches and integers share a pipe; single precision's multiplications go through its own, and
                 // products of integers take its slots too.
                 busy.pipes[at(Pipe::Int)] += std::mem::take(&mut busy.pipes[at(Pipe::Branch)]);
                 let multiply = std::mem::take(&mut busy.pipes[at(Pipe::Fp32Multiply)]);
                 busy.pipes[at(Pipe::Fp32)] += multiply;
-                busy.pipes[at(Pipe::Fp32)] += mix.int_mul * self.timing[Pipe::Fp32 as usize].issue;
+                busy.pipes[at(Pipe::Fp32)] +=
+                    mix[Pipe::IntMul] * self.timing[Pipe::Fp32 as usize].issue;
             }
             Kind::Barrier => busy.pipes[0] = self.issue,
             Kind::Scratchpad(access) => {
@@ -175,7 +176,7 @@ impl<'p> Machine<'p> {
                 let total = mix.total();
                 let (mut issue, mut latency) = (0.0, 0.0);
                 for (pipe, timing) in Pipe::ALL.into_iter().zip(self.timing) {
-                    let count = mix.of(pipe);
+                    let count = mix[pipe];
                     issue += count * (timing.issue * schedulers).max(scheduler);
                     latency += count * timing.latency;
                 }

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::registry::{Answers, ModelEntry};
+use crate::entry::{Answers, ModelEntry};
 use crate::reuse::{Traffic, traffic};
 use crate::wfg::graph::{Branching, Kind};
 use crate::wfg::reduce::Reduction;

@@ -3,8 +3,9 @@
 //! A change is data. [`ModelInput::with`] applies it to a copy, so that facts and the compiled kernel stay as they are.
 
 use std::sync::Arc;
+use warplens_machine::{Mix, Pipe};
 
-use warplens_facts::facts::{IndexExpression, Mix, Node, Op, Space, TripCount};
+use warplens_facts::facts::{IndexExpression, Node, Op, Space, TripCount};
 
 use super::executed::ExecutedAccess;
 use super::join::{ModelInput, residence};
@@ -263,10 +264,7 @@ fn stage(input: &mut ModelInput, staged: &[usize], words: f64) {
         count: TripCount::Number,
         body: vec![
             Node::Compute {
-                mix: Mix {
-                    int: PLACING,
-                    ..Mix::default()
-                },
+                mix: Mix::from([(Pipe::Int, PLACING)]),
                 uses: Vec::new(),
                 chain: PLACING,
                 line,

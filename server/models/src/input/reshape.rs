@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 use warplens_codegen::Class;
-use warplens_facts::facts::{Mix, Node, each_stretch};
-use warplens_machine::Pipe;
+use warplens_facts::facts::{Node, each_stretch};
+use warplens_machine::{Mix, Pipe};
 
 use super::executed::ExecutedFlow;
 
@@ -236,7 +236,7 @@ pub(super) fn replace(flow: &mut [Node], before: &Instructions, after: &Instruct
             let mix = if added { &mut change.1 } else { &mut change.0 };
             for (class, count) in classes {
                 if let Some(pipe) = class.pipe() {
-                    *mix.of_mut(pipe) += count;
+                    mix[pipe] += count;
                 }
             }
         }
@@ -248,13 +248,13 @@ pub(super) fn replace(flow: &mut [Node], before: &Instructions, after: &Instruct
             0.0
         };
         for pipe in Pipe::ALL {
-            let (of, taken) = (all.of(pipe), less.of(pipe));
+            let (of, taken) = (all[pipe], less[pipe]);
             let kept = if of > 0.0 {
                 (1.0 - taken / of).max(0.0)
             } else {
                 1.0
             };
-            *mix.of_mut(pipe) *= kept;
+            mix[pipe] *= kept;
         }
         mix.add(more, share);
     };

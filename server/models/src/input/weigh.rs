@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use warplens_codegen::{Class, Frequency};
 use warplens_facts::facts::{
-    Alias, Mix, Node, Op, Pattern, Site, SourceFacts, Space, TripCount, each_stretch,
+    Alias, Node, Op, Pattern, Site, SourceFacts, Space, TripCount, each_stretch,
 };
-use warplens_machine::Pipe;
+use warplens_machine::{Mix, Pipe};
 
 use super::dynamic::DynamicCounts;
 use super::executed::{ExecutedAccess, ExecutedFlow, Object, accesses};
@@ -64,7 +64,7 @@ impl DynamicCounts<'_> {
                 Some(line) if line.operations > 0.0 => line,
                 _ => &mut anywhere,
             };
-            to.compiled.branch += count;
+            to.compiled[Pipe::Branch] += count;
             to.chain += count;
         }
         each_stretch(flow, 1.0, &mut |mix, chain, line, _| {
@@ -399,7 +399,7 @@ struct Line {
 /// instruction throughput: 2 of both in a cycle from 7.5 on, but for the parts with fast double precision).
 fn pipe(mix: &mut Mix, class: Class, doubles: bool) -> Option<&mut f64> {
     if class == Class::F2f && doubles {
-        return Some(&mut mix.fp64);
+        return Some(&mut mix[Pipe::Fp64]);
     }
-    Some(mix.of_mut(class.pipe()?))
+    Some(&mut mix[class.pipe()?])
 }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 pub use formula::function;
 use warplens_machine::{Arithmetic, Direction, Memory, Property};
 
-use crate::registry::{Answers, ModelEntry};
+use crate::entry::{Answers, ModelEntry};
 use crate::work::Work;
 use crate::{Breakdown, Estimate, Question};
 use properties::{Item, items};

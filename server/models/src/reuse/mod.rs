@@ -157,7 +157,7 @@ fn parameters(facts: &SourceFacts, indices: &[Option<(Polynomial, f64)>]) -> Vec
     let mut names: Vec<String> = facts
         .assumptions
         .iter()
-        .map(|assumption| assumption.symbol.clone())
+        .map(|assumption| assumption.symbol.to_string())
         .collect();
     let terms = indices
         .iter()

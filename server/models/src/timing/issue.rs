@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::program::{Program, Step};
-use super::steady::{Ledger, Sum, Watch};
+use super::steady::{PARTS, Progress, State, Sum};
 use super::units::{Common, Memory, NOTHING, Scheduler, Waiting};
 use super::warp::{Fetched, Instruction, Kind, Ready, Warp};
 use crate::Bottleneck;
@@ -70,44 +70,31 @@ pub(crate) struct Run {
     pub finished: bool,
 }
 
-pub(super) const PARTS: usize = 6;
-
 /// An SM that runs its warps.
-pub(super) struct Engine<'m> {
+struct Engine<'m> {
     policy: Policy,
-    pub(super) machine: &'m Machine,
+    machine: &'m Machine,
     program: &'m Program,
-    pub(super) warps: Vec<Warp>,
+    progress: Progress,
     /// Each warp's next instruction; none while it waits at a barrier or is done.
     next: Vec<Option<Instruction>>,
     /// The same as far as choosing one takes it.
     waiting: Vec<Waiting>,
-    pub(super) state: Vec<State>,
     schedulers: Vec<Scheduler>,
     common: Common,
     memory: Memory,
-    pub(super) ledger: Ledger,
     /// The last issue.
     now: f64,
     /// The last result.
     end: Ready,
     /// The warp that issued last.
     last: usize,
-    pub(super) watches: Vec<Option<Watch>>,
     steps: u64,
     limits: &'m Limits<'m>,
     /// [`STEPS_BETWEEN_LOOKS`] that were over at the last look, and what it came to.
     looks: u64,
     stopped: bool,
     simulated: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum State {
-    Running,
-    /// At a barrier since.
-    Waiting(f64),
-    Done,
 }
 
 /// Runs the resident warps to their end or to the limit. `None` where nobody waits for the answer.
@@ -132,28 +119,20 @@ pub(crate) fn run(
         program,
         next: vec![None; warps.len()],
         waiting: vec![NOTHING; warps.len()],
-        state: vec![State::Running; warps.len()],
-        warps,
+        progress: Progress::new(warps, nodes, program.loops),
         schedulers: (0..machine.schedulers).map(Scheduler::new).collect(),
         common: Common::default(),
         memory: Memory::default(),
-        ledger: Ledger {
-            time: Sum::default(),
-            parts: [Sum::default(); PARTS],
-            shares: vec![Sum::default(); nodes],
-            instructions: Sum::default(),
-        },
         now: 0.0,
         end: Ready::at(0.0, 0, Bottleneck::Compute),
         last: 0,
-        watches: vec![None; program.loops],
         steps: 0,
         limits,
         looks: 0,
         stopped: false,
         simulated: 0.0,
     };
-    for warp in 0..engine.warps.len() {
+    for warp in 0..engine.progress.warps.len() {
         engine.fetch(warp);
     }
     let finished = loop {
@@ -172,10 +151,16 @@ pub(crate) fn run(
     let end = engine.end;
     engine.advance(end.at, end, false);
     Some(Run {
-        cycles: engine.ledger.time.total(),
-        parts: engine.ledger.parts.map(Sum::total),
-        shares: engine.ledger.shares.iter().map(|sum| sum.total()).collect(),
-        instructions: engine.ledger.instructions.total() * machine.stands_for as f64,
+        cycles: engine.progress.ledger.time.total(),
+        parts: engine.progress.ledger.parts.map(Sum::total),
+        shares: engine
+            .progress
+            .ledger
+            .shares
+            .iter()
+            .map(|sum| sum.total())
+            .collect(),
+        instructions: engine.progress.ledger.instructions.total() * machine.stands_for as f64,
         simulated: engine.simulated,
         finished,
     })
@@ -204,7 +189,7 @@ impl Engine<'_> {
         let after = self.last % count + 1;
         'found: for own in (after..count).chain(0..after.min(count)) {
             let last = self.schedulers[own].last;
-            let warps = own..self.warps.len();
+            let warps = own..self.progress.warps.len();
             if warps.is_empty() {
                 continue;
             }
@@ -276,10 +261,10 @@ impl Engine<'_> {
             return;
         };
         self.waiting[warp] = NOTHING;
-        self.advance(at, cause, self.warps[warp].divergent > 0);
+        self.advance(at, cause, self.progress.warps[warp].divergent > 0);
         self.steps += 1;
         self.simulated += 1.0;
-        self.ledger.instructions.add(1.0);
+        self.progress.ledger.instructions.add(1.0);
         self.last = warp;
         let machine = self.machine;
         let node = instruction.node;
@@ -305,7 +290,7 @@ impl Engine<'_> {
                     done = Ready::at(at + latency, node, Bottleneck::Shared);
                 }
                 self.end = self.end.later(done);
-                self.warps[warp].executed(pipe, done);
+                self.progress.warps[warp].executed(pipe, done);
             }
             Kind::Access { access, value } => {
                 let transfer = machine.transfers[access];
@@ -319,20 +304,20 @@ impl Engine<'_> {
                 }
                 self.end = self.end.later(done);
                 if transfer.loads {
-                    self.warps[warp].loads[value] = done;
+                    self.progress.warps[warp].loads[value] = done;
                 }
             }
             Kind::Barrier => {
                 scheduler.port_free = at + machine.port;
-                self.state[warp] = State::Waiting(at);
+                self.progress.state[warp] = State::Waiting(at);
             }
         }
         self.schedulers[own].update(machine);
         self.common.update(self.memory.room);
         let free = at + same_warp.max(machine.period);
-        self.warps[warp].free = Ready::at(free, node, Bottleneck::Compute);
+        self.progress.warps[warp].free = Ready::at(free, node, Bottleneck::Compute);
         if instruction.kind == Kind::Barrier {
-            self.release(self.warps[warp].block, node);
+            self.release(self.progress.warps[warp].block, node);
         } else {
             self.fetch(warp);
         }
@@ -345,11 +330,11 @@ impl Engine<'_> {
             return;
         }
         self.now = at;
-        self.ledger.time.add(cycles);
-        if let Some(share) = self.ledger.shares.get_mut(cause.node) {
+        self.progress.ledger.time.add(cycles);
+        if let Some(share) = self.progress.ledger.shares.get_mut(cause.node) {
             share.add(cycles);
         }
-        let parts = &mut self.ledger.parts;
+        let parts = &mut self.progress.ledger.parts;
         if divergent {
             parts[part(Bottleneck::Divergence)].add(cycles);
         } else {
@@ -362,7 +347,7 @@ impl Engine<'_> {
     fn fetch(&mut self, warp: usize) {
         loop {
             let barriers = self.machine.barrier.is_some();
-            match self.warps[warp].fetch(self.program, barriers, &mut self.steps) {
+            match self.progress.warps[warp].fetch(self.program, barriers, &mut self.steps) {
                 Fetched::Next(instruction) => {
                     let scheduler = warp % self.schedulers.len();
                     self.waiting[warp] = Waiting::new(&instruction, scheduler, self.machine);
@@ -374,13 +359,13 @@ impl Engine<'_> {
                     if !self.goes_on() {
                         return;
                     }
-                    if self.leads(warp) {
-                        self.watch(warp);
+                    if self.progress.leads(warp) {
+                        self.progress.watch(warp, self.machine.stands_for);
                     }
                 }
                 Fetched::Done => {
-                    self.state[warp] = State::Done;
-                    self.release(self.warps[warp].block, 0);
+                    self.progress.state[warp] = State::Done;
+                    self.release(self.progress.warps[warp].block, 0);
                     return;
                 }
             }
@@ -390,7 +375,7 @@ impl Engine<'_> {
     /// Lets a block's warps go on once all that have not ended are at a barrier.
     fn release(&mut self, block: usize, node: usize) {
         let mut last = None;
-        for (warp, state) in self.warps.iter().zip(&self.state) {
+        for (warp, state) in self.progress.warps.iter().zip(&self.progress.state) {
             if warp.block == block {
                 match state {
                     State::Running => return,
@@ -405,14 +390,15 @@ impl Engine<'_> {
             return;
         };
         let open = Ready::at(last + latency, node, Bottleneck::Synchronisation);
-        let waiting: Vec<usize> = (0..self.warps.len())
+        let waiting: Vec<usize> = (0..self.progress.warps.len())
             .filter(|&warp| {
-                self.warps[warp].block == block && matches!(self.state[warp], State::Waiting(_))
+                self.progress.warps[warp].block == block
+                    && matches!(self.progress.state[warp], State::Waiting(_))
             })
             .collect();
         for &warp in &waiting {
-            self.state[warp] = State::Running;
-            self.warps[warp].free = self.warps[warp].free.later(open);
+            self.progress.state[warp] = State::Running;
+            self.progress.warps[warp].free = self.progress.warps[warp].free.later(open);
         }
         for warp in waiting {
             self.fetch(warp);

@@ -18,7 +18,7 @@ use warplens_machine::{Pipe, Profile};
 use self::issue::{Limits, Policy, Resident, Run, part};
 use self::machine::Machine;
 use self::program::Program;
-use crate::registry::{Answers, ModelEntry};
+use crate::entry::{Answers, ModelEntry};
 use crate::work::Work;
 use crate::{Bottleneck, Breakdown, Estimate, Question};
 

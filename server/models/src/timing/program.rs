@@ -9,8 +9,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use warplens_facts::facts::{Alias, Link, Mix, Node, Op, SourceFacts, Space};
-use warplens_machine::Pipe;
+use warplens_facts::facts::{Alias, Link, Node, Op, SourceFacts, Space};
+use warplens_machine::{Mix, Pipe};
 
 use crate::work::Work;
 use crate::{ExecutedAccess, ModelInput};
@@ -409,7 +409,9 @@ fn sums_up(facts: &SourceFacts, body: &[Node], line: u32) -> bool {
     let made: f64 = body
         .iter()
         .map(|node| match node {
-            Node::Compute { mix, .. } => mix.total() - mix.int - mix.int_mul - mix.branch,
+            Node::Compute { mix, .. } => {
+                mix.total() - mix[Pipe::Int] - mix[Pipe::IntMul] - mix[Pipe::Branch]
+            }
             _ => 0.0,
         })
         .sum();
@@ -417,7 +419,7 @@ fn sums_up(facts: &SourceFacts, body: &[Node], line: u32) -> bool {
 }
 
 fn counts(mix: &Mix) -> Counts {
-    let counts = ORDER.iter().map(|pipe| positive(mix.of(*pipe)));
+    let counts = ORDER.iter().map(|pipe| positive(mix[*pipe]));
     counts
         .enumerate()
         .filter(|(_, count)| *count > 0.0)

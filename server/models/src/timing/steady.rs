@@ -1,6 +1,9 @@
 //! What need not be simulated: iterations of a loop that has come to a steady state.
 
-use super::issue::{Engine, PARTS, State};
+use super::warp::Warp;
+
+/// Parts of the breakdown, `launch` excepted.
+pub(super) const PARTS: usize = 6;
 
 /// Most iterations that a window has at first: their mean cost is compared with that of as many before.
 const WINDOW: u64 = 8;
@@ -16,7 +19,7 @@ const STEADY: f64 = 0.005;
 
 /// What is known of a loop's iterations, by one warp's.
 #[derive(Debug, Clone)]
-pub(super) struct Watch {
+struct Watch {
     /// Iterations of a window.
     window: u64,
     /// How many have ended where the next window does.
@@ -60,7 +63,40 @@ pub(super) struct Ledger {
     pub instructions: Sum,
 }
 
-impl Engine<'_> {
+/// What a warp is at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum State {
+    Running,
+    /// At a barrier since.
+    Waiting(f64),
+    Done,
+}
+
+/// How far the warps of an SM have come, and at what cost.
+pub(super) struct Progress {
+    pub warps: Vec<Warp>,
+    pub state: Vec<State>,
+    pub ledger: Ledger,
+    /// By loop.
+    watches: Vec<Option<Watch>>,
+}
+
+impl Progress {
+    /// At the start.
+    pub(super) fn new(warps: Vec<Warp>, nodes: usize, loops: usize) -> Progress {
+        Progress {
+            state: vec![State::Running; warps.len()],
+            warps,
+            ledger: Ledger {
+                time: Sum::default(),
+                parts: [Sum::default(); PARTS],
+                shares: vec![Sum::default(); nodes],
+                instructions: Sum::default(),
+            },
+            watches: vec![None; loops],
+        }
+    }
+
     /// The warp by which steady states are known.
     pub(super) fn leads(&self, warp: usize) -> bool {
         self.state.iter().position(|state| *state != State::Done) == Some(warp)
@@ -68,7 +104,7 @@ impl Engine<'_> {
 
     /// The leader ends an iteration. Where the last two windows cost the same, or the last one what the loop's steady
     /// state is known to cost, all warps skip what the loop has left but a window: it would go on like that.
-    pub(super) fn watch(&mut self, leader: usize) {
+    pub(super) fn watch(&mut self, leader: usize, stands_for: usize) {
         let depth = self.warps[leader].frames.len() - 1;
         let frame = &self.warps[leader].frames[depth];
         let (id, ended, left) = (frame.id, frame.ended, frame.left);
@@ -95,9 +131,8 @@ impl Engine<'_> {
         }
         if watch.window == 0 {
             let issued = ledger.instructions.since(watch.last.instructions).max(1.0);
-            watch.window =
-                ((ENOUGH_INSTRUCTIONS / (issued * self.machine.stands_for as f64)).ceil() as u64)
-                    .clamp(1, WINDOW);
+            watch.window = ((ENOUGH_INSTRUCTIONS / (issued * stands_for as f64)).ceil() as u64)
+                .clamp(1, WINDOW);
             watch.due = ended + watch.window;
             watch.last = ledger.clone();
             return;

@@ -22,7 +22,7 @@ use self::caches::{Hits, Traces, hits, shared_in_use};
 use self::operations::{Memory, arithmetic};
 use self::pipeline::{Operation, Part, Port, Round, Step, Timing};
 use self::program::{Entry, Program};
-use crate::registry::{Answers, ModelEntry};
+use crate::entry::{Answers, ModelEntry};
 use crate::wfg::graph::Kind;
 use crate::work::Work;
 use crate::{Breakdown, Estimate, Factor};

@@ -4,8 +4,7 @@
 //! latency and the lanes that execute it: few warps see the latency, many the lanes, and between the two the pipeline
 //! finds the number by itself.
 
-use warplens_facts::facts::Mix;
-use warplens_machine::{Pipe, Profile};
+use warplens_machine::{Mix, Pipe, Profile};
 
 /// A class of arithmetic operations. Those of Table I and what the machine has beside them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +82,7 @@ pub fn arithmetic(mix: &Mix, chain: f64, profile: &Profile) -> Result<(f64, f64)
     for class in Class::ALL {
         let mut busy = 0.0;
         for &pipe in class.pipes() {
-            let count = positive(mix.of(pipe));
+            let count = positive(mix[pipe]);
             if count > 0.0 {
                 if let Some(figure) = class.lacks(profile) {
                     return Err(figure);

@@ -5,7 +5,8 @@
 //! the node's index. A data-dependence arc runs from a load to each node that names the load in its `uses`.
 
 use crate::ExecutedAccess;
-use warplens_facts::facts::{Mix, Node as Flow, Op, Space};
+use warplens_facts::facts::{Node as Flow, Op, Space};
+use warplens_machine::Mix;
 
 /// What a node of the graph does (section 2.1 of the paper).
 #[derive(Debug, Clone, PartialEq)]

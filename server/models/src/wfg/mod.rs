@@ -8,18 +8,21 @@
 
 pub mod drawing;
 pub mod graph;
+mod parameters;
 pub mod reduce;
 mod regions;
 
 use std::collections::BTreeMap;
 
 use warplens_facts::facts::Space;
-use warplens_machine::Profile;
+use warplens_machine::{Pipe, Profile};
+
+pub use self::parameters::Parameters;
 
 use self::graph::{Branching, Graph, Kind};
 use self::reduce::Reduction;
 use self::regions::{Regions, stretches};
-use crate::registry::{Answers, ModelEntry};
+use crate::entry::{Answers, ModelEntry};
 use crate::reuse::traffic;
 use crate::work::{Request, Residency, Work, conflict_free_passes, finite, spread};
 use crate::{Breakdown, Estimate, Factor, Question};
@@ -32,39 +35,6 @@ pub(crate) const MODEL: ModelEntry = ModelEntry {
     estimate: estimate_work,
     cycles: |work| estimate_work(work).cycles,
 };
-
-/// What the graph is specialised for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Parameters {
-    /// Latency of the arithmetic pipeline in cycles.
-    pub pipeline_latency: f64,
-    /// Lanes of a warp, `SIMD_work`.
-    pub warp_size: f64,
-    /// Lanes that execute in one cycle, `SIMD_engine`.
-    pub simd_engine: f64,
-    /// Latency and lanes of special functions and of double precision, where they have units of their own.
-    pub special: Option<(f64, f64)>,
-    /// The same for double precision.
-    pub double: Option<(f64, f64)>,
-    /// Warps resident on an SM, `WLP_max`.
-    pub active_warps: f64,
-    /// Blocks resident on an SM, `NUM_blocks`.
-    pub active_blocks: f64,
-    /// Memory bandwidth allotted to one SM.
-    pub bandwidth_bytes_per_cycle_per_sm: f64,
-    /// Latency of a global load.
-    pub memory_latency: f64,
-    /// Bytes one warp moves to or from memory with one execution of each access.
-    pub bytes: Vec<f64>,
-    /// Cycles of one warp at each access to shared or constant memory.
-    pub scratchpad: Vec<f64>,
-    /// False where barriers are imagined away.
-    pub barriers: bool,
-    /// Stretches of the source, by their first line: instructions over the longest chain of dependent ones.
-    pub stretches: Vec<(u32, f64)>,
-    /// How the sides of a branch are put together.
-    pub branching: Branching,
-}
 
 /// A weighted graph and what its reduction says.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,10 +110,10 @@ impl Model {
                             instruction(node.region, latency, lanes).max(plain)
                         })
                     };
-                    let special = mix.sfu + mix.conversion + mix.to_float;
-                    (mix.total() - special - mix.fp64).max(0.0) * plain
+                    let special = mix[Pipe::Sfu] + mix[Pipe::Conversion] + mix[Pipe::ToFloat];
+                    (mix.total() - special - mix[Pipe::Fp64]).max(0.0) * plain
                         + special * other(p.special)
-                        + mix.fp64 * other(p.double)
+                        + mix[Pipe::Fp64] * other(p.double)
                 }
                 Kind::Scratchpad(access) => {
                     p.scratchpad.get(*access).copied().unwrap_or(0.0).max(issue)

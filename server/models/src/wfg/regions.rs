@@ -1,7 +1,7 @@
 //! Parallelism of warps and of instructions in the regions of the program dependence graph (section 2.2).
 
-use super::Parameters;
 use super::graph::{Graph, Kind};
+use super::parameters::Parameters;
 use crate::work::Work;
 
 /// Local parallelism by region, and averages over the kernel.

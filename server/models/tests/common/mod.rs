@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use warplens_facts::facts::{
-    Alias, Assumption, Branch, Dependence, IndexExpression, IndexSymbol, Launch, Mix, Node, Op,
+    Alias, Assumption, Branch, Dependence, IndexExpression, IndexSymbol, Launch, Node, Op,
     Operation, Pattern, Site, Source, SourceFacts, Space, TripCount,
 };
-use warplens_machine::{Occupancy, Profile, Profiles, occupancy};
+use warplens_machine::{Mix, Occupancy, Pipe, Profile, Profiles, occupancy};
 use warplens_models::{
     Estimate, ExecutedAccess, ExecutedFlow, Factor, ModelId, ModelInput, Object, Question,
     Resources,
@@ -34,28 +34,12 @@ pub struct Kernel {
 
 /// Integer work of `n` instructions in a chain as long.
 pub fn int(n: f64, line: u32) -> Node {
-    compute(
-        Mix {
-            int: n,
-            ..Mix::default()
-        },
-        n,
-        &[],
-        line,
-    )
+    compute(Mix::from([(Pipe::Int, n)]), n, &[], line)
 }
 
 /// Single-precision work that needs the values of `uses`.
 pub fn fp32(n: f64, uses: &[usize], line: u32) -> Node {
-    compute(
-        Mix {
-            fp32: n,
-            ..Mix::default()
-        },
-        n,
-        uses,
-        line,
-    )
+    compute(Mix::from([(Pipe::Fp32, n)]), n, uses, line)
 }
 
 pub fn compute(mix: Mix, chain: f64, uses: &[usize], line: u32) -> Node {

@@ -133,7 +133,7 @@ fn rooted(expression: &Expr) -> Option<Tree> {
         ExprKind::Call(Function::Math(..), arguments) if expression.ty == Type::FLOAT => arguments
             .iter()
             .find_map(|argument| tree(&[argument], false, argument.site)),
-        ExprKind::Call(Function::Atomic(_), arguments) if expression.ty == Type::FLOAT => {
+        ExprKind::Call(Function::Atomic(..), arguments) if expression.ty == Type::FLOAT => {
             tree(&[arguments.get(1)?], false, site)
         }
         _ => None,

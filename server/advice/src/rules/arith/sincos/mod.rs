@@ -142,22 +142,15 @@ fn factors_of_pi(value: &Expr, factors: &mut u32) -> u32 {
 fn pairs(statements: &[Stmt], found: &mut Vec<Candidate>) {
     let mut open: Vec<&Expr> = Vec::new();
     for statement in statements {
-        let nested: Vec<&[Stmt]> = match &statement.kind {
-            StmtKind::If(_, then, otherwise) => vec![then, otherwise],
-            StmtKind::Loop { body, .. } => vec![body],
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => vec![inner],
-            StmtKind::Declare(_, Some(value)) | StmtKind::Expr(value) => {
-                straight(value, &mut open, found);
-                Vec::new()
-            }
-            _ => Vec::new(),
-        };
-        if !nested.is_empty() {
+        if statement.blocks().next().is_some() {
             open.clear();
-            for inner in nested {
+            for (_, inner) in statement.blocks() {
                 pairs(inner, found);
             }
             continue;
+        }
+        for value in statement.values() {
+            straight(value, &mut open, found);
         }
         let changed = changed(statement);
         open.retain(|call| {
@@ -248,7 +241,7 @@ fn changed(statement: &Stmt) -> Changed {
     if let StmtKind::Declare(var, _) = &statement.kind {
         changed.variables.push(*var);
     }
-    if matches!(statement.kind, StmtKind::Barrier | StmtKind::Unknown(_)) {
+    if statement.may_change_memory() {
         changed.memory = true;
     }
     changed

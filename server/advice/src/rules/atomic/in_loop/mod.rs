@@ -94,10 +94,8 @@ fn leaves_alone(ctx: &Context<'_>, atomic: &Atomic<'_>, around: &Stmt) -> bool {
     let mut seen = 0;
     let mut look = |part: Part<'_>| match part {
         Part::Statement(statement) => {
-            quiet &= !matches!(
-                statement.kind,
-                StmtKind::Barrier | StmtKind::Return(_) | StmtKind::Unknown(_)
-            );
+            let returns = matches!(statement.kind, StmtKind::Return(_));
+            quiet &= !returns && !statement.may_change_memory();
         }
         Part::Expression(expression) => {
             seen += usize::from(names(expression, array));
@@ -106,18 +104,13 @@ fn leaves_alone(ctx: &Context<'_>, atomic: &Atomic<'_>, around: &Stmt) -> bool {
                 ExprKind::Apply(..)
                     | ExprKind::Opaque(..)
                     | ExprKind::Inline(..)
-                    | ExprKind::Call(Function::Ignored(_) | Function::WarpExchange(_), _)
+                    | ExprKind::Call(Function::Ignored(..) | Function::WarpExchange(..), _)
             );
         }
     };
     parts(body, &mut look);
-    // The header is looked at as statements.
     for head in condition.iter().chain(step) {
-        let head = [Stmt {
-            kind: StmtKind::Expr(head.clone()),
-            site: head.site,
-        }];
-        parts(&head, &mut look);
+        head.parts(&mut look);
     }
     quiet && seen == 1 && !condition.as_ref().is_some_and(Expr::reads_or_forks)
 }

@@ -2,10 +2,11 @@
 
 pub(crate) mod inline_call;
 
-use warplens_facts::facts::{Certainty, Mix};
+use warplens_facts::facts::Certainty;
 use warplens_ir::{
     Controls, ExprKind, Language, MachineCall, Part, StaysCall, Stmt, StmtKind, expressions, parts,
 };
+use warplens_machine::{Mix, Pipe};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
@@ -23,20 +24,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// What nvcc 13 makes of any call for `sm_80`: the return address in two registers, there and back.
-const CALL: Mix = Mix {
-    int: 2.0,
-    branch: 2.0,
-    fp32: 0.0,
-    fp32_multiply: 0.0,
-    fp64: 0.0,
-    fp16: 0.0,
-    tensor: 0.0,
-    int_mul: 0.0,
-    sfu: 0.0,
-    conversion: 0.0,
-    to_float: 0.0,
-    shuffle: 0.0,
-};
+const CALL: [(Pipe, f64); 2] = [(Pipe::Int, 2.0), (Pipe::Branch, 2.0)];
 /// A loop with fewer iterations per warp is not hot.
 const CALLS: f64 = 4.0;
 /// More calls of a kernel than this are not looked at: each walks the kernel.
@@ -62,7 +50,7 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
     }
     let gain = ctx.slowdown(&[Change::More {
         line: call.site.line,
-        mix: CALL,
+        mix: Mix::from(CALL),
         times: of_a_warp,
     }]);
     if gain < wording::WORTH_KNOWING {
@@ -78,7 +66,10 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
         .flatten();
     let name = &call.name;
     let calls = format!("{} calls per warp", number(of_a_warp));
-    let each = format!("{} instructions each beside the body", number(CALL.total()));
+    let each = format!(
+        "{} instructions each beside the body",
+        number(Mix::from(CALL).total())
+    );
     let what = match call.why {
         StaysCall::NoInline if ctx.kernel.language == Language::OpenCl => {
             format!("{calls}, {each}: `{name}` is `noinline`")

@@ -71,28 +71,26 @@ fn walk(
     visit: &mut dyn FnMut(Span, &[Stmt], bool),
 ) {
     for statement in statements {
+        let mut inside = whole;
         match &statement.kind {
             StmtKind::Loop {
-                condition, body, ..
-            } => {
-                if let Some(condition) = condition {
-                    visit(condition.site.span, body, whole);
-                }
-                walk(ctx, body, whole, visit);
-            }
-            StmtKind::If(condition, then, otherwise) => {
+                condition: Some(condition),
+                body,
+                ..
+            } => visit(condition.site.span, body, whole),
+            StmtKind::If(condition, ..) => {
                 let mut branches = ctx.facts.branches.iter();
                 let found = branches.find(|branch| {
                     branch.kind == BranchKind::If && branch.site.span == condition.site.span
                 });
-                let splits = found.is_none_or(|branch| {
-                    !branch.guard && branch.divergent_warp_fraction != Some(0.0)
+                inside &= found.is_some_and(|branch| {
+                    branch.guard || branch.divergent_warp_fraction == Some(0.0)
                 });
-                walk(ctx, then, whole && !splits, visit);
-                walk(ctx, otherwise, whole && !splits, visit);
             }
-            StmtKind::Block(inner) => walk(ctx, inner, whole, visit),
             _ => {}
+        }
+        for (_, inner) in statement.blocks() {
+            walk(ctx, inner, inside, visit);
         }
     }
 }
@@ -138,9 +136,8 @@ fn finding(
     let reservation = match branch.certainty {
         Certainty::Exact => (!branch.constraints.is_empty())
             .then(|| format!("holds when {}", branch.constraints.join(" and "))),
-        Certainty::Assumed | Certainty::Unknown => {
-            wording::assumes(facts, &[&branch.text]).or_else(|| branch.why.clone())
-        }
+        Certainty::Assumed | Certainty::Unknown => wording::assumes(facts, &[&branch.text])
+            .or_else(|| branch.why.as_ref().map(ToString::to_string)),
     };
     Some(Finding {
         rule: RULE.id,

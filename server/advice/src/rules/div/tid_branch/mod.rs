@@ -128,9 +128,8 @@ fn finding(ctx: &Context<'_>, branch: &Branch, fraction: f64, gain: f64) -> Find
     let reservation = match branch.certainty {
         Certainty::Exact => (!branch.constraints.is_empty())
             .then(|| format!("holds when {}", branch.constraints.join(" and "))),
-        Certainty::Assumed | Certainty::Unknown => {
-            wording::assumes(ctx.facts, &[&branch.text]).or_else(|| branch.why.clone())
-        }
+        Certainty::Assumed | Certainty::Unknown => wording::assumes(ctx.facts, &[&branch.text])
+            .or_else(|| branch.why.as_ref().map(ToString::to_string)),
     };
     Finding {
         rule: RULE.id,

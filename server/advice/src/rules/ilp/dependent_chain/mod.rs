@@ -98,22 +98,13 @@ fn sums(
                 usize::from(matches!(expression.kind, ExprKind::Var(id) if id == sum.variable));
         };
         warplens_ir::expressions(body, &mut look);
-        each(condition, &mut look);
+        condition.expressions(&mut look);
         if let Some(step) = step {
-            each(step, &mut look);
+            step.expressions(&mut look);
         }
         named == 1
     });
     (!found.is_empty() && found.len() <= FEW_SUMS).then_some(found)
-}
-
-/// Visits an expression and what is in it.
-fn each(expression: &Expr, visit: &mut dyn FnMut(&Expr)) {
-    let statement = Stmt {
-        kind: StmtKind::Expr(expression.clone()),
-        site: expression.site,
-    };
-    warplens_ir::expressions(std::slice::from_ref(&statement), visit);
 }
 
 /// Visits the statements' own expressions; `None` where control parts or threads meet.

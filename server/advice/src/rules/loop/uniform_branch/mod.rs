@@ -3,7 +3,9 @@
 pub(crate) mod unswitch_loop;
 
 use warplens_facts::facts::{Branch, BranchKind, Certainty, Uniformity};
-use warplens_ir::{BinaryOp, Expr, ExprKind, Part, Site, Stmt, StmtKind, Storage, VarId, parts};
+use warplens_ir::{
+    BinaryOp, Expr, ExprKind, Part, Runs, Site, Stmt, StmtKind, Storage, VarId, parts,
+};
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};
@@ -77,10 +79,8 @@ fn invariant<'a>(ctx: &Context<'_>, statement: &'a Stmt) -> Option<(f64, Vec<&'a
     parts(body, &mut |part| match part {
         Part::Statement(inner) => {
             last = last.max(inner.site.line);
-            plain &= !matches!(
-                inner.kind,
-                StmtKind::Loop { .. } | StmtKind::Barrier | StmtKind::Unknown(_)
-            );
+            let repeats = inner.blocks().any(|(runs, _)| runs == Runs::Repeatedly);
+            plain &= !repeats && !inner.may_change_memory();
             if let StmtKind::Declare(var, _) = inner.kind {
                 assigned.push(var);
             }
@@ -196,17 +196,13 @@ fn finding(ctx: &Context<'_>, branch: &Branch, trips: f64) -> Option<Finding> {
 /// holds.
 fn decide(statements: &mut [Stmt], site: Site, taken: i64) {
     for statement in statements {
-        match &mut statement.kind {
-            StmtKind::If(condition, then, otherwise) => {
-                if condition.site == site {
-                    condition.kind = ExprKind::Int(taken);
-                }
-                decide(then, site, taken);
-                decide(otherwise, site, taken);
-            }
-            StmtKind::Loop { body, .. } => decide(body, site, taken),
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => decide(inner, site, taken),
-            _ => {}
+        if let StmtKind::If(condition, ..) = &mut statement.kind
+            && condition.site == site
+        {
+            condition.kind = ExprKind::Int(taken);
+        }
+        for (_, inner) in statement.blocks_mut() {
+            decide(inner, site, taken);
         }
     }
 }

@@ -248,38 +248,26 @@ fn in_flight(ctx: &Context<'_>, candidate: &Candidate, times: Option<u64>) -> St
 /// Visits the loops of the kernel's own statements, outer ones first.
 fn loops<'a>(statements: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
     for statement in statements {
-        match &statement.kind {
-            StmtKind::Loop { body, .. } => {
-                visit(statement);
-                loops(body, visit);
-            }
-            StmtKind::If(_, then, otherwise) => {
-                loops(then, visit);
-                loops(otherwise, visit);
-            }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => loops(inner, visit),
-            _ => {}
+        if matches!(statement.kind, StmtKind::Loop { .. }) {
+            visit(statement);
+        }
+        for (_, inner) in statement.blocks() {
+            loops(inner, visit);
         }
     }
 }
 
-/// Asks for one of them to be unrolled: the one behind this many others.
-fn set_unroll(statements: &mut [Stmt], before: &mut usize, times: u64) -> bool {
-    statements
-        .iter_mut()
-        .any(|statement| match &mut statement.kind {
-            StmtKind::Loop { unroll, body, .. } => {
-                if *before == 0 {
-                    *unroll = Some(times);
-                    return true;
-                }
-                *before -= 1;
-                set_unroll(body, before, times)
+/// Asks for one of them to be unrolled, by its number in the order of [`loops`].
+fn set_unroll(statements: &mut [Stmt], number: &mut usize, times: u64) -> bool {
+    statements.iter_mut().any(|statement| {
+        if let StmtKind::Loop { unroll, .. } = &mut statement.kind {
+            if *number == 0 {
+                *unroll = Some(times);
+                return true;
             }
-            StmtKind::If(_, then, otherwise) => {
-                set_unroll(then, before, times) || set_unroll(otherwise, before, times)
-            }
-            StmtKind::Block(inner) | StmtKind::Switch(_, inner) => set_unroll(inner, before, times),
-            _ => false,
-        })
+            *number -= 1;
+        }
+        let mut blocks = statement.blocks_mut();
+        blocks.any(|(_, inner)| set_unroll(inner, number, times))
+    })
 }

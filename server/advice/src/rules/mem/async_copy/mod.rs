@@ -5,7 +5,8 @@ pub(crate) mod copy_past_registers;
 use warplens_codegen::{Class, Target};
 use warplens_facts::facts::{Op, Space};
 use warplens_ir::{
-    Expr, ExprKind, Function, Kernel, Language, Part, Site, Stmt, StmtKind, Storage, Type, parts,
+    Expr, ExprKind, Function, Kernel, Language, Part, Runs, Site, Stmt, StmtKind, Storage, Type,
+    parts,
 };
 
 use crate::rule::{Look, Rule, State, When};
@@ -127,19 +128,15 @@ impl Copy {
 /// The copies in loops in which the block waits for itself, in the kernel's own text.
 fn in_loops(kernel: &Kernel, statements: &[Stmt], inside: bool, found: &mut Vec<Copy>) {
     for statement in statements {
-        match &statement.kind {
-            StmtKind::Expr(expression) if inside && statement.site.callee == 0 => {
-                found.extend(copy(kernel, expression));
-            }
-            StmtKind::Loop { body, .. } => {
-                in_loops(kernel, body, inside || has_barrier(body), found);
-            }
-            StmtKind::If(_, then, otherwise) => {
-                in_loops(kernel, then, inside, found);
-                in_loops(kernel, otherwise, inside, found);
-            }
-            StmtKind::Block(inner) => in_loops(kernel, inner, inside, found),
-            _ => {}
+        if let StmtKind::Expr(expression) = &statement.kind
+            && inside
+            && statement.site.callee == 0
+        {
+            found.extend(copy(kernel, expression));
+        }
+        for (runs, inner) in statement.blocks() {
+            let waits = runs == Runs::Repeatedly && has_barrier(inner);
+            in_loops(kernel, inner, inside || waits, found);
         }
     }
 }
@@ -194,29 +191,23 @@ fn below(base: &Expr) -> Option<warplens_ir::VarId> {
 /// Makes them the machine's own copies.
 fn past_registers(statements: &mut [Stmt], copies: &[Copy]) {
     for statement in statements {
-        match &mut statement.kind {
-            StmtKind::Expr(expression)
-                if copies.iter().any(|copy| copy.site == expression.site)
-                    && matches!(expression.kind, ExprKind::Assign(..)) =>
-            {
-                let (ty, site) = (Type::Void, expression.site);
-                let copy = std::mem::replace(
-                    expression,
-                    Expr {
-                        kind: ExprKind::Int(0),
-                        ty,
-                        site,
-                    },
-                );
-                expression.kind = ExprKind::Call(Function::CopyPastRegisters, vec![copy]);
-            }
-            StmtKind::Loop { body, .. } => past_registers(body, copies),
-            StmtKind::If(_, then, otherwise) => {
-                past_registers(then, copies);
-                past_registers(otherwise, copies);
-            }
-            StmtKind::Block(inner) => past_registers(inner, copies),
-            _ => {}
+        if let StmtKind::Expr(expression) = &mut statement.kind
+            && copies.iter().any(|copy| copy.site == expression.site)
+            && matches!(expression.kind, ExprKind::Assign(..))
+        {
+            let (ty, site) = (Type::Void, expression.site);
+            let copy = std::mem::replace(
+                expression,
+                Expr {
+                    kind: ExprKind::Int(0),
+                    ty,
+                    site,
+                },
+            );
+            expression.kind = ExprKind::Call(Function::CopyPastRegisters, vec![copy]);
+        }
+        for (_, inner) in statement.blocks_mut() {
+            past_registers(inner, copies);
         }
     }
 }

@@ -3,7 +3,7 @@
 pub(crate) mod narrow_fence;
 
 use warplens_facts::facts::{Op, Space};
-use warplens_ir::{Expr, ExprKind, Function, expressions};
+use warplens_ir::{Effect, Expr, ExprKind, Function, expressions};
 
 use crate::rule::{Look, Rule, State, When};
 use crate::{Context, Cure, Finding, Place, Severity};
@@ -27,7 +27,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 }
 
 fn finding(ctx: &Context<'_>, expression: &Expr) -> Option<Finding> {
-    let ExprKind::Call(Function::Ignored(name), _) = &expression.kind else {
+    let ExprKind::Call(Function::Ignored(Effect::Fence, name), _) = &expression.kind else {
         return None;
     };
     let system = &**name == "__threadfence_system";

@@ -1,0 +1,98 @@
+//! What is kept by content, a field a family of queries; see [`crate::memo`] for why.
+
+use warplens_codegen::{CompiledKernel, Options};
+use warplens_hir::{Item, Unit};
+use warplens_host::{Build, LaunchSite};
+
+use crate::KernelAnalysis;
+use crate::lowered::Lowered;
+use crate::memo::Memo;
+
+/// Analyses, kernels in IR and units for which there is room. Units hold whole texts with their trees.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    pub(crate) units: usize,
+    pub(crate) kernels: usize,
+    pub(crate) analyses: usize,
+}
+
+impl Room {
+    /// For files that somebody looks at again and again.
+    pub(crate) const MUCH: Room = Room {
+        units: 128,
+        kernels: 512,
+        analyses: 1024,
+    };
+    /// For files of which each is looked at once.
+    pub(crate) const LITTLE: Room = Room {
+        units: 32,
+        kernels: 2,
+        analyses: 2,
+    };
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    /// `queries::units`
+    pub(crate) outlines: Memo<u64, Vec<Item>>,
+    pub(crate) units: Memo<u64, Unit>,
+    /// `queries::launches`: launches of a text, each with the item that holds it; ranges count from that item's first byte.
+    pub(crate) sites: Memo<u64, Vec<(usize, LaunchSite)>>,
+    /// What a text with programs in its literals builds them with.
+    pub(crate) builds: Memo<u64, Vec<Build>>,
+    /// `queries::launchers`: launches by a text's functions as another text calls them.
+    pub(crate) called: Memo<u64, Vec<LaunchSite>>,
+    /// `queries::kernels`
+    pub(crate) kernels: Memo<u64, Lowered>,
+    /// `queries::compiled_kernels`, by the kernel's shape and how it is compiled.
+    pub(crate) compiled: Memo<(u64, Options), CompiledKernel>,
+    /// `queries::analyses`
+    pub(crate) analyses: Memo<u64, KernelAnalysis>,
+}
+
+impl Default for Contents {
+    fn default() -> Contents {
+        let Room {
+            units,
+            kernels,
+            analyses,
+        } = Room::MUCH;
+        Contents {
+            outlines: Memo::new(2 * units),
+            units: Memo::new(units),
+            sites: Memo::new(kernels),
+            builds: Memo::new(kernels),
+            called: Memo::new(kernels),
+            kernels: Memo::new(kernels),
+            compiled: Memo::new(kernels),
+            analyses: Memo::new(analyses),
+        }
+    }
+}
+
+impl Contents {
+    /// As much room as that from now on.
+    pub(crate) fn set_room(&self, room: Room) {
+        self.outlines.set_room(2 * room.units);
+        self.units.set_room(room.units);
+        self.sites.set_room(room.kernels);
+        self.builds.set_room(room.kernels);
+        self.called.set_room(room.kernels);
+        self.kernels.set_room(room.kernels);
+        self.compiled.set_room(room.kernels);
+        self.analyses.set_room(room.analyses);
+    }
+
+    /// Lets go of everything.
+    pub(crate) fn clear(&self) {
+        self.outlines.clear();
+        self.units.clear();
+        self.sites.clear();
+        self.builds.clear();
+        self.called.clear();
+        self.kernels.clear();
+        self.compiled.clear();
+        self.analyses.clear();
+    }
+}

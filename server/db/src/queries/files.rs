@@ -1,0 +1,231 @@
+//! Query family: everything about one file.
+//!
+//! In: a document, its path, settings, what the user gives beside them. Out: [`FileAnalysis`]. What holds: it depends on these and
+//! on the files as they are, not on what was asked before.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use warplens_hir::ItemKind;
+use warplens_syntax::{DirectiveKind, Document, Language};
+
+use crate::parallel;
+use crate::program::kernels_of;
+use crate::queries::variants::{FileQuestion, KernelQuestion};
+use crate::settings::Settings;
+use crate::suppress;
+use crate::surroundings::Surroundings;
+use crate::{Cancel, Engine, FileAnalysis, Overrides, PlacedKernel};
+
+impl Engine {
+    /// Analyses every kernel of a parsed document; `None` when cancelled.
+    pub fn analyze(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        cancel: &Cancel,
+    ) -> Option<FileAnalysis> {
+        self.analyze_some(document, path, settings, overrides, cancel, &|_| true)
+    }
+
+    /// The same for the kernels whose names are wanted.
+    pub(crate) fn analyze_some(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        cancel: &Cancel,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<FileAnalysis> {
+        let asked = FileQuestion {
+            document,
+            path,
+            settings,
+            overrides,
+            cancel,
+        };
+        let mut file = self.analyze_as(&asked, wanted, false)?;
+        // OpenCL that lacks what its host puts in front: the neighbours may have it. A file that includes others
+        // says itself what it needs.
+        let alone = || !includes_others(document.source());
+        let lacks = |file: &FileAnalysis| (losses(file), left_to_the_build(file));
+        if document.language() == Language::OpenCl && lacks(&file) > (0, 0) && alone() {
+            let second = self.analyze_as(&asked, wanted, true)?;
+            if places(&second) >= places(&file) && lacks(&second) < lacks(&file) {
+                file = second;
+            }
+        }
+        Some(file)
+    }
+
+    fn analyze_as(
+        &self,
+        asked: &FileQuestion<'_>,
+        wanted: &dyn Fn(&str) -> bool,
+        neighbours: bool,
+    ) -> Option<FileAnalysis> {
+        let FileQuestion {
+            document,
+            path,
+            settings,
+            cancel,
+            ..
+        } = *asked;
+        let (profile, mut problems) = self.target(settings, path);
+        let (options, builder) = self
+            .build_options(document, path, settings, &profile)
+            .map(|(options, host)| (Arc::new(options), host))
+            .unzip();
+        // What is defined for the kernels means nothing to the programs around them.
+        let around = settings;
+        let built = options.as_ref().map(|options| options.applied(settings));
+        let settings = built.as_ref().unwrap_or(settings);
+        let (mut parts, launched) = self.linked_parts(
+            &FileQuestion { settings, ..*asked },
+            around,
+            &profile,
+            neighbours,
+            options.as_ref(),
+        )?;
+        let builder = builder.iter().flat_map(|host| &host.versions);
+        parts.read_around.extend(builder.cloned());
+        let ignored = parts
+            .directives
+            .iter()
+            .any(|d| d.kind == DirectiveKind::IgnoreFile);
+        let command = self.project().command(path);
+        let mut found = 0;
+        let mut items = Vec::new();
+        for ((program, item, between), launched) in kernels_of(&parts).zip(&launched) {
+            let ItemKind::Kernel(name) = &item.kind else {
+                continue;
+            };
+            found += 1;
+            if !ignored && wanted(name) {
+                items.push(KernelQuestion {
+                    program,
+                    item,
+                    name,
+                    between,
+                    launched,
+                });
+            }
+        }
+        self.contents().kernels.make_room(items.len());
+        self.contents().compiled.make_room(items.len());
+        self.contents().analyses.make_room(items.len());
+        let made = parallel::as_needed(&items, self.shares, |kernel| {
+            if cancel.is_cancelled() {
+                return None;
+            }
+            let asked = FileQuestion { settings, ..*asked };
+            let command = command.as_deref();
+            let made = self.kernel_results(&asked, &parts, kernel, &profile, command);
+            let computed = made.computed;
+            Some((made, computed))
+        })?;
+        let mut kernels: Vec<PlacedKernel> = Vec::new();
+        let mut findings = Vec::new();
+        for one in made {
+            kernels.extend(one.kernels);
+            findings.extend(one.findings);
+            problems.extend(one.problems);
+        }
+        suppress::apply(
+            &mut findings,
+            &parts.directives,
+            &parts.programs[0].text.source,
+            settings,
+            ignored,
+        );
+        findings.sort_by_key(|finding| (finding.range.start, finding.range.end));
+        findings.dedup();
+        let text = &parts.programs[0].text;
+        Some(FileAnalysis {
+            kernels,
+            findings,
+            profile,
+            problems,
+            found,
+            reads: text.reads.clone(),
+            missing_includes: text.missing.clone(),
+            surroundings: Surroundings::of(path, &parts, &launched),
+        })
+    }
+}
+
+fn losses(analysis: &FileAnalysis) -> usize {
+    let lost = analysis
+        .kernels
+        .iter()
+        .map(|kernel| kernel.analysis.facts.not_understood.len());
+    lost.sum()
+}
+
+/// Kernels of the text, each once: branches of a conditional may begin one in several ways.
+fn places(analysis: &FileAnalysis) -> usize {
+    let ends: FxHashSet<usize> = analysis.kernels.iter().map(|kernel| kernel.end).collect();
+    ends.len()
+}
+
+/// True where a line of the text includes another file.
+fn includes_others(text: &str) -> bool {
+    text.lines().any(|line| {
+        line.trim_start()
+            .strip_prefix('#')
+            .is_some_and(|rest| rest.trim_start().starts_with("include"))
+    })
+}
+
+/// Names that only the build can define.
+fn left_to_the_build(analysis: &FileAnalysis) -> usize {
+    let kernels = analysis.kernels.iter();
+    kernels
+        .flat_map(|kernel| &kernel.analysis.facts.assumptions)
+        .filter(|assumption| assumption.source.starts_with("-D "))
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use warplens_machine::Profiles;
+
+    use super::*;
+    use crate::queries::kernels::failing::{Stage, set};
+
+    const TWO: &str = "__global__ void sound(float *p) { p[threadIdx.x] = 1; }\n\
+                       __global__ void broken(float *p) { p[threadIdx.x] = 2; }\n";
+
+    #[test]
+    fn a_query_that_panics_costs_one_kernel_and_is_said_once() {
+        let engine = Engine::new(Profiles::builtin());
+        let document = Document::new(TWO, Language::Cuda);
+        let kernels = |stage: Option<Stage>| {
+            set(stage.map(|stage| (stage, "broken")));
+            let (settings, overrides) = (Settings::default(), Overrides::default());
+            let path = Path::new("two.cu");
+            let file = engine.analyze(&document, path, &settings, &overrides, &Cancel::default());
+            set(None);
+            let file = file.expect("not cancelled");
+            let names = file.kernels.iter();
+            let names: Vec<String> = names.map(|one| one.analysis.facts.name.clone()).collect();
+            (names, file.problems)
+        };
+        let said = ["the analysis of `broken` failed; please report it with the kernel's source"];
+        for stage in [Stage::Lowering, Stage::Analysing] {
+            let (names, problems) = kernels(Some(stage));
+            assert_eq!(names, ["sound"], "{stage:?}");
+            assert_eq!(problems, said, "{stage:?}");
+            // What failed is not kept, and nothing else is lost.
+            if stage == Stage::Analysing {
+                let (names, problems) = kernels(None);
+                assert_eq!(names, ["sound", "broken"]);
+                assert_eq!(problems, [""; 0]);
+            }
+        }
+    }
+}

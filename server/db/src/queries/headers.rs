@@ -1,0 +1,377 @@
+//! Query family: a header as it reads under macros.
+//!
+//! In: an `#include` line, the macros before it. Out: the header's text, and the macros after it. What holds: a reading that is kept
+//! serves where the macros that differ do not matter to it and none of its files has changed; the files are looked at through
+//! [`Look`], so that a query that includes a header depends on all that the header reads.
+
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustc_hash::FxHasher;
+use warplens_base::{IncludeSearch, SourceFile};
+use warplens_syntax::preprocess::{self, IncludeLine, Included, Includes, Macros, Options};
+use warplens_syntax::{Expanded, Kind, Language, words};
+
+use crate::look::Look;
+use crate::macros::known_absent;
+use crate::queries::branches::first_of_several;
+use crate::readings::Header;
+use crate::settings::READS_OUTSIDE;
+
+/// Headers include headers this deep at most.
+const DEEPEST: usize = 100;
+/// Bytes that a node of a tree takes, about.
+const NODE_BYTES: usize = 56;
+/// Bytes of headers read for one file; further ones are left out, and said to be.
+const MOST_READ: usize = 4 << 20;
+
+/// Reads what `#include` lines name, while a text is preprocessed.
+pub(crate) struct Reader<'a> {
+    pub(crate) look: &'a Look<'a>,
+    pub(crate) search: &'a IncludeSearch,
+    pub(crate) search_key: u64,
+    pub(crate) language: Language,
+    /// The generation of the files for which readings that were seen to hold need not be looked at again; none inside of a query,
+    /// which depends on what it looks at.
+    pub(crate) generation: Option<u64>,
+    /// The files being read, outermost first.
+    pub(crate) stack: Vec<PathBuf>,
+    pub(crate) includes: Vec<Arc<Expanded>>,
+    pub(crate) reads: Vec<(PathBuf, u64)>,
+    pub(crate) missing: Vec<String>,
+    /// Bytes of headers read so far.
+    pub(crate) bytes: usize,
+    /// Definitions assumed in headers.
+    pub(crate) assumed: Vec<(String, String)>,
+    /// Markers of `#pragma once` that were looked up.
+    pub(crate) once: Vec<String>,
+}
+
+impl Reader<'_> {
+    pub(crate) fn run(&mut self, source: &str, macros: Macros) -> preprocess::Preprocessed {
+        self.preprocess(source, macros, false, None)
+    }
+
+    pub(crate) fn preprocess(
+        &mut self,
+        source: &str,
+        macros: Macros,
+        traced: bool,
+        earlier: Option<preprocess::Earlier>,
+    ) -> preprocess::Preprocessed {
+        let language = self.language;
+        let file = self.stack.last().map(|path| path.display().to_string());
+        let options = Options {
+            macros,
+            known_absent: &|name| known_absent(language, name),
+            words: words(language),
+            file: file.as_deref().unwrap_or(""),
+            traced,
+            earlier,
+        };
+        preprocess::preprocess(source, options, self)
+    }
+
+    /// A header under these macros, and the macros after it. A reading under others serves as well where those
+    /// that differ do not matter to it.
+    fn header(&mut self, path: &Path, file: &SourceFile, macros: &Macros) -> (Arc<Header>, Macros) {
+        let mut hasher = FxHasher::default();
+        (path, file.hash, self.search_key, self.language).hash(&mut hasher);
+        let key = hasher.finish();
+        if let Some(known) = self.known_header(key, macros) {
+            let after = if known.start.fingerprint() == macros.fingerprint() {
+                known.end.clone()
+            } else {
+                macros.after(&known.trace, &known.end)
+            };
+            return (known, after);
+        }
+        let mut inner = Reader {
+            look: self.look,
+            search: self.search,
+            search_key: self.search_key,
+            language: self.language,
+            generation: self.generation,
+            stack: self.stack.clone(),
+            includes: Vec::new(),
+            reads: vec![(path.to_path_buf(), file.hash)],
+            missing: Vec::new(),
+            bytes: self.bytes + file.text.len(),
+            assumed: Vec::new(),
+            once: Vec::new(),
+        };
+        inner.stack.push(path.to_path_buf());
+        let mut start = macros.clone();
+        let marker = once(&file.text).then(|| once_marker(path));
+        if let Some(marker) = &marker {
+            start.define(marker, "1");
+        }
+        let unwrapped = (self.language == Language::OpenCl)
+            .then(|| unwrapped(&file.text))
+            .flatten();
+        let read = unwrapped.as_deref().unwrap_or(&file.text);
+        let mut done = inner.preprocess(read, start.clone(), true, None);
+        let assumed = first_of_several(read, &done.undecided, &|spelled, system| {
+            inner.finds(spelled, system)
+        });
+        // What decided that is looked up again in the second reading, or before what is assumed.
+        let mut first = None;
+        if !assumed.is_empty() {
+            for (name, value) in &assumed {
+                start.define(name, value);
+            }
+            inner.start_again();
+            inner.bytes = self.bytes + file.text.len();
+            inner.reads.push((path.to_path_buf(), file.hash));
+            let again = inner.preprocess(read, start, true, None);
+            first = Some(std::mem::replace(&mut done, again).trace);
+        }
+        let mut trace = std::mem::take(&mut done.trace);
+        for marker in &inner.once {
+            trace.look_up(marker);
+        }
+        if let Some(first) = &first {
+            trace.read_before(first);
+        }
+        for name in marker.iter().chain(assumed.iter().map(|(name, _)| name)) {
+            trace.change(name);
+        }
+        trace.finish(macros, &done.macros);
+        inner.assumed.extend(assumed);
+        let end = done.macros.clone();
+        let text = Expanded::new(
+            path.into(),
+            self.language,
+            Arc::clone(&file.text),
+            done,
+            inner.includes,
+            None,
+        );
+        // What its guard leaves empty was read before.
+        let root = text.tree.root_node();
+        let empty = root.children().all(|child| child.kind() == Kind::Comment);
+        if empty {
+            inner.bytes -= file.text.len();
+        }
+        let weight = text.text.len() + NODE_BYTES * text.tree.root_node().descendant_count();
+        let header = Arc::new(Header {
+            weight,
+            text: Arc::new(text),
+            start: macros.clone(),
+            end: end.clone(),
+            trace: Arc::new(trace),
+            used: AtomicU64::new(0),
+            reads: inner.reads,
+            missing: inner.missing,
+            bytes: inner.bytes - self.bytes,
+            assumed: inner.assumed,
+            seen: AtomicU64::new(self.generation.unwrap_or(u64::MAX)),
+        });
+        let mut headers = self.look.headers();
+        headers.keep(key, &header);
+        (header, end)
+    }
+
+    /// A kept reading that holds under these macros.
+    fn known_header(&self, key: u64, macros: &Macros) -> Option<Arc<Header>> {
+        let readings = {
+            let headers = self.look.headers();
+            headers.by_key.get(&key).cloned()?
+        };
+        let known = readings.into_iter().rev().find(|reading| {
+            reading.start.reads_alike(macros, &reading.trace) && self.still_holds(reading)
+        })?;
+        let mut headers = self.look.headers();
+        headers.clock += 1;
+        headers.shared += 1;
+        known.used.store(headers.clock, Ordering::Relaxed);
+        Some(known)
+    }
+
+    /// True where no file that a header depends on has changed.
+    fn still_holds(&self, header: &Header) -> bool {
+        if self.generation == Some(header.seen.load(Ordering::Relaxed)) {
+            return true;
+        }
+        let holds = header.reads.iter().all(|(path, hash)| {
+            self.look
+                .files
+                .read(path)
+                .is_some_and(|file| file.hash == *hash)
+        }) && header.missing.is_empty();
+        if holds && let Some(generation) = self.generation {
+            header.seen.store(generation, Ordering::Relaxed);
+        }
+        holds
+    }
+
+    /// What is read before the first line: forced includes and neighbours. Gives the macros after them.
+    pub(crate) fn before(
+        &mut self,
+        forced: &[PathBuf],
+        beside: &[PathBuf],
+        mut macros: Macros,
+    ) -> Macros {
+        for forced in forced {
+            let spelled = forced.to_string_lossy();
+            let line = IncludeLine {
+                spelled: &spelled,
+                system: false,
+                next: false,
+                at: 0,
+            };
+            if let Included::Header { macros: after, .. } = self.include(&line, &macros, false) {
+                macros = after;
+            }
+        }
+        for path in beside {
+            if let Some(file) = self.look.files.read(path) {
+                let (header, after) = self.header(path, &file, &macros);
+                macros = after;
+                self.reads.extend(header.reads.iter().cloned());
+                self.missing.extend(header.missing.iter().cloned());
+                self.includes.push(Arc::clone(&header.text));
+            }
+        }
+        macros
+    }
+
+    pub(crate) fn start_again(&mut self) {
+        self.includes.clear();
+        self.bytes = 0;
+        self.reads.clear();
+        self.missing.clear();
+    }
+
+    fn from(&self) -> PathBuf {
+        self.stack.last().cloned().unwrap_or_default()
+    }
+
+    /// True for a header that is there to be read.
+    pub(crate) fn finds(&self, spelled: &str, system: bool) -> bool {
+        !warplens_base::is_system_header(spelled)
+            && self
+                .search
+                .resolve(self.look.files, spelled, system, &self.from())
+                .is_some()
+    }
+}
+
+impl Includes for Reader<'_> {
+    fn include(
+        &mut self,
+        line: &IncludeLine<'_>,
+        macros: &Macros,
+        inside_braces: bool,
+    ) -> Included {
+        let files = self.look.files;
+        let from = self.from();
+        // The toolkit's own headers are known, wherever a command finds them.
+        if line.system && warplens_base::is_system_header(line.spelled) {
+            return Included::Nothing;
+        }
+        let found = self
+            .search
+            .resolve(files, line.spelled, line.system, &from)
+            .or_else(|| {
+                // A folder that only the build names: `INCLUDE_PATH/types.h`.
+                let (folder, rest) = line.spelled.split_once('/')?;
+                let named = !folder.is_empty()
+                    && folder
+                        .chars()
+                        .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+                named
+                    .then(|| self.search.resolve(files, rest, line.system, &from))
+                    .flatten()
+            });
+        let Some(path) = found else {
+            if self
+                .search
+                .is_outside(files, line.spelled, line.system, &from)
+            {
+                self.missing.push(format!(
+                    "{} (outside the workspace: not read without `warplens.{READS_OUTSIDE}`)",
+                    line.spelled
+                ));
+            } else if !line.system && !warplens_base::is_system_header(line.spelled) {
+                self.missing.push(line.spelled.to_owned());
+            }
+            return Included::Nothing;
+        };
+        if self.stack.len() > DEEPEST || self.stack.contains(&path) {
+            return Included::Nothing;
+        }
+        let Some(file) = files.read(&path) else {
+            self.missing.push(line.spelled.to_owned());
+            return Included::Nothing;
+        };
+        let marker = once_marker(&path);
+        let was_read = macros.is_defined(&marker);
+        self.once.push(marker);
+        if was_read {
+            return Included::Nothing;
+        }
+        if inside_braces {
+            self.reads.push((path.clone(), file.hash));
+            return Included::Text {
+                text: Arc::clone(&file.text),
+                path: path.into(),
+            };
+        }
+        if self.bytes + file.text.len() > MOST_READ {
+            self.missing
+                .push(format!("{} (too many headers)", line.spelled));
+            return Included::Nothing;
+        }
+        let (header, after) = self.header(&path, &file, macros);
+        self.bytes += header.bytes;
+        self.assumed.extend(header.assumed.iter().cloned());
+        self.reads.extend(header.reads.iter().cloned());
+        self.missing.extend(header.missing.iter().cloned());
+        self.includes.push(Arc::clone(&header.text));
+        Included::Header {
+            macros: after,
+            trace: Arc::clone(&header.trace),
+        }
+    }
+
+    fn enter(&mut self, path: &Path) {
+        self.stack.push(path.to_path_buf());
+    }
+
+    fn leave(&mut self) {
+        if self.stack.len() > 1 {
+            self.stack.pop();
+        }
+    }
+
+    fn has_include(&mut self, spelled: &str, system: bool) -> bool {
+        warplens_base::is_system_header(spelled) || self.finds(spelled, system)
+    }
+}
+
+/// OpenCL C in raw strings, as host programs include it: the quotes blank, everything else in its place.
+pub(crate) fn unwrapped(text: &str) -> Option<String> {
+    text.contains("R\"(")
+        .then(|| text.replace("R\"(", "   ").replace(")\"", "  "))
+}
+
+/// `#pragma once`, remembered as a macro so that it holds for one translation and not for the next.
+fn once_marker(path: &Path) -> String {
+    let mut hasher = FxHasher::default();
+    path.hash(&mut hasher);
+    format!("__pragma_once_{:016x}", hasher.finish())
+}
+
+fn once(text: &str) -> bool {
+    text.lines().take(400).any(|line| {
+        let line = line.trim_start();
+        line.starts_with('#')
+            && line[1..]
+                .trim_start()
+                .strip_prefix("pragma")
+                .is_some_and(|rest| rest.trim() == "once")
+    })
+}

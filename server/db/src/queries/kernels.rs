@@ -1,0 +1,127 @@
+//! Query family: a kernel in IR.
+//!
+//! In: an item of a [`Program`], the launch that binds its template parameters. Out: [`Lowered`], or that it was lost. What holds:
+//! places are beside the IR; a panic while lowering costs this kernel and nothing else.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use warplens_hir::{Item, TemplateArguments, lower};
+use warplens_host::LaunchSite;
+use warplens_ir::{Assumption, AssumptionKind, CalleeLine};
+use warplens_syntax::Expanded;
+
+use crate::lowered::Lowered;
+use crate::memo::hash;
+use crate::program::Program;
+use crate::{Engine, Overrides};
+
+impl Engine {
+    /// A kernel in IR, and whether it had to be made; `Err` where lowering it failed.
+    pub(crate) fn lowered(
+        &self,
+        program: &Program,
+        item: &Item,
+        site: &LaunchSite,
+        overrides: &Overrides,
+    ) -> (Result<Option<Arc<Lowered>>, ()>, bool) {
+        let template = TemplateArguments {
+            given: overrides
+                .template_args
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            explicit: site.template_args.clone(),
+            argument_types: site.argument_types.clone(),
+        };
+        let text = &program.text.text[item.range.clone()];
+        let source = &program.text.source[item.source.clone()];
+        let template_key = if text.starts_with("template") {
+            template.spelled()
+        } else {
+            String::new()
+        };
+        let options = program
+            .options
+            .as_ref()
+            .map(|options| options.fingerprint());
+        let key = hash(&[
+            &program.unit_key,
+            &text,
+            &item.reading,
+            &source,
+            &template_key,
+            &options,
+            &program.linked,
+        ]);
+        if let Some(lowered) = self.contents().kernels.get(key) {
+            return (Ok(Some(lowered)), false);
+        }
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            #[cfg(test)]
+            failing::at(failing::Stage::Lowering, text);
+            lower(&program.text, item, &program.unit, &template)
+        }));
+        let lowered = match made {
+            Ok(Some(mut kernel)) => {
+                for file in &program.linked {
+                    let read = |callee: &CalleeLine| callee.path.as_deref() == Some(file.as_path());
+                    if kernel.places.callees().iter().any(read) {
+                        let name = file.file_name().unwrap_or_default().to_string_lossy();
+                        kernel.assumed.push(Assumption {
+                            name: name.into_owned(),
+                            value: "linked with this file".to_owned(),
+                            kind: AssumptionKind::Linked,
+                        });
+                    }
+                }
+                if let Some(options) = &program.options {
+                    kernel
+                        .assumed
+                        .extend(options.assumptions(|name| stands_in(name, &program.text)));
+                }
+                Ok(Some(self.contents().kernels.put(key, Lowered::new(kernel))))
+            }
+            Ok(None) => Ok(None),
+            Err(_) => Err(()),
+        };
+        (lowered, true)
+    }
+}
+
+/// True where a text or a header of it has the name as a word.
+fn stands_in(name: &str, text: &Expanded) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = text.source.match_indices(name);
+    found.any(|(at, _)| {
+        !text.source[..at].ends_with(word) && !text.source[at + name.len()..].starts_with(word)
+    }) || text.includes.iter().any(|header| stands_in(name, header))
+}
+
+/// Panics on purpose, for tests of what a panic costs.
+#[cfg(test)]
+pub(crate) mod failing {
+    use std::cell::Cell;
+
+    /// A query that can be made to fail.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Stage {
+        Lowering,
+        Analysing,
+    }
+
+    thread_local! {
+        static FAILS: Cell<Option<(Stage, &'static str)>> = const { Cell::new(None) };
+    }
+
+    /// From now on, on this thread, the query fails for kernels with that in their text; `None` for none.
+    pub(crate) fn set(fails: Option<(Stage, &'static str)>) {
+        FAILS.set(fails);
+    }
+
+    pub(crate) fn at(stage: Stage, text: &str) {
+        if let Some((of, word)) = FAILS.get() {
+            assert!(of != stage || !text.contains(word), "made to fail");
+        }
+    }
+}

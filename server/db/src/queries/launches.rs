@@ -1,0 +1,46 @@
+//! Query family: the launches of a text.
+//!
+//! In: a [`Program`]. Out: its launches, with ranges in its source. What holds: device code matters by its names alone
+//! ([`Program::launching`]), and launches count from the item that holds them, so that what is typed elsewhere leaves them.
+
+use warplens_host::{LaunchSite, launch_sites};
+
+use crate::contents::Contents;
+use crate::program::Program;
+
+impl Contents {
+    /// The launches in a text; ranges in its source.
+    pub(crate) fn launches_in(&self, program: &Program) -> Vec<LaunchSite> {
+        let text = &program.text.text;
+        if !program.launch_words().within(&(0..text.len())) {
+            return Vec::new();
+        }
+        // Kept relative to the item that holds them, so that they survive edits elsewhere.
+        let found = self.sites.get_or(program.launching(), || {
+            launch_sites(&program.text, &program.items, &program.unit)
+                .into_iter()
+                .map(|mut site| {
+                    let (item, start) = program
+                        .items
+                        .iter()
+                        .enumerate()
+                        .map(|(at, item)| (at, item.source.start))
+                        .filter(|(_, start)| *start <= site.range.start)
+                        .max_by_key(|(_, start)| *start)
+                        .unwrap_or((0, 0));
+                    site.range = site.range.start - start..site.range.end - start;
+                    (item, site)
+                })
+                .collect()
+        });
+        found
+            .iter()
+            .cloned()
+            .map(|(item, mut site)| {
+                let start = program.items.get(item).map_or(0, |item| item.source.start);
+                site.range = site.range.start + start..site.range.end + start;
+                site
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! Query family: the items of a text and what the texts before it declare.
+//!
+//! In: preprocessed texts. Out: [`Program`]s: items, and the unit in which names of kernels are looked up. What holds: a unit is known
+//! by the hashes of the headers before it and of the declarations of its own text, so the body of a kernel is no part of it.
+
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHasher;
+use warplens_hir::{Item, ItemKind, Unit, outline};
+use warplens_syntax::{Expanded, Language};
+
+use crate::contents::Contents;
+use crate::kinds::is_header;
+use crate::memo::hash;
+use crate::program::{Program, is_device};
+
+impl Contents {
+    pub(crate) fn program(&self, text: &Arc<Expanded>, headers: &[Arc<Expanded>]) -> Program {
+        self.program_with(text, headers, None)
+    }
+
+    /// The same with another source file whose host functions it may call.
+    pub(crate) fn program_with(
+        &self,
+        text: &Arc<Expanded>,
+        headers: &[Arc<Expanded>],
+        linked: Option<&Arc<Expanded>>,
+    ) -> Program {
+        let language = text.language;
+        let mut key = hash(&[&language]);
+        let mut earlier: Option<Arc<Unit>> = None;
+        for header in headers {
+            key = hash(&[&key, &header.hash]);
+            let unit = self.units.get_or(key, || {
+                let items = self.items(header);
+                if language == Language::OpenCl || is_header(&header.path) {
+                    return Unit::new(header, &items, earlier.clone(), true);
+                }
+                // A source file that is included or linked: its host functions are no kernel's affair.
+                let device: Vec<Item> = items
+                    .iter()
+                    .filter(|item| {
+                        !matches!(item.kind, ItemKind::Function(_))
+                            || is_device(&header.text[item.range.clone()])
+                    })
+                    .cloned()
+                    .collect();
+                Unit::new(header, &device, earlier.clone(), true)
+            });
+            if !unit.is_bare() {
+                earlier = Some(unit);
+            }
+        }
+        if let Some(linked) = linked {
+            key = hash(&[&key, &linked.hash, &"linked"]);
+            let unit = self.units.get_or(key, || {
+                Unit::new(linked, &self.items(linked), earlier.clone(), true)
+            });
+            earlier = Some(unit);
+        }
+        let items = outline(text);
+        let spelled = |item: &Item| &text.text[item.range.clone()];
+        // Host functions do not matter to a kernel, only their launches do.
+        let declares = |item: &Item| match item.kind {
+            ItemKind::Kernel(_) => false,
+            ItemKind::Declaration => true,
+            ItemKind::Function(_) => language == Language::OpenCl || is_device(spelled(item)),
+        };
+        let declarations: Vec<Item> = items
+            .iter()
+            .filter(|item| declares(item))
+            .cloned()
+            .collect();
+        let mut hasher = FxHasher::default();
+        (key, language).hash(&mut hasher);
+        for item in &declarations {
+            (spelled(item), item.reading).hash(&mut hasher);
+        }
+        let unit_key = hasher.finish();
+        let unit = self
+            .units
+            .get_or(unit_key, || Unit::new(text, &declarations, earlier, false));
+        Program {
+            text: Arc::clone(text),
+            items,
+            unit,
+            unit_key,
+            headers_key: key,
+            only: None,
+            options: None,
+            linked: Vec::new(),
+            functions: OnceLock::new(),
+            launch_words: OnceLock::new(),
+        }
+    }
+
+    /// The items of a header: the same whatever stands before it.
+    pub(crate) fn items(&self, header: &Arc<Expanded>) -> Arc<Vec<Item>> {
+        self.outlines.get_or(header.hash, || outline(header))
+    }
+}

@@ -1,0 +1,277 @@
+//! Query family: one kernel under each of its launches that is looked at.
+//!
+//! In: a kernel of a file taken apart, its launches. Out: its analyses at their places, their findings, and what failed. What holds:
+//! a launch, a branch that nothing decided, or a definition that fails costs itself alone.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use warplens_advice::Place;
+use warplens_base::Command;
+use warplens_hir::Item;
+use warplens_host::LaunchSite;
+use warplens_machine::Profile;
+use warplens_syntax::{Document, Expanded};
+
+use crate::launch::Given;
+use crate::program::{FileParts, Launched, Program};
+use crate::settings::Settings;
+use crate::{Cancel, Engine, Overrides, PlacedFinding, PlacedKernel, Variants};
+
+/// Branches inside one kernel that are offered.
+const MOST_BRANCHES: usize = 4;
+
+/// What is asked about a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileQuestion<'a> {
+    pub(crate) document: &'a Document,
+    pub(crate) path: &'a Path,
+    pub(crate) settings: &'a Settings,
+    pub(crate) overrides: &'a Overrides,
+    pub(crate) cancel: &'a Cancel,
+}
+
+/// A definition of a kernel.
+pub(crate) struct KernelQuestion<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) item: &'a Item,
+    pub(crate) name: &'a str,
+    /// Bytes between it and the item before, where directives may stand.
+    pub(crate) between: Range<usize>,
+    pub(crate) launched: &'a Launched,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(crate) struct KernelResults {
+    pub(crate) kernels: Vec<PlacedKernel>,
+    pub(crate) findings: Vec<PlacedFinding>,
+    pub(crate) problems: Vec<String>,
+    /// Analyses that were not kept from before.
+    pub(crate) computed: usize,
+}
+
+impl Engine {
+    /// One definition of a kernel, under each of its launches that is looked at.
+    pub(crate) fn kernel_results(
+        &self,
+        asked: &FileQuestion<'_>,
+        parts: &FileParts,
+        kernel: &KernelQuestion<'_>,
+        profile: &Arc<Profile>,
+        command: Option<&Command>,
+    ) -> KernelResults {
+        let FileQuestion {
+            document,
+            path,
+            settings,
+            overrides,
+            ..
+        } = *asked;
+        let KernelQuestion {
+            program,
+            item,
+            name,
+            between,
+            launched,
+        } = kernel;
+        let (program, item, name) = (*program, *item, *name);
+        let mut made = KernelResults::default();
+        let mut branches: Vec<Vec<(String, String)>> = Vec::new();
+        let mut variants = launched.sites.clone();
+        let blocks: Vec<_> = variants.iter().map(|(site, _)| site.block).collect();
+        if variants.is_empty() {
+            variants.push((LaunchSite::unknown(name), false));
+        }
+        let mut names: Vec<String> = variants.iter().map(|(site, _)| describe(site)).collect();
+        // Branches inside the kernel that nothing decided: the kernel with each of them taken.
+        let launches = variants.len();
+        for assume in undecided_within(&program.text, &item.source) {
+            names.push(format!("with {}", spelled(&assume)));
+            variants.push(variants[0].clone());
+            branches.push(assume);
+        }
+        let chosen = match &overrides.variants {
+            Variants::All => 0..variants.len(),
+            Variants::Chosen(by_name) => {
+                let at = by_name.get(name).copied().unwrap_or(0) % variants.len();
+                at..at + 1
+            }
+        };
+        for at in chosen {
+            let (site, here) = &variants[at];
+            let other = at.checked_sub(launches).and_then(|branch| {
+                let assume = branches.get(branch)?;
+                let (mut other, item) = self.with_branch(
+                    document,
+                    path,
+                    settings,
+                    profile,
+                    assume,
+                    &parts.programs[0].linked,
+                    item,
+                )?;
+                other.options.clone_from(&program.options);
+                Some((other, item))
+            });
+            let (program, item) = match &other {
+                Some((program, item)) => (program, item),
+                None => (program, item),
+            };
+            let known = launched.lowered.clone().filter(|_| at == 0);
+            let lower = || self.lowered(program, item, site, overrides).0;
+            let lowered = match known.unwrap_or_else(lower) {
+                Ok(Some(lowered)) => lowered,
+                Ok(None) => continue,
+                Err(()) => {
+                    made.problems.push(lost(name));
+                    continue;
+                }
+            };
+            let mut given = Given::of(
+                &lowered.kernel,
+                item,
+                between.clone(),
+                &parts.directives,
+                Some((site, *here)),
+                settings,
+                overrides,
+            );
+            given.block_varies = variants[..launches]
+                .iter()
+                .any(|(other, _)| other.range == site.range && other.block != site.block);
+            let said = self.words.of(
+                path,
+                &profile.architecture,
+                &lowered.kernel.name,
+                &lowered.kernel.template_args,
+                lowered.fingerprint,
+            );
+            let said = said
+                .filter(|_| !overrides.estimated_only)
+                .map(|said| said.placed(document, item.line, &lowered.kernel.places));
+            let word = said.as_ref().filter(|said| said.current);
+            let word = word.map(|said| &*said.word);
+            let analysis = self.analysis(
+                &lowered, &given, profile, command, settings, overrides, word,
+            );
+            let Some((analysis, computed)) = analysis else {
+                made.problems.push(lost(name));
+                continue;
+            };
+            made.computed += usize::from(computed);
+            let placed = PlacedKernel {
+                start: item.source.start,
+                line: item.line,
+                column: item.column,
+                end: item.source.end,
+                analysis,
+                language: program.text.language,
+                variant: at,
+                variants: names.clone(),
+                blocks: blocks.clone(),
+                compiler: said,
+                launched_at: given.place.clone(),
+                places: Arc::clone(&lowered.kernel.places),
+                functions: program.functions(),
+            };
+            for finding in &placed.analysis.findings {
+                made.findings.push(place(finding, &placed, &given));
+            }
+            made.kernels.push(placed);
+        }
+        made
+    }
+}
+
+fn lost(name: &str) -> String {
+    format!("the analysis of `{name}` failed; please report it with the kernel's source")
+}
+
+/// Branches in these bytes of the source that nothing decided and that are left out: what takes each.
+fn undecided_within(text: &Expanded, kernel: &Range<usize>) -> Vec<Vec<(String, String)>> {
+    text.undecided
+        .iter()
+        .flat_map(|conditional| &conditional.branches)
+        .filter(|branch| !branch.taken && kernel.contains(&branch.range.start))
+        .filter_map(|branch| {
+            let assume: Option<Vec<(String, String)>> = branch
+                .assume
+                .iter()
+                .map(|(name, value)| Some((name.clone(), value.clone()?)))
+                .collect();
+            assume.filter(|assume| !assume.is_empty())
+        })
+        .take(MOST_BRANCHES)
+        .collect()
+}
+
+/// `A, B=3`.
+fn spelled(assume: &[(String, String)]) -> String {
+    let all: Vec<String> = assume
+        .iter()
+        .map(|(name, value)| match value.as_str() {
+            "" | "1" => name.clone(),
+            value => format!("{name}={value}"),
+        })
+        .collect();
+    all.join(", ")
+}
+
+/// A launch in a few words, to tell variants apart.
+fn describe(site: &LaunchSite) -> String {
+    let extents = |extents: Option<[u64; 3]>| match extents {
+        Some([x, 1, 1]) => x.to_string(),
+        Some([x, y, 1]) => format!("{x}x{y}"),
+        Some([x, y, z]) => format!("{x}x{y}x{z}"),
+        None => "?".to_owned(),
+    };
+    let mut text = format!("<<<{}, {}>>>", extents(site.grid), extents(site.block));
+    if !site.template_args.is_empty() {
+        let arguments: Vec<String> = site
+            .template_args
+            .iter()
+            .map(|bound| {
+                bound
+                    .as_ref()
+                    .map_or_else(|| "?".to_owned(), warplens_ir::Bound::spelled)
+            })
+            .collect();
+        text = format!("<{}>{text}", arguments.join(", "));
+    }
+    text
+}
+
+fn place(
+    finding: &warplens_advice::Finding,
+    kernel: &PlacedKernel,
+    given: &Given,
+) -> PlacedFinding {
+    let name = kernel.place(kernel.analysis.name_site.span);
+    let range = match finding.place {
+        Place::Site(site) => kernel.place(site.span),
+        Place::Kernel => name,
+        Place::Launch => given.place.clone().unwrap_or(name),
+        Place::Host(at) => given
+            .memory
+            .get(at)
+            .map_or(name, |memory| memory.range.clone()),
+    };
+    PlacedFinding {
+        rule: finding.rule,
+        severity: finding.severity,
+        range,
+        message: finding.message.clone(),
+        gain: finding.gain,
+        related: finding
+            .related
+            .iter()
+            .map(|(site, text)| (kernel.place(site.span), text.clone()))
+            .collect(),
+        callee: match finding.place {
+            Place::Site(site) => kernel.callee(site),
+            Place::Kernel | Place::Launch | Place::Host(_) => None,
+        },
+    }
+}

@@ -1,0 +1,99 @@
+//! Headers as they read under macros, kept by content.
+//!
+//! In: a header's file, text and search path, and the macros before it. Out: an earlier reading under macros that do not differ in what
+//! the header looks at. Why by content: one reading serves every file that includes the header, under macros of which most are
+//! others, so what it is a function of is known only once it was read (its [`Trace`]); a query would be one reading for each set of
+//! macros. What holds: who uses a reading looks at each file that it read, so that the query it works for depends on them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustc_hash::FxHashMap;
+use warplens_syntax::Expanded;
+use warplens_syntax::preprocess::{Macros, Trace};
+
+/// Bytes of headers kept, as preprocessed, with their trees; the least used go when there are more.
+const MOST_KEPT: usize = 96 << 20;
+/// Readings of one header under different macros that are kept.
+const MOST_READINGS: usize = 8;
+
+/// The readings of each header, and the bytes of all of them.
+#[derive(Default)]
+pub(crate) struct Headers {
+    pub(crate) by_key: FxHashMap<u64, Vec<Arc<Header>>>,
+    pub(crate) bytes: usize,
+    /// Counts up with each use.
+    pub(crate) clock: u64,
+    /// How many headers were read, and how often a reading served again.
+    pub(crate) read: usize,
+    pub(crate) shared: usize,
+}
+
+impl Headers {
+    /// Keeps a reading; those that were not used for longest make room.
+    pub(crate) fn keep(&mut self, key: u64, header: &Arc<Header>) {
+        self.clock += 1;
+        self.read += 1;
+        header.used.store(self.clock, Ordering::Relaxed);
+        self.bytes += header.weight;
+        let readings = self.by_key.entry(key).or_default();
+        readings.push(Arc::clone(header));
+        if readings.len() > MOST_READINGS {
+            let oldest = readings
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, reading)| reading.used.load(Ordering::Relaxed))
+                .map_or(0, |(at, _)| at);
+            self.bytes -= readings.swap_remove(oldest).weight;
+        }
+        if self.bytes <= MOST_KEPT {
+            return;
+        }
+        let mut ages: Vec<(u64, usize)> = self
+            .by_key
+            .values()
+            .flatten()
+            .map(|reading| (reading.used.load(Ordering::Relaxed), reading.weight))
+            .collect();
+        ages.sort_unstable();
+        let mut limit = 0;
+        let mut left = self.bytes;
+        for (used, bytes) in ages {
+            if left <= MOST_KEPT / 4 * 3 || used == self.clock {
+                break;
+            }
+            left -= bytes;
+            limit = used;
+        }
+        self.bytes = left;
+        self.by_key.retain(|_, readings| {
+            readings.retain(|reading| reading.used.load(Ordering::Relaxed) > limit);
+            !readings.is_empty()
+        });
+    }
+}
+
+/// A header as it reads under certain macros.
+pub(crate) struct Header {
+    pub(crate) text: Arc<Expanded>,
+    /// The macros it was read under.
+    pub(crate) start: Macros,
+    /// The macros at its end.
+    pub(crate) end: Macros,
+    /// Which of them matter to it, and which it changes.
+    pub(crate) trace: Arc<Trace>,
+    /// When it was last used, by the clock of [`Headers`].
+    pub(crate) used: AtomicU64,
+    /// Every file it depends on, with the hash of its text.
+    pub(crate) reads: Vec<(PathBuf, u64)>,
+    pub(crate) missing: Vec<String>,
+    /// Bytes of it and of all it includes.
+    pub(crate) bytes: usize,
+    /// Bytes that its text and its tree take in memory, about.
+    pub(crate) weight: usize,
+    /// Definitions assumed in it and in all it includes.
+    pub(crate) assumed: Vec<(String, String)>,
+    /// The generation of the files for which all that was last seen to hold.
+    pub(crate) seen: AtomicU64,
+}
