@@ -67,6 +67,7 @@ impl ModelId {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::path::Path;
     use std::{env, fs};
 
@@ -103,7 +104,7 @@ mod tests {
             } else {
                 "yes"
             };
-            list += &format!("| [{name}]({page}) | {} | {quick} |\n", model.summary());
+            let _ = writeln!(list, "| [{name}]({page}) | {} | {quick} |", model.summary());
         }
         let text = format!("{before}{}{list}{}{after}", MARKS.0, MARKS.1);
         if env::var_os("WARPLENS_BLESS").is_some() {
