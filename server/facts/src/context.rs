@@ -197,12 +197,10 @@ impl Context {
         };
         let by_data = arena.opaque(condition) == Some(true);
         self.by_data |= by_data;
-        self.why.get_or_insert_with(|| {
-            if by_data {
-                Why::GuardByData
-            } else {
-                Why::GuardNotUnderstood
-            }
+        self.why.get_or_insert(if by_data {
+            Why::GuardByData
+        } else {
+            Why::GuardNotUnderstood
         });
     }
 
